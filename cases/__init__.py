@@ -1,0 +1,1 @@
+"""What is asked: datasets, their files and their thresholds."""

@@ -1,0 +1,69 @@
+"""What a dataset declares: its slices (dataset × language), thresholds and prompts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from evaluators.core import Kind
+from evaluators.rubric import Prompt, Rubric
+
+Evidence = Literal["estimate", "confident"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One threshold. ``drop`` rules have only ``max``: the non-inferiority margin.
+
+    ``evidence: confident`` asks that the 95 % interval clear the bar; ``pool`` (only on a
+    dataset's own ``drop``) puts all languages together.
+    """
+
+    measure: str
+    min: float | None = None
+    max: float | None = None
+    evidence: Evidence = "estimate"
+    pool: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """One language of one dataset.
+
+    ``pass_bar`` is the lowest rating that passes (1 to 10); ``penalty`` the p of ``penalised``;
+    ``floor`` (kind ``judged`` only) the lowest trustworthy agreement or kappa of a judge.
+    ``declared`` is False where ``languages.default`` stood in for a missing line.
+    """
+
+    dataset: str
+    language: str
+    kind: Kind
+    path: Path
+    prompt: Prompt | None = None
+    rubric: Rubric | None = None
+    rules: tuple[Rule, ...] = ()
+    pass_bar: int = 6
+    penalty: float = 1.0
+    by: tuple[str, ...] = ()
+    yes: str = ""
+    no: str = ""
+    floor: Mapping[str, float] = field(default_factory=dict)
+    declared: bool = True
+
+    @property
+    def name(self) -> str:
+        """Dataset and language, as reports show them."""
+        return f"{self.dataset}:{self.language}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """One ``dataset.yaml``: its slices by language, and the rules that pool them."""
+
+    name: str
+    folder: Path
+    kind: Kind
+    slices: Mapping[str, Slice]
+    pooled: tuple[Rule, ...] = ()
+    holm: bool = False
+    require_calibration: bool = False

@@ -1,0 +1,251 @@
+"""The nouns of the suite: cases, requests, replies, verdicts, outcomes, and the error tree."""
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Literal, Protocol
+
+CORRECT = "CORRECT"
+INCORRECT = "INCORRECT"
+NOT_ATTEMPTED = "NOT_ATTEMPTED"
+GRADES = (CORRECT, INCORRECT, NOT_ATTEMPTED)
+YES = "YES"
+NO = "NO"
+UNANSWERED = "UNANSWERED"
+
+Kind = Literal["graded", "rated", "yes_no", "judged"]
+State = Literal["passed", "failed", "error", "missing"]
+
+
+class QAError(Exception):
+    """Anything this suite raises on purpose; its text is one line for the user."""
+
+
+class UsageProblem(QAError):
+    """The user's input is wrong: an option, a file, a key. Ends the run with exit code 4."""
+
+
+class CallError(QAError):
+    """A call to a model brought no reply. ``kind`` is a short word for reports and counts."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class TransientError(CallError):
+    """The same call may succeed later: overload, time-out, a broken body."""
+
+    def __init__(self, kind: str, message: str, retry_after: float | None = None) -> None:
+        super().__init__(kind, message)
+        self.retry_after = retry_after  # seconds from now, as the server announced it
+
+
+class RefusedError(CallError):
+    """This one request was refused (too long, malformed); others may succeed."""
+
+
+class FatalError(CallError):
+    """No call to this model can succeed: wrong key, unknown model, quota used up."""
+
+
+class JudgeError(QAError):
+    """The judge's replies could not be read as a verdict."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One item to be put to a model.
+
+    ``golds`` are the accepted forms, the main one first, exactly as they stand in the file.
+    ``label`` is what a person or the gold says the verdict must be: YES or NO for yes/no items;
+    a grade or a rating (as digits) for items of kind ``judged``; None elsewhere.
+    ``digest`` is a hash of everything that may change the result of the item.
+    """
+
+    id: str
+    dataset: str
+    language: str
+    row: int
+    question: str
+    golds: tuple[str, ...]
+    context: str = ""
+    recorded: str | None = None
+    label: str | None = None
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    digest: str = ""
+
+    @property
+    def expected(self) -> str:
+        """The main gold form."""
+        return self.golds[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One chat message. ``role`` is ``system`` or ``user``."""
+
+    role: Literal["system", "user"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A function that the model is forced to call. ``schema`` is JSON Schema of its arguments."""
+
+    name: str
+    description: str
+    schema: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked of a model, before the provider's wire format.
+
+    ``version`` names the prompt or rubric that wrote the messages. ``repeat`` counts from 1,
+    ``attempt`` from 0 (it rises when a judge's reply could not be read).
+    """
+
+    messages: tuple[Message, ...]
+    tool: Tool | None = None
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    version: str = ""
+    repeat: int = 1
+    attempt: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """One function call in a reply. ``arguments`` is the JSON text exactly as received."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a model sent back.
+
+    ``finish`` is ``stop``, ``tool_calls``, ``length``, ``content_filter`` or the provider's own
+    word. ``model`` is the name that the provider returned. ``seconds`` is the time of the call.
+    """
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    finish: str = "stop"
+    model: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A judge's reading of one answer: a ``grade`` (or yes/no label) or a ``rating`` of 1 to 10.
+
+    ``sure`` says that a rule settled it beyond doubt; only the lexical judge sets it.
+    """
+
+    grade: str | None = None
+    rating: int | None = None
+    reason: str = ""
+    sure: bool = False
+
+
+class Model(Protocol):
+    """A model behind an API."""
+
+    @property
+    def spec(self) -> str:
+        """The SPEC that names it, without any key."""
+        ...
+
+    @property
+    def identity(self) -> Mapping[str, object]:
+        """What tells it from every other model: provider, base URL, name, fixed parameters."""
+        ...
+
+    async def complete(self, request: Request) -> Reply:
+        """One attempt, without retries. Raises a CallError."""
+        ...
+
+    async def close(self) -> None:
+        """Give its connections back."""
+        ...
+
+
+Ask = Callable[[Model, Request], Awaitable[Reply]]
+"""Put a request to a model through the engine: ledger first, then the network, with retries."""
+
+
+class Judge(Protocol):
+    """Whatever turns an answer into a verdict."""
+
+    @property
+    def spec(self) -> str:
+        """The SPEC that names it."""
+        ...
+
+    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+        """The verdict on one answer. Raises JudgeError when no reply could be read."""
+        ...
+
+
+class Answerer(Protocol):
+    """Whatever answers a case: a model with its prompt, or the recorded answer."""
+
+    @property
+    def spec(self) -> str:
+        """The SPEC that names it."""
+        ...
+
+    async def answer(self, case: Case, repeat: int, ask: Ask) -> str:
+        """The answer's exact text. Raises a CallError when there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What the replies behind an outcome took. ``cost`` is in USD, None where a price is unknown.
+
+    ``requests`` counts what this run sent; everything else describes the replies used, so that it
+    is the same when they come from the ledger.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    cost: float | None = 0.0
+    requests: int = 0
+    spent: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How one planned item ended: a verdict, or an ERROR or MISSING of a kind."""
+
+    key: str
+    state: State
+    answer: str | None = None
+    verdict: Verdict | None = None
+    kind: str = ""
+    message: str = ""
+    model: str = ""
+    judge: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+def canonical(value: object) -> str:
+    """Return the one JSON text of a value: sorted keys, no spaces, ASCII."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def digest(value: object) -> str:
+    """Return the SHA-256 of a value's canonical JSON, in hexadecimal."""
+    return hashlib.sha256(canonical(value).encode("ascii")).hexdigest()
+
+
+def request_key(identity: Mapping[str, object], request: Request) -> str:
+    """Return the ledger key of a request to the model with this identity."""
+    return digest({"model": dict(identity), "request": asdict(request)})

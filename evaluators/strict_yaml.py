@@ -1,0 +1,106 @@
+"""YAML without surprises: every scalar is text; no tags, no duplicate keys, no aliases.
+
+PyYAML's safe loader turns ``No``, ``010`` and dates into other types, keeps the last of two equal
+keys without a word, and shares aliased nodes that explode in the first copy. Here the text that
+stands in the file is the value, and whoever needs a number converts it and can say what was wrong.
+"""
+
+from pathlib import Path
+
+import yaml
+
+from evaluators.core import UsageProblem
+from evaluators.files import read_text
+
+MAX_DEPTH = 40
+MAX_BYTES = 64 * 1024 * 1024
+
+
+class Map(dict[str, object]):
+    """A YAML mapping that knows its line and the line of each key (counted from 1)."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
+        self.lines: dict[str, int] = {}
+
+
+class Seq(list[object]):
+    """A YAML sequence that knows its line and the line of each entry (counted from 1)."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
+        self.lines: list[int] = []
+
+
+def load(path: Path) -> object:
+    """Return the one document of a YAML file as Map, Seq and str; ``""`` for an empty file.
+
+    Raises UsageProblem naming file and line for anything that is not plain YAML.
+    """
+    text = read_text(path, MAX_BYTES)
+    try:
+        _refuse_surprises(path, text)
+        node = yaml.compose(text, Loader=yaml.CSafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        line = mark.line + 1 if mark else 1
+        msg = f"{path}:{line}: not valid YAML: {error.problem}"
+        raise UsageProblem(msg) from None
+    except yaml.YAMLError as error:
+        msg = f"{path}: not valid YAML: {str(error).splitlines()[0]}"
+        raise UsageProblem(msg) from None
+    return "" if node is None else _build(path, node)
+
+
+def _refuse_surprises(path: Path, text: str) -> None:
+    """Look at the events alone: nothing is built before aliases, tags and depth are known."""
+    depth = 0
+    documents = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        problem = ""
+        if isinstance(event, yaml.AliasEvent):
+            problem = "aliases (*name) are not allowed; write the value out"
+        elif isinstance(event, yaml.DocumentStartEvent):
+            documents += 1
+            problem = "a second document; one file holds one" if documents > 1 else ""
+        elif isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            problem = f"nested deeper than {MAX_DEPTH} levels" if depth > MAX_DEPTH else ""
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if not problem and getattr(event, "tag", None) not in (None, "!"):
+            problem = f"tag {event.tag!r} is not allowed; write a plain value"
+        if problem:
+            msg = f"{path}:{event.start_mark.line + 1}: {problem}"
+            raise UsageProblem(msg)
+
+
+def _build(path: Path, node: yaml.Node) -> object:
+    line = node.start_mark.line + 1
+    if isinstance(node, yaml.SequenceNode):
+        items = Seq(line)
+        for child in node.value:
+            items.append(_build(path, child))
+            items.lines.append(child.start_mark.line + 1)
+        return items
+    if isinstance(node, yaml.MappingNode):
+        return _build_map(path, node)
+    return str(node.value)
+
+
+def _build_map(path: Path, node: yaml.MappingNode) -> Map:
+    mapping = Map(node.start_mark.line + 1)
+    for key_node, value_node in node.value:
+        line = key_node.start_mark.line + 1
+        if not isinstance(key_node, yaml.ScalarNode):
+            msg = f"{path}:{line}: a key must be plain text"
+            raise UsageProblem(msg)
+        key = str(key_node.value)
+        if key in mapping:
+            msg = f"{path}:{line}: key {key!r} stands twice; keep one"
+            raise UsageProblem(msg)
+        mapping[key] = _build(path, value_node)
+        mapping.lines[key] = line
+    return mapping

@@ -1,0 +1,45 @@
+"""One line of ``records.jsonl``: what was asked, what came back, how it ended."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from evaluators.core import State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """The end state of one planned item, in exact text.
+
+    ``key`` is unique in a run (``dataset-language-id``, with ``~r2`` for a second repeat); ``id``
+    and ``digest`` pair it with the same item of another run. ``grade`` is CORRECT, INCORRECT or
+    NOT_ATTEMPTED (graded, judged) or YES, NO or UNANSWERED (yes/no); ``rating`` is 1 to 10.
+    ``label`` is what the grade must be (yes/no: the gold; judged: the given label or rating).
+    ``score`` is the rubric's ``scores:`` value of the grade, where it has any. ``reason`` is the
+    judge's; ``error`` is empty unless ``outcome`` is error or missing, then ``kind: message``.
+    ``tokens``, ``cost`` (USD) and ``seconds`` are those of the replies used.
+    """
+
+    key: str
+    id: str
+    repeat: int
+    row: int
+    dataset: str
+    language: str
+    question: str
+    context: str
+    expected: str
+    answer: str | None
+    outcome: State
+    grade: str | None
+    rating: int | None
+    score: float | None
+    reason: str
+    error: str
+    label: str | None
+    model: str
+    judge: str
+    tokens: int
+    cost: float | None
+    seconds: float
+    digest: str
+    metadata: Mapping[str, object] = field(default_factory=dict)

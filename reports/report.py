@@ -1,0 +1,123 @@
+"""The whole of a run as one value: what every renderer is given."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from cases.slices import Rule
+from reports.record import Record
+
+GateState = Literal["PASS", "FAIL", "INCONCLUSIVE"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A measure with its 95 % interval. ``value`` is None where the measure is undefined.
+
+    ``low`` and ``high`` are None where no interval can be given. ``n`` counts the items behind it.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """Items by end state; ``planned`` is the sum of the other four."""
+
+    planned: int
+    passed: int
+    failed: int
+    error: int
+    missing: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceSummary:
+    """What one slice came to.
+
+    ``measures`` holds every measure of its kind over the graded items, in the order to show them.
+    ``labels`` counts grades or ratings; ``confusion`` counts (given label, grade) pairs for yes/no
+    and judged slices. ``breakdowns`` maps a metadata field to its values to their measures.
+    ``partial`` says that items of the slice were left out by hand. ``note`` is shown beside it.
+    """
+
+    dataset: str
+    language: str
+    kind: str
+    counts: Counts
+    measures: Mapping[str, Estimate]
+    labels: Mapping[str, int]
+    confusion: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    breakdowns: Mapping[str, Mapping[str, Mapping[str, Estimate]]] = field(default_factory=dict)
+    partial: bool = False
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        """Dataset and language, as reports show them."""
+        return f"{self.dataset}:{self.language}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateResult:
+    """One gate's verdict and why.
+
+    ``worst`` and ``best`` are the measure with every ungraded item counted against and for it.
+    ``reason`` is one sentence; it says what would decide an INCONCLUSIVE gate.
+    ``language`` is empty for a gate pooled over languages.
+    """
+
+    dataset: str
+    language: str
+    rule: Rule
+    state: GateState
+    estimate: Estimate
+    worst: float | None
+    best: float | None
+    reason: str
+
+    @property
+    def slice(self) -> str:
+        """Where the gate stands, as reports show it."""
+        return f"{self.dataset}:{self.language or '*'}"
+
+    @property
+    def bar(self) -> str:
+        """The threshold in words, for instance ``>= 0.35``."""
+        parts = [("<=", self.rule.max), (">=", self.rule.min)]
+        return " and ".join(f"{sign} {value:g}" for sign, value in parts if value is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The end of a run: the gates, the process's exit code and one line that says both."""
+
+    gates: tuple[GateResult, ...]
+    code: int
+    line: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything that the report files show.
+
+    ``run`` holds what may differ between two runs over the same replies; ``provenance`` every
+    version, hash and parameter. ``complete`` is False after an interrupt or a full disk.
+    """
+
+    model: str
+    judge: str
+    counts: Counts
+    slices: tuple[SliceSummary, ...]
+    decision: Decision
+    records: tuple[Record, ...]
+    provenance: Mapping[str, object]
+    run: Mapping[str, object]
+    cost: float | None
+    tokens: int
+    baseline: str = ""
+    complete: bool = True
+    notes: tuple[str, ...] = ()
