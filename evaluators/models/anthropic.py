@@ -1,0 +1,110 @@
+"""Anthropic's messages."""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+
+from evaluators.core import Reply, Request, Tool, ToolCall
+from evaluators.models import body
+from evaluators.models.api import Dialect, sendable
+from evaluators.models.failures import refuse_body
+from evaluators.models.secrets import Key
+from evaluators.models.spec import PROVIDERS, Spec
+from evaluators.models.transport import open_client
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
+
+FINISHES: Mapping[str, str] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+MAY_BE_EMPTY = frozenset({"length", "content_filter"})
+INPUT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+def open_sdk(spec: Spec, key: Key) -> "AsyncAnthropic":
+    """Return the SDK's client for one model; it retries nothing."""
+    from anthropic import AsyncAnthropic
+
+    http = open_client(spec)
+    return AsyncAnthropic(
+        api_key=key.reveal(),
+        base_url=spec.base_url,
+        max_retries=0,
+        timeout=http.timeout,
+        http_client=http,
+    )
+
+
+async def send(client: "AsyncAnthropic", spec: Spec, request: Request) -> httpx2.Response:
+    """Send one request.
+
+    Sampling parameters go as ``extra_body``: since anthropic 1.0 ``create`` has no arguments for
+    them. ``max_tokens`` is always there, whatever an entry omits: the API requires it.
+    """
+    fields: dict[str, Any] = {**PROVIDERS["anthropic"].defaults, **spec.merged(request.parameters)}
+    raw = await client.messages.with_raw_response.create(
+        model=spec.name,
+        max_tokens=fields.pop("max_tokens"),
+        messages=[
+            {"role": "user", "content": sendable(message.content)}
+            for message in request.messages
+            if message.role == "user"
+        ],
+        extra_body={**_system(request), **fields, **_forced(request.tool)},
+    )
+    return raw.http_response
+
+
+def _system(request: Request) -> Mapping[str, object]:
+    parts = [sendable(m.content) for m in request.messages if m.role == "system"]
+    return {"system": "\n\n".join(parts)} if parts else {}
+
+
+def _forced(tool: Tool | None) -> Mapping[str, object]:
+    if tool is None:
+        return {}
+    entry = {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": dict(tool.schema),
+    }
+    return {"tools": [entry], "tool_choice": {"type": "tool", "name": tool.name}}
+
+
+def read(content: body.Object, spec: Spec) -> Reply:
+    """Return the reply that a message holds; raises for a body of any other form."""
+    blocks = body.objects(content, "content")
+    reason = body.text(content, "stop_reason")
+    finish = FINISHES.get(reason, reason)
+    texts = [body.text(block, "text") for block in blocks if block.get("type") == "text"]
+    calls = tuple(_call(block) for block in blocks if block.get("type") == "tool_use")
+    if not texts and not calls and finish not in MAY_BE_EMPTY:
+        refuse_body("the message holds neither text nor a tool call")
+    usage = body.usage(content)
+    return Reply(
+        text="".join(texts),
+        calls=calls,
+        finish=finish,
+        model=body.model(content, spec.name, spec.answers_as),
+        input_tokens=sum(body.count(usage, key) for key in INPUT_COUNTS),
+        output_tokens=body.count(usage, "output_tokens"),
+    )
+
+
+def _call(block: body.Object) -> ToolCall:
+    """Return a call with its arguments, which this API sends as an object, as JSON text."""
+    arguments = body.mapping(block, "input")
+    return ToolCall(
+        name=body.text(block, "name"), arguments=json.dumps(arguments, ensure_ascii=False)
+    )
+
+
+ANTHROPIC = Dialect(open=open_sdk, send=send, read=read)

@@ -1,0 +1,98 @@
+"""What both providers share: the client of the running loop, the deadline, the errors."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import httpx2
+
+from evaluators.core import CallError, FatalError, Reply, Request
+from evaluators.models import body
+from evaluators.models.failures import FailedError, of_error_body, of_exception
+from evaluators.models.secrets import Key, one_line
+from evaluators.models.spec import Spec
+
+NO_KEY = "no_key"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How one provider is spoken to: open its SDK's client, send a request, read the body."""
+
+    open: Callable[[Spec, Key], Any]
+    send: Callable[[Any, Spec, Request], Awaitable[httpx2.Response]]
+    read: Callable[[body.Object, Spec], Reply]
+
+
+class ApiModel:
+    """A model behind one provider's API. It shows its key nowhere."""
+
+    def __init__(self, spec: Spec, key: Key | None, dialect: Dialect) -> None:
+        self._spec = spec
+        self._key = key
+        self._dialect = dialect
+        # connections cannot be used from another loop than the one that opened them
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+
+    def __repr__(self) -> str:
+        return f"ApiModel({self.spec!r})"
+
+    @property
+    def spec(self) -> str:
+        """The SPEC that names it, without any key."""
+        return self._spec.text
+
+    @property
+    def identity(self) -> Mapping[str, object]:
+        """What tells it from every other model."""
+        return self._spec.identity
+
+    async def complete(self, request: Request) -> Reply:
+        """One attempt, without retries, ended by the Spec's deadline. Raises only CallErrors."""
+        if self._key is None:
+            msg = f"{self.spec}: no API key; set the environment variable {self._spec.api_key_env}"
+            raise FatalError(NO_KEY, msg)
+        client = self._open_here(self._key)
+        start = time.perf_counter()
+        try:
+            async with asyncio.timeout(self._spec.deadline):
+                response = await self._dialect.send(client, self._spec, request)
+            reply = self._read(response)
+        except Exception as error:  # noqa: BLE001 - the SDKs raise more than they document
+            problem = self._worded(error, self._key)
+        else:
+            return replace(reply, seconds=time.perf_counter() - start)
+        # Raised out here so that no SDK exception, which holds the key's header, hangs on it.
+        raise problem
+
+    async def close(self) -> None:
+        """Give the connections of the running loop back."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.close()
+
+    def _open_here(self, key: Key) -> Any:
+        """Return the running loop's client."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._clients:
+            self._clients[loop] = self._dialect.open(self._spec, key)
+        return self._clients[loop]
+
+    def _read(self, response: httpx2.Response) -> Reply:
+        """Read a response of status 2xx; for every other one the SDKs have raised."""
+        content = body.parse(response.content)
+        if content.get("error") or content.get("type") == "error":
+            raise FailedError(of_error_body(content, response.headers))
+        return self._dialect.read(content, self._spec)
+
+    def _worded(self, error: Exception, key: Key) -> CallError:
+        failure = of_exception(error)
+        return failure.error(one_line(key.mask(f"{self.spec}: {failure.what}")))
+
+
+def sendable(text: str) -> str:
+    """Return the text with lone surrogates replaced: no HTTP body can hold them."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
