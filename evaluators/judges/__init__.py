@@ -1,0 +1,1 @@
+"""Judges: whatever turns an answer into a verdict, one kind a module."""

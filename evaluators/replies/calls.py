@@ -1,0 +1,68 @@
+"""A verdict from the forced function call of a reply."""
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from evaluators import strict_json
+from evaluators.core import Reply
+from evaluators.replies.invalid import Invalid
+
+COMPLETE = frozenset(
+    ("stop", "tool_calls", "tool_use", "function_call", "end_turn", "stop_sequence", "eos")
+)
+"""The finish words of a reply that nobody cut; whatever else a provider says leaves doubt."""
+
+_RATING = re.compile(r"[1-9]|10")
+T = TypeVar("T", str, int)
+
+
+def unfinished(finish: str) -> Invalid | None:
+    """Return why a reply may be cut or filtered; None for a complete one."""
+    return None if finish in COMPLETE else Invalid(f"the reply ended with {finish[:40]!r}")
+
+
+def agreed(reply: Reply, tool: str, read: Callable[[object], T | Invalid]) -> T | Invalid:
+    """Return what the calls of the function ``tool`` say; several must agree.
+
+    A call of any other function beside it leaves no single reading.
+    """
+    results: set[T] = set()
+    for call in reply.calls:
+        if call.name != tool:
+            return Invalid(f"called {call.name[:40]!r}, not {tool!r}")
+        try:
+            result = read(strict_json.loads(call.arguments))
+        except ValueError as error:
+            return Invalid(f"arguments: {error}")
+        if isinstance(result, Invalid):
+            return result
+        results.add(result)
+    if len(results) != 1:
+        return Invalid("calls that differ" if results else f"no call of {tool!r}")
+    return results.pop()
+
+
+def rating_field(value: object) -> int | Invalid:
+    """Return the integer from 1 to 10 in the field ``rating``; nothing is rounded or clamped.
+
+    A number equal to an integer is one (7.0); so is a text of its plain digits ("7").
+    """
+    if not isinstance(value, dict) or [key.casefold() for key in value].count("rating") != 1:
+        return Invalid("want an object with one field 'rating'")
+    given = value.get("rating")
+    if isinstance(given, str) and _RATING.fullmatch(given):
+        given = int(given)
+    if isinstance(given, bool) or not isinstance(given, int | float) or given not in range(1, 11):
+        return Invalid(f"rating: want an integer from 1 to 10, got {given!r:.60}")
+    return int(given)
+
+
+def reason_field(reply: Reply) -> str:
+    """Return the ``reason`` of the first call's arguments, or an empty text."""
+    try:
+        value = strict_json.loads(reply.calls[0].arguments) if reply.calls else None
+    except ValueError:
+        return ""
+    reason = value.get("reason") if isinstance(value, dict) else None
+    return reason if isinstance(reason, str) else ""

@@ -1,0 +1,51 @@
+"""A reply's text without what carries no meaning: thoughts, invisible marks, markup."""
+
+import re
+import unicodedata
+
+from evaluators.characters import without_invisible
+
+_THOUGHTS = "think|thinking|thought|thoughts|reasoning|analysis|reflection|scratchpad"
+_THOUGHT_TAG = re.compile(rf"(</?(?:{_THOUGHTS})>)", re.IGNORECASE)
+_WIDE = re.compile("[\uff01-\uff5e\U0001d400-\U0001d7ff]+")
+_LINE_END = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[\w+-]*[ \t]*$", re.MULTILINE)
+_CHAT_TOKEN = re.compile(r"<\|\w{1,30}\|>|</?s>")
+_LATEX = re.compile(r"\\(?:boxed|text|textbf|mathrm|mathbf)\b")
+_TAGS = "grade|verdict|evaluation|final|answer|output|label|result|b|i|em|strong|p|br|code|span|div"
+_TAG = re.compile(rf"</?(?:{_TAGS}) ?/?>", re.IGNORECASE)
+
+
+def spoken(text: str) -> str | None:
+    """Return what stands outside ``<think>`` blocks; None where a block is never closed.
+
+    A closing tag without an opening one ends thoughts that began in the chat template.
+    """
+    depth = 0
+    kept: list[str] = []
+    for index, part in enumerate(_THOUGHT_TAG.split(text)):
+        if index % 2 == 0:  # between the tags
+            kept += [part] if depth == 0 else []
+        elif not part.startswith("</"):
+            depth += 1
+        elif depth == 0:
+            kept = []
+        else:
+            depth -= 1
+    return None if depth else "".join(kept)
+
+
+def plain(text: str) -> str:
+    """Return a text without invisible marks, in plain width, composed, its lines ended alike."""
+    text = without_invisible(text)
+    text = _WIDE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
+    return _LINE_END.sub("\n", unicodedata.normalize("NFC", text))
+
+
+def without_markup(text: str) -> str:
+    """Return a text with fence lines emptied, and without tags, chat tokens and LaTeX frames.
+
+    Emphasis and quotes stay: they may stand around a label, and a quoted verdict is not one.
+    """
+    text = _FENCE.sub("", _CHAT_TOKEN.sub("", text))
+    return _TAG.sub(" ", _LATEX.sub("", text)).strip()

@@ -1,0 +1,79 @@
+"""Templates as text: their places, and filling them in one pass.
+
+A value is never looked at for places of its own: text of a file or of a model that holds
+``{target}`` stays as it is.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+
+from evaluators.characters import UNSAFE, escaped
+
+ANSWER_BYTES = 32_000
+"""How much of an answer a judge is shown, in bytes of UTF-8."""
+
+_NAMES: Mapping[str, str] = {
+    "question": "question",
+    "input": "question",
+    "context": "context",
+    "passage": "context",
+    "paragraph": "context",
+    "target": "target",
+    "expected": "target",
+    "answer": "target",
+    "gold": "target",
+    "predicted_answer": "predicted_answer",
+    "prediction": "predicted_answer",
+    "output": "predicted_answer",
+    "submission": "predicted_answer",
+    "examples": "examples",
+}
+_NAME = "|".join(_NAMES)
+_PLACE = re.compile(rf"\{{\{{ ?({_NAME}) ?\}}\}}|\{{({_NAME})\}}")
+
+
+def canonical_places(text: str) -> str:
+    """Return a template with the published names of places turned into ours.
+
+    ``{input}``, ``{{input}}`` become ``{question}``; ``{expected}``, ``{answer}`` become
+    ``{target}``; ``{output}``, ``{prediction}`` become ``{predicted_answer}``. All other braces
+    stay as they are.
+    """
+    return _PLACE.sub(lambda match: f"{{{_NAMES[match[1] or match[2]]}}}", text)
+
+
+def places(text: str) -> list[str]:
+    """Return the names of a canonical template's places, in order, repeated as they are."""
+    return [match[2] for match in _PLACE.finditer(text) if match[2]]
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """Return a canonical template with each place of ``values`` filled, in one pass."""
+    return _PLACE.sub(lambda match: values.get(match[2] or "", match[0]), template)
+
+
+def encode(value: str | list[str]) -> str:
+    """Return a value as JSON on one line that reads the same to people and hides nothing.
+
+    Letters stay letters; every control, bidi, zero-width and tag character, every line or
+    paragraph separator, every space but the plain one and every lone surrogate is escaped.
+    """
+    return UNSAFE.sub(escaped, json.dumps(value, ensure_ascii=False))
+
+
+def encode_fixed(value: str) -> str:
+    """Return ``encode(value)`` with no place in it, for text that becomes part of a template."""
+    return _PLACE.sub(lambda match: match[0].replace("{", "\\u007b"), encode(value))
+
+
+def shortened(answer: str, limit: int = ANSWER_BYTES) -> str:
+    """Return the answer, or its first ``limit`` bytes of UTF-8 and a mark that says so."""
+    raw = answer.encode("utf-8", "surrogatepass")
+    if len(raw) <= limit:
+        return answer
+    end = limit
+    while raw[end] & 0xC0 == 0x80:  # the middle of a character
+        end -= 1
+    head = raw[:end].decode("utf-8", "surrogatepass")
+    return f"{head} [... cut: {len(raw):,} bytes in all]"
