@@ -1,0 +1,103 @@
+"""Intervals for one sample: Wilson, Wilson over items asked several times, and a bootstrap.
+
+All intervals are two-sided at 95 %. None stands for "cannot be given"; there is never a NaN.
+"""
+
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+
+Interval = tuple[float, float]
+
+Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
+SEED = 20240913
+ROUNDS = 2000
+_BLOCK = 4_000_000  # numbers held at once while resampling
+
+
+def wilson(successes: float, n: float) -> Interval | None:
+    """Return Wilson's score interval of a rate, or None for ``n`` = 0.
+
+    Wilson (1927), J. Am. Stat. Assoc. 22:209. Neither number need be whole.
+    """
+    if n <= 0:
+        return None
+    from statsmodels.stats.proportion import proportion_confint
+
+    rate = successes / n
+    low, high = proportion_confint(successes, n, alpha=0.05, method="wilson")
+    return max(0.0, min(rate, float(low))), min(1.0, max(rate, float(high)))
+
+
+def clustered_rate(hits: Array, sizes: Array, items: Array) -> Interval | None:
+    """Return Wilson's interval of a rate over items that were asked several times.
+
+    Entry by entry: ``items`` is how many items had ``hits`` successes in ``sizes`` trials. The
+    sample counts as the number of independent trials that would leave the same variance
+    (``effective_size``). A percentile bootstrap would have no width where the rate is 0 or 1.
+    """
+    n = float((items * sizes).sum())
+    if n <= 0:
+        return None
+    rate = float((items * hits).sum()) / n
+    size = effective_size(hits - rate * sizes, sizes, items, rate * (1 - rate))
+    return wilson(rate * size, size)
+
+
+def effective_size(residuals: Array, sizes: Array, items: Array, variance: float) -> float:
+    """Return how many independent trials are worth as much as these clustered ones.
+
+    ``residuals`` are the deviations of an item's sum from its expected sum, ``variance`` that of
+    a single trial. Clustered variance as in Miller (2024), arXiv 2411.00640, section 2.2; design
+    effect after Kish (1965). Never above the number of trials. Where nothing varies, repeating
+    an item taught nothing, so that only the items count.
+    """
+    trials = float((items * sizes).sum())
+    clusters = float(items[sizes > 0].sum())
+    if clusters < 2 or variance <= 0:
+        return min(clusters, trials)
+    spread = float((items * residuals**2).sum()) * clusters / (clusters - 1)
+    if spread <= 0:
+        return trials
+    return min(trials, max(1.0, variance * trials**2 / spread))
+
+
+def resample(patterns: Array, items: Array) -> Array:
+    """Return ``ROUNDS`` count tables, each the sum of as many items, drawn with replacement.
+
+    ``patterns[i]`` is the count table of one item, ``items[i]`` how many items have that table:
+    drawing the multiplicities from a multinomial is the same as drawing the items one by one.
+    The seed is fixed: the same data always give the same interval.
+    """
+    import numpy as np
+
+    total = items.sum()
+    flat = patterns.reshape(len(patterns), -1)
+    random = np.random.default_rng(SEED)
+    step = max(1, _BLOCK // len(patterns))
+    sizes = [min(step, ROUNDS - start) for start in range(0, ROUNDS, step)]
+    drawn = [random.multinomial(int(total), items / total, size=size) @ flat for size in sizes]
+    return np.concatenate(drawn).reshape(ROUNDS, *patterns.shape[1:])
+
+
+def percentile(numerators: Array, denominators: Array) -> Interval | None:
+    """Return the middle 95 % of the resampled ratios.
+
+    Rounds with denominator 0 are left out. None where they are more than half, or where all the
+    rest agree: a sample without variation says nothing about how wide the interval should be.
+    """
+    import numpy as np
+
+    defined = denominators != 0
+    if 2 * int(defined.sum()) < len(denominators):
+        return None
+    ratios = numerators[defined] / denominators[defined]
+    low, high = np.percentile(ratios, [2.5, 97.5])
+    return (float(low), float(high)) if low < high else None

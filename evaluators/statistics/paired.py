@@ -1,0 +1,138 @@
+"""Two runs over the same items: the difference of their rates, its interval, and sample sizes.
+
+``fixed`` counts pairs that turned from wrong to right, ``broke`` from right to wrong. The
+difference is new - old: (fixed - broke) / n.
+"""
+
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from evaluators.statistics.intervals import Z95, Interval, effective_size
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+
+Z80 = 0.8416212335729143  # the 80 % point of the normal distribution
+_FAR = 1e9  # stands for an infinite score; brentq needs finite ends
+
+
+def tango(fixed: float, broke: float, n: float, z: float = Z95) -> Interval | None:
+    """Return Tango's score interval of the paired difference, or None for ``n`` = 0.
+
+    Tango (1998), Stat. Med. 17:891, equations 24 to 26. The counts need not be whole. ``z`` is
+    the normal quantile of the level: 1.96 for 95 %.
+    """
+    if n <= 0:
+        return None
+    from scipy.optimize import brentq
+
+    difference = (fixed - broke) / n
+
+    def beyond(delta: float, target: float) -> float:
+        return _score(fixed, broke, n, delta) - target
+
+    low = -1.0 if difference <= -1 else brentq(beyond, -1.0, difference, args=(z,))
+    high = 1.0 if difference >= 1 else brentq(beyond, difference, 1.0, args=(-z,))
+    return float(low), float(high)
+
+
+def _score(fixed: float, broke: float, n: float, delta: float) -> float:
+    """Return the score statistic of the hypothesis that the true difference is ``delta``."""
+    linear = (2 * n - fixed + broke) * delta - fixed - broke
+    constant = -broke * delta * (1 - delta)
+    root = math.sqrt(max(0.0, linear**2 - 8 * n * constant))
+    share = (root - linear) / (4 * n)  # P(right before, wrong now), most likely under delta
+    variance = n * (2 * share + delta * (1 - delta))
+    excess = fixed - broke - n * delta
+    if variance <= 0:
+        return math.copysign(_FAR, excess) if excess else 0.0
+    return excess / math.sqrt(variance)
+
+
+def mcnemar(fixed: int, broke: int) -> float:
+    """Return the exact two-sided p-value of McNemar's test; 1 where no pair differs.
+
+    McNemar (1947), Psychometrika 12:153, in its binomial form.
+    """
+    if fixed + broke == 0:
+        return 1.0
+    from scipy.stats import binomtest
+
+    return float(binomtest(fixed, fixed + broke, 0.5).pvalue)
+
+
+def drop_p_value(fixed: float, broke: float) -> float:
+    """Return the two-sided p-value that belongs to Tango's interval, for "the rate fell".
+
+    Below 0.05 exactly where the interval lies below zero; 1 where the rate did not fall.
+    """
+    if broke <= fixed:
+        return 1.0
+    return math.erfc((broke - fixed) / math.sqrt(2 * (broke + fixed)))
+
+
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """Return the p-values adjusted for their number. Holm (1979), Scand. J. Stat. 6:65."""
+    adjusted = [0.0] * len(p_values)
+    highest = 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        adjusted[place] = highest
+    return tuple(adjusted)
+
+
+def shrink(sums: Array, squares: Array, sizes: Array) -> float:
+    """Return which share of clustered pairs counts as independent (above 0, at most 1).
+
+    Per item: the sum of its differences, the sum of their squares, and its number of pairs.
+    """
+    import numpy as np
+
+    n = float(sizes.sum())
+    mean = float(sums.sum()) / n
+    variance = float(squares.sum()) / n - mean**2
+    ones = np.ones_like(sizes)
+    return effective_size(sums - mean * sizes, sizes, ones, variance) / n
+
+
+def smallest_n(margin: float) -> int:
+    """Return the fewest pairs with which "the drop is below ``margin``" can be shown at all.
+
+    It takes that many when no pair differs: Tango's lower end is then -z²/(n + z²). ``margin``
+    is within 0 to 1, both excluded; raises ValueError otherwise.
+    """
+    if not 0 < margin < 1:
+        msg = f"a margin is above 0 and below 1, got {margin!r}"
+        raise ValueError(msg)
+    return math.floor(Z95**2 * (1 - margin) / margin) + 1
+
+
+def pairs_needed(gap: float, discordance: float, difference: float = 0.0) -> int | None:
+    """Return how many pairs show, with 80 % power, that a difference is ``gap`` off a bound.
+
+    ``discordance`` is the share of pairs that differ; ``difference`` the true difference. For
+    non-inferiority the gap is margin + difference. None for a gap of 0. Normal approximation,
+    Liu et al. (2002), Stat. Med. 21:231.
+    """
+    if gap == 0:
+        return None
+    variance = max(0.0, discordance - difference**2)
+    return math.ceil((Z95 + Z80) ** 2 * variance / gap**2)
+
+
+def detectable_drop(n: int, discordance: float = 0.1) -> float | None:
+    """Return the smallest margin that ``n`` pairs can confirm with 80 % power if nothing changed.
+
+    Never below what ``n`` pairs without any difference could show; None for ``n`` = 0.
+    """
+    if n <= 0:
+        return None
+    powered = (Z95 + Z80) * math.sqrt(discordance / n)
+    return min(1.0, max(powered, Z95**2 / (n + Z95**2)))

@@ -1,0 +1,98 @@
+"""The difference between two runs over the same items.
+
+New - old of the share of items that pass (graded: CORRECT; rated: at or above the new run's bar;
+yes/no: right), under each fate of the new run's ungraded items.
+"""
+
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from cases.slices import Slice
+from evaluators.statistics import Interval, drop_p_value, shrink, tango
+from reports.compare import Pairing, right
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Against:
+    """One slice beside the baseline's.
+
+    ``blocked`` says why its drop gates cannot be decided (another judge or rubric, a partial
+    slice, a judge that is not trusted), empty where they can.
+    """
+
+    slice_: Slice
+    pairing: Pairing
+    blocked: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contrast:
+    """The paired difference under one fate of the new run's ungraded items.
+
+    ``weight`` is the share of pairs that count as independent: 1 unless items were repeated.
+    """
+
+    n: int
+    fixed: int
+    broke: int
+    weight: float
+
+    @property
+    def value(self) -> float:
+        """New - old."""
+        return (self.fixed - self.broke) / self.n
+
+    @property
+    def interval(self) -> Interval:
+        """Tango's 95 % interval; under repeats with as many pairs as count as independent.
+
+        Not a bootstrap: where no pair differs that would have no width, and pass any slice.
+        """
+        scaled = (count * self.weight for count in (self.fixed, self.broke, self.n))
+        return tango(*scaled) or (-1.0, 1.0)
+
+    @property
+    def p_value(self) -> float:
+        """That of "the rate fell", below 0.05 where the interval lies below zero."""
+        return drop_p_value(self.fixed * self.weight, self.broke * self.weight)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contrasts:
+    """The graded pairs alone, and all pairs with every ungraded item wrong, and right."""
+
+    seen: Contrast
+    worst: Contrast
+    best: Contrast
+
+
+def contrasts_of(sides: Sequence[Against]) -> Contrasts:
+    """Return the contrasts over all pairs of these slices; at least one pair must be graded."""
+    return Contrasts(
+        seen=_contrast(sides, None), worst=_contrast(sides, False), best=_contrast(sides, True)
+    )
+
+
+def _contrast(sides: Sequence[Against], fate: bool | None) -> Contrast:
+    """Return the contrast with the new run's ungraded items as ``fate``; None leaves them out."""
+    changes: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for one in sides:
+        bar = one.slice_.pass_bar if one.slice_.kind == "rated" else None
+        for pair in one.pairing.pairs:
+            now = right(pair.new, bar)
+            now = fate if now is None else now
+            if now is not None:
+                changes[pair.new.language, pair.new.id].append(now - bool(right(pair.old, bar)))
+    flat = [change for item in changes.values() for change in item]
+    weight = _weight(changes.values()) if len(flat) > len(changes) else 1.0
+    return Contrast(n=len(flat), fixed=flat.count(1), broke=flat.count(-1), weight=weight)
+
+
+def _weight(items: Collection[list[int]]) -> float:
+    import numpy as np
+
+    sums = np.array([sum(item) for item in items], dtype=np.float64)
+    squares = np.array([sum(map(abs, item)) for item in items], dtype=np.float64)
+    return shrink(sums, squares, np.array([len(item) for item in items], dtype=np.float64))

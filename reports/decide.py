@@ -1,0 +1,168 @@
+"""The end of a session: gates and facts in, exit code and one true line out.
+
+In order, the first that applies:
+
+====  =====================================================================================
+code  when
+====  =====================================================================================
+3, 4  pytest's own: an internal error, a usage error
+2     interrupted
+0     ``--dry-run`` without any failure
+-     no item selected, ``--gates off``, or a code that is not pytest's "passed", "failed" or
+      "interrupted": pytest's own code
+1     a gate FAIL, or a failure that is no graded miss
+6     a gate INCONCLUSIVE; no gate at all; or an item that no gate counted missed or went ungraded
+0     every gate PASS
+====  =====================================================================================
+
+Why a miss in a slice without gates is 6 beside gates that PASS: 0 asks that nothing failed but
+misses that the gates counted, which this one is not; 1 asks for a FAIL or for a failure that is no
+graded miss, and it is neither. An ERROR or MISSING item leaves 0 alone where its slice has gates:
+a gate that passes has counted it against itself.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from reports.report import Decision, GateResult
+from reports.wording import plural
+
+OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, UNDECIDED = range(7)
+_NAMED = 3  # gates named in the last line; the table above it has them all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFacts:
+    """What happened in the session besides the gates.
+
+    ``selected`` counts planned items. ``misses`` are graded misses in slices that have a gate;
+    ``errors`` and ``missing`` the ungraded items there. ``uncounted`` are misses and ungraded
+    items in slices without any gate. ``other_failures`` are failures that are no item's outcome:
+    ordinary tests, fixtures and teardowns, exceptions in a test body, collection errors.
+    ``interrupted`` means by a person or the system (not by ``-x``); ``pytest_code`` is what pytest
+    would return.
+    """
+
+    selected: int = 0
+    misses: int = 0
+    uncounted: int = 0
+    other_failures: int = 0
+    errors: int = 0
+    missing: int = 0
+    interrupted: bool = False
+    gates_off: bool = False
+    dry_run: bool = False
+    pytest_code: int = OK
+
+    @property
+    def ungraded(self) -> int:
+        """How many items of slices with gates have no grade."""
+        return self.errors + self.missing
+
+    @property
+    def unexplained(self) -> bool:
+        """Whether pytest reports a failure that none of the counts accounts for."""
+        counted = self.misses + self.uncounted + self.other_failures + self.ungraded
+        return self.pytest_code in (FAILED, INTERRUPTED) and not counted
+
+
+Verdict = tuple[int, str]
+
+
+def decide(gates: Sequence[GateResult], facts: SessionFacts) -> Decision:
+    """Return the exit code of a session and the line that explains it.
+
+    ``gates`` are all gates evaluated; with ``--gates off`` they may still be shown, and decide
+    nothing.
+    """
+    verdicts = (rule(gates, facts) for rule in _RULES)
+    code, line = next(verdict for verdict in verdicts if verdict is not None)
+    return Decision(gates=tuple(gates), code=code, line=line)
+
+
+def _broken(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:
+    if facts.pytest_code not in (INTERNAL, USAGE):
+        return None
+    what = "an internal error" if facts.pytest_code == INTERNAL else "a usage error"
+    return facts.pytest_code, f"pytest ended with {what}: exit {facts.pytest_code}"
+
+
+def _interrupted(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:
+    if not facts.interrupted:
+        return None
+    return INTERRUPTED, f"INTERRUPTED: exit {INTERRUPTED}; the report is partial, no gate decides"
+
+
+def _dry_run(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:
+    if not facts.dry_run or facts.other_failures:
+        return None
+    return OK, f"dry run: exit {OK}; {plural(facts.selected, 'item')} planned, no call made"
+
+
+def _pytest_decides(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:
+    code = facts.pytest_code
+    if facts.gates_off:
+        return code, f"gates off: exit {code}, as pytest has it"
+    if not facts.selected:
+        return code, f"no item selected: exit {code}"
+    if code not in (OK, FAILED, INTERRUPTED):
+        return code, f"exit {code}, as pytest or a plugin has it"
+    return None
+
+
+def _failed(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:
+    failed = [gate for gate in gates if gate.state == "FAIL"]
+    others = facts.other_failures + facts.unexplained
+    also = f"{plural(others, 'failure')} that no item accounts for"
+    if failed:
+        line = f"GATES FAIL ({len(failed)} of {len(gates)} failed): exit {FAILED}; {_names(failed)}"
+        return FAILED, f"{line}; {also}" if others else line
+    return (FAILED, f"{_tally(gates)}: exit {FAILED}; {also}") if others else None
+
+
+def _undecided(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:
+    unclear = [gate for gate in gates if gate.state == "INCONCLUSIVE"]
+    if unclear:
+        return UNDECIDED, f"{_tally(gates)}: exit {UNDECIDED}; {_names(unclear)}"
+    if not gates:
+        selected = plural(facts.selected, "item")
+        return UNDECIDED, f"NO GATES: exit {UNDECIDED}; {selected} selected, no gate decides"
+    if facts.uncounted:
+        what = f"{plural(facts.uncounted, 'item')} failed or went ungraded in slices without a gate"
+        return UNDECIDED, f"{_tally(gates)}: exit {UNDECIDED}; {what}"
+    return None
+
+
+def _passed(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:
+    verb = "is" if facts.misses == 1 else "are"
+    misses = f"{facts.misses:,} {'miss' if facts.misses == 1 else 'misses'}"
+    line = f"{_tally(gates)}: exit {OK}; {misses} {verb} counted in the measures"
+    if facts.ungraded:
+        line += f", {plural(facts.ungraded, 'ungraded item')} would not change it"
+    return OK, line
+
+
+def _tally(gates: Sequence[GateResult]) -> str:
+    unclear = sum(gate.state == "INCONCLUSIVE" for gate in gates)
+    if not gates:
+        return "NO GATES"
+    if unclear:
+        return f"GATES INCONCLUSIVE ({unclear} of {len(gates)})"
+    return f"GATES PASS ({len(gates)} of {len(gates)})"
+
+
+def _names(gates: Sequence[GateResult]) -> str:
+    names = [f"{gate.slice} {gate.rule.measure}" for gate in gates]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+_RULES: tuple[Callable[[Sequence[GateResult], SessionFacts], Verdict | None], ...] = (
+    _broken,
+    _interrupted,
+    _dry_run,
+    _pytest_decides,
+    _failed,
+    _undecided,
+    _passed,
+)

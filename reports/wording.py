@@ -1,0 +1,91 @@
+"""Figures and thresholds in the plain sentences of gate verdicts."""
+
+from cases.slices import Rule
+from evaluators.statistics import Interval
+from reports.report import Counts, Estimate, GateState
+
+
+def figure(number: float, *bars: float | None) -> str:
+    """Return a number to three decimals; to more where it would look like a bar that it misses."""
+    missed = [bar for bar in bars if bar is not None and abs(number - bar) > 1e-12]
+    texts = (f"{number:.{digits}f}" for digits in range(3, 16))
+    text = next(text for text in texts if float(text) not in missed)
+    return "0" if float(text) == 0 else text.rstrip("0").rstrip(".")
+
+
+def plural(count: int, noun: str) -> str:
+    """Return ``1 item``, ``2 items``, ``1,000 items``."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def _relation(rule: Rule, number: float) -> str:
+    """Return on which side of its bars a number lies, for instance ``is below 0.35``."""
+    if rule.min is not None and number < rule.min - 1e-12:
+        return f"is below {rule.min:g}"
+    if rule.max is not None and number > rule.max + 1e-12:
+        return f"is above {rule.max:g}"
+    bounds = [("at least", rule.min), ("at most", rule.max)]
+    return "is " + " and ".join(f"{word} {bar:g}" for word, bar in bounds if bar is not None)
+
+
+def span_of(interval: Interval) -> str:
+    """Return an interval in words."""
+    return f"{figure(interval[0])} to {figure(interval[1])}"
+
+
+def reason(rule: Rule, state: GateState, estimate: Estimate, span: Interval, counts: Counts) -> str:
+    """Return a verdict's sentence: the figure, its bar, and what stands in the way.
+
+    ``span`` holds the extremes over all fates of ungraded items: of the measure, or of the ends
+    of its interval where the rule asks for ``confident`` evidence.
+    """
+    number = estimate.value or 0.0
+    stem = f"{rule.measure} {figure(number, rule.min, rule.max)} {_relation(rule, number)}"
+    ungraded = counts.error + counts.missing
+    size = f"n={estimate.n}" + (f", {ungraded} ungraded" if ungraded else "")
+    if rule.evidence == "confident":
+        graded = counts.passed + counts.failed
+        return f"{stem}{_evidence(rule, state, estimate, span, graded)} ({size})"
+    if state == "INCONCLUSIVE":
+        fates = f"{plural(ungraded, 'ungraded item')} could bring it anywhere from {span_of(span)}"
+        return f"{stem}, but {fates}; grade them to decide ({size})"
+    return f"{stem} ({size}{_extreme(rule, state, span) if ungraded else ''})"
+
+
+def _extreme(rule: Rule, state: GateState, span: Interval) -> str:
+    if rule.min is not None and rule.max is not None:
+        return f"; {span_of(span)} whatever became of them"
+    word, towards_low = ("worst", True) if state == "PASS" else ("best", False)
+    place = 0 if towards_low == (rule.min is not None) else 1
+    return f"; at {word} {figure(span[place], rule.min, rule.max)}"
+
+
+def _evidence(rule: Rule, state: GateState, estimate: Estimate, span: Interval, graded: int) -> str:
+    interval = f"95 % interval, {span_of(span)}"
+    if state != "INCONCLUSIVE":
+        return f" with its whole {interval}"
+    needed = items_to_decide(rule, estimate, graded)
+    remedy = (
+        f"about {plural(needed, 'item')} would decide it" if needed else "no number can be named"
+    )
+    return f", but its {interval}, does not clear the bar; {remedy}"
+
+
+def items_to_decide(rule: Rule, estimate: Estimate, graded: int) -> int | None:
+    """Return about how many graded items would bring the interval clear of the nearest bar.
+
+    An interval shrinks with the square root of the number of items. None where no number would:
+    the estimate lies on the bar, or there is no interval.
+    """
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return None
+    gap = min(abs(estimate.value - bar) for bar in (rule.min, rule.max) if bar is not None)
+    half = max(estimate.high - estimate.value, estimate.value - estimate.low)
+    if gap < 1e-9:
+        return None
+    return max(graded + 1, _rounded(graded * (half / gap) ** 2))
+
+
+def _rounded(number: float) -> int:
+    """Return two leading digits: an estimate should not look exact."""
+    return int(float(f"{number:.1e}"))
