@@ -188,7 +188,7 @@ class Judge(Protocol):
         ...
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
-        """The verdict on one answer. Raises JudgeError when no reply could be read."""
+        """Return the verdict on one answer. Raises JudgeError when no reply could be read."""
         ...
 
 
@@ -201,7 +201,7 @@ class Answerer(Protocol):
         ...
 
     async def answer(self, case: Case, repeat: int, ask: Ask) -> str:
-        """The answer's exact text. Raises a CallError when there is none."""
+        """Return the answer's exact text. Raises a CallError when there is none."""
         ...
 
 
@@ -234,6 +234,16 @@ class Outcome:
     model: str = ""
     judge: str = ""
     usage: Usage = field(default_factory=Usage)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the answer is right, as its slice has it."""
+        return self.state == "passed"
+
+    @property
+    def reason(self) -> str:
+        """What the judge gave as its reason; empty where there is no verdict."""
+        return self.verdict.reason if self.verdict else ""
 
 
 def canonical(value: object) -> str:

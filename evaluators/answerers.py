@@ -1,0 +1,61 @@
+"""Where an answer comes from: the data file, or a model asked with a prompt."""
+
+from dataclasses import dataclass
+
+from evaluators.core import Ask, CallError, Case, Model, Request
+from evaluators.prompting import answer_messages
+from evaluators.rubric import Prompt
+
+RECORDED = "recorded"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAnswer:
+    """The answer that stands in the data file."""
+
+    spec: str = RECORDED
+
+    async def answer(self, case: Case, repeat: int, ask: Ask) -> str:
+        """Return the recorded text, exactly. Raises CallError where the file has none."""
+        if case.recorded is None:
+            kind = "no_recorded_answer"
+            raise CallError(kind, "the data file has no recorded answer; name a --model")
+        return case.recorded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptedAnswer:
+    """A model's answer to a prompt.
+
+    ``whole`` refuses an answer that was cut at its token limit: where the answer is one word, what
+    is left of it may be the start of another.
+    """
+
+    model: Model
+    prompt: Prompt
+    whole: bool = False
+
+    @property
+    def spec(self) -> str:
+        """The SPEC of the model asked."""
+        return self.model.spec
+
+    async def answer(self, case: Case, repeat: int, ask: Ask) -> str:
+        """Return the reply's text, exactly; it may be empty. Raises a CallError.
+
+        A reply that the provider filtered is no answer of the model, and neither is one that was
+        cut before its first character.
+        """
+        request = Request(
+            messages=answer_messages(self.prompt, case),
+            version=self.prompt.version,
+            repeat=repeat,
+        )
+        reply = await ask(self.model, request)
+        if reply.finish == "content_filter":
+            kind = "filtered"
+            raise CallError(kind, f"{self.spec}: the provider filtered the answer")
+        if reply.finish == "length" and (self.whole or not reply.text.strip()):
+            kind = "cut"
+            raise CallError(kind, f"{self.spec}: the answer was cut at the token limit; raise it")
+        return reply.text

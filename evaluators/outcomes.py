@@ -1,0 +1,114 @@
+"""The board on which the engine posts how each item ended, and where tests wait for their own.
+
+It is a file of its own and not part of the ledger: it lives as long as the run, needs no durable
+commit, and lets ``--replay`` read a ledger that cannot be written.
+"""
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+from evaluators.core import Outcome, QAError, Usage, Verdict
+
+BEAT_SECONDS = 0.5
+SILENCE_SECONDS = 30.0
+POLL_SECONDS = 0.01
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS outcomes (key TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pulse (beat INTEGER NOT NULL);
+INSERT INTO pulse VALUES (0);
+"""
+
+
+class EngineLostError(QAError):
+    """The engine's heartbeat stopped, so no outcome will come."""
+
+
+class Board:
+    """The engine's side: one writer."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = _connect(path)
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = OFF")
+        self._connection.executescript(_TABLES)
+
+    def post(self, outcomes: Iterable[Outcome]) -> None:
+        """Make these outcomes visible to every waiting test, in one transaction."""
+        rows = [(one.key, encode(one)) for one in outcomes]
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.executemany("INSERT OR REPLACE INTO outcomes VALUES (?, ?)", rows)
+
+    def beat(self) -> None:
+        """Show that the engine is alive."""
+        self._connection.execute("UPDATE pulse SET beat = beat + 1")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+
+class Watcher:
+    """A test's side: waits for the outcome of one item at a time."""
+
+    def __init__(
+        self,
+        path: Path,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._connection = _connect(path)
+        self._clock = clock
+        self._sleep = sleep
+
+    def wait(self, key: str) -> Outcome:
+        """Return the outcome of this item once it is posted.
+
+        Raises EngineLostError when the engine has shown no sign of life for 30 seconds.
+        """
+        beat: object = None
+        since = self._clock()
+        while True:
+            body = self._one("SELECT body FROM outcomes WHERE key = ?", key)
+            if body is not None:
+                return decode(str(body))
+            latest = self._one("SELECT beat FROM pulse")
+            if latest != beat:
+                beat, since = latest, self._clock()
+            elif self._clock() - since > SILENCE_SECONDS:
+                msg = f"the engine has been silent for {SILENCE_SECONDS:g} s; run again to resume"
+                raise EngineLostError(msg)
+            self._sleep(POLL_SECONDS)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def _one(self, query: str, *values: str) -> object:
+        row = self._connection.execute(query, values).fetchone()
+        return None if row is None else row[0]
+
+
+def encode(outcome: Outcome) -> str:
+    """Return an outcome as ASCII JSON; any text survives, lone surrogates included."""
+    return json.dumps(asdict(outcome))
+
+
+def decode(text: str) -> Outcome:
+    """Return the outcome that ``encode`` wrote."""
+    values = json.loads(text)
+    verdict = values.pop("verdict")
+    return Outcome(
+        verdict=None if verdict is None else Verdict(**verdict),
+        usage=Usage(**values.pop("usage")),
+        **values,
+    )
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False)

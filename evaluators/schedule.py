@@ -1,0 +1,89 @@
+"""Which item is next: first what a test is waiting for, then the rest in order, not too far ahead.
+
+The engine pulls from one side; the thread that runs pytest tells the other side which tests have
+started and ended. The window bounds what is spent on items whose tests may never run.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Sequence
+
+
+class Schedule:
+    """The queue between pytest's thread and the engine's loop."""
+
+    def __init__(self, keys: Sequence[str], window: int) -> None:
+        self._lock = threading.Lock()
+        self._ahead = deque(keys)
+        self._wanted: deque[str] = deque()
+        self._untaken = set(keys)
+        self._window = window
+        self._taken = 0
+        self._ended = 0
+        self._closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._changed = asyncio.Event()
+
+    def want(self, key: str) -> None:
+        """Say that a test is waiting for this item."""
+        with self._lock:
+            if key in self._untaken:
+                self._wanted.append(key)
+        self._wake()
+
+    def ended(self) -> None:
+        """Say that one more test is over."""
+        with self._lock:
+            self._ended += 1
+        self._wake()
+
+    def close(self) -> None:
+        """Hand out nothing more."""
+        with self._lock:
+            self._closed = True
+        self._wake()
+
+    async def take(self) -> str | None:
+        """Return the next item's key as soon as one may be started; None when there is none left.
+
+        To be called from one event loop only.
+        """
+        self._loop = asyncio.get_running_loop()
+        while True:
+            # Cleared before looking: a change after the look sets it again.
+            self._changed.clear()
+            with self._lock:
+                key = self._pick()
+                over = self._closed or not self._untaken
+            if key is not None or over:
+                return key
+            await self._changed.wait()
+
+    def _pick(self) -> str | None:
+        if self._closed:
+            return None
+        key = self._next_untaken(self._wanted)
+        if key is None and self._taken - self._ended < self._window:
+            key = self._next_untaken(self._ahead)
+        if key is not None:
+            self._untaken.discard(key)
+            self._taken += 1
+        return key
+
+    def _next_untaken(self, queue: deque[str]) -> str | None:
+        while queue:
+            key = queue.popleft()
+            if key in self._untaken:
+                return key
+        return None
+
+    def _wake(self) -> None:
+        loop = self._loop
+        if loop is None:
+            return
+        try:
+            loop.call_soon_threadsafe(self._changed.set)
+        except RuntimeError:
+            # The loop is closed: nobody is left to be woken.
+            return

@@ -1,0 +1,246 @@
+"""The engine brings every item to exactly one end, keeps what was paid, and stops when told to."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from evaluators.answerers import PromptedAnswer, RecordedAnswer
+from evaluators.calls import Patience
+from evaluators.core import (
+    Ask,
+    CallError,
+    Case,
+    JudgeError,
+    Model,
+    Outcome,
+    RefusedError,
+    Reply,
+    Request,
+    State,
+    Verdict,
+)
+from evaluators.engine import Engine, EngineThread, Settings, Task
+from evaluators.ledger import Ledger, LedgerError
+from evaluators.outcomes import Board, Watcher
+from evaluators.rubric import Prompt
+from evaluators.schedule import Schedule
+from tests.scripted import Scripted, ask_for, make_case
+
+NEVER = ("never", "this is not reached")
+PROMPT = Prompt(name="answer", language="bg", system="", user="{question}", version="answer.bg@1")
+
+
+@dataclass(frozen=True)
+class Echo:
+    """A judge by the answer's own text: it is the grade, or the error to raise."""
+
+    spec: str = "echo"
+
+    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+        errors: dict[str, Callable[[], Exception]] = {
+            "unreadable": lambda: JudgeError("three replies could not be read"),
+            "refused": lambda: RefusedError("too_long", "the judge refused"),
+            "full": lambda: LedgerError("disk full"),
+            "bug": lambda: KeyError("surprise"),
+        }
+        if answer in errors:
+            raise errors[answer]()
+        return Verdict(grade=answer)
+
+
+def correct(case: Case, verdict: Verdict) -> bool:
+    return verdict.grade == "CORRECT"
+
+
+def task(number: int, answer: str | None) -> Task:
+    return Task(
+        key=f"k{number}",
+        case=make_case(number, recorded=answer),
+        repeat=1,
+        answerer=RecordedAnswer(),
+        judge=Echo(),
+        passes=correct,
+    )
+
+
+def prompted(number: int, model: Model) -> Task:
+    return Task(
+        key=f"k{number}",
+        case=make_case(number),
+        repeat=1,
+        answerer=PromptedAnswer(model=model, prompt=PROMPT),
+        judge=Echo(),
+        passes=correct,
+    )
+
+
+class Bench:
+    """An engine with its ledger and board in a temporary folder."""
+
+    def __init__(self, folder: Path, tasks: list[Task], settings: Settings | None = None) -> None:
+        self.keys = [one.key for one in tasks]
+        self.ledger = Ledger(folder / "ledger")
+        self.board = Board(folder / "board")
+        self.path = folder / "board"
+        quick = Settings(concurrency=4, patience=Patience(attempts=2, first=0, longest=0))
+        self.engine = Engine(
+            {one.key: one for one in tasks},
+            self.ledger,
+            self.board,
+            lambda spec, reply: 0.5,
+            settings or quick,
+        )
+
+    def run(self, window: int = 100) -> dict[str, Outcome]:
+        asyncio.run(self.engine.run(Schedule(self.keys, window)))
+        return self.engine.outcomes
+
+
+@pytest.mark.parametrize(
+    ("answer", "state", "kind"),
+    [
+        ("CORRECT", "passed", ""),
+        ("INCORRECT", "failed", ""),
+        ("NOT_ATTEMPTED", "failed", ""),
+        (None, "error", "no_recorded_answer"),
+        ("unreadable", "error", "judge_unreadable"),
+        ("refused", "error", "too_long"),
+        ("full", "missing", "ledger"),
+        ("bug", "error", "internal"),
+    ],
+)
+def test_each_item_ends_in_one_state(
+    tmp_path: Path, answer: str | None, state: State, kind: str
+) -> None:
+    """A grade, an ERROR of a kind or a MISSING; a failure is never a grade."""
+    outcome = Bench(tmp_path, [task(1, answer)]).run()["k1"]
+    assert (outcome.state, outcome.kind) == (state, kind)
+    assert (outcome.verdict is None) == (state in ("error", "missing"))
+    assert outcome.answer == answer
+
+
+def test_one_failing_item_leaves_the_others_alone(tmp_path: Path) -> None:
+    """An unexpected exception is that item's ERROR; every other item is graded."""
+    tasks = [task(number, "bug" if number == 3 else "CORRECT") for number in range(6)]
+    states = [one.state for one in Bench(tmp_path, tasks).run().values()]
+    assert sorted(states) == ["error", *["passed"] * 5]
+
+
+def test_an_answer_is_paid_for_once_and_measured(tmp_path: Path) -> None:
+    """Tokens, seconds and cost describe the replies used; requests and spending only this run."""
+    reply = Reply(text="CORRECT", model="m-1", input_tokens=7, output_tokens=2, seconds=0.25)
+    model = Scripted(lambda request: reply)
+    first = Bench(tmp_path, [prompted(1, model)]).run()["k1"]
+    again = Bench(tmp_path, [prompted(1, model)]).run()["k1"]
+    assert len(model.requests) == 1
+    assert (first.usage.requests, first.usage.spent) == (1, 0.5)
+    assert (again.usage.requests, again.usage.spent) == (0, 0.0)
+    assert (again.usage.input_tokens, again.usage.cost, again.usage.seconds) == (7, 0.5, 0.25)
+    assert first.model == "m-1"
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (Reply(text="CORRECT", finish="content_filter"), "filtered"),
+        (Reply(text=" ", finish="length"), "cut"),
+    ],
+)
+def test_what_the_provider_withheld_is_no_answer(tmp_path: Path, reply: Reply, kind: str) -> None:
+    """A filtered reply, or one cut before its first word, is an ERROR and no miss."""
+    outcome = Bench(tmp_path, [prompted(1, Scripted(lambda request: reply))]).run()["k1"]
+    assert (outcome.state, outcome.kind) == ("error", kind)
+
+
+@pytest.mark.parametrize(("whole", "state"), [(True, "error"), (False, "passed")])
+def test_a_cut_answer_is_an_answer_unless_it_must_be_whole(
+    tmp_path: Path, whole: bool, state: State
+) -> None:
+    """A cut sentence is judged as it stands; a cut yes or no may be the start of another word."""
+    model = Scripted(lambda request: Reply(text="CORRECT", finish="length"))
+    answerer = PromptedAnswer(model=model, prompt=PROMPT, whole=whole)
+    one = replace(prompted(1, model), answerer=answerer)
+    assert Bench(tmp_path, [one]).run()["k1"].state == state
+
+
+def test_a_ledger_that_fails_stops_the_run(tmp_path: Path) -> None:
+    """When a reply cannot be kept no further item is started: they would be paid for and lost."""
+    tasks = [task(1, "full"), *[task(number, "CORRECT") for number in range(2, 200)]]
+    bench = Bench(tmp_path, tasks, Settings(concurrency=1))
+    outcomes = bench.run(window=1000)
+    assert list(outcomes) == ["k1"]
+    assert bench.engine.failure == "disk full"
+
+
+def test_never_more_calls_in_flight_than_allowed(tmp_path: Path) -> None:
+    """Concurrency bounds the calls of the whole run."""
+    under_way, most = 0, 0
+
+    class Slow(Scripted):
+        async def complete(self, request: Request) -> Reply:
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(0.002)
+            under_way -= 1
+            return await super().complete(request)
+
+    model = Slow(lambda request: Reply(text="CORRECT"))
+    Bench(tmp_path, [prompted(number, model) for number in range(40)]).run()
+    assert most == 4
+    assert len(model.requests) == 40
+
+
+def test_a_thread_works_while_tests_wait(tmp_path: Path) -> None:
+    """Outcomes appear on the board while pytest's thread waits for them; models are closed."""
+    model = Scripted(lambda request: Reply(text="CORRECT"))
+    tasks = [prompted(number, model) for number in range(10)]
+    bench = Bench(tmp_path, tasks)
+    schedule = Schedule(bench.keys, 2)
+    thread = EngineThread(bench.engine, schedule, [model])
+    thread.start()
+    watcher = Watcher(bench.path)
+    for key in reversed(bench.keys):
+        schedule.want(key)
+        assert watcher.wait(key).state == "passed"
+        schedule.ended()
+    thread.stop()
+    assert model.closed
+
+
+def test_stopping_gives_up_what_hangs(tmp_path: Path) -> None:
+    """After the grace a call that never ends is given up; its item has no outcome."""
+    started = threading.Event()
+
+    class Hanging(Scripted):
+        async def complete(self, request: Request) -> Reply:
+            started.set()
+            await asyncio.sleep(3600)
+            raise CallError(*NEVER)
+
+    bench = Bench(tmp_path, [prompted(1, Hanging(lambda request: Reply()))])
+    thread = EngineThread(bench.engine, Schedule(bench.keys, 9), [])
+    thread.start()
+    assert started.wait(5)
+    thread.stop(grace=0.05)
+    assert bench.engine.outcomes == {}
+    assert bench.engine.failure == ""
+
+
+def test_the_question_goes_to_the_model_as_it_is(tmp_path: Path) -> None:
+    """The prompt is filled once: braces in a question are text."""
+    model = Scripted(lambda request: Reply(text="CORRECT"))
+    one = prompted(1, model)
+    case = make_case(1, question="{context} {question}")
+    bench = Bench(
+        tmp_path,
+        [replace(one, case=case, repeat=2)],
+    )
+    bench.run()
+    (request,) = model.requests
+    assert request.messages == ask_for("{context} {question}").messages
+    assert (request.version, request.repeat) == (PROMPT.version, 2)

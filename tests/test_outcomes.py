@@ -1,0 +1,79 @@
+"""The board: the engine posts, a test in any process waits for its own item, and never for ever."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluators.core import Outcome, Usage, Verdict
+from evaluators.outcomes import SILENCE_SECONDS, Board, EngineLostError, Watcher, decode, encode
+
+
+class Clock:
+    """A clock that only sleeping moves on."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.sleeps = 0
+
+    def time(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.sleeps += 1
+
+
+OUTCOME = Outcome(
+    key="simpleqa-bg-1",
+    state="failed",
+    answer="Пловдив",
+    verdict=Verdict(grade="INCORRECT", reason="another town"),
+    usage=Usage(input_tokens=5, cost=None),
+)
+
+
+def test_an_outcome_that_stands_is_returned_at_once(tmp_path: Path) -> None:
+    """A test whose item is done does not sleep."""
+    board, clock = Board(tmp_path / "b"), Clock()
+    board.post([OUTCOME])
+    watcher = Watcher(tmp_path / "b", clock.time, clock.sleep)
+    assert watcher.wait(OUTCOME.key) == OUTCOME
+    assert clock.sleeps == 0
+    watcher.close()
+    board.close()
+
+
+def test_a_test_waits_while_the_engine_lives(tmp_path: Path) -> None:
+    """However long it takes, a beating engine is waited for."""
+    board = Board(tmp_path / "b")
+
+    class Beating(Clock):
+        def sleep(self, seconds: float) -> None:
+            super().sleep(SILENCE_SECONDS / 2)
+            board.beat()
+            if self.sleeps == 5:
+                board.post([OUTCOME])
+
+    clock = Beating()
+    watcher = Watcher(tmp_path / "b", clock.time, clock.sleep)
+    assert watcher.wait(OUTCOME.key) == OUTCOME
+    assert clock.now > 2 * SILENCE_SECONDS
+
+
+def test_a_silent_engine_is_given_up(tmp_path: Path) -> None:
+    """When no beat comes for half a minute the test ends with an error that says so."""
+    Board(tmp_path / "b").close()
+    clock = Clock()
+    watcher = Watcher(tmp_path / "b", clock.time, clock.sleep)
+    with pytest.raises(EngineLostError, match="silent for 30 s"):
+        watcher.wait("nothing")
+
+
+@given(text=st.text(st.characters(codec=None), max_size=40))
+def test_any_text_survives_the_board(text: str) -> None:
+    """Encoding and decoding keep lone surrogates and control characters."""
+    outcome = Outcome(key="k", state="error", answer=text, kind="internal", message=text)
+    assert decode(encode(outcome)) == outcome
+    assert encode(outcome).isascii()

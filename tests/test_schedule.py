@@ -1,0 +1,77 @@
+"""The schedule: what tests wait for comes first, a window bounds the rest, nothing comes twice."""
+
+import asyncio
+import threading
+
+from evaluators.schedule import Schedule
+
+
+def take(schedule: Schedule, count: int) -> list[str | None]:
+    async def several() -> list[str | None]:
+        return [await asyncio.wait_for(schedule.take(), 5) for _ in range(count)]
+
+    return asyncio.run(several())
+
+
+def test_items_come_in_order_and_end_with_none() -> None:
+    """Without any demand the order of the plan is kept, then there is nothing more."""
+    assert take(Schedule(["a", "b", "c"], 10), 4) == ["a", "b", "c", None]
+
+
+def test_a_wanted_item_comes_first_and_only_once() -> None:
+    """A test's demand jumps the queue; its item is not handed out again in its turn."""
+    schedule = Schedule(["a", "b", "c"], 10)
+    schedule.want("c")
+    schedule.want("c")
+    assert take(schedule, 4) == ["c", "a", "b", None]
+
+
+def test_demand_is_met_beyond_the_window() -> None:
+    """A window that is used up holds back the look-ahead but never a waiting test."""
+    schedule = Schedule(["a", "b", "c", "d"], 1)
+    assert take(schedule, 1) == ["a"]
+    schedule.want("d")
+    assert take(schedule, 1) == ["d"]
+
+
+def test_the_window_moves_on_as_tests_end() -> None:
+    """No more than the window lies between what is taken and what is tested."""
+    schedule = Schedule(["a", "b", "c"], 1)
+
+    async def scenario() -> list[str | None]:
+        first = await schedule.take()
+        second = asyncio.create_task(schedule.take())
+        await asyncio.sleep(0.01)
+        assert not second.done()
+        threading.Thread(target=schedule.ended).start()
+        return [first, await asyncio.wait_for(second, 5)]
+
+    assert asyncio.run(scenario()) == ["a", "b"]
+
+
+def test_closing_ends_every_waiting_worker() -> None:
+    """After close nothing is handed out, and whoever waits is told so."""
+    schedule = Schedule(["a", "b"], 0)
+
+    async def scenario() -> list[str | None]:
+        waiting = [asyncio.create_task(schedule.take()) for _ in range(3)]
+        await asyncio.sleep(0.01)
+        threading.Thread(target=schedule.close).start()
+        return [await asyncio.wait_for(one, 5) for one in waiting]
+
+    assert asyncio.run(scenario()) == [None, None, None]
+
+
+def test_an_unknown_item_is_ignored() -> None:
+    """A test that is no planned item changes nothing."""
+    schedule = Schedule(["a"], 5)
+    schedule.want("some other test")
+    assert take(schedule, 2) == ["a", None]
+
+
+def test_news_after_the_loop_has_ended_are_harmless() -> None:
+    """Tests may end after the engine has: nobody is left to be woken, and nothing breaks."""
+    schedule = Schedule(["a"], 5)
+    take(schedule, 1)
+    schedule.ended()
+    schedule.close()
