@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from evaluators.core import State
+from cases.plan import Item
+from evaluators.core import Outcome, State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,3 +44,36 @@ class Record:
     seconds: float
     digest: str
     metadata: Mapping[str, object] = field(default_factory=dict)
+
+
+def make_record(item: Item, outcome: Outcome) -> Record:
+    """Return the record of a planned item that ended in this outcome."""
+    case, verdict, usage = item.case, outcome.verdict, outcome.usage
+    grade = verdict.grade if verdict else None
+    scores = item.slice.rubric.scores if item.slice.rubric else {}
+    return Record(
+        key=item.key,
+        id=case.id,
+        repeat=item.repeat,
+        row=case.row,
+        dataset=case.dataset,
+        language=case.language,
+        question=case.question,
+        context=case.context,
+        expected=case.expected,
+        answer=outcome.answer,
+        outcome=outcome.state,
+        grade=grade,
+        rating=verdict.rating if verdict else None,
+        score=scores.get(grade) if grade else None,
+        reason=verdict.reason if verdict else "",
+        error=f"{outcome.kind}: {outcome.message}" if outcome.kind else "",
+        label=case.label,
+        model=outcome.model,
+        judge=outcome.judge,
+        tokens=usage.input_tokens + usage.output_tokens,
+        cost=usage.cost,
+        seconds=round(usage.seconds, 3),
+        digest=case.digest,
+        metadata=case.metadata,
+    )

@@ -1,0 +1,11 @@
+"""The judge gives the label that people gave."""
+
+import pytest
+
+from evaluators.core import Case, Outcome
+
+
+@pytest.mark.qa("judges")
+def test_judges(case: Case, verdict: Outcome) -> None:
+    """The judge gives the label that people gave."""
+    assert verdict.passed, verdict.reason

@@ -1,0 +1,127 @@
+"""From dataset files and the user's choice to the items of a run, the same in every process."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cases.config import load_dataset, load_gates, with_gates, with_items
+from cases.dataset import load_cases
+from cases.identity import sample
+from cases.slices import Dataset, Slice
+from evaluators.core import Case, UsageProblem
+from evaluators.rubric import load_prompt
+
+RUBRICS = Path(__file__).parent.parent / "evaluators" / "rubrics"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceFile:
+    """A ``DATASET:LANG=FILE`` option, taken apart."""
+
+    dataset: str
+    language: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What the user wants to be asked; the defaults ask everything once.
+
+    ``limit`` (at least 1) bounds the items of each slice, picked by a hash of id and ``seed``.
+    """
+
+    items: tuple[SliceFile, ...] = ()
+    prompts: tuple[SliceFile, ...] = ()
+    languages: tuple[str, ...] = ()
+    limit: int | None = None
+    seed: int = 0
+    repeats: int = 1
+    gates: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One planned pytest case. ``key`` is its pytest id: ASCII, unique in the run."""
+
+    key: str
+    slice: Slice
+    case: Case
+    repeat: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Every item that the choice allows, by key, in the order of the files."""
+
+    datasets: tuple[Dataset, ...]
+    items: Mapping[str, Item]
+
+    def of(self, dataset: Dataset) -> list[Item]:
+        """Return the items of one dataset."""
+        slices = set(map(id, dataset.slices.values()))
+        return [item for item in self.items.values() if id(item.slice) in slices]
+
+
+def make_plan(files: Sequence[Path], choice: Choice) -> Plan:
+    """Return the plan over these ``dataset.yaml`` files.
+
+    Raises UsageProblem for anything wrong in a file or in the choice, before any call.
+    """
+    datasets = [load_dataset(path, RUBRICS) for path in files]
+    _check_names(datasets, choice)
+    if choice.gates is not None:
+        gates = load_gates(choice.gates)
+        datasets = [with_gates(dataset, gates) for dataset in datasets]
+    chosen = tuple(_narrow(dataset, choice) for dataset in datasets)
+    items = {item.key: item for dataset in chosen for item in _items(dataset, choice)}
+    return Plan(datasets=chosen, items=items)
+
+
+def _check_names(datasets: Sequence[Dataset], choice: Choice) -> None:
+    known = sorted(dataset.name for dataset in datasets)
+    for option in (*choice.items, *choice.prompts):
+        if option.dataset not in known:
+            msg = (
+                f"dataset {option.dataset!r} is not among those found ({', '.join(known)}); "
+                "name a folder that holds it, for instance `pytest cases/`"
+            )
+            raise UsageProblem(msg)
+    languages = {language for dataset in datasets for language in dataset.slices}
+    languages.update(option.language for option in choice.items)
+    for language in choice.languages:
+        if language not in languages:
+            there = ", ".join(sorted(languages))
+            msg = f"--languages: no dataset has {language!r}; there are {there}"
+            raise UsageProblem(msg)
+
+
+def _narrow(dataset: Dataset, choice: Choice) -> Dataset:
+    own = [option for option in choice.items if option.dataset == dataset.name]
+    for option in own:
+        dataset = with_items(dataset, option.language, option.path)
+    keep = {option.language for option in own} if choice.items else set(dataset.slices)
+    if choice.languages:
+        keep &= set(choice.languages)
+    slices = {
+        language: _with_prompt(slice_, choice)
+        for language, slice_ in dataset.slices.items()
+        if language in keep
+    }
+    return replace(dataset, slices=slices)
+
+
+def _with_prompt(slice_: Slice, choice: Choice) -> Slice:
+    for option in choice.prompts:
+        if (option.dataset, option.language) == (slice_.dataset, slice_.language):
+            return replace(slice_, prompt=load_prompt(option.path))
+    return slice_
+
+
+def _items(dataset: Dataset, choice: Choice) -> Iterator[Item]:
+    for slice_ in dataset.slices.values():
+        cases = sample(load_cases(slice_), choice.limit, choice.seed)
+        for case in cases:
+            stem = f"{slice_.dataset}-{slice_.language}-{case.id}"
+            for repeat in range(1, choice.repeats + 1):
+                key = stem if repeat == 1 else f"{stem}~r{repeat}"
+                yield Item(key=key, slice=slice_, case=case, repeat=repeat)

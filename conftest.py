@@ -1,0 +1,3 @@
+"""Names the plugin; everything else is in it."""
+
+pytest_plugins = ("reports.plugin",)

@@ -1,0 +1,53 @@
+"""The pytest plugin. It does nothing until the paths of a run hold a ``dataset.yaml``.
+
+One process, the one that the user started, is the controller: it validates, runs the engine and
+writes the report. Tests, in xdist's workers or in the same process, wait for their own item.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from reports.plugin.options import add_options
+from reports.plugin.tests import (
+    case,
+    pytest_collection_modifyitems,
+    pytest_generate_tests,
+    pytest_runtest_makereport,
+    verdict,
+)
+
+__all__ = [
+    "case",
+    "pytest_collection_modifyitems",
+    "pytest_generate_tests",
+    "pytest_runtest_makereport",
+    "verdict",
+]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options."""
+    add_options(parser)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Keep a dry run in this one process: there is nothing to distribute."""
+    if config.getoption("qa_dry_run"):
+        config.option.numprocesses = None
+        config.option.tx = []
+        config.option.dist = "no"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Validate everything in the controller, before any call; exit code 4 for the user's errors."""
+    config.addinivalue_line("markers", "qa(dataset): one case for each item of a dataset")
+    if hasattr(config, "workerinput"):
+        from reports.plugin.session import join  # noqa: PLC0415  # only where datasets are run
+
+        join(config)
+        return
+    from reports.plugin.session import begin  # noqa: PLC0415
+
+    begin(config, Path(config.invocation_params.dir))

@@ -1,0 +1,210 @@
+"""The controller's hooks: start the engine, listen to the tests, write the report, set the code."""
+
+import shlex
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Generator, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from cases.plan import Plan
+from evaluators.core import QAError
+from reports.plugin.book import Book, key_of
+from reports.plugin.finish import Ending, finish, read_baseline
+from reports.plugin.options import Options
+from reports.plugin.progress import Progress
+from reports.plugin.run import Run
+from reports.plugin.terminal import show_plan, show_report
+from reports.render.clean import mask
+from reports.report import Report
+
+EXIT_UNWRITTEN = 1
+
+
+class Controller:
+    """Hooks that only the process started by the user has."""
+
+    def __init__(
+        self, config: pytest.Config, options: Options, plan: Plan, files: Sequence[Path]
+    ) -> None:
+        self._config = config
+        self._options = options
+        self._files = files
+        self._book = Book(plan)
+        self._plan = plan
+        self._progress = Progress(planned=0, started=time.monotonic())
+        self._interrupted = False
+        self._report: Report | None = None
+        self._last_line = ""
+        self._started = datetime.now(UTC)
+        self._baseline = read_baseline(options.baseline)
+        self._folder = Path(tempfile.mkdtemp(prefix="qa-"))
+        config.add_cleanup(lambda: shutil.rmtree(self._folder, ignore_errors=True))
+        self.board = self._folder / "board.sqlite3"
+        self._run = Run(options, plan, self.board)
+        config.add_cleanup(self._run.close)
+
+    # Starting
+
+    def pytest_sessionstart(self) -> None:
+        """Let SIGTERM end a run as Ctrl-C does, with a partial report."""
+        if threading.current_thread() is threading.main_thread():
+            former = signal.getsignal(signal.SIGTERM)
+            _listen(_interrupt)
+            self._config.add_cleanup(partial(_listen, former))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: pytest.Item) -> None:
+        """Tell a worker which run it takes part in."""
+        node.workerinput["qa"] = {  # type: ignore[attr-defined]
+            "here": str(self._config.invocation_params.dir),
+            "files": "\n".join(map(str, self._files)),
+            "board": str(self.board),
+        }
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        """Start once the first worker knows the selected tests; all workers agree on them."""
+        self._begin(ids)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """Start without xdist; under a dry run, show the plan instead."""
+        if self._options.dry_run:
+            keys = self._book.select([item.nodeid for item in session.items])
+            reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+            if reporter is not None:
+                show_plan(reporter, self._plan, keys)
+            return True
+        collected = not session.testsfailed or session.config.option.continue_on_collection_errors
+        if session.items and collected and not session.config.option.collectonly:
+            self._begin([item.nodeid for item in session.items])
+        return None
+
+    def _begin(self, nodeids: Sequence[str]) -> None:
+        if self._book.planned:
+            return
+        keys = self._book.select(nodeids)
+        if keys:
+            self._progress = Progress(planned=len(keys), started=time.monotonic())
+            self._run.start(keys)
+
+    # Listening
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Put the item first whose test is about to wait for it."""
+        self._run.want(key_of(nodeid))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(
+        self, crashitem: str, report: pytest.TestReport, sched: object
+    ) -> None:
+        """Give the item of a dead worker to another one, once."""
+        if key_of(crashitem) in self._plan.items and self._book.died(crashitem):
+            report.outcome = "rerun"  # type: ignore[assignment]
+            sched.mark_test_pending(crashitem)  # type: ignore[attr-defined]
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        """Name the report of an item that is tried again."""
+        return ("rerun", "R", "RERUN") if str(report.outcome) == "rerun" else None
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Count a module that cannot be collected as a failure that no gate explains."""
+        if report.failed:
+            self._book.collect_failed()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the book, and say from time to time how far the run is."""
+        self._book.note(report.nodeid, str(report.when), report.outcome, getattr(report, "qa", ""))
+        if report.when != "teardown":
+            return
+        self._run.test_ended()
+        key = key_of(report.nodeid)
+        if key in self._plan.items:
+            name = self._plan.items[key].slice.name
+            self._progress.add(name, self._run.outcomes.get(key))
+        now = time.monotonic()
+        if self._progress.planned and self._progress.due(now):
+            self._say(self._progress.line(now))
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Tell the user's interrupt from xdist's and pytest's own ways to stop early."""
+        early_stop = excinfo.typename == "Interrupted"  # of pytest.Session or of xdist
+        by_user = "keyboard-interrupt" in str(excinfo.value)  # a worker heard Ctrl-C first
+        self._interrupted = by_user or not early_stop
+
+    # Ending
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(
+        self, session: pytest.Session, exitstatus: int
+    ) -> Generator[None, object, object]:
+        """Stop the engine, write the report, set the exit code; the last line comes last."""
+        self._run.stop()
+        if not self._options.dry_run and not session.config.option.collectonly:
+            self._finish(session, int(exitstatus))
+        result = yield
+        if self._last_line:
+            self._say(self._last_line)
+        return result
+
+    def _finish(self, session: pytest.Session, code: int) -> None:
+        if not self._book.planned:
+            self._finish_without_items(session, code)
+            return
+        try:
+            ending = self._ending(session, code)
+            self._report = finish(self._options, self._plan, self._book, self._run, ending)
+        except QAError as error:
+            session.exitstatus = max(code, EXIT_UNWRITTEN)
+            self._last_line = f"REPORT NOT WRITTEN: exit {int(session.exitstatus)}; {error}"
+        else:
+            session.exitstatus = self._report.decision.code
+            self._last_line = self._report.decision.line
+
+    def _finish_without_items(self, session: pytest.Session, code: int) -> None:
+        """No report: nothing was planned. A broken module is 1 in every mode, as a failure is."""
+        broken = self._book.other_failures and not self._interrupted
+        if broken and code == pytest.ExitCode.INTERRUPTED:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _ending(self, session: pytest.Session, code: int) -> Ending:
+        arguments = map(str, self._config.invocation_params.args)
+        return Ending(
+            pytest_code=code,
+            interrupted=self._interrupted,
+            baseline=self._baseline,
+            about={
+                "id": self._folder.name.removeprefix("qa-"),
+                "started": self._started.isoformat(timespec="seconds"),
+                "seconds": round(time.monotonic() - self._progress.started, 1),
+                "command": mask(shlex.join(["pytest", *arguments])),
+                "workers": int(getattr(session.config.option, "numprocesses", 0) or 0),
+            },
+        )
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Show the slices and the gates."""
+        if self._report is not None:
+            show_report(terminalreporter, self._report, self._options.report_dir)
+
+    def _say(self, line: str) -> None:
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reporter.ensure_newline()
+            reporter.write_line(line)
+
+
+def _listen(handler: object) -> None:
+    signal.signal(signal.SIGTERM, handler)  # type: ignore[arg-type]
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,76 @@
+"""The end of a session: what came of it, written down."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cases.plan import Plan
+from reports.assemble import Baseline, Facts, assemble
+from reports.decide import SessionFacts
+from reports.plugin.book import Book
+from reports.plugin.options import Options
+from reports.plugin.run import Run
+from reports.provenance import provenance
+from reports.report import Report
+from reports.store import load_run
+from reports.writer import write
+
+STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How pytest ended. ``about`` is what may differ between two runs over the same replies."""
+
+    pytest_code: int
+    interrupted: bool
+    baseline: Baseline | None
+    about: Mapping[str, object]
+
+
+def read_baseline(path: Path | None) -> Baseline | None:
+    """Return the run to compare with. Raises UsageProblem where it cannot be read."""
+    if path is None:
+        return None
+    run, records = load_run(path)
+    return Baseline(path=str(path), run=run, records=records)
+
+
+def finish(options: Options, plan: Plan, book: Book, run: Run, ending: Ending) -> Report:
+    """Write the report of a session that planned at least one item, and return it.
+
+    Raises WriteError where the folder cannot take it.
+    """
+    outcomes = book.close(run.outcomes, _why_missing(run, ending))
+    specs = {"model": options.model, "judge": " ".join(options.judges)}
+    facts = Facts(
+        model=options.model,
+        judge=" ".join(options.judges),
+        session=SessionFacts(
+            other_failures=book.other_failures,
+            interrupted=ending.interrupted,
+            gates_off=options.gates_off,
+            pytest_code=ending.pytest_code,
+        ),
+        provenance=provenance(plan, options.choice, outcomes, specs),
+        run={**ending.about, "requests": run.requests, "spent": run.spent},
+        notes=_notes(run),
+        complete=not ending.interrupted and not run.failure,
+    )
+    report = assemble(plan, outcomes, facts, ending.baseline)
+    summary = os.environ.get(STEP_SUMMARY)
+    write(report, options.report_dir, Path(summary) if summary else None)
+    return report
+
+
+def _why_missing(run: Run, ending: Ending) -> str:
+    if run.failure:
+        return "ledger"
+    return "interrupted" if ending.interrupted else "stopped"
+
+
+def _notes(run: Run) -> tuple[str, ...]:
+    damaged = run.damaged
+    notes = [f"{damaged} damaged rows of the ledger were set aside"] if damaged else []
+    return (*notes, *([run.failure] if run.failure else []))

@@ -1,0 +1,69 @@
+"""What a run knows before its first test: options and plan, the same in every process."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from cases.plan import Plan, make_plan
+from evaluators.core import UsageProblem
+from reports.plugin.discover import dataset_files
+from reports.plugin.options import Options, read_options
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """Options, plan, and the file on which outcomes appear."""
+
+    options: Options
+    plan: Plan
+    board: Path
+
+
+SESSION = pytest.StashKey[Session]()
+
+
+def begin(config: pytest.Config, here: Path) -> None:
+    """Start a run in the controller, if its paths hold a dataset. Raises pytest.UsageError."""
+    try:
+        options = read_options(config, here)
+        files = dataset_files(config.args, here, config.rootpath)
+        if not files and not options.touched:
+            return
+        _begin(config, options, files)
+    except UsageProblem as problem:
+        raise pytest.UsageError(str(problem)) from None
+
+
+def _begin(config: pytest.Config, options: Options, files: list[Path]) -> None:
+    if not files:
+        msg = "no dataset.yaml is in, under or beside the given paths; try `pytest cases/`"
+        raise UsageProblem(msg)
+    from reports.plugin.controller import Controller  # noqa: PLC0415  # brings the engine along
+
+    plan = make_plan(files, options.choice)
+    controller = Controller(config, options, plan, files)
+    config.pluginmanager.register(controller, "qa-controller")
+    config.stash[SESSION] = Session(options=options, plan=plan, board=controller.board)
+    _declare_marks(config, plan)
+
+
+def join(config: pytest.Config) -> None:
+    """Take part in the controller's run, in a worker."""
+    given = cast("Mapping[str, Mapping[str, str]]", config.workerinput).get("qa")  # type: ignore[attr-defined]
+    if given is None:
+        return
+    options = read_options(config, Path(given["here"]))
+    plan = make_plan([Path(path) for path in given["files"].split("\n")], options.choice)
+    config.stash[SESSION] = Session(options=options, plan=plan, board=Path(given["board"]))
+    _declare_marks(config, plan)
+
+
+def _declare_marks(config: pytest.Config, plan: Plan) -> None:
+    for dataset in plan.datasets:
+        config.addinivalue_line("markers", f"{dataset.name}: items of the dataset {dataset.name}")
+    languages = {language for dataset in plan.datasets for language in dataset.slices}
+    for language in sorted(languages):
+        config.addinivalue_line("markers", f"{language}: items in the language {language}")

@@ -1,0 +1,126 @@
+"""The test's side: one pytest case an item, its two fixtures, and a short text for a miss."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from cases.plan import Item, Plan
+from cases.slices import Dataset
+from evaluators.core import Case, Outcome, QAError
+from evaluators.outcomes import EngineLostError, Watcher
+from reports.plugin.session import SESSION
+from reports.render.miss import error_lines, miss_lines
+from reports.render.properties import qa_property
+
+OUTCOME = pytest.StashKey[Outcome]()
+WATCHER = pytest.StashKey[Watcher]()
+
+
+class NoVerdictError(QAError):
+    """The item has no grade: it could not be asked, judged or read."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make one case of each planned item of the dataset that the ``qa`` marker names."""
+    marker = metafunc.definition.get_closest_marker("qa")
+    if marker is None:
+        return
+    session = metafunc.config.stash.get(SESSION, None)
+    items: list[Item] = []
+    if session is not None:
+        dataset = _dataset(session.plan, marker, Path(metafunc.definition.path).parent)
+        items = session.plan.of(dataset)
+    marks = {
+        item.slice.name: (
+            getattr(pytest.mark, item.slice.dataset),
+            getattr(pytest.mark, item.slice.language),
+        )
+        for item in items
+    }
+    metafunc.parametrize(
+        "qa_item",
+        [pytest.param(item, id=item.key, marks=marks[item.slice.name]) for item in items],
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Drop what pytest makes of a dataset of which nothing is selected: a test without an item."""
+    items[:] = [item for item in items if not _is_empty(item)]
+
+
+def _is_empty(item: pytest.Item) -> bool:
+    callspec = getattr(item, "callspec", None)
+    params = callspec.params if callspec is not None else {}
+    return "qa_item" in params and not isinstance(params["qa_item"], Item)
+
+
+def _dataset(plan: Plan, marker: pytest.Mark, folder: Path) -> Dataset:
+    name = marker.args[0] if marker.args else folder.name
+    for dataset in plan.datasets:
+        if dataset.name == name:
+            return dataset
+    known = ", ".join(dataset.name for dataset in plan.datasets)
+    msg = f"qa marker: no dataset {name!r} among those found ({known})"
+    raise pytest.UsageError(msg)
+
+
+@pytest.fixture
+def case(qa_item: Item) -> Case:
+    """Return the item: question, accepted answers, context, metadata."""
+    return qa_item.case
+
+
+@pytest.fixture
+def verdict(qa_item: Item, request: pytest.FixtureRequest) -> Outcome:
+    """Return the verdict on the answer; without one the test is an ERROR, or skipped as MISSING."""
+    outcome = _outcome(request.config, qa_item.key)
+    request.node.stash[OUTCOME] = outcome
+    if outcome.state == "missing":
+        pytest.skip(f"MISSING ({outcome.kind}): {outcome.message}")
+    if outcome.state == "error":
+        msg = f"{outcome.kind}: {outcome.message}"
+        raise NoVerdictError(msg)
+    return outcome
+
+
+def _outcome(config: pytest.Config, key: str) -> Outcome:
+    try:
+        return _watcher(config).wait(key)
+    except EngineLostError as error:
+        return Outcome(key=key, state="error", kind="engine_lost", message=str(error))
+
+
+def _watcher(config: pytest.Config) -> Watcher:
+    if WATCHER not in config.stash:
+        config.stash[WATCHER] = Watcher(config.stash[SESSION].board)
+    return config.stash[WATCHER]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say in five lines what a miss was, and mark it, so that the controller can tell it apart."""
+    report = yield
+    outcome = item.stash.get(OUTCOME, None)
+    if outcome is None:
+        return report
+    planned: Item = item.callspec.params["qa_item"]  # type: ignore[attr-defined]
+    error = call.excinfo.value if call.excinfo else None
+    if isinstance(error, NoVerdictError):
+        _name(report, "error")
+        report.longrepr = error_lines(planned, outcome)
+    elif report.skipped and outcome.state == "missing":
+        _name(report, "missing")
+    elif report.when == "call" and isinstance(error, AssertionError) and outcome.state == "failed":
+        _name(report, "miss")
+        report.longrepr = miss_lines(planned, outcome)
+    if report.when == "teardown":
+        report.user_properties.append(("qa", qa_property(planned, outcome)))
+    return report
+
+
+def _name(report: pytest.TestReport, word: str) -> None:
+    """Give a report a word of ours; xdist carries every plain attribute to the controller."""
+    report.__dict__["qa"] = word

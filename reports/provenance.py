@@ -1,0 +1,60 @@
+"""Where a run's numbers come from: versions and hashes of everything that could change them."""
+
+import hashlib
+import platform
+from collections.abc import Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from cases.plan import Choice, Plan
+from cases.slices import Slice
+from evaluators.core import Outcome
+
+PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "scipy", "statsmodels")
+
+
+def provenance(
+    plan: Plan, choice: Choice, outcomes: Mapping[str, Outcome], specs: Mapping[str, object]
+) -> dict[str, object]:
+    """Return what a reader needs to reproduce the run; the same for the same replies.
+
+    ``specs`` maps ``model`` and ``judge`` to what names them, without keys.
+    """
+    slices = {plan.items[key].slice.name: plan.items[key].slice for key in outcomes}
+    return {
+        **specs,
+        "models_returned": sorted({one.model for one in outcomes.values() if one.model}),
+        "judges_returned": sorted({one.judge for one in outcomes.values() if one.judge}),
+        "slices": {name: _slice(slices[name]) for name in sorted(slices)},
+        "limit": choice.limit,
+        "seed": choice.seed,
+        "repeats": choice.repeats,
+        "python": platform.python_version(),
+        "packages": _versions(PACKAGES),
+    }
+
+
+def _slice(slice_: Slice) -> dict[str, object]:
+    return {
+        "file": slice_.path.name,
+        "data_sha256": file_hash(slice_.path),
+        "prompt": slice_.prompt.version if slice_.prompt else "",
+        "rubric": slice_.rubric.version if slice_.rubric else "",
+        "pass_bar": slice_.pass_bar if slice_.kind == "rated" else None,
+    }
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _versions(names: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for name in names:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found

@@ -1,0 +1,205 @@
+"""The plugin: what a user sees and gets from a run, plain, with ``-n 0`` and with ``-n 2``."""
+
+import json
+import xml.etree.ElementTree as ET
+from collections import Counter
+
+import pytest
+
+from tests.conftest import Project
+
+RIGHT, WRONG, SILENT = "Sofia", "Plovdiv", None
+TWO_LANGUAGES = """
+kind: graded
+by: [topic]
+languages:
+  en: {file: en.jsonl, gates: {correct: {min: 0.5}, incorrect: {max: 0.5}}}
+  bg: {file: bg.jsonl, gates: {correct: {min: 0.5}}}
+  default: {rubric_language: en}
+"""
+
+
+@pytest.fixture
+def capitals(project: Project) -> Project:
+    """Return a project with six English items and three Bulgarian ones."""
+    answers = {
+        "en": [RIGHT, RIGHT, WRONG, "I don't know.", RIGHT, RIGHT],
+        "bg": [RIGHT, RIGHT, WRONG],
+    }
+    project.dataset("capital", answers, TWO_LANGUAGES)
+    return project
+
+
+def test_every_item_is_a_case_with_one_end(capitals: Project, mode: tuple[str, ...]) -> None:
+    """Nine items, nine records, each in one state; the counts sum to the plan."""
+    result = capitals.run(*mode, "qa")
+    assert result.ret == 0
+    result.assert_outcomes(passed=6, failed=3)
+    states = Counter(str(record["outcome"]) for record in capitals.records())
+    assert states == {"passed": 6, "failed": 3}
+    grades = Counter(record["grade"] for record in capitals.records())
+    assert grades == {"CORRECT": 6, "INCORRECT": 2, "NOT_ATTEMPTED": 1}
+
+
+def test_a_miss_is_five_readable_lines(capitals: Project, mode: tuple[str, ...]) -> None:
+    """Question, expected, answer, verdict and reason; no traceback of ours."""
+    result = capitals.run(*mode, "qa", "--languages", "bg")
+    result.stdout.fnmatch_lines(
+        [
+            "question: What is the capital of Bulgaria*",
+            "expected: Sofia",
+            "answer:   Plovdiv",
+            "verdict:  INCORRECT",
+            "reason:   *",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("*assert verdict*")
+
+
+def test_an_item_that_cannot_be_judged_is_an_error(project: Project, mode: tuple[str, ...]) -> None:
+    """A missing recorded answer is pytest's ERROR, counted apart from right and wrong."""
+    project.dataset("capital", {"en": [RIGHT, SILENT]})
+    result = project.run(*mode, "qa")
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["ERROR:*no_recorded_answer*"])
+    states = Counter(str(record["outcome"]) for record in project.records())
+    assert states == {"passed": 1, "error": 1}
+
+
+def test_all_report_files_are_written(capitals: Project, mode: tuple[str, ...]) -> None:
+    """The folder holds every file of the contract, and the slice's two-column file is right."""
+    capitals.run(*mode, "qa")
+    folder = capitals.path / "reports" / "out"
+    assert {path.name for path in folder.iterdir()} == {
+        "run.json",
+        "records.jsonl",
+        "results.csv",
+        "capital-en-graded.csv",
+        "capital-bg-graded.csv",
+        "report.html",
+        "summary.md",
+        "gates.xml",
+    }
+    graded = (folder / "capital-en-graded.csv").read_text(encoding="utf-8").split()
+    assert graded == ["Question", "number,Classification", "1,A", "2,A", "3,B", "4,C", "5,A", "6,A"]
+    assert len(list(ET.parse(folder / "gates.xml").iter("testcase"))) == 3
+
+
+def test_two_runs_differ_only_in_the_run_block(capitals: Project) -> None:
+    """However it is distributed, everything in run.json but its ``run`` block is the same."""
+    reports = []
+    for options in ((), ("-n", "2"), ("-n", "0", "-p", "no:randomly")):
+        capitals.run(*options, "qa")
+        report = capitals.report()
+        del report["run"]
+        reports.append(json.dumps(report))
+    assert len(set(reports)) == 1
+
+
+def test_junit_carries_each_item_once(capitals: Project, mode: tuple[str, ...]) -> None:
+    """pytest's own JUnit file has one ``qa`` property an item, JSON that can be read."""
+    capitals.run(*mode, "--junitxml=items.xml", "qa")
+    cases = list(ET.parse(capitals.path / "items.xml").iter("testcase"))
+    properties = [list(case.iter("property")) for case in cases]
+    assert [len(one) for one in properties] == [1] * 9
+    values = [json.loads(str(one[0].get("value"))) for one in properties]
+    assert {value["key"] for value in values} == {
+        f"capital-{language}-q{number}"
+        for language, count in (("en", 6), ("bg", 3))
+        for number in range(1, count + 1)
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "slices"),
+    [
+        (("--languages", "bg"), {"capital:bg"}),
+        (("-m", "bg"), {"capital:bg"}),
+        (("-m", "capital"), {"capital:en", "capital:bg"}),
+        (("-m", "en and capital"), {"capital:en"}),
+    ],
+)
+def test_whole_slices_can_be_chosen(
+    capitals: Project, mode: tuple[str, ...], options: tuple[str, ...], slices: set[str]
+) -> None:
+    """Languages and marks choose whole slices, whose gates count."""
+    result = capitals.run(*mode, *options, "qa")
+    assert result.ret == 0
+    assert {f"{one['dataset']}:{one['language']}" for one in capitals.records()} == slices
+
+
+def test_limit_is_a_fair_sample_and_no_part(capitals: Project, mode: tuple[str, ...]) -> None:
+    """--limit takes the same items in every process, and the slice still counts as a whole."""
+    result = capitals.run(*mode, "--limit", "2", "--seed", "7", "qa")
+    assert result.ret in (0, 1)
+    ids = Counter(str(record["language"]) for record in capitals.records())
+    assert ids == {"en": 2, "bg": 2}
+
+
+def test_repeats_are_cases_of_their_own(capitals: Project, mode: tuple[str, ...]) -> None:
+    """Each repeat has its record; ids carry ``~r2``."""
+    capitals.run(*mode, "--repeats", "2", "--languages", "bg", "qa")
+    keys = sorted(str(record["key"]) for record in capitals.records())
+    assert keys == [f"capital-bg-q{n}{r}" for n in (1, 2, 3) for r in ("", "~r2")]
+
+
+def test_ones_own_file_runs_alone(capitals: Project, mode: tuple[str, ...]) -> None:
+    """--items replaces a slice's file, and only that slice runs; a new language has no gates."""
+    own = capitals.write("mine.csv", "Question,Answers,Predicted answers\nQ?,Praha,Praha\n")
+    result = capitals.run(*mode, f"--items=capital:cs={own}", "qa")
+    assert result.ret == 6
+    assert [(record["language"], record["grade"]) for record in capitals.records()] == [
+        ("cs", "CORRECT")
+    ]
+    result.stdout.fnmatch_lines(["*no gate*"])
+
+
+def test_a_dataset_without_the_language_stays_silent(
+    capitals: Project, mode: tuple[str, ...]
+) -> None:
+    """Narrowing to a language leaves no empty test behind in a dataset that does not have it."""
+    capitals.dataset("river", {"en": [RIGHT]})
+    result = capitals.run(*mode, "--languages", "bg", "qa")
+    result.assert_outcomes(passed=2, failed=1)
+
+
+def test_other_gates_replace_the_datasets_own(capitals: Project, mode: tuple[str, ...]) -> None:
+    """--gates FILE sets other thresholds for the run."""
+    gates = capitals.write("strict.yaml", "capital: {en: {correct: {min: 0.99}}}\n")
+    result = capitals.run(*mode, f"--gates={gates}", "qa")
+    assert result.ret == 1
+    assert "GATES FAIL" in result.outlines[-1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--limit", "0"), "--limit: a whole number of at least 1 is needed, got '0'"),
+        (("--repeats", "x"), "--repeats: a whole number of at least 1 is needed, got 'x'"),
+        (("--languages", "xx"), "--languages: no dataset has 'xx'"),
+        (("--items", "capital-en"), "--items: DATASET:LANG=FILE is needed"),
+        (("--items", "towns:en=a.csv"), "dataset 'towns' is not among those found (capital)"),
+        (("--items", "capital:en=absent.csv"), "absent.csv"),
+        (("--items", "capital:en=a.csv", "--items", "capital:en=b.csv"), "is given twice"),
+        (("--prompt", "capital:en=absent.yaml"), "absent.yaml"),
+        (("--gates", "absent.yaml"), "absent.yaml"),
+        (("--model", "nobody:x"), "unknown model 'nobody:x'"),
+        (("--judge", "nobody"), "unknown model 'nobody'"),
+        (("--model", "openai:m@http://127.0.0.1:9/v1"), "no answer prompt"),
+        (("--judge", "openai:j@http://127.0.0.1:9/v1"), "needs a rubric"),
+        (("--replay", "--ledger", "absent"), "no ledger to replay from"),
+        (("--baseline=absent",), "absent"),
+    ],
+)
+def test_the_users_mistakes_are_one_line(
+    capitals: Project, mode: tuple[str, ...], options: tuple[str, ...], message: str
+) -> None:
+    """A wrong option ends the run with exit 4 and one line, before anything is run or written."""
+    result = capitals.run(*mode, *options, "qa")
+    assert result.ret == 4
+    errors = [line for line in result.errlines if line.startswith("ERROR")]
+    assert len(errors) == 1
+    assert message in errors[0]
+    assert "Traceback" not in result.stderr.str()
+    assert not (capitals.path / "reports").exists()

@@ -1,0 +1,99 @@
+"""Every row of the exit-code table, plain, with ``-n 0`` and with ``-n 2``."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from tests.conftest import Project
+
+RIGHT, WRONG = "Sofia", "Plovdiv"
+GATED = """
+kind: graded
+languages:
+  en: {{file: en.jsonl, gates: {{correct: {{min: {bar}}}}}}}
+"""
+UNGATED = """
+kind: graded
+languages:
+  en: {file: en.jsonl}
+"""
+FAILING_TEST = "def test_other():\n    assert 1 == 2\n"
+BROKEN_MODULE = "import nothing_of_that_name\n"
+BAD_TEARDOWN = """
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def untidy():
+    yield
+    raise RuntimeError("left a mess")
+"""
+BAD_BODY = """
+import pytest
+
+
+@pytest.mark.qa("capital")
+def test_capital(case, verdict):
+    raise RuntimeError("surprise")
+"""
+INTERNAL = "def pytest_runtestloop():\n    raise RuntimeError('inside')\n"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the table: a project, a command line, and what must come of it."""
+
+    name: str
+    code: int
+    last: str
+    answers: tuple[str | None, ...] = (RIGHT, RIGHT, WRONG, RIGHT)
+    yaml: str = GATED.format(bar=0.5)
+    options: tuple[str, ...] = ()
+    files: dict[str, str] = field(default_factory=dict)
+
+
+TABLE = [
+    Row("every gate passes", 0, "GATES PASS (1 of 1): exit 0", answers=(RIGHT, RIGHT)),
+    Row("misses that the gates count", 0, "GATES PASS (1 of 1): exit 0"),
+    Row("a gate fails", 1, "GATES FAIL", yaml=GATED.format(bar=0.9)),
+    Row("an ordinary failing test", 1, "exit 1", files={"qa/capital/test_x.py": FAILING_TEST}),
+    Row("a module that cannot be collected", 1, "", files={"qa/test_x.py": BROKEN_MODULE}),
+    Row("a teardown error", 1, "exit 1", files={"qa/conftest.py": BAD_TEARDOWN}),
+    Row("an exception in a test body", 1, "", files={"qa/capital/test_capital.py": BAD_BODY}),
+    Row("an internal error is pytest's own", 3, "", files={"conftest.py": INTERNAL}),
+    Row("a wrong option", 4, "", options=("--limit", "many")),
+    Row("nothing selected", 5, "", options=("-k", "nothing_of_that_name")),
+    Row(
+        "ungraded items that could tip the gate",
+        6,
+        "GATES INCONCLUSIVE",
+        answers=(RIGHT, RIGHT, None, None, WRONG),
+    ),
+    Row("ungraded items that cannot", 0, "GATES PASS", answers=(RIGHT, RIGHT, RIGHT, None)),
+    Row("no gate declared", 6, "exit 6", yaml=UNGATED),
+    Row("a hand-picked part", 6, "GATES INCONCLUSIVE", options=("-k", "q1")),
+    Row("gates off: pytest's own, red", 1, "exit 1", options=("--gates", "off")),
+    Row("gates off: pytest's own, green", 0, "exit 0", (RIGHT,), options=("--gates", "off")),
+    Row("a dry run", 0, "", options=("--dry-run",), yaml=GATED.format(bar=0.9)),
+    Row("stopped early, still decided", 6, "exit 6", (WRONG, *[RIGHT] * 9), options=("-x",)),
+    Row(
+        "stopped early, beyond help",
+        1,
+        "GATES FAIL",
+        answers=(WRONG,) * 4,
+        yaml=GATED.format(bar=0.9),
+        options=("-x",),
+    ),
+]
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
+def test_exit_code(project: Project, mode: tuple[str, ...], row: Row) -> None:
+    """The code is the same however the tests are distributed, and the last line says it."""
+    project.dataset("capital", {"en": row.answers}, row.yaml)
+    for name, text in row.files.items():
+        project.write(name, text)
+    result = project.run(*mode, *row.options, "qa")
+    assert result.ret == row.code, result.stdout.str() + result.stderr.str()
+    if row.last:
+        assert row.last in result.outlines[-1]
