@@ -1,0 +1,108 @@
+"""Text from models and files made harmless for the medium that shows it.
+
+Every function here masks key-shaped text first and cuts last, so that a cut never leaves half a
+key in the open. Hidden characters are never dropped: they are written out, because an answer that
+carries them should look as odd as it is.
+"""
+
+import re
+import unicodedata
+
+MASK = "[key masked]"
+SPAN_LIMIT = 200
+CELL_LIMIT = 16_000  # characters; a spreadsheet holds 32,767 UTF-16 units, at most two a character
+
+_CHARS = r"[A-Za-z0-9._~+/=-]"
+# A bearer bond is no key: ask for letters among digits, a mixed case, or sheer length.
+_RANDOM = rf"(?={_CHARS}{{0,60}}?(?:[A-Z]{{2}}[a-z]|[a-z][A-Z]|[a-z]\d|\d[a-z]|[\w-]{{24}}))"
+# Every pattern is linear: a run of characters is entered once, or its repeats are bounded.
+_KEYS = (  # what the lower-case text must hold for the pattern to be tried at all, and the pattern
+    ("sk-", r"(?<![A-Za-z])sk-[\w-]{8,}"),
+    ("sk-", r"sk-(?:ant|live|or|proj|svcacct|test)-[\w-]{16,}"),  # even glued to a word
+    ("_", r"(?<![^\W_])(?:gh[oprsu]|github_pat|gsk|hf)_\w{12,}"),
+    ("glpat-", r"glpat-[\w-]{12,}"),
+    ("xox", r"xox[abeprs]-[\w-]{10,}"),
+    ("akia", r"AKIA[A-Z0-9]{12,}"),
+    ("aiza", r"AIza[\w-]{20,}"),
+    ("eyj", r"(?<![\w-])eyJ[\w-]{10,}+\.[\w-]{10,}+(?:\.[\w-]*+)?"),
+    ("bearer", rf"(?i:bearer)\s{{1,9}}{_RANDOM}{_CHARS}{{6,}}"),
+    (
+        "authorization",
+        r"(?i:authorization)[\"']?\s{0,9}[:=]\s{0,9}[\"']?\w{1,9}\s{1,9}[^\s\"'<>]{4,}",
+    ),
+    ("api", r"(?i:api[_-]?key)[\"']?\s{0,9}[:=]\s{0,9}[\"']?[^\s\"'<>,;]{8,}"),
+    ("private key", r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[A-Za-z0-9+/=\s]{0,8000}"),
+)
+_PATTERNS = tuple((hint, re.compile(pattern, re.ASCII)) for hint, pattern in _KEYS)
+
+# Controls but tab and newline, bidi and zero-width marks, fillers, tags, surrogates and the like.
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u115f\u1160\u17b4\u17b5"
+    "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufdd0-\ufdef"
+    "\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U0001fffe\U0001ffff\U0002fffe\U0002ffff\U000e0000-\U000e0fff]"
+)
+_CI_COMMAND = re.compile(r"##(?=[a-z]{0,20}\[)|^(?=\s*::)")
+_FORMULA = frozenset("=+-@")
+_MARKUP = re.compile(r"[\\*_\[\]<>&|~!$]|(?<=:)/(?=/)|(?<=www)\.")
+_ENTITIES = {"<": "&lt;"}  # some renderers take a tag that only a backslash stands before
+_WIDE = str.maketrans({"@": "＠", "#": "＃", "`": "'"})
+
+
+def mask(text: str) -> str:
+    """Return the text with whatever is shaped like an API key or token replaced by ``MASK``."""
+    lowered = text.lower()
+    for hint, pattern in _PATTERNS:
+        if hint in lowered:
+            text = pattern.sub(MASK, text)
+    return text
+
+
+def visible(text: str) -> str:
+    r"""Return the text, masked, with hidden characters written as ``\u202e``.
+
+    Tabs and newlines stay; what is left is legal in XML, in UTF-8 and on a terminal.
+    """
+    return HIDDEN.sub(_escape, mask(text.replace("\r\n", "\n")))
+
+
+def line(text: str) -> str:
+    r"""Return the text on one line (``\n`` written out) that no CI system takes for a command."""
+    flat = visible(text).replace("\n", "\\n").replace("\t", "\\t")
+    return _CI_COMMAND.sub(lambda match: "# #" if match.group() else ": ", flat)
+
+
+def cut(text: str, limit: int, mark: str = "…") -> str:
+    """Return at most ``limit`` characters of a text, ending in ``mark`` where it was longer."""
+    return text if len(text) <= limit else text[: max(0, limit - len(mark))] + mark
+
+
+def cell(text: str) -> str:
+    """Return a text for a spreadsheet cell: no formula, visible, at most ``CELL_LIMIT`` long."""
+    shown = cut(visible(text), CELL_LIMIT, f" […cut, {len(text):,} characters in all]")
+    start = unicodedata.normalize("NFKC", shown.lstrip()[:1])[:1]
+    risky = start in _FORMULA or shown[:1] in ("\t", "\n")
+    return f"'{shown}" if risky else shown
+
+
+def span(text: str, limit: int = SPAN_LIMIT) -> str:
+    """Return a Markdown code span of at most ``limit`` characters of text (not for table cells).
+
+    The fence is one backtick longer than the longest run inside: nothing can close it early.
+    """
+    shown = cut(line(text), limit)
+    if not shown.strip():
+        return "*(empty)*"
+    fence = "`" * (1 + max(map(len, re.findall(r"`+", shown)), default=0))
+    return f"{fence} {shown} {fence}"
+
+
+def prose(text: str, limit: int = 400) -> str:
+    """Return a text for running Markdown and its table cells: no markup, link, mention or issue."""
+    shown = cut(line(text), limit).translate(_WIDE)
+    return _MARKUP.sub(lambda mark: _ENTITIES.get(mark.group(), f"\\{mark.group()}"), shown)
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

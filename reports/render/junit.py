@@ -1,0 +1,86 @@
+"""``gates.xml``: strict JUnit with a test case per gate, which a CI server can publish."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+
+from reports.render import clean, words
+from reports.report import GateResult, Report
+
+_ELEMENTS = {"FAIL": "failure", "INCONCLUSIVE": "error"}
+
+
+def render(report: Report) -> str:
+    """Return the gates as JUnit: FAIL is a failure, INCONCLUSIVE an error (it ends in exit 6).
+
+    Where the exit code is not 0 but no gate says why, a case ``run`` does: never a green page
+    over a red run.
+    """
+    root = ET.Element("testsuites", name="qagate")
+    for name in dict.fromkeys(gate.slice for gate in report.decision.gates):
+        gates = [gate for gate in report.decision.gates if gate.slice == name]
+        root.append(_suite(name, [_case(gate) for gate in gates]))
+    if _unexplained(report):
+        root.append(_suite("run", [_run_case(report)]))
+    _count(root, list(root.iter("testcase")))
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _unexplained(report: Report) -> bool:
+    red = any(gate.state != "PASS" for gate in report.decision.gates)
+    return not report.complete or (report.decision.code != 0 and not red)
+
+
+def _suite(name: str, cases: Sequence[ET.Element]) -> ET.Element:
+    suite = ET.Element("testsuite", name=clean.line(name))
+    _count(suite, cases)
+    suite.extend(cases)
+    return suite
+
+
+def _count(element: ET.Element, cases: Sequence[ET.Element]) -> None:
+    element.set("tests", str(len(cases)))
+    for tag, attribute in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+        element.set(attribute, str(sum(case.find(tag) is not None for case in cases)))
+    element.set("time", "0")
+
+
+def _case(gate: GateResult) -> ET.Element:
+    title = f"{gate.rule.measure} {words.bar(gate)}"
+    case = _element("testcase", classname=gate.slice, name=title, time="0")
+    if gate.state in _ELEMENTS:
+        case.append(_problem(_ELEMENTS[gate.state], gate.state, gate.reason))
+    ET.SubElement(case, "system-out").text = _details(gate)
+    return case
+
+
+def _run_case(report: Report) -> ET.Element:
+    case = _element("testcase", classname="run", name="the run ends with exit code 0", time="0")
+    tag = "failure" if report.complete and report.decision.code == 1 else "error"
+    case.append(_problem(tag, words.verdict(report), report.decision.line))
+    return case
+
+
+def _problem(tag: str, kind: str, reason: str) -> ET.Element:
+    element = _element(tag, message=clean.cut(clean.line(reason), 1000), type=kind)
+    element.text = clean.cut(clean.line(reason), 4000)
+    return element
+
+
+def _details(gate: GateResult) -> str:
+    pairs = (
+        ("verdict", gate.state),
+        ("value", words.number(gate.estimate.value)),
+        ("95 % interval", words.interval(gate.estimate)),
+        ("items", str(gate.estimate.n)),
+        ("bar", words.bar(gate)),
+        ("evidence", gate.rule.evidence),
+        ("worst, every ungraded item against it", words.number(gate.worst)),
+        ("best, every ungraded item for it", words.number(gate.best)),
+        ("reason", clean.cut(clean.line(gate.reason), 4000)),
+    )
+    return "\n".join(f"{name}: {value}" for name, value in pairs)
+
+
+def _element(tag: str, **attributes: str) -> ET.Element:
+    return ET.Element(tag, {name: clean.line(value) for name, value in attributes.items()})

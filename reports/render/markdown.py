@@ -1,0 +1,134 @@
+"""``summary.md``: what a pull request needs to show, short enough for a comment."""
+
+from collections.abc import Iterable
+
+from reports.record import Record
+from reports.render import clean, words
+from reports.render.run_json import in_order
+from reports.report import GateResult, Report, SliceSummary
+
+MAX_BYTES = 60_000  # GitHub cuts a comment at 65,536 characters
+_MAX_ROWS = 60
+_MAX_MISSES = 10
+_MISSES_A_SLICE = 3
+_CUT = "\n*The rest is cut; the report files have it all.*\n"
+
+
+def render(report: Report) -> str:
+    """Return the summary; text of models and data stands in code spans only."""
+    parts = (
+        _head(report),
+        _gates(report),
+        _slices(report),
+        _ungraded(report),
+        _misses(report),
+        _notes(report),
+    )
+    return _bounded("\n".join(part for part in parts if part))
+
+
+def _head(report: Report) -> str:
+    counts = report.counts
+    compared = f", compared with {clean.span(report.baseline)}" if report.baseline else ""
+    return (
+        f"## {words.verdict(report)} (exit code {report.decision.code})\n\n"
+        f"{clean.prose(report.decision.line)}\n\n"
+        f"Model {clean.span(report.model)}, judge {clean.span(report.judge)}{compared}.\n"
+        f"{counts.planned:,} items planned: {counts.passed:,} passed, {counts.failed:,} failed, "
+        f"{counts.error:,} error, {counts.missing:,} missing. "
+        f"{report.tokens:,} tokens, cost {words.money(report.cost)}.\n"
+    )
+
+
+def _gates(report: Report) -> str:
+    header = ("Gate", "Verdict", "Value", "95 % interval", "Bar", "Worst to best", "Why")
+    return _table("Gates", header, map(_gate, words.by_urgency(report.decision.gates)))
+
+
+def _gate(gate: GateResult) -> tuple[str, ...]:
+    return (
+        f"{gate.slice} {gate.rule.measure}",
+        gate.state,
+        words.number(gate.estimate.value),
+        words.interval(gate.estimate),
+        words.bar(gate),
+        words.bounds(gate),
+        gate.reason,
+    )
+
+
+def _slices(report: Report) -> str:
+    header = ("Slice", "Plan", "Passed", "Failed", "Error", "Missing", "Measures")
+    return _table("Slices", header, map(_slice, report.slices))
+
+
+def _slice(part: SliceSummary) -> tuple[str, ...]:
+    counts = part.counts
+    name = f"{part.name} (partial)" if part.partial else part.name
+    numbers = (counts.planned, counts.passed, counts.failed, counts.error, counts.missing)
+    shown = list(part.measures.items())[:4]
+    measures = ", ".join(f"{key} {words.number(estimate.value)}" for key, estimate in shown)
+    return name, *(f"{count:,}" for count in numbers), measures
+
+
+def _ungraded(report: Report) -> str:
+    lines = [f"- {count:,} {state}: {clean.span(kind)}" for state, kind, count in _kinds(report)]
+    return _section("Not graded", lines)
+
+
+def _kinds(report: Report) -> list[tuple[str, str, int]]:
+    return words.ungraded(report)[:_MAX_MISSES]
+
+
+def _misses(report: Report) -> str:
+    return _section("Some of the misses", [_miss(record) for record in _worst(report)])
+
+
+def _worst(report: Report) -> list[Record]:
+    """Wrong answers before missing ones and low ratings before high, a few from each slice."""
+    failed = [record for record in in_order(report.records) if record.outcome == "failed"]
+    failed.sort(key=lambda r: (r.grade in ("NOT_ATTEMPTED", "UNANSWERED"), r.rating or 0))
+    taken: dict[tuple[str, str], list[Record]] = {}
+    for record in failed:
+        same = taken.setdefault((record.dataset, record.language), [])
+        if len(same) < _MISSES_A_SLICE:
+            same.append(record)
+    return [record for same in taken.values() for record in same][:_MAX_MISSES]
+
+
+def _miss(record: Record) -> str:
+    grade = record.grade if record.rating is None else f"rating {record.rating}"
+    return (
+        f"- {clean.prose(record.dataset)}:{clean.prose(record.language)} row {record.row}, "
+        f"{clean.prose(grade or 'failed')}: {clean.span(record.question)} "
+        f"expected {clean.span(record.expected)} got {clean.span(record.answer or '')}"
+    )
+
+
+def _notes(report: Report) -> str:
+    noted = [f"{part.name}: {part.note}" for part in report.slices if part.note]
+    return _section("Notes", [f"- {clean.prose(note)}" for note in (*report.notes, *noted)])
+
+
+def _section(title: str, lines: list[str]) -> str:
+    return f"### {title}\n\n" + "\n".join(lines) + "\n" if lines else ""
+
+
+def _table(title: str, header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [" | ".join(clean.prose(cell) for cell in row) for row in rows]
+    if not lines:
+        return ""
+    shown = [f"| {line} |" for line in lines[:_MAX_ROWS]]
+    rest = len(lines) - len(shown)
+    more = f"\n{rest:,} more in the report.\n" if rest else ""
+    head = [f"| {' | '.join(header)} |", "|" + " --- |" * len(header)]
+    return _section(title, [*head, *shown]) + more
+
+
+def _bounded(text: str) -> str:
+    """No code span or table row crosses a line end, so a cut between lines leaves none open."""
+    raw = text.encode()
+    if len(raw) <= MAX_BYTES:
+        return text
+    kept = raw[: MAX_BYTES - len(_CUT.encode())].decode("utf-8", "ignore")
+    return kept[: kept.rindex("\n") + 1] + _CUT

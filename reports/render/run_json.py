@@ -1,0 +1,151 @@
+"""``run.json`` and ``records.jsonl``: strict JSON, exact text, the same bytes for the same run."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from numbers import Integral, Real
+
+from reports.record import Record
+from reports.render import clean, words
+from reports.report import Counts, Estimate, GateResult, Report, SliceSummary
+
+SCHEMA_VERSION = 1
+RECORDS = "records.jsonl"
+_FIELDS = tuple(field.name for field in fields(Record))
+
+
+def render(report: Report) -> str:
+    """Return ``run.json``: everything but the items, which its ``records`` block vouches for."""
+    return dump(_run(report), indent=1) + "\n"
+
+
+def records(report: Report) -> str:
+    """Return ``records.jsonl``: one object a line, by dataset, language, row and repeat."""
+    return "".join(f"{dump(_record(record))}\n" for record in in_order(report.records))
+
+
+def in_order(items: Sequence[Record]) -> list[Record]:
+    """Return records in the order of every report file, whatever the order they ended in."""
+    return sorted(items, key=lambda r: (r.dataset, r.language, r.row, r.repeat, r.key))
+
+
+def dump(value: object, indent: int | None = None) -> str:
+    """Return strict JSON with its text readable but its hidden characters escaped.
+
+    Lone surrogates become escapes that read back as themselves, so the text is valid UTF-8.
+    """
+    text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
+    return clean.HIDDEN.sub(lambda match: json.dumps(match.group())[1:-1], text)
+
+
+def plain(value: object) -> object:
+    """Return a value as JSON data: text masked, NaN and infinities None, other types as text."""
+    if isinstance(value, Mapping):
+        return {clean.mask(str(key)): plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    return _scalar(value)
+
+
+def _scalar(value: object) -> object:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value) if math.isfinite(value) else None
+    return clean.mask(str(value))
+
+
+def ordered(value: object) -> object:
+    """Return free-form data with its mappings by key: they may have been filled in any order."""
+    if isinstance(value, Mapping):
+        items = sorted(value.items(), key=lambda pair: str(pair[0]))
+        return {str(key): ordered(part) for key, part in items}
+    if isinstance(value, (list, tuple)):
+        return [ordered(part) for part in value]
+    return value
+
+
+def _run(report: Report) -> dict[str, object]:
+    items = records(report).encode()
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "complete": report.complete,
+        "verdict": words.verdict(report),
+        "decision": {"code": report.decision.code, "line": report.decision.line},
+        "model": report.model,
+        "judge": report.judge,
+        "baseline": report.baseline,
+        "counts": _counts(report.counts),
+        "slices": [_slice(part) for part in report.slices],
+        "gates": [_gate(gate) for gate in report.decision.gates],
+        "cost": report.cost,
+        "tokens": report.tokens,
+        "notes": report.notes,
+        "records": {
+            "file": RECORDS,
+            "count": len(report.records),
+            "sha256": hashlib.sha256(items).hexdigest(),
+        },
+        "provenance": ordered(report.provenance),
+        "run": ordered(report.run),
+    }
+
+
+def _counts(counts: Counts) -> dict[str, int]:
+    return {
+        "plan": counts.planned,
+        "passed": counts.passed,
+        "failed": counts.failed,
+        "error": counts.error,
+        "missing": counts.missing,
+    }
+
+
+def _slice(part: SliceSummary) -> dict[str, object]:
+    return {
+        "name": part.name,
+        "dataset": part.dataset,
+        "language": part.language,
+        "kind": part.kind,
+        "partial": part.partial,
+        "note": part.note,
+        "counts": _counts(part.counts),
+        "measures": _measures(part.measures),
+        "labels": dict(part.labels),
+        "confusion": [
+            {"label": label, "grade": grade, "count": count}
+            for (label, grade), count in sorted(part.confusion.items())
+        ],
+        "breakdowns": {
+            name: {value: _measures(measures) for value, measures in values.items()}
+            for name, values in part.breakdowns.items()
+        },
+    }
+
+
+def _measures(measures: Mapping[str, Estimate]) -> dict[str, object]:
+    return {name: asdict(estimate) for name, estimate in measures.items()}
+
+
+def _gate(gate: GateResult) -> dict[str, object]:
+    return {
+        "slice": gate.slice,
+        "dataset": gate.dataset,
+        "language": gate.language,
+        **asdict(gate.rule),
+        "bar": gate.bar,
+        "state": gate.state,
+        "estimate": asdict(gate.estimate),
+        "worst": gate.worst,
+        "best": gate.best,
+        "reason": gate.reason,
+    }
+
+
+def _record(record: Record) -> dict[str, object]:
+    values = {name: getattr(record, name) for name in _FIELDS}
+    return {**values, "metadata": ordered(record.metadata)}

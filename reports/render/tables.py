@@ -1,0 +1,83 @@
+"""The CSV files: ``results.csv`` for a spreadsheet, and one file of letters a graded slice."""
+
+import csv
+import hashlib
+import io
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+
+from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
+from reports.record import Record
+from reports.render import clean
+from reports.render.run_json import dump, in_order, ordered
+from reports.report import Report, SliceSummary
+
+BOM = "\ufeff"  # without it a spreadsheet takes UTF-8 for the local code page
+GRADED_HEADER = ("Question number", "Classification")
+GRADED_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*-graded\.csv")
+_LETTERS = {CORRECT: "A", INCORRECT: "B", NOT_ATTEMPTED: "C"}
+_COLUMNS = tuple(field.name for field in fields(Record))
+
+
+def results(report: Report) -> str:
+    """Return ``results.csv``: a column for each field of a record, no cell a formula."""
+    rows = ([_cell(getattr(r, name)) for name in _COLUMNS] for r in in_order(report.records))
+    return BOM + _csv(_COLUMNS, rows)
+
+
+def graded(report: Report) -> dict[str, str]:
+    """Return file name → text for each graded slice: row number and A, B, C or ERROR.
+
+    Of several repeats only the first is listed, so that a question has one line.
+    """
+    files: dict[str, str] = {}
+    for part in report.slices:
+        if part.kind == "graded":
+            name = _free_name(part, files)
+            files[name] = _csv(GRADED_HEADER, _letters(part, report.records))
+    return files
+
+
+def _letters(part: SliceSummary, records: Sequence[Record]) -> list[tuple[str, str]]:
+    return [
+        (str(record.row), _letter(record))
+        for record in in_order(records)
+        if (record.dataset, record.language) == (part.dataset, part.language) and record.repeat == 1
+    ]
+
+
+def _letter(record: Record) -> str:
+    settled = record.outcome in ("passed", "failed")
+    return _LETTERS.get(record.grade or "", "ERROR") if settled else "ERROR"
+
+
+def _free_name(part: SliceSummary, taken: Iterable[str]) -> str:
+    """Two slices may share a name once it is safe, or differ in letter case alone."""
+    stem = f"{_slug(part.dataset)}-{_slug(part.language)}"
+    used = {name.casefold() for name in taken}
+    if f"{stem}-graded.csv".casefold() in used:
+        stem += "-" + hashlib.sha256(part.name.encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{stem}-graded.csv"
+
+
+def _slug(text: str) -> str:
+    """Letters of other scripts and path marks have no place in a file name."""
+    safe = re.sub(r"[^A-Za-z0-9_.-]", "_", clean.mask(text))[:60]
+    return re.sub(r"^[.-]", "_", safe) or "_"
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, (str, int, float)):
+        return clean.cell(str(value))
+    return clean.cell(dump(ordered(value)))
+
+
+def _csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return out.getvalue()
