@@ -6,13 +6,21 @@ from pathlib import Path
 from evaluators.core import UsageProblem
 
 MAX_BYTES = 512 * 1024 * 1024
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+ARCHIVES = {
+    b"\x1f\x8b": "a gzip archive",
+    b"PK\x03\x04": "a zip archive or a spreadsheet",
+    b"BZh": "a bzip2 archive",
+    b"\xfd7zXZ": "an xz archive",
+    b"(\xb5/\xfd": "a zstd archive",
+}
 
 
 def read_text(path: Path, limit: int = MAX_BYTES) -> str:
     """Return a regular file's text without BOM, its line ends untouched.
 
-    Raises UsageProblem where the file is missing, is a folder or a pipe, is larger than ``limit``
-    bytes, or is not UTF-8 (naming the line of the first wrong byte).
+    Raises UsageProblem where the file is missing, is a folder, a pipe or an archive, is larger
+    than ``limit`` bytes, or is not UTF-8 (naming the line of the first wrong byte).
     """
     try:
         status = path.stat()
@@ -23,13 +31,21 @@ def read_text(path: Path, limit: int = MAX_BYTES) -> str:
             msg = f"{path}: {status.st_size:,} bytes; at most {limit:,} are read"
             raise UsageProblem(msg)
         raw = path.read_bytes()
-    except OSError as error:
-        msg = f"{path}: cannot be read ({error.strerror or error}); check the path"
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        msg = f"{path}: cannot be read ({reason}); check the path"
         raise UsageProblem(msg) from None
     return _decode(path, raw)
 
 
 def _decode(path: Path, raw: bytes) -> str:
+    for mark, what in ARCHIVES.items():
+        if raw.startswith(mark):
+            msg = f"{path}: {what}; archives are not read, give the text file itself"
+            raise UsageProblem(msg)
+    if b"\0" in raw[:2] or raw[:2] in UTF_16:
+        msg = f"{path}:1: wrong encoding: UTF-16; save the file as UTF-8"
+        raise UsageProblem(msg)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -14,6 +14,7 @@ from evaluators.files import read_text
 
 MAX_DEPTH = 40
 MAX_BYTES = 64 * 1024 * 1024
+NULLS = frozenset({"~", "null", "Null", "NULL"})
 
 
 class Map(dict[str, object]):
@@ -37,16 +38,15 @@ class Seq(list[object]):
 def load(path: Path) -> object:
     """Return the one document of a YAML file as Map, Seq and str; ``""`` for an empty file.
 
-    Raises UsageProblem naming file and line for anything that is not plain YAML.
+    A null (``~`` or ``null`` without quotes) is no value and reads as ``""``. Raises UsageProblem
+    naming file and line for anything that is not plain YAML.
     """
     text = read_text(path, MAX_BYTES)
     try:
         _refuse_surprises(path, text)
         node = yaml.compose(text, Loader=yaml.CSafeLoader)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        line = mark.line + 1 if mark else 1
-        msg = f"{path}:{line}: not valid YAML: {error.problem}"
+        msg = f"{path}:{_line(error.problem_mark)}: not valid YAML: {error.problem}"
         raise UsageProblem(msg) from None
     except yaml.YAMLError as error:
         msg = f"{path}: not valid YAML: {str(error).splitlines()[0]}"
@@ -54,46 +54,52 @@ def load(path: Path) -> object:
     return "" if node is None else _build(path, node)
 
 
+def _line(mark: "yaml.error.Mark | yaml._yaml.Mark | None") -> int:
+    return mark.line + 1 if mark else 1
+
+
 def _refuse_surprises(path: Path, text: str) -> None:
     """Look at the events alone: nothing is built before aliases, tags and depth are known."""
     depth = 0
     documents = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-        problem = ""
-        if isinstance(event, yaml.AliasEvent):
-            problem = "aliases (*name) are not allowed; write the value out"
-        elif isinstance(event, yaml.DocumentStartEvent):
-            documents += 1
-            problem = "a second document; one file holds one" if documents > 1 else ""
-        elif isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            problem = f"nested deeper than {MAX_DEPTH} levels" if depth > MAX_DEPTH else ""
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if not problem and getattr(event, "tag", None) not in (None, "!"):
-            problem = f"tag {event.tag!r} is not allowed; write a plain value"
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        documents += isinstance(event, yaml.DocumentStartEvent)
+        problem = _surprise(event)
+        if depth > MAX_DEPTH:
+            problem = f"nested deeper than {MAX_DEPTH} levels"
+        elif documents > 1:
+            problem = "a second document; one file holds one"
         if problem:
-            msg = f"{path}:{event.start_mark.line + 1}: {problem}"
+            msg = f"{path}:{_line(event.start_mark)}: {problem}"
             raise UsageProblem(msg)
 
 
+def _surprise(event: yaml.Event) -> str:
+    if isinstance(event, yaml.AliasEvent):
+        return "aliases (*name) are not allowed; write the value out"
+    tag = getattr(event, "tag", None)  # only events that begin a node have one
+    return "" if tag in (None, "!") else f"tag {tag!r} is not allowed; write a plain value"
+
+
 def _build(path: Path, node: yaml.Node) -> object:
-    line = node.start_mark.line + 1
     if isinstance(node, yaml.SequenceNode):
-        items = Seq(line)
+        items = Seq(_line(node.start_mark))
         for child in node.value:
             items.append(_build(path, child))
-            items.lines.append(child.start_mark.line + 1)
+            items.lines.append(_line(child.start_mark))
         return items
     if isinstance(node, yaml.MappingNode):
         return _build_map(path, node)
-    return str(node.value)
+    is_plain = isinstance(node, yaml.ScalarNode) and not node.style
+    return "" if is_plain and node.value in NULLS else str(node.value)
 
 
 def _build_map(path: Path, node: yaml.MappingNode) -> Map:
-    mapping = Map(node.start_mark.line + 1)
+    mapping = Map(_line(node.start_mark))
     for key_node, value_node in node.value:
-        line = key_node.start_mark.line + 1
+        line = _line(key_node.start_mark)
         if not isinstance(key_node, yaml.ScalarNode):
             msg = f"{path}:{line}: a key must be plain text"
             raise UsageProblem(msg)

@@ -1,0 +1,222 @@
+"""From one record to the parts of a case, with errors that name row and column."""
+
+import ast
+import math
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from cases.columns import FIELDS, Layout, missing
+from cases.problems import encodable, shown
+from cases.tables import Number, Record, Table
+from evaluators.core import UsageProblem
+
+MAX_LITERAL = 200_000
+MAX_DEPTH = 20
+ALIAS_MARK = " | "
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One record of a table. ``columns`` maps the fields that it has to its column names."""
+
+    table: Table
+    layout: Layout
+    record: Record
+    columns: Mapping[str, str]
+
+    def problem(self, column: str, what: str) -> UsageProblem:
+        """Return the error about one of its values, to be raised."""
+        return self.table.problem(self.record, column, what)
+
+    def required(self, field: str) -> str:
+        """Return the column of a field; raises UsageProblem where there is none."""
+        if field not in self.columns:
+            names = self.layout.names(field)
+            raise self.problem(names[0], missing(self.table, names))
+        return self.columns[field]
+
+    def text(self, column: str) -> str:
+        """Return a text that is not blank and can be encoded, exactly as it stands."""
+        value = self.record.values[column]
+        if not isinstance(value, str) or isinstance(value, Number):
+            raise self.problem(column, f"text is needed, not {shown(value)}")
+        return self.checked(column, value)
+
+    def checked(self, column: str, value: str) -> str:
+        """Return a text from this column; raises UsageProblem where it is blank or broken."""
+        if not value.strip():
+            raise self.problem(column, "empty; fill it in or drop the row")
+        if "\0" in value:
+            raise self.problem(column, "holds a NUL character; is the file damaged?")
+        if not encodable(value):
+            raise self.problem(column, "holds a lone surrogate, half a character; drop it")
+        return value
+
+
+def rows_of(table: Table, layout: Layout) -> Iterator[Row]:
+    """Yield the records with their columns found: once where a header names them for all."""
+    columns: Mapping[str, str] = {}
+    for record in table.records:
+        if not (columns and table.has_header):
+            columns = _columns(table, layout, record)
+        yield Row(table, layout, record, columns)
+
+
+def _columns(table: Table, layout: Layout, record: Record) -> dict[str, str]:
+    found = {}
+    for field in FIELDS:
+        names = [name for name in layout.names(field) if name in record.values]
+        if len(names) > 1 and field not in ("id", "gold"):
+            what = f"says the same as column {names[0]!r}; keep one"
+            raise table.problem(record, names[1], what)
+        if names:
+            found[field] = names[0]
+    return found
+
+
+def golds_of(row: Row) -> tuple[str, ...]:
+    """Return the accepted gold forms, the main one first, each once."""
+    row.required("gold")
+    found: list[str] = []
+    for column in row.layout.gold:
+        if column in row.record.values:
+            found += _forms(row, column)
+    if "aliases" in row.columns:
+        found += _aliases(row, row.columns["aliases"])
+    return tuple(dict.fromkeys(found))
+
+
+def _forms(row: Row, column: str) -> list[str]:
+    value = row.record.values[column]
+    if isinstance(value, str):
+        return [row.checked(column, str(value))]
+    if not isinstance(value, list):
+        raise row.problem(column, f"text or a list of texts is needed, not {shown(value)}")
+    if not value:
+        raise row.problem(column, "the list is empty; give the gold answer or drop the row")
+    for form in value:
+        if not isinstance(form, str) or isinstance(form, Number):
+            raise row.problem(column, f"a list of texts is needed; it holds {shown(form)}")
+    return [row.checked(column, form) for form in value]
+
+
+def _aliases(row: Row, column: str) -> list[str]:
+    value = row.record.values[column]
+    if value is None:
+        return []
+    if isinstance(value, list):
+        return _forms(row, column) if value else []
+    if not isinstance(value, str):
+        raise row.problem(column, f"text or a list of texts is needed, not {shown(value)}")
+    return [row.checked(column, form) for form in value.split(ALIAS_MARK) if form.strip()]
+
+
+def recorded_of(row: Row) -> str | None:
+    """Return the recorded answer exactly; ``""`` is an empty answer, None is no answer.
+
+    A model may have written anything, so a blank or a lone surrogate is kept.
+    """
+    column = row.columns.get("recorded")
+    value = None if column is None else row.record.values[column]
+    if column is None or value is None:
+        return None
+    if not isinstance(value, str):
+        raise row.problem(column, f"text is needed, not {shown(value)}")
+    return str(value)
+
+
+def id_of(row: Row) -> str | None:
+    """Return the given id as text, None where the file gives none."""
+    column = row.columns.get("id")
+    value = None if column is None else row.record.values[column]
+    if column is None or value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        raise row.problem(column, f"text or a number is needed, not {shown(value)}")
+    return row.checked(column, str(value)).strip()
+
+
+def metadata_of(row: Row, *, literal: bool = True) -> dict[str, object]:
+    """Return every column without a meaning of its own, and the entries of ``metadata``.
+
+    ``literal=False`` skips the ``metadata`` column, which is slow to read.
+    """
+    column = row.columns.get("metadata")
+    found = _entries(row, column) if column is not None and literal else {}
+    used = row.layout.used
+    for name, value in row.record.values.items():
+        if name not in used:
+            found[name] = _plain(row, name, value)
+    return found
+
+
+def _entries(row: Row, column: str) -> dict[str, object]:
+    value = row.record.values[column]
+    if isinstance(value, str):
+        value = _literal(row, column, value)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        what = f"a mapping such as {{'topic': 'Art'}} is needed, not {shown(value)}"
+        raise row.problem(column, what)
+    return _plain_map(row, column, value, 0)
+
+
+def _literal(row: Row, column: str, text: str) -> object:
+    """Read a Python literal; ``ast.literal_eval`` runs nothing, but deep nesting can exhaust it."""
+    if not text.strip():
+        return None
+    if len(text) > MAX_LITERAL:
+        raise row.problem(column, f"{len(text):,} characters; at most {MAX_LITERAL:,} are read")
+    try:
+        return _evaluated(text.strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        what = f"not a Python literal (nothing is run): {shown(text)}"
+        raise row.problem(column, what) from None
+
+
+def _evaluated(text: str) -> object:
+    if "\\" not in text:
+        return ast.literal_eval(text)
+    with warnings.catch_warnings():  # an odd escape such as \d is the file's affair
+        warnings.simplefilter("ignore")
+        return ast.literal_eval(text)
+
+
+def _plain(row: Row, column: str, value: object, depth: int = 0) -> object:
+    """Return a metadata value as strict JSON can hold it. Raises UsageProblem where it cannot."""
+    if depth > MAX_DEPTH:
+        raise row.problem(column, f"nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, Mapping):
+        return _plain_map(row, column, value, depth)
+    if isinstance(value, (list, tuple)):
+        return [_plain(row, column, item, depth + 1) for item in value]
+    if isinstance(value, Number):
+        return _number(value)
+    if isinstance(value, str) and not encodable(value):
+        raise row.problem(column, "holds a lone surrogate, half a character; drop it")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise row.problem(column, "a finite number is needed")
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    raise row.problem(column, f"{type(value).__name__} values are not kept; write text")
+
+
+def _plain_map(
+    row: Row, column: str, value: Mapping[object, object], depth: int
+) -> dict[str, object]:
+    found = {}
+    for key, item in value.items():
+        _plain(row, column, str(key))
+        found[str(key)] = _plain(row, column, item, depth + 1)
+    return found
+
+
+def _number(text: Number) -> object:
+    """Return a number where Python holds it exactly enough, otherwise its text."""
+    if len(text) > 18:
+        return str(text)
+    number = float(text)
+    whole = text.lstrip("-").isdigit()
+    return int(text) if whole else number if math.isfinite(number) else str(text)

@@ -1,0 +1,111 @@
+"""Thresholds from YAML: which measures each kind of dataset has, and the rules over them."""
+
+from collections.abc import Mapping
+
+from cases.problems import hint
+from cases.settings import Settings
+from cases.slices import Evidence, Rule
+from evaluators.core import Kind
+
+Range = tuple[float, float]
+
+RATE: Range = (0.0, 1.0)
+DROP = "drop"
+MAX_PENALTY = 100.0
+
+# Every measure that a gate can name, by kind, with the values that a threshold can have.
+MEASURES: Mapping[Kind, Mapping[str, Range]] = {
+    "graded": {
+        "correct": RATE,
+        "incorrect": RATE,
+        "not_attempted": RATE,
+        "attempted": RATE,
+        "correct_given_attempted": RATE,
+        "f_score": RATE,
+        "penalised": (-MAX_PENALTY, 1.0),
+        "mean_score": RATE,
+        DROP: RATE,
+    },
+    "rated": {
+        "mean_rating": (1.0, 10.0),
+        "pass_rate": RATE,
+        "normalised": RATE,
+        DROP: (0.0, 9.0),  # in points of the rating
+    },
+    "yes_no": {
+        "accuracy": RATE,
+        "precision": RATE,
+        "recall": RATE,
+        "f1": RATE,
+        "macro_f1": RATE,
+        "unanswered": RATE,
+        DROP: RATE,
+    },
+    "judged": {
+        "agreement": RATE,
+        "kappa": (-1.0, 1.0),
+        "spearman": (-1.0, 1.0),
+        "quadratic_kappa": (-1.0, 1.0),
+    },
+}
+
+
+def rules_of(gates: Settings, measures: Mapping[str, Range]) -> tuple[Rule, ...]:
+    """Return the rules of one slice's ``gates`` in their order.
+
+    Raises UsageProblem for a measure that is not among these, or a threshold out of its range.
+    """
+    gates.check_keys(measures)
+    return tuple(_rule(gates, measure, measures[measure]) for measure in gates.values)
+
+
+def pooled_rule(settings: Settings, limits: Range) -> Rule:
+    """Return the rule of a dataset's own ``drop``, which puts all languages together."""
+    part = settings.part(DROP)
+    if part.text("pool") != "languages":
+        what = "say 'pool: languages', or put it under a language's gates"
+        raise settings.problem(DROP, what)
+    return _drop(settings, part, limits, pool=True)
+
+
+def check_measures(rules: tuple[Rule, ...], kind: Kind) -> str:
+    """Return what is wrong with rules for a dataset of this kind, ``""`` where nothing is."""
+    measures = MEASURES[kind]
+    for rule in rules:
+        if rule.measure not in measures:
+            return f"{rule.measure!r} is no measure of kind {kind}; {hint(rule.measure, measures)}"
+        low, high = measures[rule.measure]
+        for bar in (rule.min, rule.max):
+            if bar is not None and not low <= bar <= high:
+                return f"{rule.measure}: {bar:g} is not within {low:g} to {high:g}"
+    return ""
+
+
+def _rule(gates: Settings, measure: str, limits: Range) -> Rule:
+    part = gates.part(measure)
+    if measure == DROP:
+        return _drop(gates, part, limits, pool=False)
+    part.check_keys(("min", "max", "evidence"))
+    low, high = (part.number(key, *limits) for key in ("min", "max"))
+    if low is None and high is None:
+        raise gates.problem(measure, "give min, max or both, for instance {min: 0.35}")
+    if low is not None and high is not None and low > high:
+        raise part.problem(key="min", what=f"{low:g} is above max, {high:g}; no value can pass")
+    return Rule(measure=measure, min=low, max=high, evidence=_evidence(part, "estimate"))
+
+
+def _drop(settings: Settings, part: Settings, limits: Range, *, pool: bool) -> Rule:
+    part.check_keys(("max", "evidence", "pool") if pool else ("max", "evidence"))
+    margin = part.number("max", *limits)
+    if margin is None:
+        raise settings.problem(DROP, "give max, the largest drop that is no loss: {max: 0.05}")
+    return Rule(measure=DROP, max=margin, evidence=_evidence(part, "confident"), pool=pool)
+
+
+def _evidence(part: Settings, default: Evidence) -> Evidence:
+    word = part.text("evidence", default)
+    if word == "estimate":
+        return "estimate"
+    if word == "confident":
+        return "confident"
+    raise part.problem(key="evidence", what=f"'estimate' or 'confident' is needed, not {word!r}")
