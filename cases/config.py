@@ -196,7 +196,7 @@ def _bare(source: _Source, own: Settings, language: str, file: Path) -> Slice:
         kind=source.kind,
         path=file,
         prompt=find_prompt(prompt, source.rubrics, (language, spoken)),
-        rubric=find_rubric(rubric, source.rubrics, spoken),
+        rubric=find_rubric(rubric, source.rubrics, spoken, source.kind),
         pass_bar=_holder(source, own, "pass_bar").whole("pass_bar", 1, 10) or PASS_BAR,
         penalty=_penalty(source),
         by=tuple(normal(name) for name in source.top.words("by")),

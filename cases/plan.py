@@ -69,12 +69,11 @@ def make_plan(files: Sequence[Path], choice: Choice) -> Plan:
     """
     datasets = [load_dataset(path, RUBRICS) for path in files]
     _check_names(datasets, choice)
+    chosen = [_narrow(dataset, choice) for dataset in datasets]
     if choice.gates is not None:
-        gates = load_gates(choice.gates)
-        datasets = [with_gates(dataset, gates) for dataset in datasets]
-    chosen = tuple(_narrow(dataset, choice) for dataset in datasets)
+        chosen = _gated(chosen, choice.gates)
     items = {item.key: item for dataset in chosen for item in _items(dataset, choice)}
-    return Plan(datasets=chosen, items=items)
+    return Plan(datasets=tuple(chosen), items=items)
 
 
 def _check_names(datasets: Sequence[Dataset], choice: Choice) -> None:
@@ -93,6 +92,15 @@ def _check_names(datasets: Sequence[Dataset], choice: Choice) -> None:
             there = ", ".join(sorted(languages))
             msg = f"--languages: no dataset has {language!r}; there are {there}"
             raise UsageProblem(msg)
+
+
+def _gated(datasets: Sequence[Dataset], path: Path) -> list[Dataset]:
+    gates = load_gates(path)
+    known = [dataset.name for dataset in datasets]
+    if not set(gates) & set(known):
+        msg = f"{path}: no gate for any dataset of this run ({', '.join(known)}); name one of them"
+        raise UsageProblem(msg)
+    return [with_gates(dataset, gates) for dataset in datasets]
 
 
 def _narrow(dataset: Dataset, choice: Choice) -> Dataset:

@@ -30,7 +30,7 @@ MEASURES: Mapping[Kind, Mapping[str, Range]] = {
         "mean_rating": (1.0, 10.0),
         "pass_rate": RATE,
         "normalised": RATE,
-        DROP: (0.0, 9.0),  # in points of the rating
+        DROP: RATE,
     },
     "yes_no": {
         "accuracy": RATE,

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cases.settings import Settings
+from evaluators.core import Kind
 from evaluators.rubric import (
     Prompt,
+    Protocol,
     Rubric,
     check_language,
     load_prompt,
@@ -17,24 +19,36 @@ SUFFIXES = (".yaml", ".yml", ".txt")
 PLACE = "{lang}"
 
 
-def find_rubric(settings: Settings, rubrics: Path, language: str) -> Rubric | None:
+def find_rubric(settings: Settings, rubrics: Path, language: str, kind: Kind) -> Rubric | None:
     """Return the rubric that ``rubric:`` names in this language, None where the key is absent.
 
     A bare name is a bundled ``<name>.<language>.yaml``; anything else is a path relative to the
-    settings file, and may hold ``{lang}``. Raises UsageProblem where there is none, or where it is
-    of another language.
+    settings file, and may hold ``{lang}``. Raises UsageProblem where there is none, where it is
+    of another language, or where its protocol does not give what this kind of dataset needs.
     """
     name = settings.text("rubric").replace(PLACE, language)
     if not name:
         return None
     if _is_path(name):
-        return load_template(settings.path.parent / name, language)
+        protocol: Protocol = "rate" if kind == "rated" else "letter"
+        own = load_template(settings.path.parent / name, language, protocol)
+        return _fitting(settings, own, kind)
     path = rubrics / f"{name}.{language}.yaml"
     if not path.is_file():
         what = f"no rubric {name!r} in language {language!r} ({_there(rubrics, name)})"
         raise settings.problem(key="rubric", what=f"{what}; add {path.name} or set rubric_language")
     rubric = load_rubric(path)
     check_language(rubric, language, f"{path}")
+    return _fitting(settings, rubric, kind)
+
+
+def _fitting(settings: Settings, rubric: Rubric, kind: Kind) -> Rubric:
+    rates = rubric.protocol == "rate"
+    if (kind == "rated" and not rates) or (kind == "graded" and rates):
+        what = (
+            f"{rubric.name!r} has protocol {rubric.protocol!r}, which a {kind} dataset cannot use"
+        )
+        raise settings.problem(key="rubric", what=f"{what}; name another rubric")
     return rubric
 
 

@@ -4,7 +4,6 @@ New - old of the share of items that pass (graded: CORRECT; rated: at or above t
 yes/no: right), under each fate of the new run's ungraded items.
 """
 
-
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,5 @@
 """Records counted into tables, and measures with their intervals taken from the tables."""
 
-
 from __future__ import annotations
 
 from collections import Counter, defaultdict

@@ -12,6 +12,9 @@ from evaluators.core import Case, Reply, ToolCall
 from evaluators.prompting import judge_messages
 from evaluators.replies import Invalid, read_grade, read_rating, read_yes_no
 from evaluators.rubric import load_rubric
+from tests.robustness_load import load
+
+__all__ = ["build_judge_prompt", "load", "parse_grade", "parse_rating", "parse_yesno"]
 
 RUBRICS = Path(__file__).parents[1] / "evaluators" / "rubrics"
 YES_NO = {

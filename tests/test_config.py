@@ -174,13 +174,38 @@ def test_wrong_gates(folder: Path, gate: str, said: str) -> None:
 
 
 def test_ranges_follow_the_measure(folder: Path) -> None:
-    """Ratings go from 1 to 10, their drop to 9; a penalised score may be negative."""
-    gates = "mean_rating: {min: 5.5}, drop: {max: 2}"
+    """Ratings go from 1 to 10, a drop is a share of the items; a penalised score may be negative."""
+    gates = "mean_rating: {min: 5.5}, drop: {max: 0.2}"
     rated = declared(folder, f"kind: rated\nlanguages: {{en: {{file: a, gates: {{{gates}}}}}}}\n")
     assert [rule.measure for rule in rated.slices["en"].rules] == ["mean_rating", "drop"]
     graded = declared(folder, GRADED + "    gates: {penalised: {min: -2}}\n")
     assert graded.slices["en"].rules[0].min == -2
     assert "0.5" in refusal(folder, RATED.replace("a.yaml", "a, gates: {mean_rating: {min: 0.5}}"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "protocol", "fits"),
+    [
+        ("graded", "tool", True),
+        ("graded", "rate", False),
+        ("rated", "rate", True),
+        ("rated", "letter", False),
+        ("judged", "rate", True),
+        ("judged", "json", True),
+    ],
+)
+def test_a_rubric_gives_what_the_kind_needs(
+    folder: Path, kind: str, protocol: str, fits: bool
+) -> None:
+    """A grader cannot rate and a rater cannot grade; labelled items may be either."""
+    user = "{question} {target} {predicted_answer}"
+    head = f'name: own\nlanguage: en\nversion: "1"\nprotocol: {protocol}\n'
+    (folder / "own.en.yaml").write_text(f'{head}user: "{user}"\n', encoding="utf-8")
+    text = f"kind: {kind}\nrubric: own.en.yaml\nlanguages: {{en: {{file: a.csv}}}}\n"
+    if fits:
+        assert declared(folder, text).slices["en"].rubric is not None
+    else:
+        assert f"protocol '{protocol}', which a {kind} dataset" in refusal(folder, text)
 
 
 def test_folder_names_the_dataset(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def test_gates_file_takes_the_place_of_own_gates(folder: Path, rubrics: Path) ->
             "en: {kappa: {min: 0.5}}",
             "facts: en: 'kappa' is no measure of kind graded; known: correct",
         ),
-        ("en: {drop: {max: 5}}", "facts: en: drop: 5 is not within 0 to 1"),
+        ("en: {mean_rating: {min: 5}}", "facts: en: 'mean_rating' is no measure of kind graded"),
         ("bg: {correct: {min: 0.5}}", "facts: bg: no such language here; known: en"),
     ],
 )

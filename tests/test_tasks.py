@@ -42,9 +42,7 @@ def item(kind: Kind, **changes: object) -> Item:
         ("judged", "7", OverlapRater, RatingJudge),
     ],
 )
-def test_each_kind_has_its_judge(
-    kind: Kind, label: str | None, offline: type, asked: type
-) -> None:
+def test_each_kind_has_its_judge(kind: Kind, label: str | None, offline: type, asked: type) -> None:
     """Rules without a judge model, the rubric's protocol with one; yes/no is always a rule."""
     one = item(kind, label=label)
     assert isinstance(make_tasks([one], None, None)["k"].judge, offline)

@@ -5,7 +5,6 @@ further axes in front are separate tables. The ``…_parts`` functions give nume
 denominator, so that a caller can tell undefined (denominator 0) from a number.
 """
 
-
 from __future__ import annotations
 
 from collections import Counter

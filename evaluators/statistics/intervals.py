@@ -3,7 +3,6 @@
 All intervals are two-sided at 95 %. None stands for "cannot be given"; there is never a NaN.
 """
 
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

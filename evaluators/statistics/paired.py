@@ -4,7 +4,6 @@
 difference is new - old: (fixed - broke) / n.
 """
 
-
 from __future__ import annotations
 
 import math

@@ -1,0 +1,133 @@
+"""The judge without a model: fixed rules of language and number, the same every time."""
+
+from collections.abc import Callable
+
+from evaluators.content import content_free
+from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Ask, Case, Verdict
+from evaluators.lexical.dates import agrees, covers
+from evaluators.lexical.doubts import doubt
+from evaluators.lexical.exam import LIMIT, Exam, lay_out
+from evaluators.lexical.findings import findings
+from evaluators.lexical.folding import plain
+from evaluators.lexical.numbers import Quantity, near
+
+_SHORT = 6  # words
+
+
+class LexicalJudge:
+    """Grades by rule; never asks a model."""
+
+    spec = "lexical"
+
+    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+        """Return the verdict that the rules give; never raises and never asks."""
+        return grade(case, answer)
+
+
+def grade(case: Case, answer: str) -> Verdict:
+    """Return the verdict of the first rule that has one."""
+    said = plain(answer[:LIMIT])
+    if said and len(answer) <= LIMIT and any(said == plain(gold) for gold in case.golds):
+        return Verdict(grade=CORRECT, reason="the answer is the gold", sure=True)
+    exam = lay_out(case, answer)
+    verdicts = (rule(exam) for rule in RULES)
+    verdict = next((verdict for verdict in verdicts if verdict), None)
+    if verdict is None and content_free(answer[:LIMIT], case.golds):
+        verdict = Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing", sure=True)
+    return verdict or Verdict(grade=INCORRECT, reason="the answer does not hold the gold")
+
+
+def _blank(exam: Exam) -> Verdict | None:
+    if exam.said.words:
+        return None
+    return Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing", sure=not exam.cut)
+
+
+def _alone(exam: Exam) -> Verdict | None:
+    """Correct when nothing but words that hold a sentence together stands beside the gold."""
+    idle = exam.tables.words("openers") | exam.tables.words("function")
+    for form in exam.forms:
+        kept = tuple(w for w in exam.full.words if w in form.text.words or w not in idle)
+        if kept == form.text.words and not form.place:
+            return Verdict(
+                grade=CORRECT, reason="the answer is the gold alone", sure=_is_plain(exam)
+            )
+    return None
+
+
+def _found(exam: Exam) -> Verdict | None:
+    """Correct when some form stands in the answer beyond doubt; else what the doubt says."""
+    why = ""
+    for form in exam.forms:
+        for finding in findings(form, exam):
+            why_not = doubt(finding, form, exam)
+            if not why_not:
+                sure = finding.exact and _is_plain(exam)
+                return Verdict(grade=CORRECT, reason=finding.rule, sure=sure)
+            why = why or why_not
+    return Verdict(grade=INCORRECT, reason=why) if why else None
+
+
+def _is_plain(exam: Exam) -> bool:
+    """Say whether an answer is short, firm and whole, so that a gold in it is what it says."""
+    said, known = exam.said.words, exam.tables
+    shaky = known.words("negations") | known.words("alternatives") | known.words("approximate")
+    firm = shaky.isdisjoint(said) and known.phrases("hedges").find(said) is None
+    return firm and len(exam.own) <= _SHORT and not exam.cut
+
+
+def _idle(exam: Exam) -> Verdict | None:
+    chooses = bool(exam.content) and exam.asks(
+        "alternatives"
+    )  # "this or that?" is answered by echo
+    if exam.own or chooses:
+        return None
+    return Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing of its own")
+
+
+def _refused(exam: Exam) -> Verdict | None:
+    if exam.tables.phrases("refusals").find(exam.said.words) is None:
+        return None
+    reason = "the answer declines and does not give the gold"
+    return Verdict(grade=NOT_ATTEMPTED, reason=reason, sure=len(exam.said.words) <= _SHORT)
+
+
+def _loose_figure(exam: Exam) -> Verdict | None:
+    golds = [form.quantity for form in exam.forms if form.quantity]
+    found = exam.quantities if golds else []
+    if any(_is_loose(figure, gold, exam) for figure in found for gold in golds):
+        reason = "the figure is too loose to be right or wrong"
+        return Verdict(grade=NOT_ATTEMPTED, reason=reason)
+    return None
+
+
+def _is_loose(figure: Quantity, gold: Quantity, exam: Exam) -> bool:
+    """Say whether "about", "more than" or "less than" a figure leaves room for the gold."""
+    before = exam.said.words[max(0, figure.start - 3) : figure.start]
+    known = exam.tables
+    value, wanted = figure.values[0], gold.values[0]
+    more = known.phrases("more").find(before) is not None
+    less = known.phrases("less").find(before) is not None
+    vague = not known.words("approximate").isdisjoint(before)
+    return (
+        (more and value <= wanted) or (less and value >= wanted) or (vague and near(figure, gold))
+    )
+
+
+def _coarse_date(exam: Exam) -> Verdict | None:
+    golds = [form.date for form in exam.forms if form.date]
+    dates = exam.dates if golds else []
+    if any(agrees(date, gold) and not covers(date, gold) for date in dates for gold in golds):
+        return Verdict(grade=INCORRECT, reason="the date is less precise than the gold")
+    return None
+
+
+RULES: tuple[Callable[[Exam], Verdict | None], ...] = (
+    _blank,
+    _alone,
+    _found,
+    _idle,
+    _refused,
+    _loose_figure,
+    _coarse_date,
+)

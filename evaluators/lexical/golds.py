@@ -1,0 +1,151 @@
+"""A gold taken apart: the forms in which it is accepted, and what each of them is made of."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from evaluators.lexical.dates import Date, find_dates, is_year
+from evaluators.lexical.folding import Text, fold, read, without
+from evaluators.lexical.language import Tables, tables
+from evaluators.lexical.numbers import Quantity, find_quantities, spans
+
+_PARENTHESIS = re.compile(r"\s*\(([^()]*)\)")
+_RANGE = re.compile(r"\(acceptable range[^()]*\)", re.IGNORECASE)
+_STOP = re.compile(r"(?<=\w\w\w\w)\.\s+|(?<=\d)\.\s+|;\s+|(?<=[^\W\d_])\s[-–—]\s")
+_TOWN = re.compile(r"([^,]+)((?:,\s[^\W\d_a-z][^,]*){1,3})")
+_ACRONYM = re.compile(r"[A-Z][A-Z0-9]{1,7}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """One accepted form of a gold.
+
+    ``content`` are its words that mean something, ``common`` those of them in small letters;
+    ``named`` says that it looks like a name. ``quantity`` or ``date`` is set when it is nothing
+    else; ``limits`` is a stated range. ``place`` marks the part before the comma of "town, land",
+    which is enough only where the question asks for a place.
+    """
+
+    text: Text
+    content: tuple[str, ...]
+    common: frozenset[str]
+    named: bool
+    quantity: Quantity | None = None
+    limits: tuple[float, float] | None = None
+    date: Date | None = None
+    place: bool = False
+
+    @property
+    def single(self) -> bool:
+        """Whether a second candidate beside it contradicts it; a common noun may have synonyms."""
+        return self.named or self.quantity is not None or self.date is not None
+
+
+@lru_cache(maxsize=8192)
+def forms(gold: str, language: str) -> tuple[Form, ...]:
+    """Return a gold's forms, the fullest first; none for a gold without words."""
+    known = tables(language)
+    limits = _limits(gold, known)
+    bare = _RANGE.sub("", gold)
+    found = [_form(raw, known, limits) for raw in dict.fromkeys(_variants(bare, known))]
+    if town := _TOWN.fullmatch(_PARENTHESIS.sub("", bare).strip(" .")):
+        found.append(replace(_form(town[1], known, None), place=True))
+    return tuple(form for form in found if form.text.words)
+
+
+def _variants(gold: str, known: Tables) -> Iterable[str]:
+    """Yield the gold itself, then what is left when asides and explanations are taken away."""
+    yield gold
+    head = _PARENTHESIS.sub("", gold)
+    if fold(head).strip():
+        yield head
+        yield from (aside for aside in _PARENTHESIS.findall(gold) if _ACRONYM.fullmatch(aside))
+    head = _first_sentence(head)
+    yield head
+    yield from _alternatives(head, known)
+    yield from _described(head, known)
+
+
+def _first_sentence(gold: str) -> str:
+    """Return a gold up to a full stop before a capital, a semicolon or a spaced dash."""
+    for stop in _STOP.finditer(gold):
+        rest = gold[stop.end() :]
+        if "." not in stop[0] or rest[:1].isupper():
+            return gold[: stop.start()]
+    return gold
+
+
+def _alternatives(head: str, known: Tables) -> Iterable[str]:
+    """Yield the two sides of "X or Y", and what stands before ", who …"."""
+    words = head.split()
+    for place, word in enumerate(words[1:-1], start=1):
+        before = " ".join(words[:place])
+        if fold(word) in known.words("alternatives"):
+            yield before
+            yield " ".join(words[place + 1 :])
+        elif fold(word) in known.words("relatives") and before.endswith(","):
+            yield before
+
+
+def _described(head: str, known: Tables) -> Iterable[str]:
+    """Yield the name after plain words that only describe it: "the physician …"."""
+    words = head.split()
+    first = next((place for place, word in enumerate(words) if not word[:1].islower()), 0)
+    if first and words[first][:1].isupper() and _is_name(" ".join(words[first:]), known):
+        light = known.words("function") - known.words("articles")
+        if not any(fold(word) in light for word in words):
+            yield " ".join(words[first:])
+
+
+def _limits(gold: str, known: Tables) -> tuple[float, float] | None:
+    stated = _RANGE.search(gold)
+    if not stated:
+        return None
+    found = [quantity.values[0] for quantity in find_quantities(read(stated[0]), known)]
+    return (min(found), max(found)) if len(found) == 2 else None
+
+
+def _form(raw: str, known: Tables, limits: tuple[float, float] | None) -> Form:
+    text = without(read(raw), known.words("articles"))
+    light = known.words("function") | known.words("titles") | known.words("particles")
+    content = tuple(word for word in text.words if word not in light)
+    small = " ".join(word for word in raw.split() if word[:1].islower())
+    date = _only_date(text, known)
+    return Form(
+        text=text,
+        content=content or text.words,
+        common=frozenset(read(small).words),
+        named=_is_name(raw, known),
+        quantity=None if date else _only_quantity(raw, text, known),
+        limits=limits,
+        date=date,
+    )
+
+
+def _is_name(raw: str, known: Tables) -> bool:
+    """Say whether every meaning word begins with a capital, as names do."""
+    small = known.words("function") | known.words("particles")
+    meaning = [word for word in raw.split() if fold(word) not in small]
+    return bool(meaning) and all(word[:1].isupper() or word[:1] in "\"'(“„«" for word in meaning)
+
+
+def _only_date(text: Text, known: Tables) -> Date | None:
+    found = find_dates(text, known)
+    if len(found) != 1:
+        return None
+    rest = [w for i, w in enumerate(text.words) if not found[0].start <= i < found[0].end]
+    light = known.words("function") | known.words("date_fillers") | known.words("approximate")
+    return found[0] if all(word in light for word in rest) else None
+
+
+def _only_quantity(raw: str, text: Text, known: Tables) -> Quantity | None:
+    found = find_quantities(text, known)
+    if len(found) != 1 or (is_year(text.words[found[0].start]) and not found[0].unit):
+        return None
+    taken = set(spans(found))
+    rest = [word for place, word in enumerate(text.words) if place not in taken]
+    light = known.words("function") | known.words("approximate")
+    heavy = [word for word in rest if word not in light]
+    capitals = read(" ".join(word for word in raw.split() if word[:1].isupper())).words
+    return found[0] if len(heavy) <= 3 and not set(heavy) & set(capitals) else None

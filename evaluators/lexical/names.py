@@ -1,0 +1,61 @@
+"""Names of persons: given names may be left out, shortened or added, the family name may not."""
+
+from collections.abc import Iterator
+
+from evaluators.lexical.folding import Text
+from evaluators.lexical.matching import Finding, Tolerance, alike, places_of
+
+_BETWEEN = 3  # words that may stand between a given name and the family name
+
+
+def find_person(
+    name: tuple[str, ...], own: tuple[str, ...], said: Text, tolerance: Tolerance
+) -> Iterator[Finding]:
+    """Yield places where the person is named by a given and the family name.
+
+    ``own`` is what the answer says of its own, empty where the question does not ask for a person:
+    then the first name must be the gold's. The family name alone is enough where ``own`` is nothing
+    else.
+    """
+    given = name[:-1] if own else name[:1]
+    middles = name[1:-1]
+    for place in places_of(name[-1], said, tolerance):
+        start = _given(given, middles, place, (said, tolerance))
+        if start is not None:
+            yield Finding(start=start, end=place + 1, rule="given and family name are the gold's")
+        elif len(own) == 1 and len(name) > 1 and len(name[-1]) > 2:
+            yield Finding(start=place, end=place + 1, rule="the answer is the family name alone")
+
+
+def _given(
+    names: tuple[str, ...], middles: tuple[str, ...], place: int, where: tuple[Text, Tolerance]
+) -> int | None:
+    """Return where a given name of the gold stands before the family name."""
+    said, tolerance = where
+    for start in range(place - 1, max(-1, place - 2 - _BETWEEN), -1):
+        word = said.words[start]
+        for index, given in enumerate(names):
+            if _is_given(given, word, tolerance):
+                between = said.words[start + 1 : place]
+                return start if _middles_agree(middles[index:], between) else None
+    return None
+
+
+def _is_given(given: str, word: str, tolerance: Tolerance) -> bool:
+    """Compare full given names; an initial on either side stands for a full name of that letter."""
+    if len(given) == 1 and len(word) == 1:
+        return False
+    if len(given) == 1 or len(word) == 1:
+        return given[0] == word[0]
+    return alike(given, word, tolerance)
+
+
+def _middles_agree(gold: tuple[str, ...], said: tuple[str, ...]) -> bool:
+    """Say whether middle names do not contradict: none said, or initials in the gold's order."""
+    initials = [word[0] for word in said]
+    if not initials or not gold:
+        return True
+    if any(len(word) == 1 for word in gold):
+        return initials == [word[0] for word in gold]
+    rest = iter(word[0] for word in gold)
+    return all(letter in rest for letter in initials)
