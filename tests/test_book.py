@@ -76,7 +76,7 @@ def test_a_skipped_test_leaves_its_item_missing(book: Book) -> None:
 
 
 def test_a_dead_worker_is_forgiven_once(book: Book) -> None:
-    """The first death costs nothing; the second makes the item an ERROR, and is no other failure."""
+    """The first death costs nothing; the second makes the item an ERROR, no other failure."""
     assert book.died(node(KEYS[0])) is True
     run(book, KEYS[0])
     assert book.close({KEYS[0]: PASSED}, "stopped")[KEYS[0]] == PASSED

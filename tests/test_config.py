@@ -174,7 +174,7 @@ def test_wrong_gates(folder: Path, gate: str, said: str) -> None:
 
 
 def test_ranges_follow_the_measure(folder: Path) -> None:
-    """Ratings go from 1 to 10, a drop is a share of the items; a penalised score may be negative."""
+    """Ratings go from 1 to 10, a drop is a share of the items, a penalised score may be below 0."""
     gates = "mean_rating: {min: 5.5}, drop: {max: 0.2}"
     rated = declared(folder, f"kind: rated\nlanguages: {{en: {{file: a, gates: {{{gates}}}}}}}\n")
     assert [rule.measure for rule in rated.slices["en"].rules] == ["mean_rating", "drop"]
