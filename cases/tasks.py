@@ -46,6 +46,15 @@ def make_tasks(items: Iterable[Item], model: Model | None, judge: Model | None) 
     }
 
 
+def calls_of(task: Task) -> int:
+    """Return how many calls an item takes when nothing is in the ledger and no reply is unreadable.
+
+    A judge is counted even where an answer without content would spare its call.
+    """
+    judged = isinstance(task.judge, ChoiceJudge | RatingJudge)
+    return isinstance(task.answerer, PromptedAnswer) + judged
+
+
 def _answerer(slice_: Slice, model: Model | None, *, recorded: bool) -> Answerer:
     if model is not None and slice_.kind != "judged":
         if slice_.prompt is None:

@@ -98,14 +98,13 @@ def test_workers_load_no_sdk_and_no_statistics(project: Project) -> None:
         "qa/conftest.py",
         f"""
 import json
-import os
 import sys
 from pathlib import Path
 
 
 def pytest_sessionfinish(session):
-    worker = os.environ.get("PYTEST_XDIST_WORKER")
-    if worker:
+    if hasattr(session.config, "workerinput"):
+        worker = session.config.workerinput["workerid"]
         found = [name for name in {HEAVY!r} if name in sys.modules]
         Path(f"loaded-{{worker}}.json").write_text(json.dumps(found))
 """,

@@ -6,9 +6,10 @@ from collections import Counter
 
 import pytest
 
-from tests.conftest import Project
+from tests.conftest import MODULE, Project
 
 RIGHT, WRONG, SILENT = "Sofia", "Plovdiv", None
+PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "{question}"\n'
 TWO_LANGUAGES = """
 kind: graded
 by: [topic]
@@ -172,6 +173,90 @@ def test_other_gates_replace_the_datasets_own(capitals: Project, mode: tuple[str
     assert "GATES FAIL" in result.outlines[-1]
 
 
+def test_a_dry_run_calls_nothing_and_needs_no_key(capitals: Project, mode: tuple[str, ...]) -> None:
+    """The plan says items and calls for each slice; no key, no ledger, no report."""
+    capitals.write("qa/capital/answer.en.yaml", PROMPT)
+    options = ("--model", "openai:gpt-4o", "--languages", "en", "--dry-run")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("OPENAI_API_KEY", raising=False)
+        result = capitals.run(*mode, *options, "qa")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["capital:en * 6 items * 6 calls"])
+    assert not (capitals.path / ".qa").exists()
+    assert not (capitals.path / "reports").exists()
+
+
+def test_a_baseline_is_compared_item_by_item(capitals: Project, mode: tuple[str, ...]) -> None:
+    """A drop gate appears with --baseline, and says how much the same items changed."""
+    capitals.run("qa")
+    before = capitals.path / "reports" / "out"
+    before.rename(capitals.path / "before")
+    gates = capitals.write("drop.yaml", "capital: {en: {drop: {max: 0.1, evidence: estimate}}}\n")
+    result = capitals.run(*mode, "--baseline=before", f"--gates={gates}", "qa")
+    assert "drop" in result.stdout.str()
+    assert result.ret == 6  # the misses in bg are counted by no gate
+    assert '"state": "PASS"' in json.dumps(capitals.report()["gates"])
+
+
+def test_a_report_that_cannot_be_written_is_said(capitals: Project, mode: tuple[str, ...]) -> None:
+    """A file in the place of the folder: no traceback, a line that says what to do, not exit 0."""
+    blocked = capitals.write("blocked", "a file")
+    result = capitals.run(*mode, f"--report-dir={blocked}", "qa")
+    assert result.ret == 1
+    assert "REPORT NOT WRITTEN" in result.outlines[-1]
+    assert "--report-dir" in result.outlines[-1]
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
+
+
+def test_a_marker_that_names_no_dataset(capitals: Project, mode: tuple[str, ...]) -> None:
+    """A test module that asks for an unknown dataset is an error that lists the known ones."""
+    capitals.write("qa/test_wrong.py", MODULE.format(name="towns"))
+    result = capitals.run(*mode, "qa")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*no dataset 'towns' among those found (capital)*"])
+
+
+def test_a_skipped_item_is_missing(capitals: Project, mode: tuple[str, ...]) -> None:
+    """A test that a person skips leaves its item ungraded, and the gate counts it both ways."""
+    capitals.write(
+        "qa/conftest.py",
+        """
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def skipping(request):
+    if request.node.name.endswith("bg-q1]"):
+        pytest.skip("not today")
+""",
+    )
+    result = capitals.run(*mode, "--languages", "bg", "qa")
+    states = Counter(str(record["outcome"]) for record in capitals.records())
+    assert states == {"missing": 1, "passed": 1, "failed": 1}
+    assert result.ret == 6
+
+
+def test_collecting_only_runs_nothing(capitals: Project, mode: tuple[str, ...]) -> None:
+    """--collect-only lists the cases, asks nobody and writes no report."""
+    result = capitals.run(*mode, "--collect-only", "-q", "qa")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*test_capital[[]capital-en-q1[]]"])
+    assert not (capitals.path / "reports").exists()
+    assert not (capitals.path / ".qa").exists()
+
+
+def test_a_session_without_datasets_is_left_alone(project: Project, mode: tuple[str, ...]) -> None:
+    """Ordinary tests run as ever: no file, no line of ours; an option of ours is an error."""
+    project.write("plain/test_x.py", "def test_x():\n    pass\n")
+    result = project.run(*mode, "plain")
+    assert result.ret == 0
+    assert "qa " not in result.stdout.str()
+    assert not {path.name for path in project.path.iterdir()} & {".qa", "reports", ".deepeval"}
+    refused = project.run(*mode, "--limit", "3", "plain")
+    assert refused.ret == 4
+    refused.stderr.fnmatch_lines(["ERROR: no dataset.yaml is in, under or beside*"])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -184,6 +269,7 @@ def test_other_gates_replace_the_datasets_own(capitals: Project, mode: tuple[str
         (("--items", "capital:en=a.csv", "--items", "capital:en=b.csv"), "is given twice"),
         (("--prompt", "capital:en=absent.yaml"), "absent.yaml"),
         (("--gates", "absent.yaml"), "absent.yaml"),
+        (("--gates", "other.yaml"), "no gate for any dataset of this run (capital)"),
         (("--model", "nobody:x"), "unknown model 'nobody:x'"),
         (("--judge", "nobody"), "unknown model 'nobody'"),
         (("--model", "openai:m@http://127.0.0.1:9/v1"), "no answer prompt"),
@@ -196,6 +282,7 @@ def test_the_users_mistakes_are_one_line(
     capitals: Project, mode: tuple[str, ...], options: tuple[str, ...], message: str
 ) -> None:
     """A wrong option ends the run with exit 4 and one line, before anything is run or written."""
+    capitals.write("other.yaml", "river: {en: {correct: {min: 0.5}}}\n")
     result = capitals.run(*mode, *options, "qa")
     assert result.ret == 4
     errors = [line for line in result.errlines if line.startswith("ERROR")]

@@ -36,7 +36,7 @@ import pytest
 def test_capital(case, verdict):
     raise RuntimeError("surprise")
 """
-INTERNAL = "def pytest_runtestloop():\n    raise RuntimeError('inside')\n"
+INTERNAL = "def pytest_sessionstart():\n    raise RuntimeError('inside')\n"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ TABLE = [
     Row("gates off: pytest's own, red", 1, "exit 1", options=("--gates", "off")),
     Row("gates off: pytest's own, green", 0, "exit 0", (RIGHT,), options=("--gates", "off")),
     Row("a dry run", 0, "", options=("--dry-run",), yaml=GATED.format(bar=0.9)),
-    Row("stopped early, still decided", 6, "exit 6", (WRONG, *[RIGHT] * 9), options=("-x",)),
+    Row("stopped early, undecided", 6, "exit 6", (WRONG, *[RIGHT] * 199), options=("-x",)),
     Row(
         "stopped early, beyond help",
         1,

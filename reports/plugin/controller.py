@@ -48,7 +48,8 @@ class Controller:
         self._folder = Path(tempfile.mkdtemp(prefix="qa-"))
         config.add_cleanup(lambda: shutil.rmtree(self._folder, ignore_errors=True))
         self.board = self._folder / "board.sqlite3"
-        self._run = Run(options, plan, self.board)
+        calling = not (options.dry_run or config.option.collectonly)
+        self._run = Run(options, plan, self.board, calling=calling)
         config.add_cleanup(self._run.close)
 
     # Starting
@@ -81,7 +82,7 @@ class Controller:
             keys = self._book.select([item.nodeid for item in session.items])
             reporter = self._config.pluginmanager.get_plugin("terminalreporter")
             if reporter is not None:
-                show_plan(reporter, self._plan, keys)
+                show_plan(reporter, [self._run.tasks[key] for key in keys])
             return True
         collected = not session.testsfailed or session.config.option.continue_on_collection_errors
         if session.items and collected and not session.config.option.collectonly:

@@ -24,22 +24,27 @@ OFFLINE = ("recorded", "lexical")
 
 
 class Run:
-    """The engine of one run and what it needs. Raises UsageProblem for what the user got wrong."""
+    """The engine of one run and what it needs. Raises UsageProblem for what the user got wrong.
 
-    def __init__(self, options: Options, plan: Plan, board: Path) -> None:
+    Without ``calling``, for a dry run, no key is asked for and the user's ledger stays closed.
+    """
+
+    def __init__(self, options: Options, plan: Plan, board: Path, *, calling: bool) -> None:
         specs = _specs(options)
-        model, judge = (_connect(spec, options) for spec in specs)
-        tasks = make_tasks(plan.items.values(), model, judge)
+        needs_key = calling and not options.replay
+        model, judge = (_connect(spec, needs_key=needs_key) for spec in specs)
+        self.tasks = make_tasks(plan.items.values(), model, judge)
         self._models = [one for one in (model, judge) if one is not None]
         self._settings = Settings(
             concurrency=options.concurrency,
             window=max(SMALLEST_WINDOW, WINDOW_PER_CALL * options.concurrency),
             replay=options.replay,
         )
-        self._ledger = Ledger(options.ledger, read_only=options.replay)
+        ledger = options.ledger if calling else board.with_name("ledger")
+        self._ledger = Ledger(ledger, read_only=options.replay and calling)
         self._board = Board(board)
         price = _pricer([spec for spec in specs if spec is not None])
-        self._engine = Engine(tasks, self._ledger, self._board, price, self._settings)
+        self._engine = Engine(self.tasks, self._ledger, self._board, price, self._settings)
         self._schedule: Schedule | None = None
         self._thread: EngineThread | None = None
 
@@ -113,10 +118,10 @@ def _specs(options: Options) -> tuple[Spec | None, Spec | None]:
     return answering, judging
 
 
-def _connect(spec: Spec | None, options: Options) -> Model | None:
+def _connect(spec: Spec | None, *, needs_key: bool) -> Model | None:
     if spec is None:
         return None
-    return connect(spec, None if options.replay else require_key(spec, os.environ))
+    return connect(spec, require_key(spec, os.environ) if needs_key else None)
 
 
 def _pricer(specs: Sequence[Spec]) -> Price:

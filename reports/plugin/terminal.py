@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cases.plan import Plan
+from cases.tasks import calls_of
+from evaluators.engine import Task
 from reports.report import Estimate, GateResult, Report, SliceSummary
 
 WIDTH = 100
@@ -81,10 +82,20 @@ def _wrapped(parts: Sequence[str], width: int, joint: str = "  ") -> list[str]:
     return lines
 
 
-def show_plan(reporter: pytest.TerminalReporter, plan: Plan, keys: Sequence[str]) -> None:
-    """Write how many items each slice of the selection has; for a dry run."""
-    counts = Counter(plan.items[key].slice.name for key in keys)
+def show_plan(reporter: pytest.TerminalReporter, tasks: Sequence[Task]) -> None:
+    """Write how many items and calls each slice would take; for a dry run."""
     reporter.section("qa plan: nothing is called")
-    for name, count in counts.items():
-        reporter.write_line(f"{name:<20} {count:>6} items")
-    reporter.write_line(f"{'all':<20} {len(keys):>6} items")
+    for line in plan_lines(tasks):
+        reporter.write_line(line)
+
+
+def plan_lines(tasks: Sequence[Task]) -> list[str]:
+    """Return a line for each slice and one for all; calls are those of a run without retries."""
+    items: Counter[str] = Counter()
+    calls: Counter[str] = Counter()
+    for task in tasks:
+        for name in (f"{task.case.dataset}:{task.case.language}", "all"):
+            items[name] += 1
+            calls[name] += calls_of(task)
+    names = [*(name for name in items if name != "all"), *(["all"] if tasks else [])]
+    return [f"{name:<20} {items[name]:>6} items {calls[name]:>6} calls" for name in names]

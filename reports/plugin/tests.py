@@ -61,8 +61,8 @@ def _dataset(plan: Plan, marker: pytest.Mark, folder: Path) -> Dataset:
         if dataset.name == name:
             return dataset
     known = ", ".join(dataset.name for dataset in plan.datasets)
-    msg = f"qa marker: no dataset {name!r} among those found ({known})"
-    raise pytest.UsageError(msg)
+    msg = f"qa marker: no dataset {name!r} among those found ({known}); name one of them"
+    raise pytest.Collector.CollectError(msg)
 
 
 @pytest.fixture
