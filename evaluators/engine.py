@@ -19,7 +19,6 @@ from evaluators.core import (
     JudgeError,
     Model,
     Outcome,
-    QAError,
     State,
     Verdict,
 )
@@ -92,6 +91,7 @@ class Engine:
             with contextlib.suppress(asyncio.CancelledError):
                 await posting
             self._post()
+            self._board.end(self.failure or "the engine has stopped")
             for model in models:
                 await model.close()
 
@@ -181,8 +181,8 @@ class EngineThread:
             self._main = self._loop.create_task(self._engine.run(self._schedule, self._models))
             with contextlib.suppress(asyncio.CancelledError):
                 self._loop.run_until_complete(self._main)
-        except QAError as error:
-            self._engine.failure = str(error)
+        except Exception as error:  # noqa: BLE001  # said in the report; the tests must not hang
+            self._engine.failure = f"the engine failed: {type(error).__name__}: {error}"
         finally:
             self._loop.run_until_complete(self._loop.shutdown_default_executor())
             self._loop.close()

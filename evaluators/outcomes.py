@@ -19,8 +19,8 @@ POLL_SECONDS = 0.01
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS outcomes (key TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS pulse (beat INTEGER NOT NULL);
-INSERT INTO pulse VALUES (0);
+CREATE TABLE IF NOT EXISTS pulse (beat INTEGER NOT NULL, ended TEXT);
+INSERT INTO pulse VALUES (0, NULL);
 """
 
 
@@ -48,6 +48,10 @@ class Board:
         """Show that the engine is alive."""
         self._connection.execute("UPDATE pulse SET beat = beat + 1")
 
+    def end(self, message: str) -> None:
+        """Say that nothing more will be posted, and why: tests that wait need wait no longer."""
+        self._connection.execute("UPDATE pulse SET ended = ?", (message,))
+
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
@@ -65,22 +69,26 @@ class Watcher:
         self._connection = _connect(path)
         self._clock = clock
         self._sleep = sleep
+        # Kept from wait to wait: a dead engine costs the silence once, not once a test.
+        self._beat: object = None
+        self._since = clock()
 
     def wait(self, key: str) -> Outcome:
-        """Return the outcome of this item once it is posted.
+        """Return the outcome of this item once it is posted; MISSING where none will be.
 
         Raises EngineLostError when the engine has shown no sign of life for 30 seconds.
         """
-        beat: object = None
-        since = self._clock()
         while True:
-            body = self._one("SELECT body FROM outcomes WHERE key = ?", key)
-            if body is not None:
-                return decode(str(body))
-            latest = self._one("SELECT beat FROM pulse")
-            if latest != beat:
-                beat, since = latest, self._clock()
-            elif self._clock() - since > SILENCE_SECONDS:
+            # The pulse is read first: whatever was posted before the end is then found.
+            latest, ended = self._row("SELECT beat, ended FROM pulse") or (None, None)
+            row = self._row("SELECT body FROM outcomes WHERE key = ?", key)
+            if row is not None:
+                return decode(str(row[0]))
+            if ended is not None:
+                return Outcome(key=key, state="missing", kind="stopped", message=str(ended))
+            if latest != self._beat:
+                self._beat, self._since = latest, self._clock()
+            elif self._clock() - self._since > SILENCE_SECONDS:
                 msg = f"the engine has been silent for {SILENCE_SECONDS:g} s; run again to resume"
                 raise EngineLostError(msg)
             self._sleep(POLL_SECONDS)
@@ -89,9 +97,9 @@ class Watcher:
         """Close the file."""
         self._connection.close()
 
-    def _one(self, query: str, *values: str) -> object:
-        row = self._connection.execute(query, values).fetchone()
-        return None if row is None else row[0]
+    def _row(self, query: str, *values: str) -> tuple[object, ...] | None:
+        row: tuple[object, ...] | None = self._connection.execute(query, values).fetchone()
+        return row
 
 
 def encode(outcome: Outcome) -> str:

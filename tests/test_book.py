@@ -99,6 +99,13 @@ def test_an_item_without_any_outcome_is_an_error(book: Book) -> None:
     assert book.close({}, "stopped")[KEYS[0]].kind == "engine_lost"
 
 
+def test_an_item_that_the_stopped_engine_never_reached_is_missing(book: Book) -> None:
+    """A test that was skipped because the engine had ended is MISSING, not the engine's loss."""
+    run(book, KEYS[0], "missing", "skipped")
+    end = book.close({}, "ledger")[KEYS[0]]
+    assert (end.state, end.kind) == ("missing", "ledger")
+
+
 def test_states_sum_to_the_plan(book: Book) -> None:
     """Every planned key has exactly one end."""
     run(book, KEYS[0])

@@ -69,6 +69,22 @@ def test_a_silent_engine_is_given_up(tmp_path: Path) -> None:
     watcher = Watcher(tmp_path / "b", clock.time, clock.sleep)
     with pytest.raises(EngineLostError, match="silent for 30 s"):
         watcher.wait("nothing")
+    before = clock.now
+    with pytest.raises(EngineLostError):
+        watcher.wait("nothing either")
+    assert clock.now - before < SILENCE_SECONDS
+
+
+def test_an_engine_that_has_ended_is_not_waited_for(tmp_path: Path) -> None:
+    """After the end an item without an outcome is MISSING at once, with the engine's reason."""
+    board, clock = Board(tmp_path / "b"), Clock()
+    board.post([OUTCOME])
+    board.end("the disk is full")
+    watcher = Watcher(tmp_path / "b", clock.time, clock.sleep)
+    assert watcher.wait(OUTCOME.key) == OUTCOME
+    missing = watcher.wait("another")
+    assert (missing.state, missing.message) == ("missing", "the disk is full")
+    assert clock.sleeps == 0
 
 
 @given(text=st.text(st.characters(codec=None), max_size=40))

@@ -235,6 +235,33 @@ def test_what_a_killed_run_paid_for_is_kept(capitals: Project) -> None:
     assert before <= server.count <= 4 * ITEMS + 2
 
 
+def test_a_full_disk_stops_the_run_at_once(capitals: Project, mode: tuple[str, ...]) -> None:
+    """When the ledger cannot keep a reply nothing more is asked, and the report says why."""
+    capitals.write(
+        "qa/conftest.py",
+        """
+from evaluators.ledger import Ledger
+
+
+def pytest_sessionstart():
+    def full(self, rows):
+        import sqlite3
+
+        raise sqlite3.OperationalError("database or disk is full")
+
+    Ledger._insert = full
+""",
+    )
+    with loopback(handler=good) as server:
+        result = capitals.run(*mode, *specs(server), "--concurrency", "2", "qa")
+        assert server.count <= 4
+    assert result.ret == 6
+    states = Counter(str(record["outcome"]) for record in capitals.records())
+    assert states == {"missing": 2 * ITEMS}
+    assert capitals.report()["complete"] is False
+    assert "disk is full" in result.stdout.str()
+
+
 def test_a_dead_workers_item_is_given_to_another(capitals: Project, server: Loopback) -> None:
     """A worker that dies once costs no item, no request and no exit code; twice, it is an ERROR."""
     capitals.write(

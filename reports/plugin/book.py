@@ -71,6 +71,9 @@ class Book:
             return Outcome(key=key, state="missing", kind=reason, message=message)
         if self.words.get(key) == "skipped":
             return Outcome(key=key, state="missing", kind="skipped", message="its test was skipped")
+        if outcome is None and self.words.get(key) == "missing":
+            message = "the engine had stopped before it came to this item"
+            return Outcome(key=key, state="missing", kind=reason, message=message)
         if outcome is None:
             message = "the engine posted no outcome"
             return Outcome(key=key, state="error", kind="engine_lost", message=message)
