@@ -50,10 +50,8 @@ def look_alikes(subject: Subject) -> Iterator[Note]:
 
 
 def _disguised(text: str, language: Language) -> Iterable[str]:
-    if text.isascii() == (language.script == "Latin"):
-        return ()
     if language.script == "Latin":
-        return _twins_in_latin(words(text))
+        return () if text.isascii() else _twins_in_latin(words(text))
     return _latin_among(words(text), language)
 
 

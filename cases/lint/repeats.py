@@ -16,6 +16,8 @@ SIMILAR = 0.8
 MOST = 50
 """With how many earlier questions that share a rare word one is compared."""
 
+_OUTER = ".,;:!?\"'`“”„«»()[]"
+
 Bag = frozenset[str]
 
 
@@ -56,7 +58,8 @@ def _key(slice_: Slice, case: Case) -> tuple[str, ...]:
 
 
 def _flat(text: str) -> str:
-    return plain(text) or text
+    """Return a text without case and outer marks of its words; ``C++`` stays another than ``C``."""
+    return " ".join(word.strip(_OUTER) for word in plain(text).split()) or text
 
 
 def _contradict(slice_: Slice, one: Case, two: Case) -> bool:

@@ -52,9 +52,8 @@ def mixed_words(text: str, home: str) -> Iterator[tuple[str, str]]:
     if text.isascii() or not _NOT_LATIN.search(text):
         return
     for word in words(text):
-        found = scripts(word)
-        if len(found) > 1 and not word.isascii():
-            odd = _odd(word, found, home)
+        if sum(has(script, word) for script in _OF) > 1:
+            odd = _odd(word, scripts(word), home)
             if odd:
                 yield word, odd
 

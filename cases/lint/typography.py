@@ -9,7 +9,7 @@ from cases.lint.languages import language_of
 from cases.problems import shown
 from evaluators.characters import INVISIBLE
 
-_DOUBLE = re.compile(r"\S*(?<=[^\s.!?:;])[^\S\n\r]{2,}\S+")
+_DOUBLE = re.compile(r"(?<=[^\s.!?:;])[^\S\n\r]{2,}(?=\S)")
 _STRAIGHT = re.compile(r'(?<!\d)"')
 _AROUND = 12
 
@@ -22,14 +22,17 @@ def invisible(subject: Subject) -> Iterator[Note]:
     say = error if language_of(subject.slice_.language) else warning
     for case in subject.cases:
         for field, text in written(case):
-            found = None if text.isascii() and text.isprintable() else INVISIBLE.search(text)
-            if found and not _is_emoji(text, found.start()):
-                near = text[max(0, found.start() - _AROUND) : found.end() + _AROUND]
-                code = (
-                    f"U+{ord(found[0]):04X} ({unicodedata.name(found[0], 'a control character')})"
-                )
-                message = f"the {field} holds the invisible {code} near {shown(near)}; delete it"
-                yield say(case.row, message)
+            marks = INVISIBLE.finditer(text)
+            found = next((mark for mark in marks if not _is_emoji(text, mark.start())), None)
+            if found:
+                near = _near(text, found.start(), found.end())
+                name = unicodedata.name(found[0], "a control character")
+                what = f"the invisible U+{ord(found[0]):04X} ({name}) near {near}"
+                yield say(case.row, f"the {field} holds {what}; delete it")
+
+
+def _near(text: str, start: int, end: int) -> str:
+    return shown(text[max(0, start - _AROUND) : end + _AROUND])
 
 
 def _is_emoji(text: str, index: int) -> bool:
@@ -42,14 +45,14 @@ def normal_form(subject: Subject) -> Iterator[Note]:
     """Yield the texts that are not in Unicode's form NFC: they differ from their own look."""
     for case in subject.cases:
         for field, text in written(case):
-            if not unicodedata.is_normalized("NFC", text):
-                part = next(word for word in text.split() if _is_split(word))
+            if not _is_normal(text):
+                part = next((word for word in text.split() if not _is_normal(word)), text)
                 message = f"the {field} is not in normal form NFC at {shown(part)}; save it as NFC"
                 yield warning(case.row, message)
 
 
-def _is_split(word: str) -> bool:
-    return not unicodedata.is_normalized("NFC", word)
+def _is_normal(word: str) -> bool:
+    return unicodedata.is_normalized("NFC", word)
 
 
 def spaces(subject: Subject) -> Iterator[Note]:
@@ -58,10 +61,10 @@ def spaces(subject: Subject) -> Iterator[Note]:
         for field, text in written(case):
             if text.strip("\r\n") != text.strip():
                 yield warning(case.row, f"the {field} begins or ends with a space; delete it")
-            double = _DOUBLE.search(text.strip()) if "  " in text or "\t" in text else None
+            double = _DOUBLE.search(text)
             if double:
-                message = f"the {field} has two spaces at {shown(double[0])}; leave one"
-                yield warning(case.row, message)
+                near = _near(text, double.start(), double.end())
+                yield warning(case.row, f"the {field} has two spaces near {near}; leave one")
 
 
 def quotes(subject: Subject) -> Iterator[Note]:

@@ -151,10 +151,18 @@ class Controller:
         self._run.stop()
         if not self._options.dry_run and not session.config.option.collectonly:
             self._finish(session, int(exitstatus))
+            self._forget_silent_phases()
         result = yield
         if self._last_line:
             self._say(self._last_line)
         return result
+
+    def _forget_silent_phases(self) -> None:
+        """Drop phases without output: pytest would search them all again for every failure."""
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None and "" in reporter.stats:
+            kept = [report for report in reporter.stats[""] if getattr(report, "sections", None)]
+            reporter.stats[""] = kept
 
     def _finish(self, session: pytest.Session, code: int) -> None:
         if not self._book.planned:
