@@ -1,6 +1,7 @@
 """From planned items to the engine's tasks: who answers, who judges, and what passes."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from cases.plan import Item
@@ -18,11 +19,25 @@ from evaluators.rubric import Rubric
 Passes = Callable[[Case, Verdict], bool]
 
 
-def make_tasks(items: Iterable[Item], model: Model | None, judge: Model | None) -> dict[str, Task]:
-    """Return the task of each item, by key.
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A judge that needs no model: how it grades, and how it rates."""
 
-    ``model`` None means the recorded answers, ``judge`` None the lexical judge. Raises
-    UsageProblem where a slice lacks what the choice needs: recorded answers, a prompt, a rubric.
+    grader: Callable[[], Judge]
+    rater: Callable[[], Judge]
+
+
+RULES: Mapping[str, Rules] = {
+    "lexical": Rules(grader=LexicalJudge, rater=OverlapRater),
+}
+"""Judges by the name that ``--judge`` knows them by; anything else is a model's SPEC."""
+
+
+def make_tasks(items: Iterable[Item], model: Model | None, judge: Model | Rules) -> dict[str, Task]:
+    """Return the task of each item, by key. ``model`` None means the recorded answers.
+
+    Raises UsageProblem where a slice lacks what the choice needs: recorded answers, a prompt, a
+    rubric.
     """
     items = list(items)
     slices = {item.slice.name: item.slice for item in items}
@@ -73,11 +88,11 @@ def _answerer(slice_: Slice, model: Model | None, *, recorded: bool) -> Answerer
     return RecordedAnswer()
 
 
-def _judge(slice_: Slice, judge: Model | None, *, rating: bool) -> Judge:
+def _judge(slice_: Slice, judge: Model | Rules, *, rating: bool) -> Judge:
     if slice_.kind == "yes_no":
         return YesNoJudge(yes=(slice_.yes,), no=(slice_.no,))
-    if judge is None:
-        return OverlapRater() if rating else LexicalJudge()
+    if isinstance(judge, Rules):
+        return judge.rater() if rating else judge.grader()
     rubric = _rubric(slice_)
     if rating:
         return RatingJudge(model=judge, rubric=rubric)

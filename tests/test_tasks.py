@@ -8,7 +8,7 @@ import pytest
 
 from cases.plan import Item
 from cases.slices import Slice
-from cases.tasks import make_tasks
+from cases.tasks import RULES, Rules, make_tasks
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import Kind, Reply, UsageProblem, Verdict
 from evaluators.judges.choice import ChoiceJudge
@@ -24,6 +24,7 @@ RUBRIC = Rubric(name="r", language="bg", protocol="tool", system="", user="", ve
 SLICE = Slice(
     dataset="d", language="bg", kind="graded", path=Path("bg.csv"), prompt=PROMPT, rubric=RUBRIC
 )
+LEXICAL = RULES["lexical"]
 MODEL = Scripted(lambda request: Reply(text="x"))
 
 
@@ -45,21 +46,21 @@ def item(kind: Kind, **changes: object) -> Item:
 def test_each_kind_has_its_judge(kind: Kind, label: str | None, offline: type, asked: type) -> None:
     """Rules without a judge model, the rubric's protocol with one; yes/no is always a rule."""
     one = item(kind, label=label)
-    assert isinstance(make_tasks([one], None, None)["k"].judge, offline)
+    assert isinstance(make_tasks([one], None, LEXICAL)["k"].judge, offline)
     assert isinstance(make_tasks([one], None, MODEL)["k"].judge, asked)
 
 
 def test_the_answers_under_judgement_are_always_the_recorded_ones() -> None:
     """A model under test answers every kind but ``judged``, where the judge is the thing tested."""
-    assert isinstance(make_tasks([item("graded")], MODEL, None)["k"].answerer, PromptedAnswer)
-    judged = make_tasks([item("judged", label="CORRECT")], MODEL, None)["k"]
+    assert isinstance(make_tasks([item("graded")], MODEL, LEXICAL)["k"].answerer, PromptedAnswer)
+    judged = make_tasks([item("judged", label="CORRECT")], MODEL, LEXICAL)["k"]
     assert isinstance(judged.answerer, RecordedAnswer)
 
 
 def test_a_yes_or_no_must_be_whole() -> None:
     """Only there a cut answer is refused."""
     answerers = {
-        kind: make_tasks([item(kind, label="YES")], MODEL, None)["k"].answerer
+        kind: make_tasks([item(kind, label="YES")], MODEL, LEXICAL)["k"].answerer
         for kind in ("graded", "yes_no")
     }
     assert [one.whole for one in answerers.values() if isinstance(one, PromptedAnswer)] == [
@@ -86,18 +87,18 @@ def test_a_yes_or_no_must_be_whole() -> None:
 def test_what_passes(kind: Kind, label: str | None, verdict: Verdict, passes: bool) -> None:
     """CORRECT; a rating at the bar; the right word; the given label."""
     one = item(kind, label=label)
-    assert make_tasks([one], None, None)["k"].passes(one.case, verdict) is passes
+    assert make_tasks([one], None, LEXICAL)["k"].passes(one.case, verdict) is passes
 
 
 @pytest.mark.parametrize(
     ("changes", "model", "judge", "message"),
     [
-        ({"prompt": None}, MODEL, None, "no answer prompt for 'bg'; add answer.bg.yaml"),
+        ({"prompt": None}, MODEL, LEXICAL, "no answer prompt for 'bg'; add answer.bg.yaml"),
         ({"rubric": None}, None, MODEL, "an LLM judge needs a rubric"),
     ],
 )
 def test_what_a_choice_needs_is_asked_for(
-    changes: dict[str, object], model: Scripted | None, judge: Scripted | None, message: str
+    changes: dict[str, object], model: Scripted | None, judge: Scripted | Rules, message: str
 ) -> None:
     """A missing prompt or rubric is named before any call."""
     one = item("graded")
@@ -109,13 +110,13 @@ def test_what_a_choice_needs_is_asked_for(
 def test_nothing_recorded_and_no_model() -> None:
     """A file without answers cannot be judged offline: say so once, not item by item."""
     with pytest.raises(UsageProblem, match=r"no item has a recorded answer.*--model"):
-        make_tasks([item("graded", recorded=None)], None, None)
+        make_tasks([item("graded", recorded=None)], None, LEXICAL)
 
 
 def test_a_recorded_answer_is_taken_exactly() -> None:
     """An empty recorded answer is an answer: nothing is asked."""
     one = item("graded", recorded="")
-    task = make_tasks([one], None, None)["k"]
+    task = make_tasks([one], None, LEXICAL)["k"]
 
     async def refuse(*_: object) -> Reply:
         raise AssertionError

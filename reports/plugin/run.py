@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cases.plan import Plan
-from cases.tasks import make_tasks
+from cases.tasks import RULES, Rules, make_tasks
+from evaluators.answerers import RECORDED
 from evaluators.calls import Price
 from evaluators.core import Model, Outcome, Reply, UsageProblem
 from evaluators.engine import Engine, EngineThread, Settings
@@ -20,7 +21,6 @@ from reports.plugin.options import Options
 
 WINDOW_PER_CALL = 4  # how far ahead of the tests the engine may work, per call in flight
 SMALLEST_WINDOW = 64
-OFFLINE = ("recorded", "lexical")
 
 
 class Run:
@@ -30,11 +30,12 @@ class Run:
     """
 
     def __init__(self, options: Options, plan: Plan, board: Path, *, calling: bool) -> None:
-        specs = _specs(options)
+        answering, judging = _specs(options)
         needs_key = calling and not options.replay
-        model, judge = (_connect(spec, needs_key=needs_key) for spec in specs)
+        model = _connect(answering, needs_key=needs_key) if answering else None
+        judge = judging if isinstance(judging, Rules) else _connect(judging, needs_key=needs_key)
         self.tasks = make_tasks(plan.items.values(), model, judge)
-        self._models = [one for one in (model, judge) if one is not None]
+        self._models = [one for one in (model, judge) if one and not isinstance(one, Rules)]
         self._settings = Settings(
             concurrency=options.concurrency,
             window=max(SMALLEST_WINDOW, WINDOW_PER_CALL * options.concurrency),
@@ -43,7 +44,7 @@ class Run:
         ledger = options.ledger if calling else board.with_name("ledger")
         self._ledger = Ledger(ledger, read_only=options.replay and calling)
         self._board = Board(board)
-        price = _pricer([spec for spec in specs if spec is not None])
+        price = _pricer([spec for spec in (answering, judging) if isinstance(spec, Spec)])
         self._engine = Engine(self.tasks, self._ledger, self._board, price, self._settings)
         self._schedule: Schedule | None = None
         self._thread: EngineThread | None = None
@@ -100,15 +101,17 @@ class Run:
         self._ledger.close()
 
 
-def _specs(options: Options) -> tuple[Spec | None, Spec | None]:
+def _specs(options: Options) -> tuple[Spec | None, Spec | Rules]:
     if len(options.judges) > 1:
         msg = f"--judge: one judge at a time, got {', '.join(options.judges)}"
         raise UsageProblem(msg)
     model, judge = options.model, options.judges[0]
-    catalogue = load_catalogue() if {model, judge} - set(OFFLINE) else {}
-    answering = None if model == "recorded" else parse(model, catalogue)
-    judging = None if judge == "lexical" else parse(judge, catalogue)
-    same = answering is not None and judging is not None and answering.identity == judging.identity
+    catalogue = load_catalogue() if {model, judge} - {RECORDED, *RULES} else {}
+    answering = None if model == RECORDED else parse(model, catalogue)
+    if judge in RULES:
+        return answering, RULES[judge]
+    judging = parse(judge, catalogue)
+    same = answering is not None and answering.identity == judging.identity
     if same and not options.allow_self_judge:
         msg = (
             f"--judge {judge} is the model under test; name another judge, "
@@ -118,9 +121,7 @@ def _specs(options: Options) -> tuple[Spec | None, Spec | None]:
     return answering, judging
 
 
-def _connect(spec: Spec | None, *, needs_key: bool) -> Model | None:
-    if spec is None:
-        return None
+def _connect(spec: Spec, *, needs_key: bool) -> Model:
     return connect(spec, require_key(spec, os.environ) if needs_key else None)
 
 
