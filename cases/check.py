@@ -141,7 +141,7 @@ def _check_file(path: Path, as_: str) -> _Result:
 
 
 def _bundled(name: str, as_: str) -> Dataset:
-    files = {path.parent.name: path for path in sorted(BUNDLED.glob(f"*/{FILE}"))}
+    files = {path.parent.name: path for path in sorted(BUNDLED.rglob(FILE))}
     if name not in files or ":" not in as_:
         msg = f"check: --as {shown(as_)}: want DATASET:LANG; {hint(name, files)}"
         raise UsageProblem(msg)

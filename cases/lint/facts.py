@@ -63,7 +63,10 @@ def _told_apart(
 
 
 def _facts(cases: Sequence[Case]) -> dict[str, Case]:
-    return {_fact(case): case for case in reversed(cases) if _fact(case)}
+    found: dict[str, Case] = {}
+    for case in cases:
+        found.setdefault(_fact(case), case)
+    return {fact: case for fact, case in found.items() if fact}
 
 
 def _fact(case: Case) -> str:

@@ -6,6 +6,7 @@ from itertools import combinations
 from cases.dataset import RATERS
 from cases.lint.findings import Note, Subject, rows_listed, warning
 from cases.lint.gaps import has_field
+from cases.problems import listed, shown
 from evaluators.core import Case
 
 SOURCE = "label_source"
@@ -50,8 +51,8 @@ def lone_labels(subject: Subject) -> Iterator[Note]:
     for case in subject.cases:
         labels = _labels(case)
         if labels and not _is_among(case.label or "", labels):
-            given = ", ".join(dict.fromkeys(labels))
-            message = f"label {case.label} is that of no rater ({given}); correct it or say why"
+            given = listed(dict.fromkeys(labels))
+            message = f"label {shown(case.label)} is that of no rater ({given}); correct it"
             yield warning(case.row, message)
 
 

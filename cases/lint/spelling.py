@@ -1,6 +1,7 @@
 """Whether texts are in their slice's language: its letters, its orthography, its common words."""
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from functools import cache
 
@@ -23,7 +24,8 @@ def alphabet(subject: Subject) -> Iterator[Note]:
     """Yield the texts with letters that the language does not have.
 
     Words of other scripts are left alone, and so are names and quotations where a language
-    writes foreign ones as they are; where it does not, they are a warning and the rest an error.
+    writes foreign ones as they are. Where it does not (``strict``), quotations and words in
+    capitals, such as Roman numerals, are a warning and the rest is an error.
     """
     language = language_of(subject.slice_.language)
     if language is None or not language.letters:
@@ -31,12 +33,16 @@ def alphabet(subject: Subject) -> Iterator[Note]:
     for case in subject.cases:
         for field, text in asked(case):
             odd = _foreign_words(text, language)
-            own = set(odd) & set(_foreign_words(_QUOTED.sub(" ", text), language))
-            plain = [word for word in odd if word in own and word[0].islower()]
+            own = set(_foreign_words(_QUOTED.sub(" ", text), language))
+            plain = [word for word in odd if word in own and _is_plain(word, language)]
             told = odd if language.strict else plain
             if told:
                 say = error if language.strict and plain else warning
                 yield say(case.row, _letters_message(field, told, language))
+
+
+def _is_plain(word: str, language: Language) -> bool:
+    return not word.isupper() if language.strict else word[0].islower()
 
 
 def _letters_message(field: str, told: list[str], language: Language) -> str:
@@ -49,6 +55,7 @@ def _letters_message(field: str, told: list[str], language: Language) -> str:
 
 def _foreign_words(text: str, language: Language) -> list[str]:
     found = _foreign(language)
+    text = unicodedata.normalize("NFC", text)  # a split letter is another check's affair
     if not found.search(text):
         return []
     bare = (_MARKS.sub("", word) for word in words(text))

@@ -1,8 +1,17 @@
 """Models behind APIs."""
 
+from collections.abc import Mapping
+from importlib import import_module
+
 from evaluators.core import Model
 from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec
+
+DIALECTS: Mapping[str, str] = {
+    "openai": "evaluators.models.openai",
+    "anthropic": "evaluators.models.anthropic",
+}
+"""The module that speaks each provider's API, as its ``DIALECT``."""
 
 
 def connect(spec: Spec, key: Key | None = None) -> Model:
@@ -13,10 +22,4 @@ def connect(spec: Spec, key: Key | None = None) -> Model:
     """
     from evaluators.models.api import ApiModel
 
-    if spec.provider == "openai":
-        from evaluators.models.openai import OPENAI
-
-        return ApiModel(spec, key, OPENAI)
-    from evaluators.models.anthropic import ANTHROPIC
-
-    return ApiModel(spec, key, ANTHROPIC)
+    return ApiModel(spec, key, import_module(DIALECTS[spec.provider]).DIALECT)

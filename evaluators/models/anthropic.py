@@ -107,4 +107,4 @@ def _call(block: body.Object) -> ToolCall:
     )
 
 
-ANTHROPIC = Dialect(open=open_sdk, send=send, read=read)
+DIALECT = Dialect(open=open_sdk, send=send, read=read)

@@ -94,4 +94,4 @@ def _calls(message: body.Object) -> tuple[ToolCall, ...]:
     )
 
 
-OPENAI = Dialect(open=open_sdk, send=send, read=read)
+DIALECT = Dialect(open=open_sdk, send=send, read=read)

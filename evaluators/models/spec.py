@@ -15,11 +15,15 @@ MAX_NAME = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """An API: where it stands, where its key is, and what every request to it must hold."""
+    """An API: where it stands, where its key is, and what every request to it must hold.
+
+    ``adds_v1`` says that its client writes ``/v1`` itself, so that a URL must not end in it.
+    """
 
     base_url: str
     api_key_env: str
     defaults: Mapping[str, object] = field(default_factory=dict)
+    adds_v1: bool = False
 
 
 PROVIDERS: Mapping[str, Provider] = {
@@ -28,6 +32,7 @@ PROVIDERS: Mapping[str, Provider] = {
         base_url="https://api.anthropic.com",
         api_key_env="ANTHROPIC_API_KEY",
         defaults={"max_tokens": 4096},
+        adds_v1=True,
     ),
 }
 
@@ -110,8 +115,8 @@ def build(provider: str, name: str, base_url: str | None, text: str) -> Spec:
     """Return the Spec of a known provider; ``base_url`` None means the provider's own."""
     known = PROVIDERS[provider]
     address = known.base_url if base_url is None else url.normalised(base_url)
-    if provider == "anthropic":
-        address = address.removesuffix("/v1")  # its client writes /v1/messages itself
+    if known.adds_v1:
+        address = address.removesuffix("/v1")
     return Spec(
         text=text,
         provider=provider,
