@@ -156,6 +156,12 @@ def test_datasets_without_facts_have_none_missing() -> None:
     assert not list(missing_facts(*dataset_of(facts("en", ("", "A")), facts("bg", ("", "B")))))
 
 
+def test_a_language_with_questions_of_its_own_lacks_nothing() -> None:
+    """A slice without a single fact_id asks other things on purpose."""
+    given = dataset_of(facts("en", ("f1", "A")), facts("cs", ("", "A"), ("", "B")))
+    assert not list(missing_facts(*given))
+
+
 def rated(*rows: str, source: str = "human") -> Subject:
     """Return judged items: each text is the label, then what the raters gave."""
     made = []

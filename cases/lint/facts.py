@@ -31,9 +31,11 @@ def repeated_facts(subject: Subject) -> Iterator[Note]:
 def missing_facts(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Note]:
     """Yield the facts that a declared language lacks, and those told apart by their fields.
 
-    ``subjects`` holds the slices that could be loaded. Datasets without ``fact_id`` have none.
+    ``subjects`` holds the slices that could be loaded. Datasets without ``fact_id`` have none, and
+    a language without a single one asks other questions than the rest.
     """
-    facts = {code: _facts(own.cases) for code, own in subjects.items() if code in dataset.slices}
+    found = {code: _facts(own.cases) for code, own in subjects.items() if code in dataset.slices}
+    facts = {code: own for code, own in found.items() if own}
     every = dict.fromkeys(fact for own in facts.values() for fact in own)
     for code, own in facts.items():
         lacking = [fact for fact in every if fact not in own]
