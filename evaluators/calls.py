@@ -64,11 +64,15 @@ class Caller:
 
     An identical request is sent once even when two items ask it at the same time. The first call
     of each model goes alone: a wrong key costs one request, not one a worker. After a FatalError
-    nothing more is sent to that model.
+    nothing more is sent to that model. At most ``concurrency`` requests are in flight; a reply that
+    is being committed is not.
     """
 
-    def __init__(self, ledger: Ledger, patience: Patience, *, replay: bool = False) -> None:
+    def __init__(
+        self, ledger: Ledger, patience: Patience, *, concurrency: int = 16, replay: bool = False
+    ) -> None:
         self.requests = 0
+        self._slots = asyncio.Semaphore(concurrency)
         self._ledger = ledger
         self._patience = patience
         self._replay = replay
@@ -138,14 +142,15 @@ class Caller:
         return await self._send(model, request)
 
     async def _send(self, model: Model, request: Request) -> Reply:
-        if model.spec in self._dead:
-            raise self._dead[model.spec]
-        self.requests += 1
-        try:
-            return await model.complete(request)
-        except FatalError as error:
-            self._dead[model.spec] = error
-            raise
+        async with self._slots:
+            if model.spec in self._dead:
+                raise self._dead[model.spec]
+            self.requests += 1
+            try:
+                return await model.complete(request)
+            except FatalError as error:
+                self._dead[model.spec] = error
+                raise
 
 
 def _worth_another(error: BaseException) -> bool:

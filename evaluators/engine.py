@@ -70,7 +70,12 @@ class Engine:
         self._board = board
         self._price = price
         self._settings = settings
-        self._caller = Caller(ledger, settings.patience, replay=settings.replay)
+        self._caller = Caller(
+            ledger,
+            settings.patience,
+            concurrency=settings.concurrency,
+            replay=settings.replay,
+        )
         self._unposted: list[Outcome] = []
 
     @property
@@ -81,9 +86,9 @@ class Engine:
     async def run(self, schedule: Schedule, models: Sequence[Model] = ()) -> None:
         """Work until the schedule hands out nothing more; then close the models."""
         posting = asyncio.create_task(self._keep_posting())
-        workers = [
-            asyncio.create_task(self._work(schedule)) for _ in range(self._settings.concurrency)
-        ]
+        # Twice as many items as calls: some always wait for their reply to reach the disk.
+        count = 2 * self._settings.concurrency
+        workers = [asyncio.create_task(self._work(schedule)) for _ in range(count)]
         try:
             await asyncio.gather(*workers)
         finally:

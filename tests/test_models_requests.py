@@ -5,13 +5,11 @@ import json
 
 import pytest
 
-from evaluators.core import (
-    Message,
-    Request,
-)
+from evaluators.core import CallError, Message, Request
 from evaluators.models import connect
 from evaluators.models.secrets import Key
-from tests.loopback import loopback, reply
+from evaluators.models.spec import parse
+from tests.loopback import Answer, loopback, reply
 from tests.model_calls import (
     SECRET,
     TOOL,
@@ -139,3 +137,13 @@ def test_proxies_of_the_environment_are_not_for_loopback(monkeypatch: pytest.Mon
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
     with loopback() as server:
         assert ask(spec_of("openai", server), asked("[[answer=ok]]")).text == "ok"
+
+
+def test_a_proxy_of_the_environment_serves_other_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request to a host that is not this machine goes through the proxy that is set."""
+    with loopback(Answer(status=407)) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+        model = connect(parse("openai:m@https://models.example/v1", {}), Key(SECRET))
+        with pytest.raises(CallError):
+            asyncio.run(model.complete(asked()))
+        assert [seen.method for seen in proxy.requests] == ["CONNECT"]

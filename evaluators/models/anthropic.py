@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import httpx2
 
@@ -44,23 +44,20 @@ def open_sdk(spec: Spec, key: Key) -> "AsyncAnthropic":
 
 
 async def send(client: "AsyncAnthropic", spec: Spec, request: Request) -> httpx2.Response:
-    """Send one request.
-
-    Sampling parameters go as ``extra_body``: since anthropic 1.0 ``create`` has no arguments for
-    them. ``max_tokens`` is always there, whatever an entry omits: the API requires it.
-    """
-    fields: dict[str, Any] = {**PROVIDERS["anthropic"].defaults, **spec.merged(request.parameters)}
-    raw = await client.messages.with_raw_response.create(
-        model=spec.name,
-        max_tokens=fields.pop("max_tokens"),
-        messages=[
-            {"role": "user", "content": sendable(message.content)}
-            for message in request.messages
-            if message.role == "user"
-        ],
-        extra_body={**_system(request), **fields, **_forced(request.tool)},
-    )
-    return raw.http_response
+    """Send one request by the SDK's ``post``: its headers and errors, without its type checks."""
+    messages = [
+        {"role": "user", "content": sendable(message.content)}
+        for message in request.messages
+        if message.role == "user"
+    ]
+    fields = {
+        **PROVIDERS["anthropic"].defaults,  # the API requires them, whatever an entry omits
+        **spec.merged(request.parameters),
+        **_system(request),
+        **_forced(request.tool),
+    }
+    content = {"model": spec.name, "messages": messages, **fields}
+    return await client.post("/v1/messages", cast_to=httpx2.Response, body=content)
 
 
 def _system(request: Request) -> Mapping[str, object]:

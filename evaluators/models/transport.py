@@ -1,6 +1,7 @@
 """The HTTP client under both SDKs: bounded bodies, no redirects, one time-out for all."""
 
 from typing import Any
+from urllib.request import getproxies
 
 import httpx2
 
@@ -9,6 +10,8 @@ from evaluators.models.spec import Spec
 CONNECT_SECONDS = 10.0
 MAX_CONNECTIONS = 1024  # above any sensible --concurrency: the engine is what limits
 MAX_BODY = 5 * 1024 * 1024
+POOLS = 16
+LIMITS = httpx2.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_CONNECTIONS)
 
 
 class BodyTooLargeError(httpx2.TransportError):
@@ -44,13 +47,39 @@ async def _read(response: httpx2.Response) -> bytes:
     return bytes(body)
 
 
+class Pools(httpx2.AsyncBaseTransport):
+    """Several small connection pools, taken in turn.
+
+    A pool looks at each of its connections before every request. With a hundred calls in flight
+    that was measured to be half of all the work; sixteen pools have a sixteenth of it.
+    """
+
+    def __init__(self) -> None:
+        verified = httpx2.create_ssl_context()  # one for all: reading the certificates takes long
+        self._pools = [
+            httpx2.AsyncHTTPTransport(limits=LIMITS, verify=verified) for _ in range(POOLS)
+        ]
+        self._turn = 0
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request through the next pool."""
+        self._turn = (self._turn + 1) % POOLS
+        return await self._pools[self._turn].handle_async_request(request)
+
+    async def aclose(self) -> None:
+        """Close all pools."""
+        for pool in self._pools:
+            await pool.aclose()
+
+
 def open_client(spec: Spec) -> BoundedClient:
     """Return a client for one model. Proxies of the environment serve all but loopback URLs."""
+    proxied = not spec.is_loopback and bool(getproxies())
     return BoundedClient(
         timeout=httpx2.Timeout(spec.deadline, connect=min(CONNECT_SECONDS, spec.deadline)),
-        limits=httpx2.Limits(
-            max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_CONNECTIONS
-        ),
+        limits=LIMITS,
+        # With a transport of its own a client does not look for proxies.
+        transport=None if proxied else Pools(),
         follow_redirects=False,
         trust_env=not spec.is_loopback,
     )
