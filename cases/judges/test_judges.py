@@ -1,4 +1,4 @@
-"""The judge gives the label that people gave."""
+"""The judge gives the label of the item."""
 
 import pytest
 
@@ -7,5 +7,5 @@ from evaluators.core import Case, Outcome
 
 @pytest.mark.qa("judges")
 def test_judges(case: Case, verdict: Outcome) -> None:
-    """The judge gives the label that people gave."""
+    """The judge gives the label of the item."""
     assert verdict.passed, verdict.reason
