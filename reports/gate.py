@@ -10,7 +10,7 @@ from reports.measures import measures_for
 from reports.record import Record
 from reports.report import Estimate, GateResult, GateState, SliceSummary
 from reports.tally import Sample, estimates, fills, tabulate, value
-from reports.wording import plural, reason
+from reports.wording import figure, plural, reason
 
 DROP = "drop"
 PARTIAL = "only a part of the slice was run, picked by hand; run all of it to decide"
@@ -169,5 +169,6 @@ def distrust_in(
         if found is None:
             return f"judge not trusted in {language}: {name} is undefined"
         if found < lowest - ROUNDING:
-            return f"judge not trusted in {language}: {name} {found:.2f} < {lowest:.2f}"
+            shown = figure(found, lowest)
+            return f"judge not trusted in {language}: {name} {shown} < {lowest:g}"
     return ""

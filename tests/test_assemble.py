@@ -124,7 +124,7 @@ def test_a_part_of_a_slice_decides_nothing() -> None:
     ("agreed", "required", "code", "words"),
     [
         (10, False, 0, ""),
-        (4, False, 6, "judge not trusted in bg: agreement 0.40 < 0.60"),
+        (4, False, 6, "judge not trusted in bg: agreement 0.4 < 0.6"),
         (0, True, 6, "judge not trusted in bg"),
     ],
 )
