@@ -211,7 +211,7 @@ def test_a_judge_is_held_to_its_floor() -> None:
     floor = {"agreement": 0.8, "kappa": 0.6}
     assert distrust_in("bg", good, floor, required=True) == ""
     assert distrust_in("bg", poor, floor, required=False) == (
-        "judge not trusted in bg: agreement 0.50 < 0.80"
+        "judge not trusted in bg: agreement 0.5 < 0.8"
     )
     constant = summarise(judged((CORRECT, CORRECT)), slice_)
     assert "kappa is undefined" in distrust_in("bg", constant, floor, required=False)
