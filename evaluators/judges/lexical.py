@@ -1,6 +1,7 @@
 """The judge without a model: fixed rules of language and number, the same every time."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from evaluators.content import content_free
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Ask, Case, Verdict
@@ -9,7 +10,9 @@ from evaluators.lexical.doubts import doubt
 from evaluators.lexical.exam import LIMIT, Exam, lay_out
 from evaluators.lexical.findings import findings
 from evaluators.lexical.folding import plain
+from evaluators.lexical.golds import Form
 from evaluators.lexical.numbers import Quantity, near
+from evaluators.lexical.offers import declines, undecided
 
 _SHORT = 6  # words
 
@@ -48,24 +51,29 @@ def _alone(exam: Exam) -> Verdict | None:
     idle = exam.tables.words("openers") | exam.tables.words("function")
     for form in exam.forms:
         kept = tuple(w for w in exam.full.words if w in form.text.words or w not in idle)
-        if kept == form.text.words and not form.place:
+        if kept == form.text.words and not form.place and _same_figure(form, exam):
             return Verdict(
                 grade=CORRECT, reason="the answer is the gold alone", sure=_is_plain(exam)
             )
     return None
 
 
+def _same_figure(form: Form, exam: Exam) -> bool:
+    """Say whether signs leave a number what the gold's is: words alone do not show a minus."""
+    return form.quantity is None or next(findings(form, exam), None) is not None
+
+
 def _found(exam: Exam) -> Verdict | None:
-    """Correct when some form stands in the answer beyond doubt; else what the doubt says."""
-    why = ""
+    """Correct when some form stands in the answer beyond doubt; else what the first doubt says."""
+    doubted = None
     for form in exam.forms:
         for finding in findings(form, exam):
             why_not = doubt(finding, form, exam)
             if not why_not:
                 sure = finding.exact and _is_plain(exam)
                 return Verdict(grade=CORRECT, reason=finding.rule, sure=sure)
-            why = why or why_not
-    return Verdict(grade=INCORRECT, reason=why) if why else None
+            doubted = doubted or why_not
+    return doubted
 
 
 def _is_plain(exam: Exam) -> bool:
@@ -86,7 +94,7 @@ def _idle(exam: Exam) -> Verdict | None:
 
 
 def _refused(exam: Exam) -> Verdict | None:
-    if exam.tables.phrases("refusals").find(exam.said.words) is None:
+    if not declines(exam):
         return None
     reason = "the answer declines and does not give the gold"
     return Verdict(grade=NOT_ATTEMPTED, reason=reason, sure=len(exam.said.words) <= _SHORT)
@@ -95,10 +103,21 @@ def _refused(exam: Exam) -> Verdict | None:
 def _loose_figure(exam: Exam) -> Verdict | None:
     golds = [form.quantity for form in exam.forms if form.quantity]
     found = exam.quantities if golds else []
-    if any(_is_loose(figure, gold, exam) for figure in found for gold in golds):
+    spanned = any(_is_between(pair, gold, exam) for pair in pairwise(found) for gold in golds)
+    if spanned or any(_is_loose(figure, gold, exam) for figure in found for gold in golds):
         reason = "the figure is too loose to be right or wrong"
         return Verdict(grade=NOT_ATTEMPTED, reason=reason)
     return None
+
+
+def _is_between(pair: tuple[Quantity, Quantity], gold: Quantity, exam: Exam) -> bool:
+    """Say whether two figures are the ends of a stated range in which the gold lies."""
+    low, high = pair
+    words, known = exam.said.words, exam.tables
+    opened = words[low.start - 1 : low.start] + words[low.end : high.start]
+    stated = not known.words("ranges").isdisjoint(opened)
+    joined = not known.words("range_joins").isdisjoint(opened)
+    return stated and joined and low.values[0] <= gold.values[0] <= high.values[0]
 
 
 def _is_loose(figure: Quantity, gold: Quantity, exam: Exam) -> bool:
@@ -112,6 +131,12 @@ def _is_loose(figure: Quantity, gold: Quantity, exam: Exam) -> bool:
     return (
         (more and value <= wanted) or (less and value >= wanted) or (vague and near(figure, gold))
     )
+
+
+def _undecided(exam: Exam) -> Verdict | None:
+    if not undecided(exam):
+        return None
+    return Verdict(grade=NOT_ATTEMPTED, reason="the answer does not choose between candidates")
 
 
 def _coarse_date(exam: Exam) -> Verdict | None:
@@ -129,5 +154,6 @@ RULES: tuple[Callable[[Exam], Verdict | None], ...] = (
     _idle,
     _refused,
     _loose_figure,
+    _undecided,
     _coarse_date,
 )

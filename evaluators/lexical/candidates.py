@@ -13,24 +13,37 @@ _ITEM = 4  # words that one item of a list may have
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grammar:
-    """``joiners`` join the items of a list; ``loose`` words do not stand inside an item."""
+    """``joiners`` join the items of a list; ``loose`` words do not stand inside an item.
+
+    ``names`` are words with a capital: an item that begins with one goes on in such words only.
+    """
 
     joiners: frozenset[str]
     loose: frozenset[str]
+    names: frozenset[str] = frozenset()
 
 
-def beside(start: int, end: int, said: Text, grammar: Grammar) -> list[tuple[str, ...]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """An item of a list, its words from the gold outwards; ``joined`` by a word, not by a sign."""
+
+    words: tuple[str, ...]
+    joined: bool
+
+
+def beside(start: int, end: int, said: Text, grammar: Grammar) -> list[Item]:
     """Return the other items of the list in which the words from start to end are an item."""
     return [*_items(start, said, grammar, -1), *_items(end - 1, said, grammar, +1)]
 
 
-def _items(edge: int, said: Text, grammar: Grammar, step: int) -> Iterator[tuple[str, ...]]:
+def _items(edge: int, said: Text, grammar: Grammar, step: int) -> Iterator[Item]:
     """Walk away from the gold's edge, an item at a time, until the list is over."""
     place = edge + step
     while _numbers_the_gold(place, said, grammar, step):
         place += step
     while _separated(place, said, grammar, step):
         item: list[str] = []
+        joined = said.words[place - step] in grammar.joiners
         while len(item) <= _ITEM and _inside(place, said, grammar, step, first=not item):
             item.append(said.words[place])
             place += step
@@ -38,7 +51,7 @@ def _items(edge: int, said: Text, grammar: Grammar, step: int) -> Iterator[tuple
             return
         named = tuple(word for word in item if not word.isdecimal())
         if named:
-            yield named
+            yield Item(words=named, joined=joined)
         while 0 <= place < len(said.words) and said.words[place] in grammar.joiners:
             place += step
 
@@ -67,6 +80,9 @@ def _separated(place: int, said: Text, grammar: Grammar, step: int) -> bool:
 def _inside(place: int, said: Text, grammar: Grammar, step: int, *, first: bool) -> bool:
     if not 0 <= place < len(said.words) or said.words[place] in grammar.joiners:
         return False
+    behind, here = said.words[place - step], said.words[place]
+    if not first and behind in grammar.names and here not in grammar.names:
+        return False
     gap = _gap(place, said, step)
-    number = said.words[place].isdecimal() or said.words[place - step].isdecimal()
+    number = here.isdecimal() or behind.isdecimal()
     return first or not (_SEPARATOR.search(gap) or (_STOP.search(gap) and not number))

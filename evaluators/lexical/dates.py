@@ -8,6 +8,13 @@ from evaluators.lexical.language import Tables
 
 _YEAR = 4  # digits
 _NOTE = 2  # digits of a footnote that may be glued to the year of a full date
+_MARKS = frozenset({"-", ".", "/", ""})
+_ROMAN = {  # a month; a lone I is too often a word
+    name: number
+    for number, name in enumerate(
+        ["ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii"], start=2
+    )
+}
 _REACH = 3  # words between the parts of one date, fillers included
 
 
@@ -97,8 +104,11 @@ def _neighbours(text: Text, place: int, step: int, tables: Tables) -> list[int]:
 def _numeric(text: Text) -> Iterator[Date]:
     for place in range(len(text.words) - 2):
         first, second = (gap.strip() for gap in text.gaps[place + 1 : place + 3])
-        if first == second and first in {"-", ".", "/"}:
-            yield from _three(text.words[place : place + 3], place)
+        one, middle, last = text.words[place : place + 3]
+        if middle in _ROMAN and first in _MARKS and second in _MARKS:
+            yield from _three((one, str(_ROMAN[middle]), last), place)
+        elif first == second and first in _MARKS - {""}:
+            yield from _three((one, middle, last), place)
 
 
 def _three(words: tuple[str, ...], place: int) -> Iterator[Date]:

@@ -3,23 +3,28 @@
 import re
 from collections.abc import Callable
 
+from evaluators.core import INCORRECT, NOT_ATTEMPTED, Verdict
 from evaluators.lexical.candidates import Grammar, beside
 from evaluators.lexical.exam import Exam
 from evaluators.lexical.golds import Form
-from evaluators.lexical.matching import Finding
-from evaluators.lexical.numbers import same
+from evaluators.lexical.matching import Finding, Tolerance, alike
+from evaluators.lexical.numbers import same, units_agree
 
 _BREAK = re.compile(r"[.,;:!?\n()\"”“„«»]")
 _MANY = 3  # items beside the gold that make a list of guesses
 _MOST = 0.6  # of the answer's words; below it the list may well explain the gold
+_ALONE = 0.9  # the same where capitals cannot tell the items from the rest
+_BRIEF = 2  # words of an item where capitals cannot tell
 _ROW = 4  # bare words that one name may well have
+_FEW = 8  # own words of an answer that is little more than its candidates
+_BEFORE = 4  # words before a number in which a bound may stand
 _RANGE = 5  # words between the opening of a range and its second end
 _REACH = 3  # words over which a negation reaches
 
 
-def doubt(finding: Finding, form: Form, exam: Exam) -> str:
-    """Return why the finding does not count, in plain words, or an empty text."""
-    return next((why for why, holds in DOUBTS if holds(finding, form, exam)), "")
+def doubt(finding: Finding, form: Form, exam: Exam) -> Verdict | None:
+    """Return the verdict on a finding that does not count, or None where nothing speaks against."""
+    return next((verdict for verdict, holds in DOUBTS if holds(finding, form, exam)), None)
 
 
 def _negated(finding: Finding, form: Form, exam: Exam) -> bool:
@@ -47,8 +52,21 @@ def _one_of_several(finding: Finding, form: Form, exam: Exam) -> bool:
     before = said.words[finding.start - 1 : finding.start]
     after = said.words[finding.end : finding.end + 1]
     aside = "(" in said.gaps[finding.end] or "(" in said.gaps[max(0, finding.start - 1)]
-    rival = not alternatives.isdisjoint(before + after)
+    rival = not alternatives.isdisjoint(before + after) and not _other_unit(finding, form, exam)
     return rival and not aside and not exam.asks("alternatives") and form.single
+
+
+def _other_unit(finding: Finding, form: Form, exam: Exam) -> bool:
+    """Say whether the nearest figures beside the gold's are all of another known unit."""
+    if not form.quantity:
+        return False
+    near = [
+        other
+        for other in exam.quantities
+        if other.end <= finding.start <= other.end + _REACH
+        or other.start - _REACH <= finding.end <= other.start
+    ]
+    return bool(near) and not any(units_agree(other, form.quantity) for other in near)
 
 
 def _one_of_many(finding: Finding, form: Form, exam: Exam) -> bool:
@@ -59,12 +77,50 @@ def _one_of_many(finding: Finding, form: Form, exam: Exam) -> bool:
         joiners=exam.tables.words("joiners") | exam.tables.words("alternatives"),
         loose=exam.tables.words("function"),
     )
-    others = beside(finding.start, finding.end, exam.said, grammar)
+    others = [item.words for item in beside(finding.start, finding.end, exam.said, grammar)]
     wanted = {word for other in exam.forms for word in other.content} | exam.echoed
     strange = [item for item in others if wanted.isdisjoint(item)]
     listed = finding.end - finding.start + sum(map(len, others))
     share = listed / max(1, sum(not word.isdecimal() for word in exam.said.words))
     return form.single and len(strange) >= _MANY and share > _MOST
+
+
+def _one_of_many_or(finding: Finding, form: Form, exam: Exam) -> bool:
+    """Say whether such a list is one of alternatives, between which the answer does not choose."""
+    alternatives = exam.tables.words("alternatives")
+    return not alternatives.isdisjoint(exam.said.words) and _one_of_many(finding, form, exam)
+
+
+def _one_too_many(finding: Finding, form: Form, exam: Exam) -> bool:
+    """Say whether a joining word puts another name on the same level as the gold."""
+    said = exam.said
+    names = exam.capitals if exam.capitals.issuperset(_inner(finding, exam)) else frozenset()
+    loose = exam.tables.words("function") | exam.described
+    grammar = Grammar(joiners=exam.tables.words("joiners"), loose=loose, names=names)
+    others = beside(finding.start, finding.end, said, grammar)
+    if not any(item.joined for item in others):
+        return False
+    strange = [item for item in others if _is_strange(item.words, names, exam)]
+    listed = finding.end - finding.start + sum(len(item.words) for item in others)
+    if not strange or exam.open_ended:
+        return False
+    if form.single and names:
+        return listed >= _MOST * len(exam.own)
+    brief = all(len(item.words) <= _BRIEF for item in others)
+    return brief and listed >= _ALONE * len(exam.own)
+
+
+def _inner(finding: Finding, exam: Exam) -> frozenset[str]:
+    light = exam.tables.words("function") | exam.tables.words("joiners")
+    return frozenset(exam.said.words[finding.start : finding.end]) - light
+
+
+def _is_strange(item: tuple[str, ...], names: frozenset[str], exam: Exam) -> bool:
+    """Say whether an item names something that is neither gold nor question."""
+    wanted = {word for form in exam.forms for word in form.content} | exam.echoed
+    tolerance = Tolerance(tables=exam.tables)
+    met = any(alike(word, said, tolerance) for word in wanted for said in item)
+    return not met and (not names or item[0] in names)
 
 
 def _is_heap(exam: Exam) -> bool:
@@ -101,11 +157,66 @@ def _second_figure(finding: Finding, form: Form, exam: Exam) -> bool:
     )
 
 
-DOUBTS: tuple[tuple[str, Callable[[Finding, Form, Exam], bool]], ...] = (
-    ("the answer denies the gold", _negated),
-    ("the answer denies the gold", _denied),
-    ("the gold is only the end of a range", _range_end),
-    ("the gold is only one of several candidates", _one_of_several),
-    ("the gold is only one of several candidates", _second_figure),
-    ("the gold is only one item of a list", _one_of_many),
+def _granted(finding: Finding, form: Form, exam: Exam) -> bool:
+    """Say whether the gold is only granted beside the candidate that the answer prefers."""
+    words, gaps = exam.said.words, exam.said.gaps
+    start, end = finding.start, finding.end
+    while start and not _BREAK.search(gaps[start]):
+        start -= 1
+    while end < len(words) and not _BREAK.search(gaps[end]):
+        end += 1
+    granted = exam.tables.phrases("concessions").find(words[start:end]) is not None
+    return granted and any(word in exam.own for word in words[:start])
+
+
+def _excluded(finding: Finding, form: Form, exam: Exam) -> bool:
+    """Say whether "more than" or "less than" stands before the very number of the gold."""
+    return _bound("excluding", finding, form, exam)
+
+
+def _included(finding: Finding, form: Form, exam: Exam) -> bool:
+    """Say whether "at least" or "at most" does."""
+    return _bound("inclusive", finding, form, exam)
+
+
+def _bound(key: str, finding: Finding, form: Form, exam: Exam) -> bool:
+    """Say whether such a phrase leads up to the number, and the gold has none itself."""
+    before = exam.said.words[max(0, finding.start - _BEFORE) : finding.start]
+    phrases = exam.tables.phrases(key)
+    leads = any(end == len(before) for _, end in phrases.spans(before))
+    return leads and form.quantity is not None and phrases.find(form.text.words) is None
+
+
+def _or_unknown(finding: Finding, form: Form, exam: Exam) -> bool:
+    """Say whether "or" stands beside the gold and the answer says that it cannot choose."""
+    alternatives = exam.tables.words("alternatives")
+    beside = exam.said.words[finding.start - 1 : finding.start]
+    beside += exam.said.words[finding.end : finding.end + 1]
+    rival = not alternatives.isdisjoint(beside) and not exam.asks("alternatives")
+    return rival and len(exam.own) <= _FEW and bool(exam.refused or exam.unsure)
+
+
+_DENIED = Verdict(grade=INCORRECT, reason="the answer denies the gold")
+_RANGE_END = Verdict(grade=NOT_ATTEMPTED, reason="the gold is only the end of a range")
+_UNCHOSEN = Verdict(grade=NOT_ATTEMPTED, reason="the gold is only one of several candidates")
+_OTHER = Verdict(grade=INCORRECT, reason="the gold is only one of several candidates")
+_LISTED = Verdict(grade=INCORRECT, reason="the gold is only one item of a list")
+_ADDED = Verdict(grade=INCORRECT, reason="another is put beside the gold as equally true")
+_GRANTED = Verdict(grade=INCORRECT, reason="the gold is only granted beside another candidate")
+_EXCLUDED = Verdict(grade=INCORRECT, reason="the bound rules the gold out")
+_LOOSE = Verdict(grade=NOT_ATTEMPTED, reason="the bound leaves the number open")
+
+DOUBTS: tuple[tuple[Verdict, Callable[[Finding, Form, Exam], bool]], ...] = (
+    (_DENIED, _negated),
+    (_DENIED, _denied),
+    (_RANGE_END, _range_end),
+    (_UNCHOSEN, _one_of_several),
+    (_UNCHOSEN, _or_unknown),
+    (_OTHER, _second_figure),
+    (_UNCHOSEN, _one_of_many_or),
+    (_LISTED, _one_of_many),
+    (_ADDED, _one_too_many),
+    (_GRANTED, _granted),
+    (_EXCLUDED, _excluded),
+    (_LOOSE, _included),
 )

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations, pairwise
 
 from evaluators.core import Case
 from evaluators.lexical.dates import Date, find_dates
@@ -10,18 +11,24 @@ from evaluators.lexical.folding import Text, read, without
 from evaluators.lexical.golds import Form, forms
 from evaluators.lexical.language import Tables, tables
 from evaluators.lexical.numbers import Quantity, find_quantities
+from evaluators.lexical.stance import Span, last_word, refusals
 
 LIMIT = 32_000  # characters of an answer that are read
 _HEAD = 4  # words of a question that tell what sort of thing it asks for
+_ENDS = frozenset(".!?…")
 _CLAUSE_END = re.compile(r"[.!?\n;]")
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: what is read from the answer is kept
 class Exam:
-    """``said`` is the answer after the question's echo and before the first order to the judge.
+    """One answer, its question and the gold's forms, as the rules look at them.
 
-    ``full`` is the same with its articles; ``asked`` the question; ``cut`` says that the answer
-    went on after an order or beyond the limit.
+    ``said`` is what the answer says in the end: after the question's echo and the last change of
+    mind, before the first order to the judge.
+
+    ``full`` is the same with its articles; ``asked`` the question; ``capitals`` the words that
+    begin with a capital somewhere in the answer; ``cut`` says that the answer went on after an
+    order or beyond the limit.
     """
 
     tables: Tables
@@ -29,6 +36,7 @@ class Exam:
     full: Text
     said: Text
     forms: tuple[Form, ...]
+    capitals: frozenset[str]
     cut: bool
 
     @cached_property
@@ -42,6 +50,22 @@ class Exam:
         return find_quantities(self.said, self.tables)
 
     @cached_property
+    def refused(self) -> list[Span]:
+        """Where the answer declines outright."""
+        return refusals(self.said, self.tables)
+
+    @cached_property
+    def unsure(self) -> list[Span]:
+        """Where the answer says no more than that it is not sure."""
+        return [*self.tables.phrases("unsure").spans(self.said.words)]
+
+    @cached_property
+    def described(self) -> frozenset[str]:
+        """The words after "a": they describe what stands before, they do not add to it."""
+        article = self.tables.words("indefinite") & self.tables.words("articles")
+        return frozenset(word for last, word in pairwise(self.full.words) if last in article)
+
+    @cached_property
     def echoed(self) -> frozenset[str]:
         """The words of the question."""
         return frozenset(self.asked.words)
@@ -50,6 +74,12 @@ class Exam:
     def sort(self) -> frozenset[str]:
         """The words at the head of the question, where it says what sort of thing it asks for."""
         return frozenset(self.asked.words[:_HEAD])
+
+    @property
+    def open_ended(self) -> bool:
+        """Whether the golds name different things, so that more than one answer holds."""
+        names = [frozenset(form.content) for form in self.forms]
+        return any(one.isdisjoint(other) for one, other in combinations(names, 2))
 
     @property
     def asks_only_year(self) -> bool:
@@ -64,13 +94,27 @@ class Exam:
     @cached_property
     def own(self) -> tuple[str, ...]:
         """The words of the answer that neither repeat the question nor only hold it together."""
-        return tuple(word for word in self.content if word not in self.echoed)
+        choices = self.tables.phrases("choices").spans(self.said.words)
+        marks = {*self.hedged, *(place for span in choices for place in range(*span))}
+        idle = self._idle | self.echoed | self.tables.words("contrasts")
+        return tuple(
+            word for i, word in enumerate(self.said.words) if word not in idle and i not in marks
+        )
+
+    @cached_property
+    def hedged(self) -> list[int]:
+        """The places of the words that only say how sure the answer is."""
+        spans = self.tables.phrases("hedges").spans(self.said.words)
+        return [place for span in spans for place in range(*span)]
 
     @cached_property
     def content(self) -> tuple[str, ...]:
         """The words of the answer that do not only open it or hold it together."""
-        idle = self.tables.words("openers") | self.tables.words("function")
-        return tuple(word for word in self.said.words if word not in idle)
+        return tuple(word for word in self.said.words if word not in self._idle)
+
+    @cached_property
+    def _idle(self) -> frozenset[str]:
+        return self.tables.words("openers") | self.tables.words("function")
 
     def asks(self, key: str) -> bool:
         """Say whether the question holds a word of this list."""
@@ -85,15 +129,25 @@ def lay_out(case: Case, answer: str) -> Exam:
     ordered = known.phrases("orders").find(full.words)
     if ordered is not None:
         full = _before(full, ordered)
-    full = _after_echo(full, asked)
+    found = tuple(form for gold in case.golds for form in forms(gold[:LIMIT], case.language))
+    kept = frozenset(word for form in found for word in form.text.words)
+    full = last_word(_after_echo(full, asked), known, kept)
     return Exam(
         tables=known,
         asked=asked,
         full=full,
         said=without(full, known.words("articles")),
-        forms=tuple(form for gold in case.golds for form in forms(gold[:LIMIT], case.language)),
+        forms=found,
+        capitals=_capitals(answer[:LIMIT]),
         cut=ordered is not None or len(answer) > LIMIT,
     )
+
+
+def _capitals(answer: str) -> frozenset[str]:
+    """Return the folded words that stand with a capital, the first of later sentences left out."""
+    raw = ["", *answer.split()]
+    bare = (word.lstrip("\"'([“„«") for last, word in pairwise(raw) if last[-1:] not in _ENDS)
+    return frozenset(read(" ".join(word for word in bare if word[:1].isupper())).words)
 
 
 def _before(said: Text, place: int) -> Text:

@@ -70,13 +70,21 @@ def _loose(form: Form, exam: Exam) -> Iterator[Finding]:
     said = exam.said
     crossed = (form.text.cyrillic and said.latin) or (form.text.latin and said.cyrillic)
     tolerance = Tolerance(tables=exam.tables, names=form.named, scripts=crossed)
-    implied = exam.sort | (form.common & exam.echoed)
+    implied = exam.sort | (form.common & exam.echoed) | _class_words(form, exam)
     needed = [word for word in form.content if word not in implied]
     if needed and not exam.echoed.issuperset(needed):
         yield from _together(needed, exam, tolerance, "every word of the gold stands in the answer")
     if form.named and len(form.content) <= _NAMES:
         own = exam.own if exam.asks("persons") else ()
-        yield from find_person(form.content, own, said, tolerance)
+        for found in find_person(form.content, own, said, tolerance):
+            if not exam.echoed.issuperset(said.words[found.start : found.end]):
+                yield found
+
+
+def _class_words(form: Form, exam: Exam) -> frozenset[str]:
+    """Return the words beside a proper name that only say what sort of thing it names."""
+    nameless = form.common.issuperset(form.content)
+    return frozenset() if nameless else form.common & exam.tables.words("generic")
 
 
 def _together(

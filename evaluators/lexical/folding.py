@@ -75,12 +75,12 @@ def read(text: str) -> Text:
 def without(text: Text, dropped: frozenset[str]) -> Text:
     """Return the text without these words, their gaps joined; unchanged if none would be left.
 
-    A word before a full stop stays: "A." is an initial, not an article.
+    A word before a full stop or a hyphen stays: "A." is an initial and "p-a-d" spells.
     """
     words: list[str] = []
     gaps = [text.gaps[0]]
     for word, gap in zip(text.words, text.gaps[1:], strict=True):
-        if word in dropped and not gap.startswith("."):
+        if word in dropped and not gap.startswith((".", "-")):
             gaps[-1] += gap
         else:
             words.append(word)

@@ -14,6 +14,7 @@ _PARENTHESIS = re.compile(r"\s*\(([^()]*)\)")
 _RANGE = re.compile(r"\(acceptable range[^()]*\)", re.IGNORECASE)
 _STOP = re.compile(r"(?<=\w\w\w\w)\.\s+|(?<=\d)\.\s+|;\s+|(?<=[^\W\d_])\s[-–—]\s")
 _TOWN = re.compile(r"([^,]+)((?:,\s[^\W\d_a-z][^,]*){1,3})")
+_DASHES = "-–—\u2010\u2011"
 _ACRONYM = re.compile(r"[A-Z][A-Z0-9]{1,7}")
 
 
@@ -106,8 +107,24 @@ def _limits(gold: str, known: Tables) -> tuple[float, float] | None:
     return (min(found), max(found)) if len(found) == 2 else None
 
 
+def _span(text: Text, known: Tables) -> tuple[Quantity, tuple[float, float]] | None:
+    """Return a figure and its limits where the text is nothing but a range such as "60-100"."""
+    found = find_quantities(text, known)
+    if len(found) != 2 or found[0].start or found[0].end != found[1].start:
+        return None
+    low, high = (figure.values[0] for figure in found)
+    dash = any(sign in text.gaps[found[1].start] for sign in _DASHES)
+    if not dash or low >= high or found[1].end != len(text.words):
+        return None
+    years = all(is_year(text.words[figure.start]) for figure in found)
+    return None if years else (found[1], (low, high))
+
+
 def _form(raw: str, known: Tables, limits: tuple[float, float] | None) -> Form:
     text = without(read(raw), known.words("articles"))
+    figure = _only_quantity(raw, text, known)
+    if limits is None and (span := _span(text, known)):
+        figure, limits = span
     light = known.words("function") | known.words("titles") | known.words("particles")
     content = tuple(word for word in text.words if word not in light)
     small = " ".join(word for word in raw.split() if word[:1].islower())
@@ -117,7 +134,7 @@ def _form(raw: str, known: Tables, limits: tuple[float, float] | None) -> Form:
         content=content or text.words,
         common=frozenset(read(small).words),
         named=_is_name(raw, known),
-        quantity=None if date else _only_quantity(raw, text, known),
+        quantity=None if date else figure,
         limits=limits,
         date=date,
     )

@@ -1,6 +1,6 @@
 """What the judge knows of each language: word lists and phrases, read from YAML once."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import cast
@@ -9,6 +9,10 @@ from evaluators.lexical.folding import FOLDER, fold, read
 from evaluators.strict_yaml import load
 
 _BASE = "en"  # models answer in English to questions in any language
+_PHRASES = (
+    "refusals unsure hedges more less excluding inclusive orders year_questions reversals choices"
+    " concessions"
+)
 
 
 class Phrases:
@@ -22,11 +26,14 @@ class Phrases:
 
     def find(self, words: tuple[str, ...]) -> int | None:
         """Return the index of the first word of the first phrase found, or None."""
+        return next((start for start, _ in self.spans(words)), None)
+
+    def spans(self, words: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+        """Yield where phrases stand, in order: the first word, and the place after the last."""
         for index, word in enumerate(words):
             for phrase in self._by_first.get(word, ()):
                 if words[index : index + len(phrase)] == phrase:
-                    return index
-        return None
+                    yield index, index + len(phrase)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +53,9 @@ class Tables:
     @cached_property
     def _words(self) -> dict[str, frozenset[str]]:
         keys = {key for data in self.data for key, value in data.items() if isinstance(value, str)}
-        return {key: frozenset(self._joined(key)) for key in keys}
+        found = {key: frozenset(self._joined(key)) for key in keys}
+        own = fold(cast("str", self.data[0]["joiners"])).split()  # an English article may be "and"
+        return {**found, "articles": found["articles"].difference(own)}
 
     def _joined(self, key: str) -> Iterable[str]:
         for data in self.data:
@@ -54,10 +63,9 @@ class Tables:
 
     @cached_property
     def _phrases(self) -> dict[str, Phrases]:
-        keys = ("refusals", "hedges", "more", "less", "orders", "year_questions")
         return {
             key: Phrases(p for data in self.data for p in cast("list[str]", data.get(key, [])))
-            for key in keys
+            for key in _PHRASES.split()
         }
 
     @cached_property
@@ -69,6 +77,11 @@ class Tables:
     def decimal(self) -> str:
         """The decimal mark of the language itself."""
         return cast("str", self.data[0].get("decimal", "."))
+
+    @property
+    def family_first(self) -> bool:
+        """Whether the family name stands before the given ones."""
+        return bool(self.data[0].get("family_first"))
 
     @cached_property
     def numbers(self) -> Mapping[str, float]:

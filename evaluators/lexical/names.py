@@ -15,16 +15,38 @@ def find_person(
 
     ``own`` is what the answer says of its own, empty where the question does not ask for a person:
     then the first name must be the gold's. The family name alone is enough where ``own`` is nothing
-    else.
+    else. Where the language puts the family name first, the western order counts as well.
     """
+    first = tolerance.tables.family_first
+    orders = [name, (*name[1:], name[0])] if first and len(name) > 1 else [name]
+    for order in orders:
+        yield from _full(order, own, said, tolerance)
+    yield from _alone(orders[-1], own, said, tolerance)
+
+
+def _full(
+    name: tuple[str, ...], own: tuple[str, ...], said: Text, tolerance: Tolerance
+) -> Iterator[Finding]:
     given = name[:-1] if own else name[:1]
-    middles = name[1:-1]
     for place in places_of(name[-1], said, tolerance):
-        start = _given(given, middles, place, (said, tolerance))
+        start = _given(given, name[1:-1], place, (said, tolerance))
         if start is not None:
             yield Finding(start=start, end=place + 1, rule="given and family name are the gold's")
-        elif len(own) == 1 and len(name) > 1 and len(name[-1]) > 2:
-            yield Finding(start=place, end=place + 1, rule="the answer is the family name alone")
+
+
+def _alone(
+    name: tuple[str, ...], own: tuple[str, ...], said: Text, tolerance: Tolerance
+) -> Iterator[Finding]:
+    """Yield the family name where the answer says nothing else; a common word is none."""
+    family = name[-1]
+    if len(own) != 1 or len(name) < 2 or len(family) < 3:
+        return
+    if family not in tolerance.tables.words("generic"):
+        for place in places_of(family, said, tolerance):
+            if said.words[place] == own[0]:
+                yield Finding(
+                    start=place, end=place + 1, rule="the answer is the family name alone"
+                )
 
 
 def _given(
