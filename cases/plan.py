@@ -1,7 +1,7 @@
 """From dataset files and the user's choice to the items of a run, the same in every process."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cases.config import load_dataset, load_gates, with_gates, with_items
@@ -9,6 +9,7 @@ from cases.dataset import load_cases
 from cases.identity import sample
 from cases.slices import Dataset, Slice
 from evaluators.core import Case, UsageProblem
+from evaluators.files import file_hash
 from evaluators.rubric import load_prompt
 
 RUBRICS = Path(__file__).parent.parent / "evaluators" / "rubrics"
@@ -51,10 +52,14 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Every item that the choice allows, by key, in the order of the files."""
+    """Every item that the choice allows, by key, in the order of the files.
+
+    ``hashes`` holds the SHA-256 of each slice's data file, by the slice's name, as it was read.
+    """
 
     datasets: tuple[Dataset, ...]
     items: Mapping[str, Item]
+    hashes: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, dataset: Dataset) -> list[Item]:
         """Return the items of one dataset."""
@@ -70,14 +75,28 @@ def make_plan(files: Sequence[Path], choice: Choice) -> Plan:
     datasets = [load_dataset(path, RUBRICS) for path in files]
     _check_names(datasets, choice)
     chosen = [_narrow(dataset, choice) for dataset in datasets]
+    _check_prompts(chosen, choice)
     if choice.gates is not None:
         chosen = _gated(chosen, choice.gates)
-    items = {item.key: item for dataset in chosen for item in _items(dataset, choice)}
-    return Plan(datasets=tuple(chosen), items=items)
+    items: dict[str, Item] = {}
+    for item in (item for dataset in chosen for item in _items(dataset, choice)):
+        if items.setdefault(item.key, item) is not item:
+            other = items[item.key].slice
+            msg = f"{item.slice.path}: item {item.key!r} is also one of {other.path}; rename an id"
+            raise UsageProblem(msg)
+    slices = {item.slice.name: item.slice for item in items.values()}
+    hashes = {name: file_hash(slice_.path) for name, slice_ in slices.items()}
+    return Plan(datasets=tuple(chosen), items=items, hashes=hashes)
 
 
 def _check_names(datasets: Sequence[Dataset], choice: Choice) -> None:
     known = sorted(dataset.name for dataset in datasets)
+    folders = {dataset.name: dataset.folder for dataset in datasets}
+    for dataset in datasets:
+        if folders[dataset.name] != dataset.folder:
+            both = f"{dataset.folder} and {folders[dataset.name]}"
+            msg = f"two datasets are named {dataset.name!r}: {both}; rename one folder"
+            raise UsageProblem(msg)
     for option in (*choice.items, *choice.prompts):
         if option.dataset not in known:
             msg = (
@@ -91,6 +110,15 @@ def _check_names(datasets: Sequence[Dataset], choice: Choice) -> None:
         if language not in languages:
             there = ", ".join(sorted(languages))
             msg = f"--languages: no dataset has {language!r}; there are {there}"
+            raise UsageProblem(msg)
+
+
+def _check_prompts(datasets: Sequence[Dataset], choice: Choice) -> None:
+    there = {slice_.name for dataset in datasets for slice_ in dataset.slices.values()}
+    for option in choice.prompts:
+        name = f"{option.dataset}:{option.language}"
+        if name not in there:
+            msg = f"--prompt: {name} is not asked in this run; there are {', '.join(sorted(there))}"
             raise UsageProblem(msg)
 
 

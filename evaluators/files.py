@@ -1,5 +1,6 @@
 """Reading the user's text files: bounded, UTF-8, with errors that name file and line."""
 
+import hashlib
 import stat
 from pathlib import Path
 
@@ -55,3 +56,9 @@ def _decode(path: Path, raw: bytes) -> str:
             "save the file as UTF-8"
         )
         raise UsageProblem(msg) from None
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, in hexadecimal. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

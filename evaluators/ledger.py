@@ -7,9 +7,9 @@ Values are JSON text with a checksum; nothing is unpickled or evaluated.
 import asyncio
 import json
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
@@ -60,7 +60,8 @@ class Ledger:
         self._clock = clock
         self._writer = _open(path, read_only=read_only)
         # A second connection, so that a look-up never waits for a commit to reach the disk.
-        self._reader = _connect(path)
+        self._reader = self._writer if read_only else _connect(path)
+        self._writing = threading.Lock()  # damaged rows are set aside while a group is committed
         self._pending: list[tuple[Row, asyncio.Future[None]]] = []
         self._committer: asyncio.Task[None] | None = None
 
@@ -99,6 +100,11 @@ class Ledger:
             self._committer = asyncio.create_task(self._commit_groups())
         await future
 
+    async def flush(self) -> None:
+        """Return once everything given to ``put`` so far is on the disk or has failed."""
+        if self._committer is not None:
+            await asyncio.wait([self._committer])
+
     async def _commit_groups(self) -> None:
         while self._pending:
             await asyncio.sleep(GROUP_SECONDS)
@@ -106,7 +112,7 @@ class Ledger:
             failure: LedgerError | None = None
             try:
                 await asyncio.to_thread(self._insert, [row for row, _ in group])
-            except sqlite3.Error as error:
+            except Exception as error:  # noqa: BLE001  # whoever waits must hear of any failure
                 failure = self._failure(error)
             for _, future in group:
                 if future.cancelled():
@@ -122,7 +128,7 @@ class Ledger:
         for row in rows:
             text = canonical(asdict(row.reply))
             values.append((row.key, SCHEMA, at, row.spec, text, digest([row.key, text])))
-        with self._writer:
+        with self._writing, self._writer:
             self._writer.execute("BEGIN IMMEDIATE")
             self._writer.executemany(
                 "INSERT OR IGNORE INTO calls VALUES (?, ?, ?, ?, ?, ?)", values
@@ -133,7 +139,7 @@ class Ledger:
         if self._read_only:
             return
         try:
-            with self._writer:
+            with self._writing, self._writer:
                 self._writer.execute("BEGIN IMMEDIATE")
                 self._writer.execute(
                     "INSERT INTO damaged SELECT key, at, reply, checksum FROM calls WHERE key = ?",
@@ -143,7 +149,7 @@ class Ledger:
         except sqlite3.Error as error:
             raise self._failure(error) from None
 
-    def _failure(self, error: sqlite3.Error) -> LedgerError:
+    def _failure(self, error: Exception) -> LedgerError:
         return LedgerError(f"{self.path}: the ledger cannot be used: {error}; no more calls made")
 
 
@@ -167,7 +173,10 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
     if not path.is_file():
         msg = f"{path}: no ledger to replay from; run once without --replay or give --ledger"
         raise UsageProblem(msg)
-    connection = _connect(path)
+    # A file that no run is writing is read as it lies: nothing is created beside it.
+    alone = not path.with_name(f"{path.name}-wal").exists()
+    mode = "immutable=1" if alone else "mode=ro"
+    connection = _connect(f"{path.resolve().as_uri()}?{mode}")
     try:
         connection.execute("SELECT key FROM calls LIMIT 1").fetchone()
     except sqlite3.Error:
@@ -176,10 +185,13 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    # Commits run on a pool thread, never two at a time.
+def _connect(path: Path | str) -> sqlite3.Connection:
     return sqlite3.connect(
-        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        path,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,  # commits run on a pool thread, one at a time
+        uri=isinstance(path, str),
     )
 
 
@@ -190,9 +202,3 @@ def _decode(text: str) -> Reply | None:
         return Reply(calls=calls, **values)
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
-
-
-def count_calls(path: Path) -> int:
-    """Return how many replies a ledger holds."""
-    with closing(_open_to_read(path)) as connection:
-        return int(connection.execute("SELECT count(*) FROM calls").fetchone()[0])

@@ -1,6 +1,6 @@
 """From the end state of every item to the one Report: summaries, gates, decision."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +15,7 @@ from reports.gate import PARTIAL, distrust_in, slice_gates
 from reports.record import Record, make_record
 from reports.report import GateResult, Report, SliceSummary
 from reports.summary import count, summarise
+from reports.wording import plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,7 @@ def assemble(
     records = tuple(make_record(item, outcomes[item.key]) for item in items)
     by_slice = _by_slice(items, records)
     summaries = _summaries(plan, by_slice)
-    gates = _gates(plan, by_slice, summaries, baseline)
+    gates = _gates(plan, by_slice, summaries, baseline, facts.judge)
     session = _session(facts.session, by_slice, gates)
     costs = [record.cost for record in records]
     return Report(
@@ -63,7 +64,7 @@ def assemble(
         tokens=sum(record.tokens for record in records),
         baseline=baseline.path if baseline else "",
         complete=facts.complete,
-        notes=(*facts.notes, *_notes(plan, by_slice, baseline)),
+        notes=(*facts.notes, *_causes(records), *_notes(plan, by_slice, baseline)),
     )
 
 
@@ -104,6 +105,7 @@ def _gates(
     parts: Mapping[str, _Part],
     summaries: Mapping[str, SliceSummary],
     baseline: Baseline | None,
+    judge: str,
 ) -> tuple[GateResult, ...]:
     gates: list[GateResult] = []
     for dataset in plan.datasets:
@@ -113,7 +115,7 @@ def _gates(
             name = part.slice.name
             gates += slice_gates(part.slice, part.records, summaries[name], distrust[name])
         if baseline is not None:
-            sides = [_against(part, summaries, distrust, baseline) for part in own]
+            sides = [_against(part, summaries, distrust, baseline, judge) for part in own]
             gates += drop_gates(dataset, sides)
     return tuple(gates)
 
@@ -147,11 +149,12 @@ def _against(
     summaries: Mapping[str, SliceSummary],
     distrust: Mapping[str, str],
     baseline: Baseline,
+    judge: str,
 ) -> Against:
     name = part.slice.name
     old = [record for record in baseline.records if _slice_name(record) == name]
     partial = PARTIAL if summaries[name].partial else ""
-    changed = _changed_judge(part, old, baseline)
+    changed = _changed_judge(part, old, baseline, judge)
     return Against(
         slice_=part.slice,
         pairing=pair(part.records, old),
@@ -159,10 +162,9 @@ def _against(
     )
 
 
-def _changed_judge(part: _Part, old: Sequence[Record], baseline: Baseline) -> str:
+def _changed_judge(part: _Part, old: Sequence[Record], baseline: Baseline, judge: str) -> str:
     """Return why a difference to the baseline may be the judge's own, or nothing."""
-    before = {record.judge for record in old if record.grade or record.rating}
-    now = {record.judge for record in part.records if record.grade or record.rating}
+    before, now = _judges(old, str(baseline.run.get("judge", ""))), _judges(part.records, judge)
     if before and now and before != now:
         return f"the judge changed from {_list(before)} to {_list(now)}"
     rubric = _known_rubric(baseline.run, part.slice.name)
@@ -170,6 +172,12 @@ def _changed_judge(part: _Part, old: Sequence[Record], baseline: Baseline) -> st
     if before and rubric is not None and rubric != version:
         return f"the rubric changed from {rubric} to {version}"
     return ""
+
+
+def _judges(records: Sequence[Record], spec: str) -> set[str]:
+    """Return who graded. Where a model was spared a call its SPEC stands in for its name."""
+    names = {record.judge for record in records if record.grade or record.rating}
+    return names - {spec} or names
 
 
 def _known_rubric(run: Mapping[str, object], name: str) -> str | None:
@@ -207,6 +215,14 @@ def _session(
         missing=sum(one.missing for one in inside),
         uncounted=bad - sum(one.planned - one.passed for one in inside),
     )
+
+
+def _causes(records: Sequence[Record]) -> list[str]:
+    """Return, for each way in which items went ungraded, how many and what the first one said."""
+    errors = [record.error for record in records if record.error]
+    kinds = Counter(error.partition(": ")[0] for error in errors)
+    first = {error.partition(": ")[0]: error for error in reversed(errors)}
+    return [f"{plural(count, 'item')} ungraded: {first[kind]}" for kind, count in kinds.items()]
 
 
 def _notes(plan: Plan, parts: Mapping[str, _Part], baseline: Baseline | None) -> list[str]:

@@ -1,10 +1,8 @@
 """Where a run's numbers come from: versions and hashes of everything that could change them."""
 
-import hashlib
 import platform
 from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 from cases.plan import Choice, Plan
 from cases.slices import Slice
@@ -25,7 +23,9 @@ def provenance(
         **specs,
         "models_returned": sorted({one.model for one in outcomes.values() if one.model}),
         "judges_returned": sorted({one.judge for one in outcomes.values() if one.judge}),
-        "slices": {name: _slice(slices[name]) for name in sorted(slices)},
+        "slices": {
+            name: _slice(slices[name], plan.hashes.get(name, "")) for name in sorted(slices)
+        },
         "limit": choice.limit,
         "seed": choice.seed,
         "repeats": choice.repeats,
@@ -34,20 +34,14 @@ def provenance(
     }
 
 
-def _slice(slice_: Slice) -> dict[str, object]:
+def _slice(slice_: Slice, digest: str) -> dict[str, object]:
     return {
         "file": slice_.path.name,
-        "data_sha256": file_hash(slice_.path),
+        "data_sha256": digest,
         "prompt": slice_.prompt.version if slice_.prompt else "",
         "rubric": slice_.rubric.version if slice_.rubric else "",
         "pass_bar": slice_.pass_bar if slice_.kind == "rated" else None,
     }
-
-
-def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _versions(names: Iterable[str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from evaluators.core import QAError
 from reports.render import render_all
+from reports.render.markdown import render as render_summary
 from reports.render.tables import GRADED_HEADER, GRADED_NAME
 from reports.report import Report
 
@@ -24,12 +25,11 @@ class WriteError(QAError):
         self.needed = needed
 
 
-def write(report: Report, folder: Path, summary_to: Path | None = None) -> tuple[Path, ...]:
+def write(report: Report, folder: Path) -> tuple[Path, ...]:
     """Write every report file into ``folder`` and return their paths, ``run.json`` last.
 
-    ``summary_to`` names a file that ``summary.md`` is appended to ($GITHUB_STEP_SUMMARY). All
-    files are complete on disk before the first takes its place, so a full disk leaves the report
-    of an earlier run as it was. Raises WriteError.
+    All files are complete on disk before the first takes its place, so a full disk leaves the
+    report of an earlier run as it was. Raises WriteError.
     """
     files = {name: text.encode() for name, text in render_all(report).items()}
     needed = sum(map(len, files.values()))
@@ -38,8 +38,6 @@ def write(report: Report, folder: Path, summary_to: Path | None = None) -> tuple
         _place(folder, files)
     except OSError as error:
         raise WriteError(folder, needed, error) from error
-    if summary_to is not None:
-        _append(summary_to, files["summary.md"])
     return tuple(folder / name for name in files)
 
 
@@ -84,9 +82,14 @@ def _is_ours(path: Path) -> bool:
         return file.readline(len(header) + 2).rstrip(b"\r\n") == header
 
 
-def _append(path: Path, summary: bytes) -> None:
+def append_summary(report: Report, path: Path) -> str:
+    """Append ``summary.md`` to a page of the CI system; return why that failed, or nothing.
+
+    The report itself stands by then, so a failure here is said and changes no exit code.
+    """
     try:
-        with path.open("ab") as file:
-            file.write(summary + b"\n")
+        with path.open("a", encoding="utf-8") as file:
+            file.write(render_summary(report) + "\n")
     except OSError as error:
-        raise WriteError(path, len(summary) + 1, error) from error
+        return f"{path}: the summary cannot be appended ({error.strerror}); the report is complete"
+    return ""

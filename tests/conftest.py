@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ("pytester",)
+
 ROOT = Path(__file__).parent.parent
 MODES = {"plain": (), "n0": ("-n", "0"), "n2": ("-n", "2")}
 INI = f"""

@@ -1,8 +1,10 @@
 """The engine brings every item to exactly one end, keeps what was paid, and stops when told to."""
 
 import asyncio
+import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -174,6 +176,18 @@ def test_a_ledger_that_fails_stops_the_run(tmp_path: Path) -> None:
     outcomes = bench.run(window=1000)
     assert list(outcomes) == ["k1"]
     assert bench.engine.failure == "disk full"
+
+
+def test_a_board_that_cannot_be_written_stops_the_run(tmp_path: Path) -> None:
+    """When no test would hear of the outcomes nothing more is paid for, and models are closed."""
+    model = Scripted(lambda request: Reply(text="CORRECT"))
+    bench = Bench(tmp_path, [prompted(number, model) for number in range(500)])
+    with closing(sqlite3.connect(bench.path)) as connection, connection:
+        connection.execute("DROP TABLE outcomes")
+    asyncio.run(bench.engine.run(Schedule(bench.keys, 1000), [model]))
+    assert "cannot be posted" in bench.engine.failure
+    assert len(model.requests) < 500
+    assert model.closed
 
 
 def test_never_more_calls_in_flight_than_allowed(tmp_path: Path) -> None:

@@ -12,13 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.core import Reply, ToolCall, UsageProblem
-from evaluators.ledger import Ledger, LedgerError, Row, count_calls
+from evaluators.ledger import Ledger, LedgerError, Row
 
 REPLY = Reply(text="София", finish="stop", model="m-1", input_tokens=3, output_tokens=2)
 
 
 def row(key: str = "k", reply: Reply = REPLY) -> Row:
     return Row(key=key, spec="openai:m", reply=reply)
+
+
+def count_calls(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute("SELECT count(*) FROM calls").fetchone()[0])
 
 
 def put(ledger: Ledger, rows: Sequence[Row]) -> None:
@@ -92,6 +97,58 @@ def test_a_damaged_row_is_left_alone_when_the_ledger_is_only_read(tmp_path: Path
         assert ledger.get("k") is None
         assert ledger.damaged == 1
     assert count_calls(path) == 1
+
+
+def test_setting_aside_while_committing_loses_nothing(tmp_path: Path) -> None:
+    """Damaged rows found in the middle of commits cost neither an acknowledged row nor the run."""
+    path = tmp_path / "l"
+    with Ledger(path) as ledger:
+        put(ledger, [row(f"bad{number}") for number in range(300)])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE calls SET checksum = 'x'")
+    large = Reply(text="x" * 20_000)
+
+    async def both(ledger: Ledger) -> None:
+        async def one(number: int) -> None:
+            assert ledger.get(f"bad{number}") is None
+            await ledger.put(row(f"bad{number}", large))
+
+        await asyncio.gather(*(one(number) for number in range(300)))
+
+    with Ledger(path) as ledger:
+        asyncio.run(both(ledger))
+        assert all(ledger.get(f"bad{number}") == large for number in range(300))
+        assert ledger.damaged == 300
+
+
+def test_flushing_waits_for_the_group(tmp_path: Path) -> None:
+    """What was given to put is on the disk after flush, even where nobody awaits the put."""
+
+    async def scenario(ledger: Ledger) -> None:
+        await ledger.flush()
+        pending = asyncio.ensure_future(ledger.put(row()))
+        await asyncio.sleep(0)
+        await ledger.flush()
+        assert ledger.get("k") == REPLY
+        await pending
+
+    with Ledger(tmp_path / "l") as ledger:
+        asyncio.run(scenario(ledger))
+
+
+def test_a_ledger_that_may_not_be_written_can_be_replayed(tmp_path: Path) -> None:
+    """A read-only copy, as CI carries it, serves --replay and is not touched."""
+    folder = tmp_path / "artefact"
+    with Ledger(folder / "l") as ledger:
+        put(ledger, [row()])
+    (folder / "l").chmod(0o400)
+    folder.chmod(0o500)
+    try:
+        with Ledger(folder / "l", read_only=True) as ledger:
+            assert ledger.get("k") == REPLY
+        assert [path.name for path in folder.iterdir()] == ["l"]
+    finally:
+        folder.chmod(0o700)
 
 
 def test_a_replay_needs_a_ledger(tmp_path: Path) -> None:

@@ -199,9 +199,21 @@ def test_a_baseline_is_compared_item_by_item(capitals: Project, mode: tuple[str,
 
 
 def test_a_report_that_cannot_be_written_is_said(capitals: Project, mode: tuple[str, ...]) -> None:
-    """A file in the place of the folder: no traceback, a line that says what to do, not exit 0."""
-    blocked = capitals.write("blocked", "a file")
-    result = capitals.run(*mode, f"--report-dir={blocked}", "qa")
+    """A file that came in the way meanwhile: a line that says what to do, and not exit 0."""
+    capitals.write(
+        "qa/conftest.py",
+        """
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def in_the_way():
+    Path("blocked").touch()
+""",
+    )
+    result = capitals.run(*mode, "--report-dir=blocked/out", "qa")
     assert result.ret == 1
     assert "REPORT NOT WRITTEN" in result.outlines[-1]
     assert "--report-dir" in result.outlines[-1]
@@ -276,6 +288,17 @@ def test_a_session_without_datasets_is_left_alone(project: Project, mode: tuple[
         (("--judge", "openai:j@http://127.0.0.1:9/v1"), "needs a rubric"),
         (("--replay", "--ledger", "absent"), "no ledger to replay from"),
         (("--baseline=absent",), "absent"),
+        (("--model=",), "--model: empty; give a value or leave the option out"),
+        (("--baseline=",), "--baseline: empty"),
+        (("--items", ""), "--items: empty"),
+        (("--concurrency", "9" * 5000), "--concurrency: a whole number"),
+        (("--report-dir=pytest.ini",), "--report-dir: "),
+        (("--prompt", "capital:ru=own.yaml"), "--prompt: capital:ru is not asked in this run"),
+        (("--prompt", "capital:en=own.yaml"), "--prompt: the recorded answers need no prompt"),
+        (("--judge", "lexicl"), "--judge: unknown model 'lexicl'"),
+        (("--model", "openai:m@localhost:8000"), "an address starts with http://"),
+        (("absent/path",), "file or directory not found: absent/path"),
+        (("second",), "two datasets are named 'capital'"),
     ],
 )
 def test_the_users_mistakes_are_one_line(
@@ -283,6 +306,8 @@ def test_the_users_mistakes_are_one_line(
 ) -> None:
     """A wrong option ends the run with exit 4 and one line, before anything is run or written."""
     capitals.write("other.yaml", "river: {en: {correct: {min: 0.5}}}\n")
+    capitals.write("own.yaml", PROMPT)
+    capitals.write("second/capital/dataset.yaml", TWO_LANGUAGES)
     result = capitals.run(*mode, *options, "qa")
     assert result.ret == 4
     errors = [line for line in result.errlines if line.startswith("ERROR")]

@@ -217,8 +217,73 @@ def test_a_signal_leaves_a_partial_report(
     assert "INTERRUPTED" in output.splitlines()[-1]
 
 
+def test_a_second_signal_does_not_take_the_report_away(capitals: Project) -> None:
+    """Schedulers cancel in two steps: the partial report of the first is still written."""
+
+    def slow(seen: Seen) -> Answer:
+        answer = good(seen)
+        return Answer(status=answer.status, body=answer.body, delay=1.5)
+
+    with loopback(handler=slow) as server:
+        process = start(capitals.path, *specs(server), "--concurrency", "1", "qa")
+        wait_for(lambda: server.count >= 1)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=30)
+    assert process.returncode == 2, output
+    assert capitals.report()["complete"] is False
+
+
+@pytest.mark.parametrize("dist", ["loadfile", "worksteal"])
+def test_every_way_to_distribute_survives_a_dead_worker(
+    capitals: Project, server: Loopback, dist: str
+) -> None:
+    """One death costs no item and no exit code, whoever hands the item out again."""
+    capitals.write(
+        "qa/conftest.py",
+        """
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def deadly(request):
+    once = Path("died-once")
+    if "en-q3]" in request.node.name and not once.exists():
+        once.touch()
+        os._exit(1)
+""",
+    )
+    result = capitals.run("-n", "2", "--dist", dist, *specs(server), "qa")
+    assert result.ret == 0
+    states = Counter(str(record["outcome"]) for record in capitals.records())
+    assert states == {"passed": 2 * ITEMS}
+    assert server.count == 4 * ITEMS
+
+
+def test_nothing_is_asked_after_a_collection_error(
+    capitals: Project, mode: tuple[str, ...], server: Loopback
+) -> None:
+    """A module that cannot be imported ends the run before any paid call, in every mode."""
+    capitals.write("qa/test_broken.py", "import nothing_of_that_name\n")
+    assert capitals.run(*mode, *specs(server), "qa").ret == 1
+    assert server.count == 0
+
+
+def test_a_page_that_cannot_be_appended_to_changes_no_code(capitals: Project) -> None:
+    """The report stands; the terminal says what could not be done."""
+    with loopback(handler=good) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GITHUB_STEP_SUMMARY", "/nowhere/step.md")
+        result = capitals.run(*specs(server), "qa")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["warning: /nowhere/step.md: the summary cannot be appended*"])
+
+
 def test_what_a_killed_run_paid_for_is_kept(capitals: Project) -> None:
-    """After kill -9 the next run asks only for the rest."""
+    """After kill -9 the next run asks only for the rest, and for what was not yet on the disk."""
 
     def slow(seen: Seen) -> Answer:
         answer = good(seen)
@@ -232,7 +297,7 @@ def test_what_a_killed_run_paid_for_is_kept(capitals: Project) -> None:
         process.communicate(timeout=30)
         before = server.count
         assert capitals.run(*options, "qa").ret == 0
-    assert before <= server.count <= 4 * ITEMS + 2
+    assert before <= server.count <= 4 * ITEMS + 2 * 2
 
 
 def test_a_full_disk_stops_the_run_at_once(capitals: Project, mode: tuple[str, ...]) -> None:

@@ -143,6 +143,9 @@ def check_name(name: str, where: str) -> str:
 def _name_and_url(rest: str) -> tuple[str, str | None]:
     """Split at the last ``@http(s)://``: names may hold ``@``, ``/`` and ``:`` themselves."""
     marks = list(re.finditer(r"@(?=https?://)", rest, re.IGNORECASE))
+    if not marks and re.search(r"@(?:https?:|\[|localhost\b|[\w.-]+:\d)", rest, re.IGNORECASE):
+        msg = f"{_shown(rest)}: an address starts with http:// or https://; write NAME@http://HOST"
+        raise UsageProblem(msg)
     if not marks:
         return rest, None
     return rest[: marks[-1].start()], rest[marks[-1].end() :]

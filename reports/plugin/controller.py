@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -43,6 +44,7 @@ class Controller:
         self._interrupted = False
         self._report: Report | None = None
         self._last_line = ""
+        self._warning = ""
         self._started = datetime.now(UTC)
         self._baseline = read_baseline(options.baseline)
         self._folder = Path(tempfile.mkdtemp(prefix="qa-"))
@@ -57,9 +59,8 @@ class Controller:
     def pytest_sessionstart(self) -> None:
         """Let SIGTERM end a run as Ctrl-C does, with a partial report."""
         if threading.current_thread() is threading.main_thread():
-            former = signal.getsignal(signal.SIGTERM)
-            _listen(_interrupt)
-            self._config.add_cleanup(partial(_listen, former))
+            former = signal.signal(signal.SIGTERM, _interrupt)
+            self._config.add_cleanup(partial(_listen, signal.SIGTERM, former))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: pytest.Item) -> None:
@@ -73,7 +74,11 @@ class Controller:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """Start once the first worker knows the selected tests; all workers agree on them."""
-        self._begin(ids)
+        broken = self._book.other_failures and not self._config.option.continue_on_collection_errors
+        if broken:
+            self._run.refuse("a test module could not be collected")
+        else:
+            self._begin(ids)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
@@ -108,8 +113,10 @@ class Controller:
         self, crashitem: str, report: pytest.TestReport, sched: object
     ) -> None:
         """Give the item of a dead worker to another one, once."""
-        if key_of(crashitem) in self._plan.items and self._book.died(crashitem):
-            report.outcome = "rerun"  # type: ignore[assignment]
+        if key_of(crashitem) not in self._plan.items or not self._book.died(crashitem):
+            return
+        report.outcome = "rerun"  # type: ignore[assignment]
+        with suppress(NotImplementedError):  # loadfile and its like hand it out again themselves
             sched.mark_test_pending(crashitem)  # type: ignore[attr-defined]
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
@@ -148,6 +155,7 @@ class Controller:
         self, session: pytest.Session, exitstatus: int
     ) -> Generator[None, object, object]:
         """Stop the engine, write the report, set the exit code; the last line comes last."""
+        self._finish_undisturbed()
         self._run.stop()
         if not self._options.dry_run and not session.config.option.collectonly:
             self._finish(session, int(exitstatus))
@@ -157,6 +165,13 @@ class Controller:
             self._say(self._last_line)
         return result
 
+    def _finish_undisturbed(self) -> None:
+        """Let no second signal take the partial report away: what follows ends within seconds."""
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                former = signal.signal(number, signal.SIG_IGN)
+                self._config.add_cleanup(partial(_listen, number, former))
+
     def _forget_silent_phases(self) -> None:
         """Drop phases without output: pytest would search them all again for every failure."""
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
@@ -165,13 +180,18 @@ class Controller:
             reporter.stats[""] = kept
 
     def _finish(self, session: pytest.Session, code: int) -> None:
+        if self._interrupted and not self._book.planned:
+            # Nothing was selected yet: everything that could have been is missing.
+            self._book.planned = tuple(self._plan.items)
         if not self._book.planned:
             self._finish_without_items(session, code)
             return
         try:
             ending = self._ending(session, code)
-            self._report = finish(self._options, self._plan, self._book, self._run, ending)
-        except QAError as error:
+            self._report, self._warning = finish(
+                self._options, self._plan, self._book, self._run, ending
+            )
+        except (QAError, OSError) as error:
             session.exitstatus = max(code, EXIT_UNWRITTEN)
             self._last_line = f"REPORT NOT WRITTEN: exit {int(session.exitstatus)}; {error}"
         else:
@@ -203,6 +223,8 @@ class Controller:
         """Show the slices and the gates."""
         if self._report is not None:
             show_report(terminalreporter, self._report, self._options.report_dir)
+        if self._warning:
+            terminalreporter.write_line(f"warning: {self._warning}")
 
     def _say(self, line: str) -> None:
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
@@ -211,8 +233,8 @@ class Controller:
             reporter.write_line(line)
 
 
-def _listen(handler: object) -> None:
-    signal.signal(signal.SIGTERM, handler)  # type: ignore[arg-type]
+def _listen(number: int, handler: object) -> None:
+    signal.signal(number, handler)  # type: ignore[arg-type]
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -14,7 +14,8 @@ from reports.plugin.run import Run
 from reports.provenance import provenance
 from reports.report import Report
 from reports.store import load_run
-from reports.writer import write
+from reports.wording import plural
+from reports.writer import append_summary, write
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 
@@ -37,8 +38,10 @@ def read_baseline(path: Path | None) -> Baseline | None:
     return Baseline(path=str(path), run=run, records=records)
 
 
-def finish(options: Options, plan: Plan, book: Book, run: Run, ending: Ending) -> Report:
-    """Write the report of a session that planned at least one item, and return it.
+def finish(
+    options: Options, plan: Plan, book: Book, run: Run, ending: Ending
+) -> tuple[Report, str]:
+    """Write the report of a session that planned at least one item; return it and a warning.
 
     Raises WriteError where the folder cannot take it.
     """
@@ -59,18 +62,18 @@ def finish(options: Options, plan: Plan, book: Book, run: Run, ending: Ending) -
         complete=not ending.interrupted and not run.failure,
     )
     report = assemble(plan, outcomes, facts, ending.baseline)
-    summary = os.environ.get(STEP_SUMMARY)
-    write(report, options.report_dir, Path(summary) if summary else None)
-    return report
+    write(report, options.report_dir)
+    page = os.environ.get(STEP_SUMMARY)
+    return report, append_summary(report, Path(page)) if page else ""
 
 
 def _why_missing(run: Run, ending: Ending) -> str:
     if run.failure:
-        return "ledger"
+        return "engine"
     return "interrupted" if ending.interrupted else "stopped"
 
 
 def _notes(run: Run) -> tuple[str, ...]:
     damaged = run.damaged
-    notes = [f"{damaged} damaged rows of the ledger were set aside"] if damaged else []
+    notes = [f"{plural(damaged, 'damaged row')} of the ledger set aside"] if damaged else []
     return (*notes, *([run.failure] if run.failure else []))

@@ -77,18 +77,23 @@ def read_options(config: pytest.Config, here: Path) -> Options:
     Raises UsageProblem naming the option that is wrong and what it was.
     """
     names = [name for name, *_ in (*_VALUES, *_REPEATABLE, *_FLAGS)]
-    values = {name: value for name in names if (value := config.getoption(_dest(name)))}
-    given = _Given(values, here)
+    given = {name: config.getoption(_dest(name)) for name in names}
+    values = {name: value for name, value in given.items() if value not in (None, False)}
+    for name, value in values.items():
+        if value == "" or (isinstance(value, list) and "" in value):
+            msg = f"--{name}: empty; give a value or leave the option out"
+            raise UsageProblem(msg)
+    words = _Given(values, here)
     return Options(
-        model=given.text("model", "recorded"),
-        judges=given.texts("judge") or ("lexical",),
-        choice=given.choice(),
-        baseline=given.path("baseline"),
-        gates_off=given.text("gates", "") == GATES_OFF,
-        ledger=given.path("ledger") or given.here / ".qa" / "ledger.sqlite3",
+        model=words.text("model", "recorded"),
+        judges=words.texts("judge") or ("lexical",),
+        choice=words.choice(),
+        baseline=words.path("baseline"),
+        gates_off=words.text("gates", "") == GATES_OFF,
+        ledger=words.path("ledger") or words.here / ".qa" / "ledger.sqlite3",
         replay="replay" in values,
-        concurrency=given.whole("concurrency", 16, low=1),
-        report_dir=given.path("report-dir") or given.here / "reports" / "out",
+        concurrency=words.whole("concurrency", 16, low=1),
+        report_dir=words.path("report-dir") or words.here / "reports" / "out",
         dry_run="dry-run" in values,
         allow_self_judge="allow-self-judge" in values,
         touched=bool(values),
@@ -112,7 +117,7 @@ class _Given:
 
     def whole(self, name: str, default: int, *, low: int) -> int:
         text = self.text(name, str(default)).strip()
-        if not (text.isascii() and text.isdigit()) or int(text) < low:
+        if not (text.isascii() and text.isdigit() and len(text) < 10) or int(text) < low:
             msg = f"--{name}: a whole number of at least {low} is needed, got {text!r}"
             raise UsageProblem(msg)
         return int(text)

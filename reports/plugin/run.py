@@ -80,6 +80,10 @@ class Run:
         self._thread = EngineThread(self._engine, self._schedule, self._models)
         self._thread.start()
 
+    def refuse(self, why: str) -> None:
+        """Let no test wait: nothing will be asked."""
+        self._board.end(why)
+
     def want(self, key: str) -> None:
         """Put an item first: its test is waiting."""
         if self._schedule is not None:
@@ -108,10 +112,17 @@ def _specs(options: Options) -> tuple[Spec | None, Spec | Rules]:
     model, judge = options.model, options.judges[0]
     catalogue = load_catalogue() if {model, judge} - {RECORDED, *RULES} else {}
     answering = None if model == RECORDED else parse(model, catalogue)
+    if answering is None and options.choice.prompts:
+        msg = "--prompt: the recorded answers need no prompt; name a --model"
+        raise UsageProblem(msg)
     if judge in RULES:
         return answering, RULES[judge]
-    judging = parse(judge, catalogue)
-    same = answering is not None and answering.identity == judging.identity
+    try:
+        judging = parse(judge, catalogue)
+    except UsageProblem as problem:
+        msg = f"--judge: {problem}; offline: {', '.join(RULES)}"
+        raise UsageProblem(msg) from None
+    same = answering is not None and _address(answering) == _address(judging)
     if same and not options.allow_self_judge:
         msg = (
             f"--judge {judge} is the model under test; name another judge, "
@@ -119,6 +130,10 @@ def _specs(options: Options) -> tuple[Spec | None, Spec | Rules]:
         )
         raise UsageProblem(msg)
     return answering, judging
+
+
+def _address(spec: Spec) -> tuple[str, str, str]:
+    return spec.provider, spec.base_url, spec.name
 
 
 def _connect(spec: Spec, *, needs_key: bool) -> Model:

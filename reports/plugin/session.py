@@ -1,5 +1,6 @@
 """What a run knows before its first test: options and plan, the same in every process."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ def begin(config: pytest.Config, here: Path) -> None:
     """Start a run in the controller, if its paths hold a dataset. Raises pytest.UsageError."""
     try:
         options = read_options(config, here)
+        _check_paths(config, here)
         files = dataset_files(config.args, here, config.rootpath)
         if not files and not options.touched:
             return
@@ -37,12 +39,29 @@ def begin(config: pytest.Config, here: Path) -> None:
         raise pytest.UsageError(str(problem)) from None
 
 
+def _check_paths(config: pytest.Config, here: Path) -> None:
+    """Refuse a path that is not there: xdist's workers would do so without a word."""
+    for argument in () if config.option.pyargs else config.args:
+        if not (here / argument.partition("::")[0]).exists():
+            msg = f"file or directory not found: {argument}"
+            raise UsageProblem(msg)
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a report folder that could not be written after everything is paid for."""
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        msg = f"--report-dir: {folder} cannot be written ({nearest} is in the way); name another"
+        raise UsageProblem(msg)
+
+
 def _begin(config: pytest.Config, options: Options, files: list[Path]) -> None:
     if not files:
         msg = "no dataset.yaml is in, under or beside the given paths; try `pytest cases/`"
         raise UsageProblem(msg)
     from reports.plugin.controller import Controller  # noqa: PLC0415  # brings the engine along
 
+    _check_folder(options.report_dir)
     plan = make_plan(files, options.choice)
     controller = Controller(config, options, plan, files)
     config.pluginmanager.register(controller, "qa-controller")
