@@ -94,6 +94,7 @@ def _outcome(config: pytest.Config, key: str) -> Outcome:
 def _watcher(config: pytest.Config) -> Watcher:
     if WATCHER not in config.stash:
         config.stash[WATCHER] = Watcher(config.stash[SESSION].board)
+        config.add_cleanup(config.stash[WATCHER].close)
     return config.stash[WATCHER]
 
 
