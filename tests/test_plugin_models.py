@@ -153,6 +153,25 @@ def test_a_missing_key_is_a_usage_error(capitals: Project, mode: tuple[str, ...]
     result.stderr.fnmatch_lines(["ERROR: *OPENAI_API_KEY*"])
 
 
+def test_ones_own_template_in_a_rubrics_place(capitals: Project) -> None:
+    """A text with the three places is a rubric of the letter protocol; its language must fit."""
+    template = "Question: {question}\nGold: {target}\nPredicted: {predicted_answer}\nA, B or C?"
+    capitals.write("qa/capital/mine.en.txt", template)
+    yaml = YAML.replace("plain.en.yaml", "mine.en.txt").replace("  bg", "  #bg")
+    capitals.write("qa/capital/dataset.yaml", yaml)
+
+    def letters(seen: Seen) -> Answer:
+        return reply(seen, text="A" if "Predicted" in seen.prompt else "Sofia")
+
+    with loopback(handler=letters) as server:
+        assert capitals.run(*specs(server), "qa").ret == 0
+        assert "tools" not in server.requests[-1].body
+        capitals.write("qa/capital/dataset.yaml", YAML.replace("plain.bg.yaml", "mine.en.txt"))
+        refused = capitals.run(*specs(server), "qa")
+    assert refused.ret == 4
+    refused.stderr.fnmatch_lines(["ERROR: *written for language 'en'*slice in 'bg'*"])
+
+
 def test_a_model_does_not_judge_itself(capitals: Project, server: Loopback) -> None:
     """The model under test as its own judge is refused unless it is allowed in so many words."""
     same = ("--model", f"openai:m@{server.url}/v1", "--judge", f"openai:m@{server.url}/v1")
