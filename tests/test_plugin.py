@@ -228,6 +228,20 @@ def test_a_marker_that_names_no_dataset(capitals: Project, mode: tuple[str, ...]
     result.stdout.fnmatch_lines(["*no dataset 'towns' among those found (capital)*"])
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(("-m", "nope"), "nope"), (("-m", "bg and"), "bg and"), (("-k", "two words"), "two words")],
+)
+def test_a_wrong_expression_is_a_usage_error(
+    capitals: Project, mode: tuple[str, ...], options: tuple[str, ...], message: str
+) -> None:
+    """pytest's own line and exit 4, with workers too."""
+    result = capitals.run(*mode, *options, "qa")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([f"ERROR: *{message}*"])
+    assert "Traceback" not in result.stderr.str()
+
+
 def test_a_skipped_item_is_missing(capitals: Project, mode: tuple[str, ...]) -> None:
     """A test that a person skips leaves its item ungraded, and the gate counts it both ways."""
     capitals.write(

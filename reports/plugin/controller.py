@@ -57,7 +57,11 @@ class Controller:
     # Starting
 
     def pytest_sessionstart(self) -> None:
-        """Let SIGTERM end a run as Ctrl-C does, with a partial report."""
+        """Refuse a wrong ``-m`` or ``-k``; let SIGTERM end a run as Ctrl-C does."""
+        # xdist's workers would meet such an expression with an internal error of their own.
+        marks = self._config.pluginmanager.get_plugin("mark")
+        if marks is not None:
+            marks.pytest_collection_modifyitems(items=[], config=self._config)
         if threading.current_thread() is threading.main_thread():
             former = signal.signal(signal.SIGTERM, _interrupt)
             self._config.add_cleanup(partial(_listen, signal.SIGTERM, former))
