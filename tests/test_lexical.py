@@ -55,7 +55,7 @@ RIGHT: Mapping[str, tuple[str, str, str]] = {
     "words split another way": ("YouTube", "you tube", "en"),
     "abbreviation": ("US", "the U.S.", "en"),
     "possessive": ("Norma's brother", "Norma’s brother", "en"),
-    "other order": ("Malia and Sasha", "Sasha and Malia Obama.", "en"),
+    "other order": ("Emily and Anne", "Anne and Emily Brontë.", "en"),
     "plural": ("cells", "The unit of life is the cell.", "en"),
     "typing error in a name": ("Hyung Won Chung", "Hyung Won Choong Chung", "en"),
     "letters swapped": ("Fakhruddin Ahmed", "Fakhrudidn Ahmed", "en"),
