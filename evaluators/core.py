@@ -50,6 +50,10 @@ class FatalError(CallError):
     """No call to this model can succeed: wrong key, unknown model, quota used up."""
 
 
+class StoppedError(CallError):
+    """The run asks nothing more: its budget or its time is used up. ``kind`` says which."""
+
+
 class JudgeError(QAError):
     """The judge's replies could not be read as a verdict."""
 
