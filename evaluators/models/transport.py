@@ -1,16 +1,19 @@
 """The HTTP client under both SDKs: bounded bodies, no redirects, one time-out for all."""
 
+from functools import partial
+from ssl import SSLContext
 from typing import Any
 from urllib.request import getproxies
 
+import aiohttp
 import httpx2
+from httpx_aiohttp.httpx2 import AiohttpTransport
 
 from evaluators.models.spec import Spec
 
 CONNECT_SECONDS = 10.0
 MAX_CONNECTIONS = 1024  # above any sensible --concurrency: the engine is what limits
 MAX_BODY = 5 * 1024 * 1024
-POOLS = 16
 LIMITS = httpx2.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_CONNECTIONS)
 
 
@@ -47,29 +50,30 @@ async def _read(response: httpx2.Response) -> bytes:
     return bytes(body)
 
 
-class Pools(httpx2.AsyncBaseTransport):
-    """Several small connection pools, taken in turn.
-
-    A pool looks at each of its connections before every request. With a hundred calls in flight
-    that was measured to be half of all the work; sixteen pools have a sixteenth of it.
-    """
+class Transport(AiohttpTransport):
+    """aiohttp under the SDKs: measured at 128 calls in flight, two thirds of httpx2's own cost."""
 
     def __init__(self) -> None:
-        verified = httpx2.create_ssl_context()  # one for all: reading the certificates takes long
-        self._pools = [
-            httpx2.AsyncHTTPTransport(limits=LIMITS, verify=verified) for _ in range(POOLS)
-        ]
-        self._turn = 0
+        verified = httpx2.create_ssl_context()  # once: reading the certificates takes long
+        super().__init__(verify=verified, client=partial(_session, verified))
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request through the next pool."""
-        self._turn = (self._turn + 1) % POOLS
-        return await self._pools[self._turn].handle_async_request(request)
+        """Send a request. Raises httpx2's errors alone, each of the kind that it is."""
+        try:
+            return await super().handle_async_request(request)
+        except httpx2.ConnectTimeout as error:
+            # What the adapter calls so is every broken connection.
+            if isinstance(error.__cause__, TimeoutError):
+                raise
+            raise httpx2.NetworkError(str(error.__cause__)) from None
+        except aiohttp.ClientError as error:
+            raise httpx2.RemoteProtocolError(str(error)) from None
 
-    async def aclose(self) -> None:
-        """Close all pools."""
-        for pool in self._pools:
-            await pool.aclose()
+
+def _session(verified: SSLContext) -> aiohttp.ClientSession:
+    """Return a session without cookies, whose pool is not what limits."""
+    connector = aiohttp.TCPConnector(limit=MAX_CONNECTIONS, ssl=verified)
+    return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 
 
 def open_client(spec: Spec) -> BoundedClient:
@@ -79,7 +83,7 @@ def open_client(spec: Spec) -> BoundedClient:
         timeout=httpx2.Timeout(spec.deadline, connect=min(CONNECT_SECONDS, spec.deadline)),
         limits=LIMITS,
         # With a transport of its own a client does not look for proxies.
-        transport=None if proxied else Pools(),
+        transport=None if proxied else Transport(),
         follow_redirects=False,
         trust_env=not spec.is_loopback,
     )
