@@ -24,6 +24,7 @@ class Schedule:
         self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._changed = asyncio.Event()
+        self._waiting = False
 
     def want(self, key: str) -> None:
         """Say that a test is waiting for this item."""
@@ -56,6 +57,7 @@ class Schedule:
             with self._lock:
                 key = self._pick()
                 over = self._closed or not self._untaken
+                self._waiting = key is None and not over
             if key is not None or over:
                 return key
             await self._changed.wait()
@@ -79,8 +81,11 @@ class Schedule:
         return None
 
     def _wake(self) -> None:
+        # Waking a loop is a system call: not one a test where nobody waits.
+        with self._lock:
+            waiting, self._waiting = self._waiting, False
         loop = self._loop
-        if loop is None:
+        if loop is None or not waiting:
             return
         try:
             loop.call_soon_threadsafe(self._changed.set)
