@@ -23,8 +23,8 @@ class Schedule:
         self._ended = 0
         self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._changed = asyncio.Event()
-        self._waiting = False
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waking = False
 
     def want(self, key: str) -> None:
         """Say that a test is waiting for this item."""
@@ -50,17 +50,19 @@ class Schedule:
 
         To be called from one event loop only.
         """
-        self._loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
         while True:
-            # Cleared before looking: a change after the look sets it again.
-            self._changed.clear()
             with self._lock:
                 key = self._pick()
                 over = self._closed or not self._untaken
-                self._waiting = key is None and not over
+                if key is None and not over:
+                    turn = loop.create_future()
+                    self._waiting.append(turn)
+            if over:
+                loop.call_soon(self._let_in)
             if key is not None or over:
                 return key
-            await self._changed.wait()
+            await turn
 
     def _pick(self) -> str | None:
         if self._closed:
@@ -81,14 +83,25 @@ class Schedule:
         return None
 
     def _wake(self) -> None:
-        # Waking a loop is a system call: not one a test where nobody waits.
+        # Waking a loop is a system call: not one for every test.
         with self._lock:
-            waiting, self._waiting = self._waiting, False
-        loop = self._loop
-        if loop is None or not waiting:
-            return
+            if self._loop is None or self._waking or not self._waiting:
+                return
+            self._waking = True
         try:
-            loop.call_soon_threadsafe(self._changed.set)
+            self._loop.call_soon_threadsafe(self._let_in)
         except RuntimeError:
             # The loop is closed: nobody is left to be woken.
             return
+
+    def _let_in(self) -> None:
+        """Wake as many as there are items for, not all of them for one item."""
+        with self._lock:
+            self._waking = False
+            room = len(self._wanted) + self._window - (self._taken - self._ended)
+            over = self._closed or not self._untaken
+        count = len(self._waiting) if over else min(room, len(self._waiting))
+        for _ in range(count):
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)

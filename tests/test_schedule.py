@@ -75,3 +75,33 @@ def test_news_after_the_loop_has_ended_are_harmless() -> None:
     take(schedule, 1)
     schedule.ended()
     schedule.close()
+
+
+def test_one_room_lets_one_worker_in() -> None:
+    """A test that ends gives one of the waiting workers an item; the others go on waiting."""
+    schedule = Schedule(["a", "b", "c"], 0)
+
+    async def scenario() -> list[bool]:
+        waiting = [asyncio.create_task(schedule.take()) for _ in range(3)]
+        await asyncio.sleep(0.01)
+        threading.Thread(target=schedule.ended).start()
+        await asyncio.wait_for(waiting[0], 5)
+        done = [one.done() for one in waiting]
+        schedule.close()
+        await asyncio.gather(*waiting)
+        return done
+
+    assert asyncio.run(scenario()) == [True, False, False]
+
+
+def test_the_last_item_ends_the_waiting() -> None:
+    """Workers that wait for a turn hear that the last item was taken by another."""
+    schedule = Schedule(["a"], 0)
+
+    async def scenario() -> list[str | None]:
+        waiting = [asyncio.create_task(schedule.take()) for _ in range(3)]
+        await asyncio.sleep(0.01)
+        schedule.want("a")
+        return [await asyncio.wait_for(one, 5) for one in waiting]
+
+    assert asyncio.run(scenario()) == ["a", None, None]
