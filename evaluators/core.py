@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Literal, Protocol
 
+from evaluators.limits.terms import Limits
+
 CORRECT = "CORRECT"
 INCORRECT = "INCORRECT"
 NOT_ATTEMPTED = "NOT_ATTEMPTED"
@@ -52,10 +54,6 @@ class FatalError(CallError):
 
 class StoppedError(CallError):
     """The run asks nothing more: its budget or its time is used up. ``kind`` says which."""
-
-
-class JudgeError(QAError):
-    """The judge's replies could not be read as a verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,16 +143,48 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Vote:
+    """What one judge of several, named by its SPEC, said; ``error`` says why it said nothing."""
+
+    judge: str
+    grade: str | None = None
+    rating: int | None = None
+    reason: str = ""
+    error: str = ""
+
+    @property
+    def label(self) -> str:
+        """The grade, or the rating in digits; empty where there is neither."""
+        return self.grade or "" if self.rating is None else str(self.rating)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """A judge's reading of one answer: a ``grade`` (or yes/no label) or a ``rating`` of 1 to 10.
 
-    ``sure`` says that a rule settled it beyond doubt; only the lexical judge sets it.
+    ``sure`` says that a rule settled it beyond doubt; only the lexical judge sets it. ``votes``
+    holds what each judge said where several were heard.
     """
 
     grade: str | None = None
     rating: int | None = None
     reason: str = ""
     sure: bool = False
+    votes: tuple[Vote, ...] = ()
+
+
+class JudgeError(QAError):
+    """The judge gave no verdict. ``kind`` is a short word for reports and counts.
+
+    ``votes`` holds what each judge of a panel said that came to no verdict together.
+    """
+
+    def __init__(
+        self, message: str, *, kind: str = "judge_unreadable", votes: tuple[Vote, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.votes = votes
 
 
 class Model(Protocol):
@@ -168,6 +198,11 @@ class Model(Protocol):
     @property
     def identity(self) -> Mapping[str, object]:
         """What tells it from every other model: provider, base URL, name, fixed parameters."""
+        ...
+
+    @property
+    def limits(self) -> Limits:
+        """How it may be asked."""
         ...
 
     async def complete(self, request: Request) -> Reply:

@@ -11,14 +11,20 @@ from collections.abc import Sequence
 
 
 class Schedule:
-    """The queue between pytest's thread and the engine's loop."""
+    """The queue between pytest's thread and the engine's loop.
 
-    def __init__(self, keys: Sequence[str], window: int) -> None:
+    Items ``beside`` belong to no test, so that none of them ever counts as being ahead.
+    """
+
+    def __init__(
+        self, keys: Sequence[str], window: int, beside: frozenset[str] = frozenset()
+    ) -> None:
         self._lock = threading.Lock()
         self._ahead = deque(keys)
         self._wanted: deque[str] = deque()
         self._untaken = set(keys)
         self._window = window
+        self._beside = beside
         self._taken = 0
         self._ended = 0
         self._closed = False
@@ -72,7 +78,7 @@ class Schedule:
             key = self._next_untaken(self._ahead)
         if key is not None:
             self._untaken.discard(key)
-            self._taken += 1
+            self._taken += key not in self._beside
         return key
 
     def _next_untaken(self, queue: deque[str]) -> str | None:

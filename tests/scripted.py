@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from evaluators.core import Case, Message, Reply, Request
+from evaluators.limits.terms import Limits
 
 
 @dataclass
@@ -14,6 +15,7 @@ class Scripted:
     spec: str = "openai:scripted"
     requests: list[Request] = field(default_factory=list)
     closed: bool = False
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def identity(self) -> Mapping[str, object]:

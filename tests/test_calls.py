@@ -6,17 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.calls import Caller, Meter, Patience
+from evaluators.calls import Caller, Meter
 from evaluators.core import (
     CallError,
     FatalError,
     RefusedError,
     Reply,
     Request,
+    StoppedError,
     TransientError,
     request_key,
 )
 from evaluators.ledger import Ledger
+from evaluators.limits.sender import Bounds, Patience, Sender
 from tests.scripted import Scripted, ask_for
 
 OVERLOADED = ("overloaded", "busy")
@@ -35,6 +37,11 @@ def free(spec: str, reply: Reply) -> float | None:
 
 def one_cent(spec: str, reply: Reply) -> float | None:
     return 0.01
+
+
+def patient(ledger: Ledger, patience: Patience = QUICK, *, replay: bool = False) -> Caller:
+    """Return a caller that tries as often as said."""
+    return Caller(ledger, Sender(patience, Bounds(), lambda: 0.0), replay=replay)
 
 
 def call(caller: Caller, model: Scripted, text: str = "q", meter: Meter | None = None) -> Reply:
@@ -61,8 +68,8 @@ def failing(*errors: CallError) -> Scripted:
 def test_a_kept_reply_costs_no_request(ledger: Ledger) -> None:
     """The second run finds the reply in the ledger: nothing is sent, nothing is spent now."""
     model, meter = failing(), Meter(price=one_cent)
-    first = call(Caller(ledger, QUICK), model)
-    again = call(Caller(ledger, QUICK), model, meter=meter)
+    first = call(patient(ledger), model)
+    again = call(patient(ledger), model, meter=meter)
     assert again == first
     assert len(model.requests) == 1
     assert (meter.usage.requests, meter.usage.spent, meter.usage.cost) == (0, 0.0, 0.01)
@@ -71,7 +78,7 @@ def test_a_kept_reply_costs_no_request(ledger: Ledger) -> None:
 def test_equal_requests_at_the_same_time_are_sent_once(ledger: Ledger) -> None:
     """Two items that ask the same thing share one reply; only one of them paid for it."""
     model, meters = failing(), [Meter(price=one_cent) for _ in range(5)]
-    caller = Caller(ledger, QUICK)
+    caller = patient(ledger)
 
     async def all_at_once() -> None:
         await asyncio.gather(*(caller.metered(one)(model, ask_for("q")) for one in meters))
@@ -84,7 +91,7 @@ def test_equal_requests_at_the_same_time_are_sent_once(ledger: Ledger) -> None:
 def test_a_transient_error_is_tried_again(ledger: Ledger) -> None:
     """Overload passes: the reply that comes at last is the reply."""
     model = failing(TransientError("overloaded", "busy"), TransientError("timeout", "slow"))
-    reply = call(Caller(ledger, QUICK), model)
+    reply = call(patient(ledger), model)
     assert reply.text == "at last"
     assert len(model.requests) == 3
 
@@ -93,7 +100,7 @@ def test_patience_ends(ledger: Ledger) -> None:
     """After the last attempt the error itself comes out, and nothing is kept."""
     model = failing(*[TransientError("overloaded", "busy")] * 9)
     with pytest.raises(TransientError, match="busy"):
-        call(Caller(ledger, QUICK), model)
+        call(patient(ledger), model)
     assert len(model.requests) == 3
     assert ledger.get(request_key(model.identity, ask_for("q"))) is None
 
@@ -102,7 +109,7 @@ def test_a_server_that_asks_for_hours_is_not_waited_for(ledger: Ledger) -> None:
     """A Retry-After beyond two minutes ends the call at once: no server may park a run."""
     model = failing(TransientError("rate_limited", "later", retry_after=3600))
     with pytest.raises(TransientError, match="later"):
-        call(Caller(ledger, QUICK), model)
+        call(patient(ledger), model)
     assert len(model.requests) == 1
 
 
@@ -113,7 +120,7 @@ def test_an_announced_wait_is_kept(ledger: Ledger) -> None:
     async def timed() -> float:
         loop = asyncio.get_running_loop()
         start = loop.time()
-        await Caller(ledger, QUICK).metered(Meter(price=free))(model, ask_for("q"))
+        await patient(ledger).metered(Meter(price=free))(model, ask_for("q"))
         return loop.time() - start
 
     assert asyncio.run(timed()) >= 0.05
@@ -123,14 +130,14 @@ def test_a_refused_request_is_not_repeated(ledger: Ledger) -> None:
     """A request that is too long stays too long."""
     model = failing(RefusedError("too_long", "context"))
     with pytest.raises(RefusedError):
-        call(Caller(ledger, QUICK), model)
+        call(patient(ledger), model)
     assert len(model.requests) == 1
 
 
 def test_a_wrong_key_costs_one_request(ledger: Ledger) -> None:
-    """The first call of a model goes alone; after its FatalError nothing more is sent."""
+    """The first call of a model goes alone; after its FatalError nobody else is even asked."""
     model = failing(*[FatalError("auth", "wrong key")] * 50)
-    caller = Caller(ledger, QUICK)
+    caller = patient(ledger)
 
     async def many() -> list[BaseException | Reply]:
         ask = caller.metered(Meter(price=free))
@@ -138,8 +145,11 @@ def test_a_wrong_key_costs_one_request(ledger: Ledger) -> None:
         return list(await asyncio.gather(*calls, return_exceptions=True))
 
     errors = asyncio.run(many())
-    assert {type(error) for error in errors} == {FatalError}
-    assert len(model.requests) == caller.requests == 1
+    assert [type(error) for error in errors] == [FatalError, *[StoppedError] * 19]
+    assert {(error.kind, str(error)) for error in errors if isinstance(error, CallError)} == {
+        ("auth", "wrong key")
+    }
+    assert len(model.requests) == 1
 
 
 def test_a_failed_first_call_does_not_hold_up_the_others(ledger: Ledger) -> None:
@@ -160,7 +170,7 @@ def test_a_failed_first_call_does_not_hold_up_the_others(ledger: Ledger) -> None
             return await super().complete(request)
 
     model = Slow(lambda request: Reply(text="ok"))
-    ask = Caller(ledger, QUICK).metered(Meter(price=free))
+    ask = patient(ledger).metered(Meter(price=free))
 
     async def many() -> None:
         await asyncio.gather(*(ask(model, ask_for(str(number))) for number in range(10)))
@@ -173,7 +183,7 @@ def test_replay_asks_nobody(ledger: Ledger) -> None:
     """Under --replay a call that is not in the ledger is an error, not a request."""
     model = failing()
     with pytest.raises(CallError, match="not in the ledger") as caught:
-        call(Caller(ledger, QUICK, replay=True), model)
+        call(patient(ledger, replay=True), model)
     assert caught.value.kind == "not_in_ledger"
     assert model.requests == []
 
@@ -182,7 +192,7 @@ def test_an_unknown_price_makes_the_cost_unknown(ledger: Ledger) -> None:
     """One reply without a price makes the item's cost None, never an understated sum."""
     prices = iter([0.5, None, 0.5])
     meter = Meter(price=lambda spec, reply: next(prices))
-    caller, model = Caller(ledger, QUICK), failing()
+    caller, model = patient(ledger), failing()
     for text in ("a", "b", "c"):
         call(caller, model, text, meter)
     assert meter.usage.cost is None

@@ -3,103 +3,33 @@
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from evaluators.answerers import PromptedAnswer, RecordedAnswer
-from evaluators.calls import Patience
+from evaluators.answerers import PromptedAnswer
+from evaluators.budget import Budget
 from evaluators.core import (
-    Ask,
     CallError,
-    Case,
-    JudgeError,
     Model,
-    Outcome,
-    RefusedError,
     Reply,
     Request,
     State,
-    Verdict,
+    StoppedError,
+    TransientError,
 )
-from evaluators.engine import Engine, EngineThread, Settings, Task
-from evaluators.ledger import Ledger, LedgerError
-from evaluators.outcomes import Board, Watcher
-from evaluators.rubric import Prompt
+from evaluators.engine import EngineThread, Settings
+from evaluators.limits.sender import Patience
+from evaluators.limits.terms import Limits
+from evaluators.outcomes import Watcher
 from evaluators.schedule import Schedule
+from tests.engine_bench import PROMPT, Bench, prompted, task
 from tests.scripted import Scripted, ask_for, make_case
 
 NEVER = ("never", "this is not reached")
-PROMPT = Prompt(name="answer", language="bg", system="", user="{question}", version="answer.bg@1")
-
-
-@dataclass(frozen=True)
-class Echo:
-    """A judge by the answer's own text: it is the grade, or the error to raise."""
-
-    spec: str = "echo"
-
-    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
-        errors: dict[str, Callable[[], Exception]] = {
-            "unreadable": lambda: JudgeError("three replies could not be read"),
-            "refused": lambda: RefusedError("too_long", "the judge refused"),
-            "full": lambda: LedgerError("disk full"),
-            "bug": lambda: KeyError("surprise"),
-        }
-        if answer in errors:
-            raise errors[answer]()
-        return Verdict(grade=answer)
-
-
-def correct(case: Case, verdict: Verdict) -> bool:
-    return verdict.grade == "CORRECT"
-
-
-def task(number: int, answer: str | None) -> Task:
-    return Task(
-        key=f"k{number}",
-        case=make_case(number, recorded=answer),
-        repeat=1,
-        answerer=RecordedAnswer(),
-        judge=Echo(),
-        passes=correct,
-    )
-
-
-def prompted(number: int, model: Model) -> Task:
-    return Task(
-        key=f"k{number}",
-        case=make_case(number),
-        repeat=1,
-        answerer=PromptedAnswer(model=model, prompt=PROMPT),
-        judge=Echo(),
-        passes=correct,
-    )
-
-
-class Bench:
-    """An engine with its ledger and board in a temporary folder."""
-
-    def __init__(self, folder: Path, tasks: list[Task], settings: Settings | None = None) -> None:
-        self.keys = [one.key for one in tasks]
-        self.ledger = Ledger(folder / "ledger")
-        self.board = Board(folder / "board")
-        self.path = folder / "board"
-        quick = Settings(concurrency=4, patience=Patience(attempts=2, first=0, longest=0))
-        self.engine = Engine(
-            {one.key: one for one in tasks},
-            self.ledger,
-            self.board,
-            lambda spec, reply: 0.5,
-            settings or quick,
-        )
-
-    def run(self, window: int = 100) -> dict[str, Outcome]:
-        asyncio.run(self.engine.run(Schedule(self.keys, window)))
-        return self.engine.outcomes
 
 
 @pytest.mark.parametrize(
@@ -258,3 +188,104 @@ def test_the_question_goes_to_the_model_as_it_is(tmp_path: Path) -> None:
     (request,) = model.requests
     assert request.messages == ask_for("{context} {question}").messages
     assert (request.version, request.repeat) == (PROMPT.version, 2)
+
+
+class Stingy(Budget):
+    """A budget that is used up after some calls, and remembers what it was asked."""
+
+    def __init__(self, calls: int) -> None:
+        super().__init__(1.0, {})
+        self.left = calls
+        self.settled: list[tuple[float, str, Reply | None]] = []
+
+    async def reserve(self, model: Model, request: Request) -> float:
+        if self.left == 0:
+            kind = "budget"
+            raise StoppedError(kind, "the money is used up")
+        self.left -= 1
+        return 0.25
+
+    def settle(self, reserved: float, spec: str, reply: Reply | None) -> None:
+        self.settled.append((reserved, spec, reply))
+
+
+def test_a_used_up_budget_leaves_the_rest_missing(tmp_path: Path) -> None:
+    """Every call is reserved before and settled after it, failed ones too; then nothing is sent."""
+    left = [TransientError("server", "oops")]
+
+    def handler(request: Request) -> Reply:
+        if left:
+            raise left.pop()
+        return Reply(text="CORRECT")
+
+    model, budget = Scripted(handler), Stingy(calls=5)
+    settings = Settings(concurrency=2, budget=budget, patience=Patience(first=0, longest=0))
+    bench = Bench(tmp_path, [prompted(number, model) for number in range(20)], settings)
+    states = Counter((one.state, one.kind) for one in bench.run().values())
+    assert states == {("passed", ""): 4, ("missing", "budget"): 16}
+    assert len(model.requests) == 5
+    assert [reply is None for _, _, reply in budget.settled].count(True) == 1
+    assert {held for held, _, _ in budget.settled} == {0.25}
+    assert bench.engine.stops == {"budget": "the money is used up"}
+    assert bench.engine.retried == {"server": 1}
+
+
+def test_what_is_kept_needs_no_time(tmp_path: Path) -> None:
+    """When the run's time is up items in the ledger are graded, and the others are MISSING."""
+    model = Scripted(lambda request: Reply(text="CORRECT"))
+    Bench(tmp_path, [prompted(number, model) for number in range(3)]).run()
+    settings = Settings(deadline=1e-9)
+    bench = Bench(tmp_path, [prompted(number, model) for number in range(8)], settings)
+    states = Counter((one.state, one.kind) for one in bench.run().values())
+    assert states == {("passed", ""): 3, ("missing", "deadline"): 5}
+    assert len(model.requests) == 3
+    assert list(bench.engine.stops) == ["deadline"]
+
+
+def test_the_figures_of_a_run_under_way(tmp_path: Path) -> None:
+    """Another thread may read what is in flight, what may be, and what holds calls back."""
+    at_work, go_on = threading.Event(), threading.Event()
+
+    class Slow(Scripted):
+        async def complete(self, request: Request) -> Reply:
+            at_work.set()
+            await asyncio.to_thread(go_on.wait, 10)
+            kind = "rate_limit"
+            raise TransientError(kind, "too many", 3600)
+
+    model = Slow(lambda request: Reply(), limits=Limits(host="api.example"))
+    bench = Bench(tmp_path, [prompted(1, model)])
+    assert (bench.engine.waiting, bench.engine.limit, bench.engine.in_flight) == ("", 4, 0)
+    thread = EngineThread(bench.engine, Schedule(bench.keys, 9), [])
+    thread.start()
+    assert at_work.wait(10)
+    assert bench.engine.in_flight == 1
+    go_on.set()
+    outcome = Watcher(bench.path).wait("k1")
+    assert (outcome.state, outcome.kind) == ("error", "rate_limit")
+    assert bench.engine.waiting.startswith("api.example paused")
+    assert bench.engine.errors == {"rate_limit": 1}
+    thread.stop()
+
+
+def test_a_stopped_run_starts_no_further_call(tmp_path: Path) -> None:
+    """What is in flight is kept if it comes in time; calls that waited are MISSING, not asked."""
+    started, go_on = threading.Event(), threading.Event()
+
+    class Slow(Scripted):
+        async def complete(self, request: Request) -> Reply:
+            self.requests.append(request)
+            started.set()
+            await asyncio.to_thread(go_on.wait, 10)
+            return self.handler(request)
+
+    model = Slow(lambda request: Reply(text="CORRECT"))
+    bench = Bench(tmp_path, [prompted(number, model) for number in range(50)])
+    thread = EngineThread(bench.engine, Schedule(bench.keys, 100), [])
+    thread.start()
+    assert started.wait(10)
+    threading.Timer(0.2, go_on.set).start()
+    thread.stop(grace=10)
+    states = Counter((one.state, one.kind) for one in bench.engine.outcomes.values())
+    assert states == {("passed", ""): 1, ("missing", "stopped"): 7}
+    assert len(model.requests) == 1

@@ -7,6 +7,7 @@ import pytest
 from evaluators.core import (
     CallError,
     FatalError,
+    RefusedError,
     TransientError,
 )
 from tests.loopback import Answer
@@ -131,7 +132,9 @@ def test_a_reply_with_one_wrong_field(provider: str, path: str, value: object) -
 @pytest.mark.parametrize(
     ("body", "sort", "kind"),
     [
-        (error_body("Overloaded", type="overloaded_error"), TransientError, "error_body"),
+        (error_body("Overloaded", type="overloaded_error"), TransientError, "overloaded"),
+        (error_body("x", code="rate_limit_exceeded"), TransientError, "rate_limit"),
+        (error_body("x", code="context_length_exceeded"), RefusedError, "context_length"),
         ({"error": "model crashed"}, TransientError, "error_body"),
         ({"error": {"message": None, "code": 500}, "choices": []}, TransientError, "error_body"),
         (error_body("No", code="insufficient_quota"), FatalError, "quota"),

@@ -26,6 +26,7 @@ mine:
   max_tokens_as: max_completion_tokens
   answers_as: ["*"]
   deadline: 2.5
+  item_deadline: 60
   concurrency: 3
   rpm: 60
   tpm: 100000
@@ -56,7 +57,8 @@ def test_every_field_is_read(tmp_path: Path) -> None:
     }
     assert spec.omit == ("frequency_penalty",)
     assert (spec.max_tokens_as, spec.answers_as) == ("max_completion_tokens", ("*",))
-    assert (spec.deadline, spec.concurrency, spec.rpm, spec.tpm) == (2.5, 3, 60, 100_000)
+    assert (spec.deadline, spec.item_deadline) == (2.5, 60)
+    assert (spec.concurrency, spec.rpm, spec.tpm) == (3, 60, 100_000)
     assert spec.prices == Prices(input=0.15, output=0.6)
 
 

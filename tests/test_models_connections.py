@@ -90,7 +90,7 @@ def test_nobody_listens(provider: str) -> None:
         spec = spec_of(provider, server)
     with pytest.raises(TransientError, match="no connection") as caught:
         ask(spec, asked())
-    assert caught.value.kind == "connection"
+    assert caught.value.kind == "unreachable"
 
 
 @both

@@ -42,6 +42,7 @@ STATUSES = [
     (422, {"detail": "wrong field"}, RefusedError, "bad_request"),
     (425, "", TransientError, "overloaded"),
     (429, error_body("slow down"), TransientError, "rate_limit"),
+    (429, error_body("Request too large: limit 10000 tokens"), RefusedError, "too_large"),
     (429, error_body("x", code="insufficient_quota"), FatalError, "quota"),
     (429, error_body("You exceeded your current quota"), FatalError, "quota"),
     (500, "<html>oops</html>", TransientError, "server"),

@@ -1,6 +1,7 @@
 """SPECs and base URLs: what they mean, and what is refused before any call."""
 
 import string
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -29,6 +30,17 @@ def test_parts(text: str, provider: str, name: str, base_url: str) -> None:
     """A SPEC splits at its first colon and its last ``@http(s)://``."""
     spec = parse(text, {})
     assert (spec.text, spec.provider, spec.name, spec.base_url) == (text, provider, name, base_url)
+
+
+def test_limits_are_those_of_the_entry_and_its_server() -> None:
+    """Two models of one server share its name; the longest reply is what would be sent."""
+    spec = replace(
+        parse("anthropic:c@https://h.example:8443/v1", {}), rpm=60, max_tokens_as="max_output"
+    )
+    limits = spec.limits
+    assert (limits.host, limits.rpm, limits.max_tokens) == ("h.example:8443", 60, 4096)
+    assert (limits.deadline, limits.item_deadline) == (120, 900)
+    assert parse("openai:m", {}).limits.max_tokens is None
 
 
 @given(

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import httpx2
 
 from evaluators.core import CallError, FatalError, Reply, Request
+from evaluators.limits.terms import Limits
 from evaluators.models import body
 from evaluators.models.failures import FailedError, of_error_body, of_exception
 from evaluators.models.secrets import Key, one_line
@@ -49,6 +50,11 @@ class ApiModel:
     def identity(self) -> Mapping[str, object]:
         """What tells it from every other model."""
         return self._spec.identity
+
+    @property
+    def limits(self) -> Limits:
+        """How it may be asked."""
+        return self._spec.limits
 
     async def complete(self, request: Request) -> Reply:
         """One attempt, without retries, ended by the Spec's deadline. Raises only CallErrors."""

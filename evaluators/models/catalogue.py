@@ -23,6 +23,7 @@ FIELDS: Mapping[str, Callable[[Place, object], Any]] = {
     "max_tokens_as": fields.text,
     "answers_as": fields.names,
     "deadline": fields.seconds,
+    "item_deadline": fields.seconds,
     "concurrency": fields.whole,
     "rpm": fields.whole,
     "tpm": fields.whole,

@@ -49,6 +49,17 @@ def refuse_body(what: str) -> NoReturn:
     raise FailedError(bad_body(what))
 
 
+NETWORK: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
+    (
+        (httpx2.ConnectError, httpx2.ConnectTimeout, ConnectionRefusedError),
+        "unreachable",
+        "no connection",
+    ),
+    ((TimeoutError, httpx2.TimeoutException), "timeout", "no reply in time"),
+    ((httpx2.RequestError, OSError), "connection", "the connection broke"),
+)
+"""Exceptions of the network with their kind and words; the first that fits counts."""
+
 STATUSES: Mapping[int, tuple[type[CallError], str]] = {
     401: (FatalError, "auth"),
     402: (FatalError, "quota"),
@@ -76,6 +87,12 @@ QUOTA = re.compile(
     r"|insufficient (?:funds|credits?)",
     re.IGNORECASE,
 )
+OVERLOADED = re.compile(
+    r"overload|over capacity|at capacity|service[_ ]unavailable|temporarily unavailable",
+    re.IGNORECASE,
+)
+RATE_LIMITED = re.compile(r"rate[_ ]limit|too many requests", re.IGNORECASE)
+TOO_LARGE = re.compile(r"request too large|reduce the length", re.IGNORECASE)
 CONTEXT = re.compile(
     r"context[_ ]length|context window|context size|prompt is too long|input is too long"
     r"|too many (?:input )?tokens",
@@ -99,12 +116,10 @@ def of_exception(error: Exception) -> Failure:
     cause = error if isinstance(error, TimeoutError) else error.__cause__ or error
     if isinstance(cause, (BodyTooLargeError, httpx2.DecodingError)):
         return bad_body(str(cause))
-    if isinstance(cause, (TimeoutError, httpx2.TimeoutException)):
-        return Failure(sort=TransientError, kind="timeout", what="no reply in time")
-    if isinstance(cause, (httpx2.RequestError, OSError)):
-        return Failure(
-            sort=TransientError, kind="connection", what=f"no connection: {_named(cause)}"
-        )
+    for types, kind, what in NETWORK:
+        if isinstance(cause, types):
+            said = what if kind == "timeout" else f"{what}: {_named(cause)}"
+            return Failure(sort=TransientError, kind=kind, what=said)
     # Whatever else was raised came from the request itself, and would come again.
     return Failure(sort=RefusedError, kind="bad_request", what=f"cannot be sent: {_named(cause)}")
 
@@ -125,13 +140,23 @@ def of_response(response: httpx2.Response) -> Failure:
 def of_error_body(body: Mapping[str, object], headers: httpx2.Headers) -> Failure:
     """Return the Failure of an error object that came under status 200."""
     said, words = message_of(json.dumps(body).encode())
-    spent = QUOTA.search(words) is not None
+    sort, kind = _sorted_words(words)
     return Failure(
-        sort=FatalError if spent else TransientError,
-        kind="quota" if spent else "error_body",
+        sort=sort,
+        kind=kind,
         what=f"an error in place of a reply: {said}",
         retry_after=retry_after(headers),
     )
+
+
+def _sorted_words(words: str) -> tuple[type[CallError], str]:
+    if QUOTA.search(words):
+        return FatalError, "quota"
+    if CONTEXT.search(words):
+        return RefusedError, "context_length"
+    if OVERLOADED.search(words):
+        return TransientError, "overloaded"
+    return TransientError, "rate_limit" if RATE_LIMITED.search(words) else "error_body"
 
 
 def _sorted(status: int, words: str) -> tuple[type[CallError], str]:
@@ -139,6 +164,8 @@ def _sorted(status: int, words: str) -> tuple[type[CallError], str]:
         return FatalError, "quota"
     if status in (400, 413, 422) and CONTEXT.search(words):
         return RefusedError, "context_length"
+    if status == 429 and TOO_LARGE.search(words):
+        return RefusedError, "too_large"  # more tokens than a whole minute has: it stays so
     if status in STATUSES:
         return STATUSES[status]
     if status < 400:

@@ -4,12 +4,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from urllib.parse import urlsplit
 
 from evaluators.core import UsageProblem
+from evaluators.limits.terms import Limits
 from evaluators.models import url
 from evaluators.models.secrets import mask, one_line
 
 DEADLINE = 120.0
+ITEM_DEADLINE = 900.0
 MAX_NAME = 200
 
 
@@ -52,8 +55,8 @@ class Spec:
     ``text`` is what the user wrote. ``parameters`` go into every request and win over those of a
     prompt; those in ``omit`` are never sent. ``max_tokens_as`` is the API's own name for
     ``max_tokens``. ``answers_as`` are further model names that its replies may carry (``*``: any).
-    ``deadline`` is in seconds and holds for one whole call. ``rpm`` and ``tpm`` are requests and
-    tokens a minute; None means no limit of its own.
+    ``deadline`` is in seconds and holds for one whole call, ``item_deadline`` for one whole item.
+    ``rpm`` and ``tpm`` are requests and tokens a minute; None means no limit of its own.
     """
 
     text: str
@@ -66,6 +69,7 @@ class Spec:
     max_tokens_as: str = "max_tokens"
     answers_as: tuple[str, ...] = ()
     deadline: float = DEADLINE
+    item_deadline: float = ITEM_DEADLINE
     concurrency: int | None = None
     rpm: int | None = None
     tpm: int | None = None
@@ -87,6 +91,20 @@ class Spec:
             "omit": sorted(self.omit),
             "max_tokens_as": self.max_tokens_as,
         }
+
+    @property
+    def limits(self) -> Limits:
+        """How the model may be asked."""
+        longest = self.merged({}).get(self.max_tokens_as)
+        return Limits(
+            host=urlsplit(self.base_url).netloc,
+            deadline=self.deadline,
+            item_deadline=self.item_deadline,
+            concurrency=self.concurrency,
+            rpm=self.rpm,
+            tpm=self.tpm,
+            max_tokens=longest if isinstance(longest, int) else None,
+        )
 
     def merged(self, parameters: Mapping[str, object]) -> dict[str, object]:
         """Return the parameters to send: provider's defaults, then the prompt's, then our own."""

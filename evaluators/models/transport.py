@@ -61,13 +61,22 @@ class Transport(AiohttpTransport):
         """Send a request. Raises httpx2's errors alone, each of the kind that it is."""
         try:
             return await super().handle_async_request(request)
-        except httpx2.ConnectTimeout as error:
-            # What the adapter calls so is every broken connection.
-            if isinstance(error.__cause__, TimeoutError):
-                raise
-            raise httpx2.NetworkError(str(error.__cause__)) from None
+        except httpx2.TimeoutException as error:
+            raise _told_apart(error) from None
         except aiohttp.ClientError as error:
             raise httpx2.RemoteProtocolError(str(error)) from None
+
+
+def _told_apart(error: httpx2.TimeoutException) -> httpx2.TransportError:
+    """Return what the adapter's error is: it calls every broken connection a ConnectTimeout."""
+    cause = error.__cause__
+    if isinstance(cause, aiohttp.ConnectionTimeoutError):
+        return httpx2.ConnectTimeout(str(cause))
+    if isinstance(cause, TimeoutError) or not isinstance(error, httpx2.ConnectTimeout):
+        return error
+    if isinstance(cause, aiohttp.ClientConnectorError):
+        return httpx2.ConnectError(str(cause))
+    return httpx2.NetworkError(str(cause))
 
 
 def _session(verified: SSLContext) -> aiohttp.ClientSession:
