@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from evaluators.core import Outcome, QAError, Usage, Verdict
+from evaluators.core import Outcome, QAError, Usage, Verdict, Vote
 
 BEAT_SECONDS = 0.5
 SILENCE_SECONDS = 30.0
@@ -111,8 +111,11 @@ def decode(text: str) -> Outcome:
     """Return the outcome that ``encode`` wrote."""
     values = json.loads(text)
     verdict = values.pop("verdict")
+    if verdict is not None:
+        votes = tuple(Vote(**vote) for vote in verdict.pop("votes"))
+        verdict = Verdict(votes=votes, **verdict)
     return Outcome(
-        verdict=None if verdict is None else Verdict(**verdict),
+        verdict=verdict,
         usage=Usage(**values.pop("usage")),
         **values,
     )

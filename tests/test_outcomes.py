@@ -1,12 +1,13 @@
 """The board: the engine posts, a test in any process waits for its own item, and never for ever."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.core import Outcome, Usage, Verdict
+from evaluators.core import Outcome, Usage, Verdict, Vote
 from evaluators.outcomes import SILENCE_SECONDS, Board, EngineLostError, Watcher, decode, encode
 
 
@@ -32,6 +33,29 @@ OUTCOME = Outcome(
     verdict=Verdict(grade="INCORRECT", reason="another town"),
     usage=Usage(input_tokens=5, cost=None),
 )
+
+
+VOTES = st.builds(
+    Vote,
+    judge=st.text(),
+    grade=st.none() | st.text(),
+    rating=st.none() | st.integers(1, 10),
+    reason=st.text(st.characters()),
+    error=st.text(),
+)
+
+
+@given(st.lists(VOTES, max_size=3))
+def test_votes_reach_the_test(votes: list[Vote]) -> None:
+    """What several judges said survives the way to another process, as it was."""
+    outcome = replace(OUTCOME, verdict=Verdict(votes=tuple(votes)))
+    assert decode(encode(outcome)) == outcome
+
+
+def test_a_vote_is_known_by_its_label() -> None:
+    """A grade, or a rating in digits; nothing where the judge said nothing."""
+    votes = [Vote(judge="j", grade="CORRECT"), Vote(judge="j", rating=7), Vote(judge="j")]
+    assert [vote.label for vote in votes] == ["CORRECT", "7", ""]
 
 
 def test_an_outcome_that_stands_is_returned_at_once(tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from typing import TypeVar
 
 from evaluators.core import Ask, JudgeError, Model, Reply, Request
 from evaluators.replies import Invalid
+from evaluators.rounds import ATTEMPTS, ItemAsk
 
-ATTEMPTS = 3
 PARAMETERS = {"temperature": 0, "max_tokens": 2048}
 """The least random reply, with room for a reason."""
 
@@ -19,14 +20,23 @@ async def ask_until_read(
 ) -> tuple[T, Reply]:
     """Return the first reading and its reply; the same request is put at most three times.
 
-    Raises JudgeError that names what was wrong with each reply.
+    Three more where the run may open a further round. Raises JudgeError that names what was wrong
+    with each of the last three replies.
     """
     problems: list[str] = []
-    for attempt in range(ATTEMPTS):
-        reply = await ask(model, replace(request, attempt=attempt))
+    for attempt in count():
+        put = replace(request, attempt=attempt)
+        if attempt >= ATTEMPTS and attempt % ATTEMPTS == 0 and not _opens_round(ask, model, put):
+            break
+        reply = await ask(model, put)
         result = read(reply)
         if not isinstance(result, Invalid):
             return result, reply
         problems.append(result.reason)
-    msg = f"{model.spec}: {ATTEMPTS} replies without a verdict: {'; '.join(problems)}"
+    said = "; ".join(problems[-ATTEMPTS:])
+    msg = f"{model.spec}: {len(problems)} replies without a verdict: {said}"
     raise JudgeError(msg)
+
+
+def _opens_round(ask: Ask, model: Model, request: Request) -> bool:
+    return isinstance(ask, ItemAsk) and ask.opens_round(model, request)

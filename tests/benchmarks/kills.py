@@ -1,0 +1,81 @@
+"""Kill runs at random moments and count what is lost.
+
+Run as ``python -m tests.benchmarks.kills [--kills 200] [--workers 8] [--seed 1]``. Kills the
+controller, one worker or the whole group in turn; each chain of kills on one ledger ends with a run
+that is left alone. Prints a line for each chain and the sums; exit code 1 where a reply that had
+been delivered 250 ms before a kill was asked again, where progress went back, or where a verdict
+differs from those of a run without kills.
+"""
+
+import argparse
+import random
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.killing import VICTIMS, Chain, chain
+
+ITEMS, DELAY, CONCURRENCY = 300, 0.2, 16
+LONGEST = 12
+
+
+@dataclass
+class Sums:
+    """What was counted over all chains."""
+
+    kills: dict[str, int]
+    lost: int = 0
+    repeats: int = 0
+    unkept: int = 0
+    falls: int = 0
+    different: int = 0
+
+    @property
+    def total(self) -> int:
+        return sum(self.kills.values())
+
+    def add(self, one: Chain, *, same: bool) -> None:
+        """Count one chain."""
+        for kill in one.kills:
+            self.kills[kill.victim] += 1
+        self.lost += sum(len(one.trace.lost(kill.at)) for kill in one.fatal)
+        self.repeats += one.trace.repeats
+        self.unkept += sum(one.trace.asked(kill.over) - kill.kept for kill in one.fatal)
+        self.falls += sum(b < a for a, b in zip(one.kept, one.kept[1:], strict=False))
+        self.different += not same
+
+
+def main() -> int:
+    """Run the chains and return the exit code."""
+    parser = argparse.ArgumentParser(description="Kill runs at random moments.")
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--workers", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    chance = random.Random(options.seed)
+    words = ("-n", str(options.workers), "--concurrency", str(CONCURRENCY))
+    sums = Sums(kills=dict.fromkeys(VICTIMS, 0))
+    with tempfile.TemporaryDirectory(prefix="kills-") as folder:
+        with chain(Path(folder) / "quiet", ITEMS, 0.0, *words) as quiet:
+            expected = quiet.finish()
+        number = 0
+        while sums.total < options.kills:
+            number += 1
+            with chain(Path(folder) / str(number), ITEMS, DELAY, *words) as one:
+                # Until everything is in the ledger there is something to kill.
+                while one.count() < 2 * ITEMS and len(one.kills) < LONGEST:
+                    victim = VICTIMS[(sums.total + len(one.kills)) % len(VICTIMS)]
+                    one.run_killed(victim, chance.uniform(0, 2.0), chance)
+                sums.add(one, same=one.finish() == expected)
+            _say(f"chain {number}: kills {len(one.kills)}, kept {one.kept}, {sums}")
+    return int(bool(sums.lost or sums.falls or sums.different or sums.repeats > sums.unkept))
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
