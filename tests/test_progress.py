@@ -1,35 +1,67 @@
-"""The progress line: what is done, how fast, what is left, what it cost, and how it goes."""
+"""Progress in words: what is done, how fast, what is left, what it cost, and how it goes."""
 
 from evaluators.core import Outcome, Usage
-from reports.plugin.progress import EVERY_SECONDS, Progress
+from reports.plugin.progress import Activity, Progress
+
+IDLE = Activity()
+BUSY = Activity(requests=90, in_flight=16, limit=24, retried={"timeout": 3, "rate_limit": 1200})
 
 
-def outcome(state: str, spent: float = 0.0) -> Outcome:
-    return Outcome(key="k", state=state, usage=Usage(spent=spent))  # type: ignore[arg-type]
+def outcome(state: str, spent: float = 0.0, kind: str = "") -> Outcome:
+    return Outcome(key="k", state=state, kind=kind, usage=Usage(spent=spent))  # type: ignore[arg-type]
+
+
+def halfway() -> Progress:
+    """Return six of forty items, three seconds after the start."""
+    progress = Progress(planned=40, started=100.0)
+    for state in ("passed", "passed", "failed"):
+        progress.add("simpleqa:bg", outcome(state, spent=0.25))
+    progress.add("simpleqa:bg", outcome("error", spent=0.25, kind="timeout"))
+    progress.add("simpleqa:en", outcome("passed"))
+    progress.add("simpleqa:en", None)
+    return progress
 
 
 def test_the_line_has_everything_a_waiting_person_asks() -> None:
-    """Done, rate, time left, money, ungraded items and the running share of each slice."""
-    progress = Progress(planned=40, started=100.0)
-    for state in ("passed", "passed", "failed", "error"):
-        progress.add("simpleqa:bg", outcome(state, spent=0.25))
-    progress.add("simpleqa:en", outcome("passed"))
-    progress.add("simpleqa:en", None)
-    line = progress.line(103.0)
-    assert line == (
-        "qa 6/40 (15%) | 2.0/s | 17 s left | $0.75 | 2 ungraded | "
-        "simpleqa:bg 0.67, simpleqa:en 1.00"
+    """Done, time left, rates, calls in flight, money so far and in all, shares, troubles."""
+    assert halfway().line(103.0, BUSY) == (
+        "qa 6/40 (15%), 17 s left, 2.0 items/s, 30.0 calls/s, 16 of 24 in flight, "
+        "$1.00 of about $6.67 | passed: simpleqa:bg 0.67, simpleqa:en 1.00 | "
+        "ungraded: no outcome 1, timeout 1; retried: rate_limit 1,200, timeout 3"
     )
 
 
-def test_a_line_is_due_every_ten_seconds() -> None:
-    """The first line comes after one interval, the next ones an interval apart."""
-    progress = Progress(planned=1, started=0.0)
-    times = [1.0, EVERY_SECONDS, EVERY_SECONDS + 1, 2 * EVERY_SECONDS]
-    assert [progress.due(now) for now in times] == [False, True, False, True]
+def test_a_run_that_waits_says_for_what() -> None:
+    """When nothing moves the block's last line has the reason."""
+    waiting = Activity(waiting="api.example asks to wait 12 s")
+    assert halfway().block(103.0, waiting)[-1].endswith("waiting: api.example asks to wait 12 s")
 
 
-def test_nothing_done_yet() -> None:
-    """Before the first item there is no rate and no share, and no division by zero."""
-    line = Progress(planned=3, started=5.0).line(5.0)
-    assert line == "qa 0/3 (0%) | 0.0/s | 0 s left | $0.00 | 0 ungraded"
+def test_a_run_without_calls_speaks_of_no_money() -> None:
+    """Offline there is neither a rate of calls nor a cost; before the first item no time left."""
+    assert Progress(planned=3, started=5.0).line(5.0, IDLE) == "qa 0/3 (0%), 0.0 items/s"
+
+
+def test_an_unknown_price_is_not_nothing() -> None:
+    """Where a model's price is not known the cost is a word."""
+    progress = Progress(planned=3, started=5.0, priced=False)
+    assert progress.line(6.0, BUSY).startswith(
+        "qa 0/3 (0%), 0.0 items/s, 90.0 calls/s, 16 of 24 in flight, cost unknown | "
+    )
+
+
+def test_rates_are_those_of_late() -> None:
+    """What the ledger gave at once at the start says nothing about the time left."""
+    progress = Progress(planned=1000, started=0.0)
+    for second in range(101):
+        for _ in range(500 if second == 0 else 2):
+            progress.add("s:en", outcome("passed"))
+        text = progress.line(float(second), IDLE)
+    assert text == "qa 700/1,000 (70%), 2 min left, 2.0 items/s | passed: s:en 1.00"
+
+
+def test_long_times_are_told_in_minutes_and_hours() -> None:
+    """Nobody counts thousands of seconds."""
+    progress = Progress(planned=20_001, started=0.0)
+    progress.add("s:en", outcome("passed"))
+    assert "5.6 h left" in progress.line(1.0, IDLE)

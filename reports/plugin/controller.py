@@ -1,5 +1,6 @@
 """The controller's hooks: start the engine, listen to the tests, write the report, set the code."""
 
+import os
 import shlex
 import shutil
 import signal
@@ -17,12 +18,16 @@ import pytest
 
 from cases.plan import Plan
 from evaluators.core import QAError
+from reports.plugin import ci
 from reports.plugin.book import Book, key_of
+from reports.plugin.calibration import Patient, find_labelled
 from reports.plugin.finish import Ending, finish, read_baseline
 from reports.plugin.options import Options
 from reports.plugin.progress import Progress
+from reports.plugin.reruns import refuse_reruns, rerun_settings
 from reports.plugin.run import Run
-from reports.plugin.terminal import show_plan, show_report
+from reports.plugin.terminal import show_report
+from reports.plugin.watch import Watch
 from reports.render.clean import mask
 from reports.report import Report
 
@@ -46,13 +51,22 @@ class Controller:
         self._last_line = ""
         self._warning = ""
         self._started = datetime.now(UTC)
+        self._watch: Watch | None = None
+        if not options.gates_off:
+            refuse_reruns(config)
         self._baseline = read_baseline(options.baseline)
         self._folder = Path(tempfile.mkdtemp(prefix="qa-"))
         config.add_cleanup(lambda: shutil.rmtree(self._folder, ignore_errors=True))
         self.board = self._folder / "board.sqlite3"
-        calling = not (options.dry_run or config.option.collectonly)
-        self._run = Run(options, plan, self.board, calling=calling)
+        self._run = Run(
+            options,
+            plan,
+            self.board,
+            calling=not config.option.collectonly,
+            labelled=find_labelled(options, plan, config.rootpath),
+        )
         config.add_cleanup(self._run.close)
+        config.pluginmanager.register(Patient(lambda: self._run.is_judge_measured))
 
     # Starting
 
@@ -85,26 +99,24 @@ class Controller:
             self._begin(ids)
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
-        """Start without xdist; under a dry run, show the plan instead."""
-        if self._options.dry_run:
-            keys = self._book.select([item.nodeid for item in session.items])
-            reporter = self._config.pluginmanager.get_plugin("terminalreporter")
-            if reporter is not None:
-                show_plan(reporter, [self._run.tasks[key] for key in keys])
-            return True
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        """Start without xdist."""
         collected = not session.testsfailed or session.config.option.continue_on_collection_errors
         if session.items and collected and not session.config.option.collectonly:
             self._begin([item.nodeid for item in session.items])
-        return None
 
     def _begin(self, nodeids: Sequence[str]) -> None:
         if self._book.planned:
             return
         keys = self._book.select(nodeids)
         if keys:
-            self._progress = Progress(planned=len(keys), started=time.monotonic())
+            self._progress = Progress(
+                planned=len(keys), started=time.monotonic(), priced=not self._run.unpriced
+            )
             self._run.start(keys)
+            self._watch = Watch(self._config, self._progress, lambda: self._run.activity)
+            self._config.add_cleanup(self._watch.stop)
+            self._watch.start()
 
     # Listening
 
@@ -133,7 +145,7 @@ class Controller:
             self._book.collect_failed()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the book, and say from time to time how far the run is."""
+        """Keep the book."""
         self._book.note(report.nodeid, str(report.when), report.outcome, getattr(report, "qa", ""))
         if report.when != "teardown":
             return
@@ -142,9 +154,6 @@ class Controller:
         if key in self._plan.items:
             name = self._plan.items[key].slice.name
             self._progress.add(name, self._run.outcomes.get(key))
-        now = time.monotonic()
-        if self._progress.planned and self._progress.due(now):
-            self._say(self._progress.line(now))
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Tell the user's interrupt from xdist's and pytest's own ways to stop early."""
@@ -161,7 +170,9 @@ class Controller:
         """Stop the engine, write the report, set the exit code; the last line comes last."""
         self._finish_undisturbed()
         self._run.stop()
-        if not self._options.dry_run and not session.config.option.collectonly:
+        if self._watch is not None:
+            self._watch.stop()
+        if not session.config.option.collectonly:
             self._finish(session, int(exitstatus))
             self._forget_silent_phases()
         result = yield
@@ -214,6 +225,7 @@ class Controller:
             pytest_code=code,
             interrupted=self._interrupted,
             baseline=self._baseline,
+            notes=_rerun_notes(self._config),
             about={
                 "id": self._folder.name.removeprefix("qa-"),
                 "started": self._started.isoformat(timespec="seconds"),
@@ -227,6 +239,8 @@ class Controller:
         """Show the slices and the gates."""
         if self._report is not None:
             show_report(terminalreporter, self._report, self._options.report_dir)
+            for line in ci.lines(self._report, os.environ):
+                terminalreporter.write_line(line)
         if self._warning:
             terminalreporter.write_line(f"warning: {self._warning}")
 
@@ -235,6 +249,11 @@ class Controller:
         if reporter is not None:
             reporter.ensure_newline()
             reporter.write_line(line)
+
+
+def _rerun_notes(config: pytest.Config) -> tuple[str, ...]:
+    found = rerun_settings(config)
+    return (f"failing tests were run again: {', '.join(found)}",) if found else ()
 
 
 def _listen(number: int, handler: object) -> None:

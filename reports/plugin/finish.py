@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cases.plan import Plan
+from evaluators.core import Outcome
 from reports.assemble import Baseline, Facts, assemble
 from reports.decide import SessionFacts
 from reports.plugin.book import Book
+from reports.plugin.ci import link
 from reports.plugin.options import Options
 from reports.plugin.run import Run
 from reports.provenance import provenance
 from reports.report import Report
 from reports.store import load_run
-from reports.wording import plural
 from reports.writer import append_summary, write
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -22,11 +23,15 @@ STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How pytest ended. ``about`` is what may differ between two runs over the same replies."""
+    """How pytest ended. ``notes`` go into the report.
+
+    ``about`` is what may differ between two runs over the same replies.
+    """
 
     pytest_code: int
     interrupted: bool
     baseline: Baseline | None
+    notes: tuple[str, ...]
     about: Mapping[str, object]
 
 
@@ -46,7 +51,7 @@ def finish(
     Raises WriteError where the folder cannot take it.
     """
     outcomes = book.close(run.outcomes, _why_missing(run, ending))
-    specs = {"model": options.model, "judge": " ".join(options.judges)}
+    specs = {"model": options.model, "judge": " ".join(options.judges), **_judge_options(options)}
     facts = Facts(
         model=options.model,
         judge=" ".join(options.judges),
@@ -57,9 +62,15 @@ def finish(
             pytest_code=ending.pytest_code,
         ),
         provenance=provenance(plan, options.choice, outcomes, specs),
-        run={**ending.about, "requests": run.requests, "spent": run.spent},
-        notes=_notes(run),
+        run={
+            **ending.about,
+            **link(os.environ),
+            "requests": run.requests,
+            "spent": run.spent,
+        },
+        notes=(*ending.notes, *_price_notes(run, outcomes), *_notes(run)),
         complete=not ending.interrupted and not run.failure,
+        calibrations=run.calibrations(),
     )
     report = assemble(plan, outcomes, facts, ending.baseline)
     write(report, options.report_dir)
@@ -67,13 +78,26 @@ def finish(
     return report, append_summary(report, Path(page)) if page else ""
 
 
+def _judge_options(options: Options) -> dict[str, object]:
+    """Return what else was said of the judge, where anything was."""
+    given = {"tie_breaker": options.tie_breaker or None, "audit": options.audit}
+    return {name: value for name, value in given.items() if value is not None}
+
+
 def _why_missing(run: Run, ending: Ending) -> str:
     if run.failure:
         return "engine"
+    if run.stopped:
+        return run.stopped
     return "interrupted" if ending.interrupted else "stopped"
 
 
 def _notes(run: Run) -> tuple[str, ...]:
-    damaged = run.damaged
-    notes = [f"{plural(damaged, 'damaged row')} of the ledger set aside"] if damaged else []
-    return (*notes, *([run.failure] if run.failure else []))
+    return (*run.ledger_notes, *([run.failure] if run.failure else []))
+
+
+def _price_notes(run: Run, outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:
+    """Return whose price is not known where a cost lacks it; the same for kept replies."""
+    if all(one.usage.cost is not None for one in outcomes.values()):
+        return ()
+    return (f"cost unknown: no price for {', '.join(run.unpriced)}",)

@@ -1,5 +1,6 @@
 """The command line: pytest options under one heading, read into one frozen value."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from cases.plan import Choice, SliceFile
 from evaluators.core import UsageProblem
 
 GATES_OFF = "off"
+_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9}")
 
 _VALUES = (
     ("model", "SPEC", "model under test: provider:name[@URL], a name from evaluators/models.yaml, "
@@ -22,19 +24,30 @@ _VALUES = (
      "write it as --baseline=PATH"),
     ("gates", "FILE|off", "thresholds from a YAML file in place of the datasets' own; "
      "off: pytest's plain exit code"),
+    ("tie-breaker", "SPEC", "a judge whose vote is added where a panel ties"),
+    ("audit", "SHARE", "share of what the rules of lexical+SPEC settle that SPEC judges too, from "
+     "0 to 1 (default: 0.05)"),
+    ("calibration", "on|off", "whether an LLM judge is measured against the labelled items of the "
+     "run's languages (default: on)"),
     ("ledger", "PATH", "where every call is kept (default: .qa/ledger.sqlite3)"),
     ("concurrency", "N", "calls in flight, for the whole run (default: 16)"),
+    ("rpm", "N", "requests a minute, for the whole run (default: no limit)"),
+    ("max-cost", "USD", "start no call that could take the run over this; the rest is MISSING "
+     "(budget)"),
+    ("deadline", "S", "seconds for the whole run; the rest is MISSING (deadline)"),
     ("report-dir", "DIR", "where the report goes (default: reports/out)"),
 )  # fmt: skip
 _REPEATABLE = (
-    ("judge", "SPEC", "a SPEC as for --model, or lexical: by rules, offline (default: lexical)"),
+    ("judge", "SPEC", "a SPEC as for --model; lexical: by rules, offline (default); lexical+SPEC: "
+     "rules where they are sure, SPEC for the rest; repeat it for a panel"),
     ("items", "DATASET:LANG=FILE", "your own file in place of the bundled one; repeatable; only "
      "these slices run"),
     ("prompt", "DATASET:LANG=FILE", "another answer prompt; repeatable"),
 )  # fmt: skip
 _FLAGS = (
     ("replay", "no network: answer from the ledger; a call that is not there is an ERROR"),
-    ("dry-run", "print the plan and call nothing"),
+    ("dry-run", "print items, calls, tokens, cost and what each gate could detect; call nothing"),
+    ("reask-invalid", "ask a judge anew where all its replies in the ledger are unreadable"),
     ("allow-self-judge", "let a model judge its own answers"),
 )
 
@@ -48,12 +61,19 @@ class Options:
 
     model: str
     judges: tuple[str, ...]
+    tie_breaker: str
+    audit: float | None
+    calibration: bool
     choice: Choice
     baseline: Path | None
     gates_off: bool
     ledger: Path
     replay: bool
+    reask_invalid: bool
     concurrency: int
+    rpm: int | None
+    max_cost: float | None
+    deadline: float | None
     report_dir: Path
     dry_run: bool
     allow_self_judge: bool
@@ -87,12 +107,19 @@ def read_options(config: pytest.Config, here: Path) -> Options:
     return Options(
         model=words.text("model", "recorded"),
         judges=words.texts("judge") or ("lexical",),
+        tie_breaker=words.text("tie-breaker", ""),
+        audit=words.share("audit"),
+        calibration=words.switch("calibration"),
         choice=words.choice(),
         baseline=words.path("baseline"),
         gates_off=words.text("gates", "") == GATES_OFF,
         ledger=words.path("ledger") or words.here / ".qa" / "ledger.sqlite3",
         replay="replay" in values,
+        reask_invalid="reask-invalid" in values,
         concurrency=words.whole("concurrency", 16, low=1),
+        rpm=words.whole("rpm", 1, low=1) if "rpm" in values else None,
+        max_cost=words.positive("max-cost"),
+        deadline=words.positive("deadline"),
         report_dir=words.path("report-dir") or words.here / "reports" / "out",
         dry_run="dry-run" in values,
         allow_self_judge="allow-self-judge" in values,
@@ -121,6 +148,33 @@ class _Given:
             msg = f"--{name}: a whole number of at least {low} is needed, got {text!r}"
             raise UsageProblem(msg)
         return int(text)
+
+    def positive(self, name: str) -> float | None:
+        if name not in self.values:
+            return None
+        text = self.text(name, "").strip()
+        number = float(text) if _NUMBER.fullmatch(text) else 0.0
+        if number <= 0:
+            msg = f"--{name}: a number above 0 is needed, got {text!r}"
+            raise UsageProblem(msg)
+        return number
+
+    def share(self, name: str) -> float | None:
+        if name not in self.values:
+            return None
+        text = self.text(name, "").strip()
+        share = float(text) if _NUMBER.fullmatch(text) else -1.0
+        if not 0 <= share <= 1:
+            msg = f"--{name}: a share from 0 to 1 is needed, got {text!r}"
+            raise UsageProblem(msg)
+        return share
+
+    def switch(self, name: str) -> bool:
+        word = self.text(name, "on")
+        if word not in ("on", "off"):
+            msg = f"--{name}: on or off is needed, got {word!r}"
+            raise UsageProblem(msg)
+        return word == "on"
 
     def choice(self) -> Choice:
         off = self.text("gates", "") == GATES_OFF

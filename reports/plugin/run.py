@@ -1,23 +1,27 @@
 """One run's machinery: models, ledger, engine; everything checked before the first call."""
 
-import os
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
+from cases.calibration import Labelled
 from cases.plan import Plan
-from cases.tasks import RULES, Rules, make_tasks
-from evaluators.answerers import RECORDED
-from evaluators.calls import Price
-from evaluators.core import Model, Outcome, Reply, UsageProblem
+from cases.tasks import make_tasks
+from evaluators.budget import BUDGET, Budget
+from evaluators.core import Outcome, UsageProblem
 from evaluators.engine import Engine, EngineThread, Settings
 from evaluators.ledger import Ledger
-from evaluators.models import connect
-from evaluators.models.catalogue import load_catalogue
-from evaluators.models.secrets import require_key
-from evaluators.models.spec import Spec, parse
+from evaluators.limits.sender import DEADLINE
+from evaluators.models.spec import Spec
 from evaluators.outcomes import Board
+from evaluators.prices import Tariff, cost_of, tariff_of
 from evaluators.schedule import Schedule
+from reports.evidence import Calibration
+from reports.plugin.calibration import Calibrator, way_of
+from reports.plugin.judges import connect_parties
 from reports.plugin.options import Options
+from reports.plugin.progress import Activity
 
 WINDOW_PER_CALL = 4  # how far ahead of the tests the engine may work, per call in flight
 SMALLEST_WINDOW = 64
@@ -26,26 +30,41 @@ SMALLEST_WINDOW = 64
 class Run:
     """The engine of one run and what it needs. Raises UsageProblem for what the user got wrong.
 
-    Without ``calling``, for a dry run, no key is asked for and the user's ledger stays closed.
+    Without ``calling``, where tests are only listed, no key is asked for and the user's ledger
+    stays closed.
     """
 
-    def __init__(self, options: Options, plan: Plan, board: Path, *, calling: bool) -> None:
-        answering, judging = _specs(options)
-        needs_key = calling and not options.replay
-        model = _connect(answering, needs_key=needs_key) if answering else None
-        judge = judging if isinstance(judging, Rules) else _connect(judging, needs_key=needs_key)
-        self.tasks = make_tasks(plan.items.values(), model, judge)
-        self._models = [one for one in (model, judge) if one and not isinstance(one, Rules)]
+    def __init__(
+        self,
+        options: Options,
+        plan: Plan,
+        board: Path,
+        *,
+        calling: bool,
+        labelled: Sequence[Labelled] = (),
+    ) -> None:
+        parties = connect_parties(options, needs_key=calling and not options.replay)
+        self.tasks = make_tasks(plan.items.values(), parties.model, parties.judge)
+        self._calibrator = Calibrator.of(plan, labelled, way_of(options), parties.judge)
+        self._models = parties.models
+        today = datetime.now(UTC).date()
+        self._tariffs = {spec.text: tariff_of(spec, today) for spec in parties.specs}
+        self.budget = _budget(options, parties.specs, self._tariffs)
         self._settings = Settings(
             concurrency=options.concurrency,
             window=max(SMALLEST_WINDOW, WINDOW_PER_CALL * options.concurrency),
             replay=options.replay,
+            reask_invalid=options.reask_invalid,
+            rpm=options.rpm,
+            deadline=options.deadline,
+            budget=self.budget,
         )
         ledger = options.ledger if calling else board.with_name("ledger")
         self._ledger = Ledger(ledger, read_only=options.replay and calling)
         self._board = Board(board)
-        price = _pricer([spec for spec in (answering, judging) if isinstance(spec, Spec)])
-        self._engine = Engine(self.tasks, self._ledger, self._board, price, self._settings)
+        price = partial(cost_of, self._tariffs)
+        tasks = {**self.tasks, **self._calibrator.tasks}
+        self._engine = Engine(tasks, self._ledger, self._board, price, self._settings)
         self._schedule: Schedule | None = None
         self._thread: EngineThread | None = None
 
@@ -62,7 +81,30 @@ class Run:
     @property
     def spent(self) -> float:
         """What those requests cost in USD, as far as prices are known."""
+        if self.budget is not None:
+            return self.budget.spent
         return sum(one.usage.spent for one in self.outcomes.values())
+
+    @property
+    def stopped(self) -> str:
+        """The kind of what ended the run before its items did (budget, deadline), or nothing."""
+        return next((kind for kind in (BUDGET, DEADLINE) if kind in self._engine.stops), "")
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """The SPECs of the models whose price is not known."""
+        return tuple(text for text, tariff in self._tariffs.items() if tariff is None)
+
+    @property
+    def activity(self) -> Activity:
+        """What the engine is at, for whoever watches; may be read from any thread."""
+        return Activity(
+            requests=self._engine.requests,
+            in_flight=self._engine.in_flight,
+            limit=self._engine.limit,
+            retried=self._engine.retried,
+            waiting=self._engine.waiting,
+        )
 
     @property
     def failure(self) -> str:
@@ -70,15 +112,26 @@ class Run:
         return self._engine.failure
 
     @property
-    def damaged(self) -> int:
-        """How many rows of the ledger were damaged, set aside and asked again."""
-        return self._ledger.damaged
+    def ledger_notes(self) -> tuple[str, ...]:
+        """What the report says of the ledger: damage, and who could have changed it."""
+        return self._ledger.notes
 
     def start(self, keys: Sequence[str]) -> None:
-        """Begin to work on these items, in this order."""
-        self._schedule = Schedule(keys, self._settings.window)
+        """Begin to work on these items, in this order, after those that measure the judge."""
+        beside = self._calibrator.select(keys)
+        self._schedule = Schedule([*beside, *keys], self._settings.window, frozenset(beside))
         self._thread = EngineThread(self._engine, self._schedule, self._models)
         self._thread.start()
+
+    @property
+    def is_judge_measured(self) -> bool:
+        """Whether nothing is left to be waited for before the judge is known."""
+        working = self._thread is not None and self._thread.is_alive
+        return not working or self._calibrator.is_complete(self.outcomes)
+
+    def calibrations(self) -> tuple[Calibration, ...]:
+        """Return how far the judge can be believed in each language; once the engine is over."""
+        return self._calibrator.calibrations(self.outcomes, self._ledger.get)
 
     def refuse(self, why: str) -> None:
         """Let no test wait: nothing will be asked."""
@@ -105,48 +158,20 @@ class Run:
         self._ledger.close()
 
 
-def _specs(options: Options) -> tuple[Spec | None, Spec | Rules]:
-    if len(options.judges) > 1:
-        msg = f"--judge: one judge at a time, got {', '.join(options.judges)}"
-        raise UsageProblem(msg)
-    model, judge = options.model, options.judges[0]
-    catalogue = load_catalogue() if {model, judge} - {RECORDED, *RULES} else {}
-    answering = None if model == RECORDED else parse(model, catalogue)
-    if answering is None and options.choice.prompts:
-        msg = "--prompt: the recorded answers need no prompt; name a --model"
-        raise UsageProblem(msg)
-    if judge in RULES:
-        return answering, RULES[judge]
-    try:
-        judging = parse(judge, catalogue)
-    except UsageProblem as problem:
-        msg = f"--judge: {problem}; offline: {', '.join(RULES)}"
-        raise UsageProblem(msg) from None
-    same = answering is not None and _address(answering) == _address(judging)
-    if same and not options.allow_self_judge:
+def _budget(
+    options: Options, specs: Sequence[Spec], tariffs: Mapping[str, Tariff | None]
+) -> Budget | None:
+    """Return the budget that ``--max-cost`` sets; refuse one that could not be kept."""
+    if options.max_cost is None:
+        return None
+    unknown = [text for text, tariff in tariffs.items() if tariff is None]
+    if unknown:
         msg = (
-            f"--judge {judge} is the model under test; name another judge, "
-            "or give --allow-self-judge"
+            f"--max-cost: no price is known for {', '.join(unknown)}, so that no limit could be "
+            "kept; give prices: {input: , output: } in evaluators/models.yaml and name that entry"
         )
         raise UsageProblem(msg)
-    return answering, judging
-
-
-def _address(spec: Spec) -> tuple[str, str, str]:
-    return spec.provider, spec.base_url, spec.name
-
-
-def _connect(spec: Spec, *, needs_key: bool) -> Model:
-    return connect(spec, require_key(spec, os.environ) if needs_key else None)
-
-
-def _pricer(specs: Sequence[Spec]) -> Price:
-    prices = {spec.text: spec.prices for spec in specs}
-
-    def price(spec: str, reply: Reply) -> float | None:
-        known = prices.get(spec)
-        if known is None:
-            return None
-        return (reply.input_tokens * known.input + reply.output_tokens * known.output) / 1e6
-
-    return price
+    known = {
+        spec.text: (spec, tariff) for spec in specs if (tariff := tariffs[spec.text]) is not None
+    }
+    return Budget(options.max_cost, known)

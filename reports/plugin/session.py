@@ -59,14 +59,29 @@ def _begin(config: pytest.Config, options: Options, files: list[Path]) -> None:
     if not files:
         msg = "no dataset.yaml is in, under or beside the given paths; try `pytest cases/`"
         raise UsageProblem(msg)
-    from reports.plugin.controller import Controller  # noqa: PLC0415  # brings the engine along
-
     _check_folder(options.report_dir)
     plan = make_plan(files, options.choice)
+    if options.dry_run:
+        board = _rehearse(config, options, plan)
+    else:
+        board = _control(config, options, plan, files)
+    config.stash[SESSION] = Session(options=options, plan=plan, board=board)
+    _declare_marks(config, plan)
+
+
+def _control(config: pytest.Config, options: Options, plan: Plan, files: list[Path]) -> Path:
+    from reports.plugin.controller import Controller  # noqa: PLC0415  # brings the engine along
+
     controller = Controller(config, options, plan, files)
     config.pluginmanager.register(controller, "qa-controller")
-    config.stash[SESSION] = Session(options=options, plan=plan, board=controller.board)
-    _declare_marks(config, plan)
+    return controller.board
+
+
+def _rehearse(config: pytest.Config, options: Options, plan: Plan) -> Path:
+    from reports.plugin.rehearsal import Rehearsal  # noqa: PLC0415
+
+    config.pluginmanager.register(Rehearsal(options, plan), "qa-rehearsal")
+    return Path(os.devnull)  # no test will wait for an outcome
 
 
 def join(config: pytest.Config) -> None:

@@ -1,13 +1,10 @@
 """What the terminal shows when a run is over: slices, gates, and where the report is."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from cases.tasks import calls_of
-from evaluators.engine import Task
 from reports.report import Estimate, GateResult, Report, SliceSummary
 
 WIDTH = 100
@@ -16,28 +13,43 @@ _HEADLINE = {
     "graded": ("correct", "incorrect", "not_attempted", "f_score"),
     "rated": ("mean_rating", "pass_rate"),
     "yes_no": ("accuracy", "f1", "unanswered"),
-    "judged": ("agreement", "kappa"),
+    "judged": ("agreement", "kappa", "self_agreement"),
 }
 
 
 def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path) -> None:
-    """Write the slice table, the gate table, the notes and the report's path."""
-    reporter.section("qa slices")
-    for line in slice_lines(report.slices):
-        reporter.write_line(line)
-    if report.decision.gates:
-        reporter.section("qa gates")
-    for gate in report.decision.gates:
-        reporter.write(f"{gate.state:<13}", **{_COLOURS[gate.state]: True})
-        for line in gate_lines(gate):
+    """Write the slice table, the gate table, the notes and the report's path.
+
+    Under ``-q`` the gate table alone; under ``-v`` the slices' breakdowns too.
+    """
+    verbosity = reporter.config.option.verbose
+    if verbosity >= 0:
+        reporter.section("qa slices")
+        for line in slice_lines(report.slices, breakdowns=verbosity > 0):
             reporter.write_line(line)
+    _show_gates(reporter, report.decision.gates)
+    if verbosity < 0:
+        return
     for note in report.notes:
-        reporter.write_line(f"note: {note}")
+        for line in wrapped(f"note: {note}"):
+            reporter.write_line(line)
     reporter.write_line(f"report: {folder / 'report.html'}")
 
 
-def slice_lines(slices: Iterable[SliceSummary]) -> list[str]:
-    """Return a line of counts and a line of measures for each slice, at most 100 columns wide."""
+def _show_gates(reporter: pytest.TerminalReporter, gates: Sequence[GateResult]) -> None:
+    if gates:
+        reporter.section("qa gates")
+    for gate in gates:
+        reporter.write(f"{gate.state:<13}", **{_COLOURS[gate.state]: True})
+        for line in gate_lines(gate):
+            reporter.write_line(line)
+
+
+def slice_lines(slices: Iterable[SliceSummary], *, breakdowns: bool = False) -> list[str]:
+    """Return counts and measures of each slice, in lines at most 100 columns wide.
+
+    With ``breakdowns`` the first measure also by each value of a metadata field.
+    """
     lines = []
     for one in slices:
         counts = one.counts
@@ -53,7 +65,18 @@ def slice_lines(slices: Iterable[SliceSummary]) -> list[str]:
             if name in one.measures
         ]
         lines.extend("    " + line for line in _wrapped(shown, WIDTH - 4))
+        lines.extend(_breakdown_lines(one) if breakdowns else ())
     return lines
+
+
+def _breakdown_lines(one: SliceSummary) -> Iterator[str]:
+    measure = _HEADLINE[one.kind][0]
+    for field, values in one.breakdowns.items():
+        for value, measures in values.items():
+            if measure in measures:
+                estimate = measures[measure]
+                name = f"{field} = {value}"[:40]
+                yield f"        {name:<40} {measure} {estimate_text(estimate)} (n={estimate.n})"
 
 
 def gate_lines(gate: GateResult) -> list[str]:
@@ -82,20 +105,7 @@ def _wrapped(parts: Sequence[str], width: int, joint: str = "  ") -> list[str]:
     return lines
 
 
-def show_plan(reporter: pytest.TerminalReporter, tasks: Sequence[Task]) -> None:
-    """Write how many items and calls each slice would take; for a dry run."""
-    reporter.section("qa plan: nothing is called")
-    for line in plan_lines(tasks):
-        reporter.write_line(line)
-
-
-def plan_lines(tasks: Sequence[Task]) -> list[str]:
-    """Return a line for each slice and one for all; calls are those of a run without retries."""
-    items: Counter[str] = Counter()
-    calls: Counter[str] = Counter()
-    for task in tasks:
-        for name in (f"{task.case.dataset}:{task.case.language}", "all"):
-            items[name] += 1
-            calls[name] += calls_of(task)
-    names = [*(name for name in items if name != "all"), *(["all"] if tasks else [])]
-    return [f"{name:<20} {items[name]:>6} items {calls[name]:>6} calls" for name in names]
+def wrapped(text: str) -> list[str]:
+    """Return a sentence on lines of at most 100 columns; all but the first are indented."""
+    first, *rest = _wrapped(text.split(" "), WIDTH - 4, " ")
+    return [first, *("    " + line for line in rest)]

@@ -1,6 +1,6 @@
 """The test's side: one pytest case an item, its two fixtures, and a short text for a miss."""
 
-from collections.abc import Generator
+from copy import copy
 from pathlib import Path
 
 import pytest
@@ -98,27 +98,39 @@ def _watcher(config: pytest.Config) -> Watcher:
     return config.stash[WATCHER]
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+) -> pytest.TestReport | None:
     """Say in five lines what a miss was, and mark it, so that the controller can tell it apart."""
-    report = yield
     outcome = item.stash.get(OUTCOME, None)
     if outcome is None:
-        return report
+        return None
     planned: Item = item.callspec.params["qa_item"]  # type: ignore[attr-defined]
     error = call.excinfo.value if call.excinfo else None
     if isinstance(error, NoVerdictError):
-        _name(report, "error")
-        report.longrepr = error_lines(planned, outcome)
-    elif report.skipped and outcome.state == "missing":
-        _name(report, "missing")
-    elif report.when == "call" and isinstance(error, AssertionError) and outcome.state == "failed":
-        _name(report, "miss")
-        report.longrepr = miss_lines(planned, outcome)
+        report = _short(item, call, "error", error_lines(planned, outcome))
+    elif call.when == "call" and isinstance(error, AssertionError) and outcome.state == "failed":
+        report = _short(item, call, "miss", miss_lines(planned, outcome))
+    else:
+        report = pytest.TestReport.from_item_and_call(item, call)
+        if report.skipped and outcome.state == "missing":
+            _name(report, "missing")
     if report.when == "teardown":
         report.user_properties.append(("qa", qa_property(planned, outcome)))
+    return report
+
+
+def _short(
+    item: pytest.Item, call: pytest.CallInfo[None], word: str, text: str
+) -> pytest.TestReport:
+    """Return the report of a failure whose traceback, slow to make, nobody needs."""
+    quiet = copy(call)
+    quiet.excinfo = None
+    report = pytest.TestReport.from_item_and_call(item, quiet)
+    report.outcome = "failed"
+    report.longrepr = text
+    _name(report, word)
     return report
 
 

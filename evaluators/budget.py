@@ -1,0 +1,130 @@
+"""The money of a run: each call's most is set aside before it starts, and settled when it is over.
+
+So that the limit holds, nothing is started whose most does not fit beside what was spent and what
+is set aside for calls in flight.
+"""
+
+import asyncio
+from collections.abc import Mapping
+
+from evaluators.core import Model, Reply, Request, StoppedError
+from evaluators.models.spec import Spec
+from evaluators.prices import Tariff
+
+BUDGET = "budget"
+
+USUAL_OUTPUT = 4096
+"""Tokens taken as the longest reply where neither prompt, judge nor models.yaml limits it."""
+
+_ROUNDING = 1e-9  # USD; sums of floats may miss a limit by this much that they reach on paper
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_PER_MESSAGE = 16  # role and separators
+_PER_TOOL = 700  # what a provider writes around a tool; Anthropic documents up to 530
+
+
+class Budget:
+    """Keeps a run's spending within ``limit`` USD. Used from one event loop.
+
+    ``models`` holds each model that may be asked, by SPEC, with its tariff. ``refusal`` says why a
+    call was refused, and is empty before that; from then on every call is.
+    """
+
+    def __init__(self, limit: float, models: Mapping[str, tuple[Spec, Tariff]]) -> None:
+        self.limit = limit
+        self.spent = 0.0
+        self._models = models
+        self._held = 0.0
+        self._longest: dict[str, int] = {}
+        self._waiting: list[asyncio.Future[None]] = []
+        self.refusal = ""
+
+    async def reserve(self, model: Model, request: Request) -> float:
+        """Set aside the most that this request can cost, in USD, and return it.
+
+        Waits while it would fit if calls in flight cost less than was set aside for them. Raises
+        StoppedError ("budget") once it cannot fit; nothing is started after that.
+        """
+        spec, tariff = self._models[model.spec]
+        tokens, limit = most_input_tokens(request), output_limit(spec, request)
+        while True:
+            # Where nothing limits a reply, the longest one seen teaches what to expect.
+            usual = max(USUAL_OUTPUT, self._longest.get(model.spec, 0))
+            most = tariff.most(tokens, usual if limit is None else limit)
+            if not self.refusal and self.spent + most > self.limit + _ROUNDING:
+                self.refusal = self._refusal(model.spec, most)
+            if self.refusal:
+                self._wake()
+                raise StoppedError(BUDGET, self.refusal)
+            if self.spent + self._held + most <= self.limit + _ROUNDING:
+                self._held += most
+                return most
+            await self._change()
+
+    def settle(self, reserved: float, spec: str, reply: Reply | None) -> None:
+        """Give back what was set aside for a request and book what its reply cost.
+
+        ``reply`` None means that none came: a failed transport costs nothing. A reply that a judge
+        cannot be read from was paid for like any other; one that names no tokens is booked at
+        what was set aside.
+        """
+        self._held = max(0.0, self._held - reserved)
+        if reply is not None:
+            named = reply.input_tokens or reply.output_tokens
+            cost = self._models[spec][1].cost(reply.input_tokens, reply.output_tokens)
+            self.spent += cost if named else reserved
+            self._longest[spec] = max(self._longest.get(spec, 0), reply.output_tokens)
+        self._wake()
+
+    def _refusal(self, spec: str, most: float) -> str:
+        return (
+            f"{money(self.spent)} of --max-cost {money(self.limit)} spent, and the next call of "
+            f"{spec} could cost {money(most)}; raise --max-cost and run again to go on"
+        )
+
+    async def _change(self) -> None:
+        changed = asyncio.get_running_loop().create_future()
+        self._waiting.append(changed)
+        await changed
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for changed in waiting:
+            if not changed.done():
+                changed.set_result(None)
+
+
+def most_input_tokens(request: Request) -> int:
+    """Return a number of input tokens that no tokenizer exceeds.
+
+    Byte-level tokenizers, and those that fall back to bytes, make at most one token of a byte of
+    UTF-8; usual text has 2 to 5 bytes a token, so that this is too many by as much. It is set aside
+    for seconds only, and beside the reply it is small.
+    """
+    return (
+        text_bytes(request)
+        + _PER_MESSAGE * (len(request.messages) + 1)
+        + (_PER_TOOL if request.tool else 0)
+    )
+
+
+def text_bytes(request: Request) -> int:
+    """Return how many bytes of UTF-8 the text of a request has, its tool included."""
+    parts = [message.content for message in request.messages]
+    if request.tool is not None:
+        parts += [request.tool.name, request.tool.description, str(dict(request.tool.schema))]
+    return sum(len(part.encode("utf-8", "surrogatepass")) for part in parts)
+
+
+def output_limit(spec: Spec, request: Request) -> int | None:
+    """Return the most tokens that a reply to this request may have, None where nothing says."""
+    sent = spec.merged(request.parameters)
+    limits = [sent[name] for name in (spec.max_tokens_as, *_LIMITS) if name in sent]
+    whole = [limit for limit in limits if isinstance(limit, int)]
+    return min(whole) if whole else None
+
+
+def money(amount: float) -> str:
+    """Return an amount in USD: to the cent, or to two digits where it is below ten cents."""
+    if amount == 0 or amount >= 0.1:
+        return f"${amount:,.2f}"
+    return f"${amount:.6f}" if amount < 0.001 else f"${amount:.4f}"
