@@ -9,10 +9,12 @@ from cases.slices import Slice
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import CORRECT, Answerer, Case, Judge, Model, UsageProblem, Verdict
 from evaluators.engine import Task
-from evaluators.judges.choice import ChoiceJudge
+from evaluators.judges.cascade import AUDIT, CascadeJudge
+from evaluators.judges.choice import ChoiceJudge, spared_grade
 from evaluators.judges.lexical import LexicalJudge
 from evaluators.judges.overlap import OverlapRater
-from evaluators.judges.rating import RatingJudge
+from evaluators.judges.panel import PanelJudge
+from evaluators.judges.rating import RatingJudge, spared_rating
 from evaluators.judges.yes_no import YesNoJudge
 from evaluators.rubric import Rubric
 
@@ -33,7 +35,29 @@ RULES: Mapping[str, Rules] = {
 """Judges by the name that ``--judge`` knows them by; anything else is a model's SPEC."""
 
 
-def make_tasks(items: Iterable[Item], model: Model | None, judge: Model | Rules) -> dict[str, Task]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cascade:
+    """Rules that settle what they are sure of before a model. ``audit`` is a share, 0 to 1."""
+
+    rules: Rules
+    model: Model
+    audit: float = AUDIT
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """Judges that vote; ``tie_breaker`` is asked where they tie."""
+
+    members: tuple[Model | Rules, ...]
+    tie_breaker: Model | Rules | None = None
+
+
+Judging = Model | Rules | Cascade | Panel
+"""Who judges a run: a model, rules, rules before a model, or several of them."""
+
+
+def make_tasks(items: Iterable[Item], model: Model | None, judge: Judging) -> dict[str, Task]:
     """Return the task of each item, by key. ``model`` None means the recorded answers.
 
     Raises UsageProblem where a slice lacks what the choice needs: recorded answers, a prompt, a
@@ -43,31 +67,36 @@ def make_tasks(items: Iterable[Item], model: Model | None, judge: Model | Rules)
     slices = {item.slice.name: item.slice for item in items}
     answered = {item.slice.name for item in items if item.case.recorded is not None}
     rated = {item.slice.name for item in items if (item.case.label or "").isdigit()}
-    answerers: dict[str, Answerer] = {}
-    judges: dict[str, Judge] = {}
-    for name, slice_ in slices.items():
-        answerers[name] = _answerer(slice_, model, recorded=name in answered)
-        judges[name] = _judge(slice_, judge, rating=slice_.kind == "rated" or name in rated)
+    answerers = {
+        name: _answerer(slice_, model, recorded=name in answered) for name, slice_ in slices.items()
+    }
+    judges: dict[tuple[str, int], Judge] = {}
+    for item in items:
+        name = item.slice.name
+        place = _Place(
+            slice=item.slice,
+            rating=item.slice.kind == "rated" or name in rated,
+            repeat=_judging_repeat(item),
+        )
+        if (name, place.repeat) not in judges:
+            judges[name, place.repeat] = _judge(place, judge)
     return {
         item.key: Task(
             key=item.key,
             case=item.case,
             repeat=item.repeat,
             answerer=answerers[item.slice.name],
-            judge=judges[item.slice.name],
+            judge=judges[item.slice.name, _judging_repeat(item)],
             passes=_passes(item.slice),
         )
         for item in items
     }
 
 
-def calls_of(task: Task) -> int:
-    """Return how many calls an item takes when nothing is in the ledger and no reply is unreadable.
-
-    A judge is counted even where an answer without content would spare its call.
-    """
-    judged = isinstance(task.judge, ChoiceJudge | RatingJudge)
-    return isinstance(task.answerer, PromptedAnswer) + judged
+def asks_model(judge: Judging) -> bool:
+    """Return whether some verdict may come from a model."""
+    members = judge.members if isinstance(judge, Panel) else (judge,)
+    return not all(isinstance(member, Rules) for member in members)
 
 
 def _answerer(slice_: Slice, model: Model | None, *, recorded: bool) -> Answerer:
@@ -88,15 +117,60 @@ def _answerer(slice_: Slice, model: Model | None, *, recorded: bool) -> Answerer
     return RecordedAnswer()
 
 
-def _judge(slice_: Slice, judge: Model | Rules, *, rating: bool) -> Judge:
-    if slice_.kind == "yes_no":
-        return YesNoJudge(yes=(slice_.yes,), no=(slice_.no,))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where a judge is to sit: a slice, what it gives there, and for which time it judges."""
+
+    slice: Slice
+    rating: bool
+    repeat: int
+
+
+def _judging_repeat(item: Item) -> int:
+    """Return which time an answer is judged: only a recorded one comes to the judge again."""
+    return item.repeat if item.slice.kind == "judged" else 1
+
+
+def _judge(place: _Place, judge: Judging) -> Judge:
+    if place.slice.kind == "yes_no":
+        return YesNoJudge(yes=(place.slice.yes,), no=(place.slice.no,))
+    if isinstance(judge, Panel):
+        return _panel(place, judge)
+    if isinstance(judge, Cascade):
+        return _cascade(place, judge)
+    return _single(place, judge)
+
+
+def _panel(place: _Place, panel: Panel) -> Judge:
+    breaker = panel.tie_breaker
+    return PanelJudge(
+        judges=tuple(_single(place, member) for member in panel.members),
+        tie_breaker=_single(place, breaker) if breaker else None,
+        rating=place.rating,
+        spared=spared_rating if place.rating else spared_grade,
+    )
+
+
+def _cascade(place: _Place, cascade: Cascade) -> Judge:
+    """Return the model alone for ratings: shared words settle none.
+
+    Where the judge itself is tested no item is audited: the given labels tell more.
+    """
+    model = _single(place, cascade.model)
+    if place.rating:
+        return model
+    audit = 0.0 if place.slice.kind == "judged" else cascade.audit
+    rules = cascade.rules.grader()
+    return CascadeJudge(rules=rules, model=model, audit=audit, seed=cascade.seed)
+
+
+def _single(place: _Place, judge: Model | Rules) -> Judge:
     if isinstance(judge, Rules):
-        return judge.rater() if rating else judge.grader()
-    rubric = _rubric(slice_)
-    if rating:
-        return RatingJudge(model=judge, rubric=rubric)
-    return ChoiceJudge(model=judge, rubric=rubric)
+        return judge.rater() if place.rating else judge.grader()
+    rubric = _rubric(place.slice)
+    if place.rating:
+        return RatingJudge(model=judge, rubric=rubric, repeat=place.repeat)
+    return ChoiceJudge(model=judge, rubric=rubric, repeat=place.repeat)
 
 
 def _rubric(slice_: Slice) -> Rubric:

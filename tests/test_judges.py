@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -112,6 +113,20 @@ def test_a_rating_comes_from_one_forced_call() -> None:
     assert model.requests[0].tool is not None
     assert model.requests[0].tool.name == "rate"
     assert judge.spec == model.spec
+
+
+def test_the_same_answer_may_be_judged_once_more() -> None:
+    """A second judgement is a request of its own; nothing else in it differs."""
+    model = Scripted(lambda request: call("grade", '{"reason": "", "grade": "CORRECT"}'))
+    first = ChoiceJudge(model=model, rubric=rubric("tool"))
+    judge_it(first)
+    judge_it(replace(first, repeat=2))
+    one, two = model.requests
+    assert (one.repeat, two.repeat) == (1, 2)
+    assert one == replace(two, repeat=1)
+    rater = Scripted(lambda request: call("rate", '{"rating": 9}'))
+    judge_it(RatingJudge(model=rater, rubric=rubric("rate"), repeat=3))
+    assert rater.requests[0].repeat == 3
 
 
 def test_a_blank_answer_is_rated_one_without_asking() -> None:

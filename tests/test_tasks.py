@@ -8,12 +8,14 @@ import pytest
 
 from cases.plan import Item
 from cases.slices import Slice
-from cases.tasks import RULES, Rules, make_tasks
+from cases.tasks import RULES, Cascade, Judging, Panel, Rules, asks_model, make_tasks
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import Kind, Reply, UsageProblem, Verdict
+from evaluators.judges.cascade import CascadeJudge
 from evaluators.judges.choice import ChoiceJudge
 from evaluators.judges.lexical import LexicalJudge
 from evaluators.judges.overlap import OverlapRater
+from evaluators.judges.panel import PanelJudge
 from evaluators.judges.rating import RatingJudge
 from evaluators.judges.yes_no import YesNoJudge
 from evaluators.rubric import Prompt, Rubric
@@ -48,6 +50,76 @@ def test_each_kind_has_its_judge(kind: Kind, label: str | None, offline: type, a
     one = item(kind, label=label)
     assert isinstance(make_tasks([one], None, LEXICAL)["k"].judge, offline)
     assert isinstance(make_tasks([one], None, MODEL)["k"].judge, asked)
+
+
+def test_rules_may_stand_before_a_model() -> None:
+    """For grades only: shared words settle no rating, and yes/no is a rule already."""
+    cascade = Cascade(rules=LEXICAL, model=MODEL, audit=0.5, seed=3)
+    (graded,) = make_tasks([item("graded")], None, cascade).values()
+    assert isinstance(graded.judge, CascadeJudge)
+    assert (graded.judge.audit, graded.judge.seed) == (0.5, 3)
+    assert graded.judge.spec == f"lexical+{MODEL.spec}"
+    kinds: list[tuple[Kind, str | None, type]] = [
+        ("rated", None, RatingJudge),
+        ("judged", "7", RatingJudge),
+        ("yes_no", "YES", YesNoJudge),
+    ]
+    for kind, label, judge in kinds:
+        assert isinstance(make_tasks([item(kind, label=label)], None, cascade)["k"].judge, judge)
+
+
+def test_a_judge_under_test_is_not_audited() -> None:
+    """The given labels tell more than the model would."""
+    cascade = Cascade(rules=LEXICAL, model=MODEL, audit=1.0)
+    (judged,) = make_tasks([item("judged", label="CORRECT")], None, cascade).values()
+    assert isinstance(judged.judge, CascadeJudge)
+    assert judged.judge.audit == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "by_rules"),
+    [("graded", ChoiceJudge, LexicalJudge), ("rated", RatingJudge, OverlapRater)],
+)
+def test_a_panel_sits_in_each_kind(kind: Kind, asked: type, by_rules: type) -> None:
+    """Every member gives what the slice needs; yes/no needs none of them."""
+    panel = Panel(members=(MODEL, LEXICAL), tie_breaker=MODEL)
+    (task,) = make_tasks([item(kind)], None, panel).values()
+    assert isinstance(task.judge, PanelJudge)
+    assert [type(one) for one in task.judge.judges] == [asked, by_rules]
+    assert isinstance(task.judge.tie_breaker, asked)
+    assert task.judge.rating is (kind == "rated")
+    (alone,) = make_tasks([item(kind)], None, Panel(members=(MODEL, LEXICAL))).values()
+    assert isinstance(alone.judge, PanelJudge)
+    assert alone.judge.tie_breaker is None
+    assert isinstance(make_tasks([item("yes_no")], None, panel)["k"].judge, YesNoJudge)
+
+
+def test_only_a_recorded_answer_is_judged_again() -> None:
+    """``--repeats`` asks the model under test anew; of labelled items it asks the judge anew."""
+
+    def repeats(kind: Kind, label: str | None) -> list[int]:
+        items = [replace(item(kind, label=label), key=str(n), repeat=n) for n in (1, 2)]
+        judges = [task.judge for task in make_tasks(items, None, MODEL).values()]
+        return [one.repeat for one in judges if isinstance(one, ChoiceJudge | RatingJudge)]
+
+    assert repeats("judged", "CORRECT") == [1, 2]
+    assert repeats("judged", "7") == [1, 2]
+    assert repeats("graded", None) == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("judge", "asks"),
+    [
+        (LEXICAL, False),
+        (MODEL, True),
+        (Cascade(rules=LEXICAL, model=MODEL), True),
+        (Panel(members=(LEXICAL, MODEL)), True),
+        (Panel(members=(LEXICAL, LEXICAL)), False),
+    ],
+)
+def test_whether_a_model_may_decide(judge: Judging, asks: bool) -> None:
+    """Rules alone need no trust that would have to be measured."""
+    assert asks_model(judge) is asks
 
 
 def test_the_answers_under_judgement_are_always_the_recorded_ones() -> None:

@@ -24,12 +24,23 @@ GRADE_TOOL = Tool(
 )
 
 
+def spared_grade(case: Case, answer: str) -> Verdict | None:
+    """Return NOT_ATTEMPTED for an answer without content, about which no judge is asked."""
+    if not content_free(answer, case.golds):
+        return None
+    return Verdict(grade=NOT_ATTEMPTED, reason="no content; the judge was not asked")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceJudge:
-    """A model that grades by a rubric: a forced call, or a letter or JSON if it asks so."""
+    """A model that grades by a rubric: a forced call, or a letter or JSON if it asks so.
+
+    ``repeat`` counts from 1; asked with another one, the model judges the same answer once more.
+    """
 
     model: Model
     rubric: Rubric
+    repeat: int = 1
 
     @property
     def spec(self) -> str:
@@ -41,13 +52,15 @@ class ChoiceJudge:
 
         Raises JudgeError after three replies without a single reading.
         """
-        if content_free(answer, case.golds):
-            return Verdict(grade=NOT_ATTEMPTED, reason="no content; the judge was not asked")
+        spared = spared_grade(case, answer)
+        if spared:
+            return spared
         request = Request(
             messages=judge_messages(self.rubric, case, answer),
             tool=GRADE_TOOL if self.rubric.protocol == "tool" else None,
             parameters=PARAMETERS,
             version=self.rubric.version,
+            repeat=self.repeat,
         )
         grade, reply = await ask_until_read(self.model, request, ask, read_grade)
         return Verdict(grade=grade, reason=read_reason(reply))

@@ -1,0 +1,215 @@
+"""What the votes of several judges show: a cascade's audit, a panel's agreement."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from evaluators.core import Vote
+from evaluators.judges.naming import BEFORE
+from evaluators.statistics import (
+    Interval,
+    clustered_rate,
+    cohen_kappa,
+    cohen_kappa_interval,
+    interval_alpha,
+    interval_alpha_interval,
+    krippendorff_alpha,
+    krippendorff_alpha_interval,
+    quadratic_kappa_parts,
+    table_interval,
+    wilson,
+)
+from reports.evidence import UNDEFINED, Audit, Estimate, PairAgreement, PanelAgreement
+from reports.measures import RATINGS
+from reports.record import Record
+from reports.tally import Sample, is_graded
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+
+_NAMED = 10  # items named in a note; all stand in run.json
+
+
+def members_of(judge: str) -> tuple[str, ...]:
+    """Return the SPECs of a run's judges."""
+    return tuple(judge.split(" "))
+
+
+def audit(records: Sequence[Record], judge: str) -> Audit | None:
+    """Return what the audit of a cascade showed; None for any other judge, or without verdicts.
+
+    The interval is Wilson's, over items (an item asked again counts as one cluster).
+    """
+    rules, plus, _ = judge.partition(BEFORE)
+    judged = [one for one in records if is_graded(one) and one.votes]
+    if len(members_of(judge)) > 1 or not plus or not judged:
+        return None
+    settled = [record for record in judged if record.votes[0].judge == rules]
+    drawn = [record for record in settled if len(record.votes) > 1]
+    heard = [record for record in drawn if record.votes[1].label]
+    return Audit(
+        judged=len(judged),
+        settled=len(settled),
+        disagreement=_disagreement(heard),
+        silent=len(drawn) - len(heard),
+    )
+
+
+def self_agreement(sample: Sample) -> dict[str, Estimate]:
+    """Return how often two judgements of one answer agree, as ``self_agreement``.
+
+    Nothing unless labelled items were judged more than once. The share is over pairs of judgements
+    of one item, its interval clustered by item.
+    """
+    if sample.kind != "judged" or not sample.clustered:
+        return {}
+    counts = sample.patterns.counts
+    asked = counts.sum(axis=(-2, -1))
+    hits = (counts * (counts - 1) / 2).sum(axis=(-2, -1))
+    sizes = asked * (asked - 1) / 2
+    pairs = float((sample.items * sizes).sum())
+    agreed = float((sample.items * hits).sum()) / pairs
+    interval = clustered_rate(hits, sizes, sample.items)
+    return {"self_agreement": _estimate(agreed, interval, round(pairs))}
+
+
+def _disagreement(records: Sequence[Record]) -> Estimate:
+    import numpy as np
+
+    groups: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
+    for record in records:
+        first, second = record.votes
+        differs = first.label != second.label
+        groups[record.dataset, record.language, record.id].append(differs)
+    hits = np.array([sum(group) for group in groups.values()], dtype=np.float64)
+    sizes = np.array([len(group) for group in groups.values()], dtype=np.float64)
+    if not len(records):
+        return UNDEFINED
+    once = len(groups) == len(records)
+    interval = (
+        wilson(float(hits.sum()), len(records))
+        if once
+        else clustered_rate(hits, sizes, np.ones_like(hits))
+    )
+    return _estimate(float(hits.sum()) / len(records), interval, len(records))
+
+
+def panels(records: Mapping[str, Sequence[Record]], judge: str) -> tuple[PanelAgreement, ...]:
+    """Return a panel's agreement on each slice; ``records`` are by the slice's name."""
+    members = members_of(judge)
+    if len(members) < 2:
+        return ()
+    voted = {name: [one for one in some if one.votes] for name, some in records.items()}
+    return tuple(_panel(name, some, members) for name, some in voted.items() if some)
+
+
+def _panel(name: str, records: Sequence[Record], members: tuple[str, ...]) -> PanelAgreement:
+    rows = [record.votes[: len(members)] for record in records]  # a tie-breaker comes after
+    split = [record for record, row in zip(records, rows, strict=True) if _differ(row)]
+    silent = Counter(vote.judge for row in rows for vote in row if not vote.label)
+    return PanelAgreement(
+        slice=name,
+        judges=members,
+        alpha=_alpha([[vote.label for vote in row if vote.label] for row in rows]),
+        pairs=tuple(
+            PairAgreement(
+                first=members[one],
+                second=members[two],
+                kappa=_kappa([(row[one].label, row[two].label) for row in rows]),
+            )
+            for one, two in combinations(range(len(members)), 2)
+        ),
+        split=tuple(record.key for record in split),
+        undecided=sum(not is_graded(record) for record in split),
+        silent=dict(silent),
+    )
+
+
+def _differ(votes: Sequence[Vote]) -> bool:
+    return len({vote.label for vote in votes if vote.label}) > 1
+
+
+def _alpha(units: Sequence[Sequence[str]]) -> Estimate:
+    n = sum(len(unit) > 1 for unit in units)
+    if _are_ratings(label for unit in units for label in unit):
+        numbers = [[float(label) for label in unit] for unit in units]
+        return _estimate(interval_alpha(numbers), interval_alpha_interval(numbers), n)
+    return _estimate(krippendorff_alpha(units), krippendorff_alpha_interval(units), n)
+
+
+def _kappa(pairs: Sequence[tuple[str, str]]) -> Estimate:
+    both = [pair for pair in pairs if all(pair)]
+    if not _are_ratings(label for pair in both for label in pair):
+        return _estimate(cohen_kappa(both), cohen_kappa_interval(both), len(both))
+    table = _ratings_table(both)
+    numerator, denominator = quadratic_kappa_parts(table)
+    value = float(numerator / denominator) if denominator else None
+    return _estimate(value, table_interval(table, quadratic_kappa_parts), len(both))
+
+
+def _ratings_table(pairs: Sequence[tuple[str, str]]) -> Array:
+    import numpy as np
+
+    table = np.zeros((len(RATINGS), len(RATINGS)))
+    for first, second in pairs:
+        table[RATINGS.index(first), RATINGS.index(second)] += 1
+    return table
+
+
+def _are_ratings(labels: Iterable[str]) -> bool:
+    found = set(labels)
+    return bool(found) and found <= set(RATINGS)
+
+
+def _estimate(value: float | None, interval: Interval | None, n: int) -> Estimate:
+    low, high = interval or (None, None)
+    return Estimate(value=value, low=low, high=high, n=n)
+
+
+def vote_notes(judge: str, found: Audit | None, panels: Sequence[PanelAgreement]) -> list[str]:
+    """Return in one line each what the audit and the panels showed."""
+    notes = [] if found is None else [_audit_note(judge, found)]
+    return [*notes, *(_panel_note(panel) for panel in panels)]
+
+
+def _audit_note(judge: str, found: Audit) -> str:
+    share = found.settled / found.judged
+    said = f"{judge}: rules settled {found.settled} of {found.judged} verdicts ({share:.0%})"
+    checked = found.disagreement
+    if checked.value is None:
+        return f"{said}; none of them was audited"
+    differs = round(checked.value * checked.n)
+    silent = f", {found.silent} without a verdict" if found.silent else ""
+    return (
+        f"{said}; of {checked.n} audited{silent} the model differs on {differs}: {shown(checked)}"
+    )
+
+
+def _panel_note(panel: PanelAgreement) -> str:
+    kappas = ", ".join(f"{one.first} and {one.second} {shown(one.kappa)}" for one in panel.pairs)
+    alpha = f"alpha of {len(panel.judges)} judges {shown(panel.alpha)}"
+    parts = [f"{panel.slice}: {alpha}; kappa of {kappas}"]
+    if panel.split:
+        more = len(panel.split) - _NAMED
+        named = ", ".join(panel.split[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+        parts.append(
+            f"they differ on {len(panel.split)} ({panel.undecided} without a verdict), "
+            f"to be reviewed: {named}"
+        )
+    parts += [f"{name} gave no vote on {count}" for name, count in panel.silent.items()]
+    return "; ".join(parts)
+
+
+def shown(estimate: Estimate) -> str:
+    """Return an estimate with its interval in words."""
+    if estimate.value is None:
+        return "undefined"
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:.3f}"
+    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
