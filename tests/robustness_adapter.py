@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 # The kit loads this file by its path, from any folder.
@@ -14,7 +14,14 @@ from evaluators.replies import Invalid, read_grade, read_rating, read_yes_no
 from evaluators.rubric import load_rubric
 from tests.robustness_load import load
 
-__all__ = ["build_judge_prompt", "load", "parse_grade", "parse_rating", "parse_yesno"]
+__all__ = [
+    "build_judge_prompt",
+    "load",
+    "parse_grade",
+    "parse_rating",
+    "parse_yesno",
+    "write_reports",
+]
 
 RUBRICS = Path(__file__).parents[1] / "evaluators" / "rubrics"
 YES_NO = {
@@ -24,6 +31,13 @@ YES_NO = {
     "hu": (("Igen",), ("Nem",)),
     "pl": (("Tak",), ("Nie",)),
 }
+
+
+def write_reports(cases: Sequence[Mapping[str, str]], outdir: str) -> None:
+    """Write all report files of these cases into a folder."""
+    from tests.robustness_reports import write_reports as write  # noqa: PLC0415  # pytest, numpy
+
+    write(cases, outdir)
 
 
 def parse_grade(reply: Mapping[str, object], lang: str) -> str:

@@ -8,10 +8,10 @@ denominator, so that a caller can tell undefined (denominator 0) from a number.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from evaluators.statistics.intervals import Interval, percentile, resample
+from evaluators.statistics.intervals import Interval, percentile, resample, unseen_share
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[np.float64]
 
+    Parts = Callable[[Array], tuple[Array, Array]]
+
 Pairs = Sequence[tuple[str, str]]
+PERFECT = 1 - 1e-9  # a coefficient of 1, whatever the order of the additions
 
 
 def kappa_parts(table: Array) -> tuple[Array, Array]:
@@ -75,15 +78,45 @@ def cohen_kappa(pairs: Pairs) -> float | None:
 
 
 def cohen_kappa_interval(pairs: Pairs) -> Interval | None:
-    """Return the bootstrap interval of Cohen's kappa, or None where it cannot be given."""
+    """Return the bootstrap interval of Cohen's kappa, or None where it cannot be given.
+
+    Where all pairs agree it is ``perfect_interval``.
+    """
+    return table_interval(_contingency(pairs), kappa_parts)
+
+
+def table_interval(table: Array, parts: Parts) -> Interval | None:
+    """Return the bootstrap interval of a coefficient of one table, items drawn one by one.
+
+    ``perfect_interval`` where the coefficient is 1 in the sample, which leaves the bootstrap
+    nothing to vary; None where the coefficient, or most of its resamples, are undefined.
+    """
     import numpy as np
 
-    table = _contingency(pairs)
-    cells = np.flatnonzero(table)
-    if not len(cells):
+    numerator, denominator = parts(table)
+    if not denominator:
         return None
+    if numerator / denominator >= PERFECT:
+        return perfect_interval(table, float(table.sum()))
+    cells = np.flatnonzero(table)
     one_hot = np.eye(table.size)[cells].reshape(-1, *table.shape)
-    return percentile(*kappa_parts(resample(one_hot, table.ravel()[cells])))
+    return percentile(*parts(resample(one_hot, table.ravel()[cells])))
+
+
+def perfect_interval(table: Array, items: float) -> Interval | None:
+    """Return the interval of a coefficient (kappa, rank correlation) that is 1 in this table.
+
+    Its lower end is Wilson's lower end of the agreement of ``items`` items, put on the
+    coefficient's scale: with agreement by chance c it is (low - c) / (1 - c). For a judge that
+    guesses a share g of the items from the labels' own frequencies, exact agreement is
+    1 - g(1 - c) and kappa, weighted kappa and the rank correlation are all 1 - g, so that one
+    bound serves them. Never below -1; None where one label only is in use.
+    """
+    shares = table.sum(axis=-1) / table.sum()
+    chance = float((shares**2).sum())
+    if chance >= PERFECT:
+        return None
+    return max(-1.0, 1 - unseen_share(items) / (1 - chance)), 1.0
 
 
 def _contingency(pairs: Pairs) -> Array:
@@ -94,25 +127,3 @@ def _contingency(pairs: Pairs) -> Array:
     for (first, second), count in Counter(pairs).items():
         table[places[first], places[second]] = count
     return table
-
-
-def krippendorff_alpha(units: Sequence[Sequence[str]]) -> float | None:
-    """Return Krippendorff's alpha for unordered labels by any number of raters (at most 1).
-
-    ``units`` holds the labels that each item received; items with fewer than two are left out.
-    None where nothing pairs or one label only is in use. Krippendorff (2011), "Computing
-    Krippendorff's alpha-reliability", form C.
-    """
-    paired = [Counter(labels) for labels in units if len(labels) > 1]
-    totals = sum(paired, Counter[str]())
-    n = totals.total()
-    expected = n * n - sum(count * count for count in totals.values())
-    if not expected:
-        return None
-    observed = sum(_disagreements(counts) / (counts.total() - 1) for counts in paired)
-    return 1 - (n - 1) * observed / expected
-
-
-def _disagreements(counts: Counter[str]) -> int:
-    """Return how many ordered pairs of raters gave an item different labels."""
-    return counts.total() ** 2 - sum(count * count for count in counts.values())

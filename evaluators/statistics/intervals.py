@@ -5,6 +5,7 @@ All intervals are two-sided at 95 %. None stands for "cannot be given"; there is
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,11 +29,18 @@ def wilson(successes: float, n: float) -> Interval | None:
     """
     if n <= 0:
         return None
-    from statsmodels.stats.proportion import proportion_confint
+    rate, shrinkage = successes / n, 1 + Z95**2 / n
+    centre = (rate + Z95**2 / (2 * n)) / shrinkage
+    half = Z95 * math.sqrt(max(0.0, rate * (1 - rate)) / n + (Z95 / (2 * n)) ** 2) / shrinkage
+    return max(0.0, min(rate, centre - half)), min(1.0, max(rate, centre + half))
 
-    rate = successes / n
-    low, high = proportion_confint(successes, n, alpha=0.05, method="wilson")
-    return max(0.0, min(rate, float(low))), min(1.0, max(rate, float(high)))
+
+def unseen_share(n: float) -> float:
+    """Return how large a share of a population may be although none of ``n`` items showed it.
+
+    It is what Wilson's interval leaves open at ``n`` of ``n``: z² / (n + z²); 1 for ``n`` = 0.
+    """
+    return Z95**2 / (n + Z95**2)
 
 
 def clustered_rate(hits: Array, sizes: Array, items: Array) -> Interval | None:

@@ -62,9 +62,27 @@ def mcnemar(fixed: int, broke: int) -> float:
     """
     if fixed + broke == 0:
         return 1.0
-    from scipy.stats import binomtest
+    from scipy.special import bdtr
 
-    return float(binomtest(fixed, fixed + broke, 0.5).pvalue)
+    tail = float(bdtr(min(fixed, broke), fixed + broke, 0.5))
+    return min(1.0, 2 * tail)
+
+
+def odds_ratio(fixed: int, broke: int) -> tuple[float | None, float | None, float | None]:
+    """Return fixed / broke, the paired odds ratio, with its exact 95 % interval (low, high).
+
+    None stands for infinity, and for undefined where no pair differs: then all three are None.
+    Clopper and Pearson (1934), Biometrika 26:404, for the share of fixed among the pairs that
+    differ, of which the ratio is the odds.
+    """
+    if fixed + broke == 0:
+        return None, None, None
+    from scipy.special import betaincinv
+
+    low = float(betaincinv(fixed, broke + 1, 0.025)) if fixed else 0.0
+    high = float(betaincinv(fixed + 1, broke, 0.975)) if broke else 1.0
+    value = fixed / broke if broke else None
+    return value, low / (1 - low), high / (1 - high) if high < 1 else None
 
 
 def drop_p_value(fixed: float, broke: float) -> float:

@@ -1,0 +1,1 @@
+"""Measuring a judge against labels that people gave."""

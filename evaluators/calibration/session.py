@@ -1,0 +1,139 @@
+"""Judging many answers with one judge: the engine of a run, without a test beside it."""
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from pathlib import Path
+
+from evaluators.answerers import RecordedAnswer
+from evaluators.calibration.judges import Bench
+from evaluators.core import Ask, Case, Judge, Model, Outcome, QAError, Reply, Request, Verdict
+from evaluators.engine import Engine, EngineThread, Settings, Task
+from evaluators.ledger import Ledger
+from evaluators.outcomes import Board
+from evaluators.prices import cost_of, tariff_of
+from evaluators.schedule import Schedule
+
+POLL_SECONDS = 0.05
+LAST_SECONDS = 30.0  # how long the engine may take to close once all is judged
+
+Watch = Callable[[Mapping[str, Outcome], int], None]
+"""Told again and again what is judged so far, and how many answers there are."""
+
+
+class InterruptedJudgingError(QAError):
+    """The user stopped it; what was paid for is in the ledger."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One answer to be judged: ``key`` names it, ``repeat`` counts from 1."""
+
+    key: str
+    case: Case
+    judge: Judge
+    repeat: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """Where calls are kept, how many may be in flight, and the day whose prices hold.
+
+    ``replay`` sends nothing.
+    """
+
+    ledger: Path
+    day: date
+    replay: bool = False
+    concurrency: int = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """How every answer ended, by its job's key, and how many requests were sent for it."""
+
+    outcomes: Mapping[str, Outcome]
+    requests: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatedJudge:
+    """Puts a judge's requests as those of another repeat, so that each has a reply of its own."""
+
+    judge_: Judge
+    repeat: int
+
+    @property
+    def spec(self) -> str:
+        """The judge's SPEC."""
+        return self.judge_.spec
+
+    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+        """Return what the judge says this time."""
+
+        async def again(model: Model, request: Request) -> Reply:
+            return await ask(model, replace(request, repeat=self.repeat))
+
+        return await self.judge_.judge(case, answer, again)
+
+
+def judge_all(jobs: Sequence[Job], bench: Bench, store: Store, watch: Watch) -> Judged:
+    """Judge every answer and return how each ended; errors are outcomes too.
+
+    A judge that asks nothing opens no ledger. Raises InterruptedJudgingError on Ctrl-C, after
+    what is in flight had a moment to arrive; QAError where calls can no longer be kept.
+    """
+    with tempfile.TemporaryDirectory(prefix="qa-") as name:
+        folder = Path(name)
+        path = store.ledger if bench.models else folder / "ledger"
+        with Ledger(path, read_only=store.replay and bool(bench.models)) as ledger:
+            board = Board(folder / "board")
+            try:
+                return _judge_all(jobs, bench, store, (ledger, board, watch))
+            finally:
+                board.close()
+
+
+def _judge_all(
+    jobs: Sequence[Job], bench: Bench, store: Store, means: tuple[Ledger, Board, Watch]
+) -> Judged:
+    ledger, board, watch = means
+    settings = Settings(concurrency=store.concurrency, replay=store.replay)
+    tasks = {job.key: _task(job) for job in jobs}
+    tariffs = {spec.text: tariff_of(spec, store.day) for spec in bench.specs}
+    engine = Engine(tasks, ledger, board, partial(cost_of, tariffs), settings)
+    schedule = Schedule(list(tasks), window=len(tasks) + 1)
+    thread = EngineThread(engine, schedule, bench.models)
+    thread.start()
+    try:
+        while len(engine.outcomes) < len(tasks) and not engine.failure:
+            time.sleep(POLL_SECONDS)
+            watch(dict(engine.outcomes), len(tasks))
+    except KeyboardInterrupt:
+        thread.stop()
+        done, planned = len(engine.outcomes), len(tasks)
+        msg = f"interrupted: {done} of {planned} judged; replies are kept, run again to go on"
+        raise InterruptedJudgingError(msg) from None
+    thread.stop(LAST_SECONDS)
+    if engine.failure:
+        raise QAError(engine.failure)
+    return Judged(outcomes=dict(engine.outcomes), requests=engine.requests)
+
+
+def _task(job: Job) -> Task:
+    judge = job.judge if job.repeat == 1 else RepeatedJudge(judge_=job.judge, repeat=job.repeat)
+    return Task(
+        key=job.key,
+        case=job.case,
+        repeat=job.repeat,
+        answerer=RecordedAnswer(),
+        judge=judge,
+        passes=_always,
+    )
+
+
+def _always(case: Case, verdict: Verdict) -> bool:
+    return True
