@@ -14,6 +14,12 @@ exit codes: 0 done, 1 errors found or nothing fetched, 4 wrong arguments or an u
 130 interrupted; each command says more: python -m cases COMMAND --help"""
 
 
+def _build(argv: Sequence[str]) -> int:
+    from cases.builder import main as build  # noqa: PLC0415  # only this command needs it
+
+    return build(argv)
+
+
 def _check(argv: Sequence[str]) -> int:
     from cases.check import main as check  # noqa: PLC0415  # only this command needs it
 
@@ -35,6 +41,7 @@ class Command:
 
 
 COMMANDS: Mapping[str, Command] = {
+    "build": Command("make a BoolQ-type dataset from articles, with models and people", _build),
     "check": Command("look for what is wrong with datasets although they can be loaded", _check),
     "download": Command("fetch a public benchmark in its official form", _download),
 }

@@ -6,7 +6,7 @@ from evaluators.replies.clean import plain
 from evaluators.replies.invalid import Invalid
 from evaluators.replies.lexicon import folded, lexicon
 from evaluators.replies.prose import mentions_other
-from evaluators.replies.text import MAX_SPOKEN, read_text, verdict_field
+from evaluators.replies.text import MAX_SPOKEN, read_json_reason, read_text, verdict_field
 from evaluators.replies.yes_no import read_label_first
 
 __all__ = ["Invalid", "read_grade", "read_rating", "read_reason", "read_yes_no"]
@@ -36,8 +36,8 @@ def read_rating(reply: Reply, tool: str = "rate") -> int | Invalid:
 
 
 def read_reason(reply: Reply) -> str:
-    """Return the judge's own reason from its forced call, or an empty text."""
-    return reason_field(reply)
+    """Return the judge's own reason from its forced call or its JSON, or an empty text."""
+    return reason_field(reply) if reply.calls else read_json_reason(reply.text)
 
 
 def read_yes_no(text: str, finish: str, yes: tuple[str, ...], no: tuple[str, ...]) -> str | Invalid:

@@ -64,5 +64,11 @@ def reason_field(reply: Reply) -> str:
         value = strict_json.loads(reply.calls[0].arguments) if reply.calls else None
     except ValueError:
         return ""
-    reason = value.get("reason") if isinstance(value, dict) else None
+    return reason_of(value)
+
+
+def reason_of(value: object) -> str:
+    """Return the field ``reason`` (or ``explanation``) of a JSON object, or an empty text."""
+    fields = value if isinstance(value, dict) else {}
+    reason = fields.get("reason", fields.get("explanation"))
     return reason if isinstance(reason, str) else ""

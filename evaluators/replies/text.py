@@ -3,6 +3,7 @@
 import re
 
 from evaluators import strict_json
+from evaluators.replies.calls import reason_of
 from evaluators.replies.clean import plain, spoken, without_markup
 from evaluators.replies.expression import whole
 from evaluators.replies.invalid import Invalid
@@ -33,6 +34,18 @@ def read_text(text: str, lexicon: Lexicon) -> str | Invalid:
     if expression is None:
         return read_prose(said, lexicon)
     return expression.grade or Invalid("no single grade among the labels")
+
+
+def read_json_reason(text: str) -> str:
+    """Return the reason in the JSON object that a text holds, or an empty text."""
+    said = spoken(text.strip()) if len(text) <= MAX_RAW else None
+    start = _OBJECT.search(said) if said else None
+    if said is None or start is None:
+        return ""
+    try:
+        return reason_of(strict_json.loads(said[start.start() : said.rfind("}") + 1]))
+    except ValueError:
+        return ""
 
 
 def read_label(text: str, lexicon: Lexicon) -> str | Invalid:

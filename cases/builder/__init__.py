@@ -1,0 +1,57 @@
+"""``python -m cases build``: make a BoolQ-type dataset from articles, with models and people."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from cases.builder.folder import Folder
+from cases.builder.options import DATASET, Options, read_options
+from cases.builder.pipeline import Pipeline
+from cases.builder.plan import Build
+from cases.builder.recipe import Recipe, find_recipe, load_recipe
+from cases.builder.steps import STEPS
+from cases.download.terminal import say
+from evaluators.core import UsageProblem
+
+
+def main(argv: Sequence[str]) -> int:
+    """Do the steps that are asked for and not done yet, print what came of them, and return 0.
+
+    Raises UsageProblem for wrong arguments and files, BuildError where a step is not finished.
+    """
+    options = read_options(argv, {name: step.help for name, step in STEPS.items()})
+    recipe = _recipe(options)
+    build = Build(
+        options=options,
+        recipe=recipe,
+        folder=Folder(options.folder),
+        say=lambda line: say(sys.stderr, line),
+    )
+    report = Pipeline(build=build).run()
+    for line in _lines(report, options.folder):
+        say(sys.stdout, line)
+    return 0
+
+
+def _recipe(options: Options) -> Recipe:
+    recipe = load_recipe(options.recipe or find_recipe(DATASET, options.language))
+    if recipe.language != options.language:
+        msg = f"{recipe.path}: a recipe for {recipe.language!r}, not for {options.language!r}"
+        raise UsageProblem(msg)
+    return recipe
+
+
+def _lines(report: dict[str, object], folder: Path) -> list[str]:
+    final = report["final"]
+    states = final.items() if isinstance(final, dict) else ()
+    lines = [f"{count:>7} {state}" for state, count in states]
+    lines.append(f"{report['items']:>7} in all; {folder}/report.json says more")
+    alone = report["question_only"]
+    if isinstance(alone, dict) and alone:
+        share, (low, high) = alone["shares"][alone["best"]], alone["interval"]
+        lines.append(
+            f"the question alone gives {share:.1%} of the answers away, by its {alone['best']} "
+            f"(95 % interval {low:.1%} to {high:.1%}; the commoner answer: "
+            f"{alone['shares']['majority']:.1%})"
+        )
+    return lines

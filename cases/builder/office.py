@@ -1,0 +1,96 @@
+"""The suite's machinery for calls, set up for one command: ledger, limits, budget, models."""
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import TypeVar
+
+from cases.builder.asking import Desk
+from cases.builder.options import Calling
+from cases.builder.sources import Say
+from evaluators.budget import Budget
+from evaluators.calls import Caller
+from evaluators.core import Model, UsageProblem
+from evaluators.ledger import Ledger
+from evaluators.limits.sender import Bounds, Patience, Sender
+from evaluators.models import connect
+from evaluators.models.secrets import require_key
+from evaluators.models.spec import Spec
+from evaluators.prices import Tariff, cost_of, tariff_of
+
+T = TypeVar("T")
+
+
+class Office:
+    """Models and money of one command. Raises UsageProblem for a missing key or an unkept budget.
+
+    ``specs`` are all models that may be asked. The deadline and the budget hold for all steps
+    together, the ledger is the suite's.
+    """
+
+    def __init__(self, calling: Calling, specs: Sequence[Spec], say: Say) -> None:
+        self._calling = calling
+        self._say = say
+        self._began = time.monotonic()
+        self._keys = {
+            spec.text: None if calling.replay else require_key(spec, os.environ) for spec in specs
+        }
+        today = datetime.now(UTC).date()
+        self._tariffs = {spec.text: tariff_of(spec, today) for spec in specs}
+        self._budget = _budget(calling.max_cost, specs, self._tariffs)
+
+    def run(self, name: str, spec: Spec, work: Callable[[Model, Desk], Awaitable[T]]) -> T:
+        """Return what ``work`` makes of a model; whatever was paid for is in the ledger then."""
+        with Ledger(self._calling.ledger, read_only=self._calling.replay) as ledger:
+            return asyncio.run(self._run(name, spec, work, ledger))
+
+    async def _run(
+        self, name: str, spec: Spec, work: Callable[[Model, Desk], Awaitable[T]], ledger: Ledger
+    ) -> T:
+        model = connect(spec, self._keys[spec.text])
+        sender = Sender(Patience(), self._bounds(), random.random)
+        sender.begin()
+        caller = Caller(ledger, sender, replay=self._calling.replay)
+        price = partial(cost_of, self._tariffs)
+        desk = Desk(caller=caller, sender=sender, price=price, say=self._say)
+        try:
+            return await work(model, desk)
+        finally:
+            await ledger.flush()
+            await model.close()
+            for line in (f"{name}: {desk.spent}", *ledger.notes):
+                self._say(line)
+
+    def _bounds(self) -> Bounds:
+        calling = self._calling
+        deadline = calling.deadline
+        if deadline is not None:
+            deadline = max(0.0, deadline - (time.monotonic() - self._began))
+        return Bounds(
+            concurrency=calling.concurrency,
+            rpm=calling.rpm,
+            deadline=deadline,
+            budget=self._budget,
+        )
+
+
+def _budget(
+    limit: float | None, specs: Sequence[Spec], tariffs: Mapping[str, Tariff | None]
+) -> Budget | None:
+    if limit is None:
+        return None
+    known = {
+        spec.text: (spec, tariff) for spec in specs if (tariff := tariffs[spec.text]) is not None
+    }
+    unknown = [spec.text for spec in specs if spec.text not in known]
+    if unknown:
+        msg = (
+            f"--max-cost: no price is known for {', '.join(unknown)}; give prices: "
+            "{input: , output: } in evaluators/models.yaml and name that entry"
+        )
+        raise UsageProblem(msg)
+    return Budget(limit, known)
