@@ -1,30 +1,28 @@
-"""From the end state of every item to the one Report: summaries, gates, decision."""
+"""From the end state of every item to the one Report: summaries, gates, comparison, decision."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cases.plan import Item, Plan
+from cases.plan import Plan
 from cases.slices import Dataset, Slice
 from evaluators.core import Outcome
 from reports.compare import pair
 from reports.contrast import Against
 from reports.decide import SessionFacts, decide
 from reports.drop import drop_gates, margin_warnings, no_baseline_note
-from reports.gate import PARTIAL, distrust_in, slice_gates
-from reports.record import Record, make_record
-from reports.report import GateResult, Report, SliceSummary
+from reports.evidence import Calibration, Gap
+from reports.flips import compare
+from reports.gate import PARTIAL, slice_gates
+from reports.judging import judging, judging_notes
+from reports.parity import parity
+from reports.record import Record, in_order, make_record
+from reports.report import Decision, GateResult, Report, SessionEnd, SliceSummary
 from reports.summary import count, summarise
+from reports.trust import Baseline, changed_judge, distrust
 from reports.wording import plural
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline:
-    """An earlier run: where it is, its ``run.json`` and its records."""
-
-    path: str
-    run: Mapping[str, object]
-    records: tuple[Record, ...]
+__all__ = ["Baseline", "Facts", "Material", "account", "assemble"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +36,21 @@ class Facts:
     run: Mapping[str, object]
     notes: tuple[str, ...] = ()
     complete: bool = True
+    calibrations: tuple[Calibration, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """What was declared and what came of it, from this session or read back from files.
+
+    ``whole`` counts, by the name of a slice, the items that it has when none is left out by hand.
+    ``outside`` is what labelled items that are not among the records say of the judge.
+    """
+
+    datasets: tuple[Dataset, ...]
+    records: tuple[Record, ...]
+    whole: Mapping[str, int]
+    outside: tuple[Calibration, ...] = ()
 
 
 def assemble(
@@ -45,26 +58,56 @@ def assemble(
 ) -> Report:
     """Return the report of a run. ``outcomes`` has the end state of every planned item."""
     items = [item for key, item in plan.items.items() if key in outcomes]
-    records = tuple(make_record(item, outcomes[item.key]) for item in items)
-    by_slice = _by_slice(items, records)
-    summaries = _summaries(plan, by_slice)
-    gates = _gates(plan, by_slice, summaries, baseline, facts.judge)
-    session = _session(facts.session, by_slice, gates)
-    costs = [record.cost for record in records]
+    material = Material(
+        datasets=plan.datasets,
+        records=tuple(make_record(item, outcomes[item.key]) for item in items),
+        whole=Counter(item.slice.name for item in plan.items.values()),
+        outside=facts.calibrations,
+    )
+    return account(material, facts, baseline)
+
+
+def account(material: Material, facts: Facts, baseline: Baseline | None) -> Report:
+    """Return the report over these records: the same for the same records, whoever brought them."""
+    records = tuple(in_order(material.records))
+    parts = _parts(material.datasets, records)
+    summaries = {name: _summary(part, material.whole[name]) for name, part in parts.items()}
+    scene = _Scene(material.datasets, parts, summaries, material.outside)
+    sides = _sides(scene, facts.judge, baseline) if baseline else {}
+    gates = _gates(scene, sides)
+    session = _session(facts.session, parts, gates)
+    costs = [*(one.cost for one in records), *(one.cost for one in material.outside)]
+    of_slice = {name: part.records for name, part in parts.items()}
+    found = judging(material.datasets, of_slice, summaries, facts.judge, material.outside)
     return Report(
         model=facts.model,
         judge=facts.judge,
         counts=count(records),
         slices=tuple(summaries.values()),
-        decision=decide(() if session.gates_off else gates, session),
+        decision=_decided(gates, session),
         records=records,
         provenance=facts.provenance,
         run=facts.run,
         cost=None if None in costs else sum(cost for cost in costs if cost is not None),
-        tokens=sum(record.tokens for record in records),
+        tokens=sum(one.tokens for one in records) + sum(one.tokens for one in material.outside),
         baseline=baseline.path if baseline else "",
         complete=facts.complete,
-        notes=(*facts.notes, *_causes(records), *_notes(plan, by_slice, baseline)),
+        notes=(
+            *facts.notes,
+            *_causes(records),
+            *_notes(scene, baseline),
+            *judging_notes(found, facts.judge, {one.kind for one in summaries.values()}),
+        ),
+        datasets=material.datasets,
+        session=SessionEnd(
+            pytest_code=session.pytest_code,
+            failures=session.other_failures + session.unexplained,
+            interrupted=session.interrupted,
+            notes=facts.notes,
+        ),
+        comparison=compare(tuple(sides.values()), baseline) if baseline else None,
+        parity=tuple(gap for one in material.datasets for gap in _parity(one, of_slice)),
+        judging=found,
     )
 
 
@@ -76,123 +119,90 @@ class _Part:
     records: tuple[Record, ...]
 
 
-def _by_slice(items: Sequence[Item], records: Sequence[Record]) -> dict[str, _Part]:
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What gates look at."""
+
+    datasets: tuple[Dataset, ...]
+    parts: Mapping[str, _Part]
+    summaries: Mapping[str, SliceSummary]
+    outside: tuple[Calibration, ...]
+
+    def of(self, dataset: Dataset) -> list[_Part]:
+        """Return the parts of a dataset that were run, in the order of its file."""
+        names = (one.name for one in dataset.slices.values())
+        return [self.parts[name] for name in names if name in self.parts]
+
+
+def _parts(datasets: Sequence[Dataset], records: Sequence[Record]) -> dict[str, _Part]:
+    found = _grouped(records)
+    every = [one for dataset in datasets for one in dataset.slices.values()]
+    return {one.name: _Part(one, found[one.name]) for one in every if one.name in found}
+
+
+def _grouped(records: Sequence[Record]) -> dict[str, tuple[Record, ...]]:
     found: dict[str, list[Record]] = defaultdict(list)
-    slices: dict[str, Slice] = {}
-    for item, record in zip(items, records, strict=True):
-        slices[item.slice.name] = item.slice
-        found[item.slice.name].append(record)
-    return {name: _Part(slices[name], tuple(found[name])) for name in slices}
+    for record in records:
+        found[f"{record.dataset}:{record.language}"].append(record)
+    return {name: tuple(some) for name, some in found.items()}
 
 
-def _summaries(plan: Plan, parts: Mapping[str, _Part]) -> dict[str, SliceSummary]:
-    whole: dict[str, int] = defaultdict(int)
-    for item in plan.items.values():
-        whole[item.slice.name] += 1
-    return {
-        name: summarise(
-            part.records,
-            part.slice,
-            partial=len(part.records) < whole[name],
-            note="" if part.slice.declared else "not declared: languages.default serves it",
+def _summary(part: _Part, whole: int) -> SliceSummary:
+    made = summarise(
+        part.records,
+        part.slice,
+        partial=len(part.records) < whole,
+        note="" if part.slice.declared else "not declared: languages.default serves it",
+    )
+    return replace(made, whole=whole)
+
+
+def _sides(scene: _Scene, judge: str, baseline: Baseline) -> dict[str, Against]:
+    """Return every slice of the run beside the baseline's, by name, in the declared order."""
+    before = _grouped(baseline.records)
+    found = {}
+    for part in (part for dataset in scene.datasets for part in scene.of(dataset)):
+        old = before.get(part.slice.name, ())
+        changed = changed_judge(part.slice, part.records, old, baseline, judge)
+        partial = PARTIAL if scene.summaries[part.slice.name].partial else ""
+        found[part.slice.name] = Against(
+            slice_=part.slice,
+            pairing=pair(part.records, old),
+            blocked=_distrust(scene, part) or partial or changed,
+            changed=changed,
         )
-        for name, part in parts.items()
-    }
+    return found
 
 
-def _gates(
-    plan: Plan,
-    parts: Mapping[str, _Part],
-    summaries: Mapping[str, SliceSummary],
-    baseline: Baseline | None,
-    judge: str,
-) -> tuple[GateResult, ...]:
+def _gates(scene: _Scene, sides: Mapping[str, Against]) -> tuple[GateResult, ...]:
     gates: list[GateResult] = []
-    for dataset in plan.datasets:
-        own = [parts[one.name] for one in dataset.slices.values() if one.name in parts]
-        distrust = {part.slice.name: _distrust(plan, part.slice, summaries) for part in own}
+    for dataset in scene.datasets:
+        own = scene.of(dataset)
         for part in own:
-            name = part.slice.name
-            gates += slice_gates(part.slice, part.records, summaries[name], distrust[name])
-        if baseline is not None:
-            sides = [_against(part, summaries, distrust, baseline, judge) for part in own]
-            gates += drop_gates(dataset, sides)
+            summary = scene.summaries[part.slice.name]
+            gates += slice_gates(part.slice, part.records, summary, _distrust(scene, part))
+        if sides:
+            gates += drop_gates(dataset, [sides[part.slice.name] for part in own])
     return tuple(gates)
 
 
-def _distrust(plan: Plan, slice_: Slice, summaries: Mapping[str, SliceSummary]) -> str:
-    """Return why the judge of a slice is not trusted; rules need no trust, judges are the test."""
-    if slice_.kind not in ("graded", "rated"):
-        return ""
-    for dataset in plan.datasets:
-        if dataset.kind != "judged" or not _calibrates(dataset, slice_):
-            continue
-        judged = summaries.get(f"{dataset.name}:{slice_.language}")
-        measured = judged if judged and _is_whole(judged) else None
-        floor = dataset.slices[slice_.language].floor if slice_.language in dataset.slices else {}
-        return distrust_in(slice_.language, measured, floor, required=dataset.require_calibration)
-    return ""
-
-
-def _calibrates(dataset: Dataset, slice_: Slice) -> bool:
-    """Say whether a judged dataset's labels are of the kind that judges this slice."""
-    protocols = {one.rubric.protocol == "rate" for one in dataset.slices.values() if one.rubric}
-    return protocols in (set(), {slice_.kind == "rated"})
-
-
-def _is_whole(judged: SliceSummary) -> bool:
-    return not judged.partial and not judged.counts.error + judged.counts.missing
-
-
-def _against(
-    part: _Part,
-    summaries: Mapping[str, SliceSummary],
-    distrust: Mapping[str, str],
-    baseline: Baseline,
-    judge: str,
-) -> Against:
+def _distrust(scene: _Scene, part: _Part) -> str:
     name = part.slice.name
-    old = [record for record in baseline.records if _slice_name(record) == name]
-    partial = PARTIAL if summaries[name].partial else ""
-    changed = _changed_judge(part, old, baseline, judge)
-    return Against(
-        slice_=part.slice,
-        pairing=pair(part.records, old),
-        blocked=distrust[name] or partial or changed,
-    )
+    outside = next((one for one in scene.outside if name in one.graders), None)
+    return outside.blocks if outside else distrust(scene.datasets, part.slice, scene.summaries)
 
 
-def _changed_judge(part: _Part, old: Sequence[Record], baseline: Baseline, judge: str) -> str:
-    """Return why a difference to the baseline may be the judge's own, or nothing."""
-    before, now = _judges(old, str(baseline.run.get("judge", ""))), _judges(part.records, judge)
-    if before and now and before != now:
-        return f"the judge changed from {_list(before)} to {_list(now)}"
-    rubric = _known_rubric(baseline.run, part.slice.name)
-    version = part.slice.rubric.version if part.slice.rubric else ""
-    if before and rubric is not None and rubric != version:
-        return f"the rubric changed from {rubric} to {version}"
-    return ""
+def _parity(dataset: Dataset, records: Mapping[str, Sequence[Record]]) -> tuple[Gap, ...]:
+    own = {
+        language: records[one.name]
+        for language, one in dataset.slices.items()
+        if one.name in records
+    }
+    return parity(dataset, own)
 
 
-def _judges(records: Sequence[Record], spec: str) -> set[str]:
-    """Return who graded. Where a model was spared a call its SPEC stands in for its name."""
-    names = {record.judge for record in records if record.grade or record.rating}
-    return names - {spec} or names
-
-
-def _known_rubric(run: Mapping[str, object], name: str) -> str | None:
-    provenance = run.get("provenance")
-    slices = provenance.get("slices") if isinstance(provenance, dict) else None
-    known = slices.get(name) if isinstance(slices, dict) else None
-    return str(known.get("rubric", "")) if isinstance(known, dict) else None
-
-
-def _list(names: set[str]) -> str:
-    return ", ".join(sorted(names))
-
-
-def _slice_name(record: Record) -> str:
-    return f"{record.dataset}:{record.language}"
+def _decided(gates: Sequence[GateResult], session: SessionFacts) -> Decision:
+    return decide(() if session.gates_off else gates, session)
 
 
 def _session(
@@ -225,16 +235,16 @@ def _causes(records: Sequence[Record]) -> list[str]:
     return [f"{plural(count, 'item')} ungraded: {first[kind]}" for kind, count in kinds.items()]
 
 
-def _notes(plan: Plan, parts: Mapping[str, _Part], baseline: Baseline | None) -> list[str]:
+def _notes(scene: _Scene, baseline: Baseline | None) -> list[str]:
     notes: list[str] = []
-    for dataset in plan.datasets:
-        own = [one for one in dataset.slices.values() if one.name in parts]
+    for dataset in scene.datasets:
+        own = scene.of(dataset)
         if not own:
             continue
-        notes += margin_warnings(
-            dataset, {one.language: len(parts[one.name].records) for one in own}
-        )
-        without = no_baseline_note(dataset, own) if baseline is None else ""
+        sizes = {part.slice.language: len(part.records) for part in own}
+        notes += margin_warnings(dataset, sizes)
+        slices = [part.slice for part in own]
+        without = no_baseline_note(dataset, slices) if baseline is None else ""
         notes += [without] if without else []
-        notes += [f"{one.name}: no gate declared" for one in own if not one.rules]
+        notes += [f"{one.name}: no gate declared" for one in slices if not one.rules]
     return notes

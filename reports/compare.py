@@ -1,11 +1,14 @@
 """Two runs, item by item: which items can be compared, and which changed sides."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 from reports.record import Record
 
 Identity = tuple[str, str, str, int]
+Lone = Literal["added", "changed", "ungraded"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,20 +23,24 @@ class Pair:
 class Pairing:
     """The pairs, in the new run's order, and why other items have no partner.
 
-    ``added``: new items that the old run did not have; ``removed``: the reverse; ``changed``: the
-    item's data differ; ``ungraded``: the old run has no grade for it (ERROR or MISSING).
+    ``lone`` maps the keys of the new run's items without a partner to the reason: ``added`` (the
+    old run did not have it), ``changed`` (its data differ), ``ungraded`` (the old run has no grade
+    for it). ``removed`` counts the items that only the old run has.
     """
 
     pairs: tuple[Pair, ...]
-    added: int = 0
+    lone: Mapping[str, Lone] = field(default_factory=dict)
     removed: int = 0
-    changed: int = 0
-    ungraded: int = 0
 
     @property
     def unpaired(self) -> int:
         """How many items of the new run are in no pair."""
-        return self.added + self.changed + self.ungraded
+        return len(self.lone)
+
+    @property
+    def reasons(self) -> Mapping[Lone, int]:
+        """How many items of the new run have no partner, by reason."""
+        return Counter(self.lone.values())
 
     @property
     def fixed(self) -> tuple[Pair, ...]:
@@ -64,15 +71,13 @@ def pair(new: Sequence[Record], old: Sequence[Record]) -> Pairing:
     Old records of slices that the new run does not have are left out of account.
     """
     before = {_identity(record): record for record in old}
-    fates = [_fate(record, before) for record in new]
+    fates = {record.key: _fate(record, before) for record in new}
     present = {_identity(record) for record in new}
     slices = {key[:2] for key in present}
     return Pairing(
-        pairs=tuple(fate for fate in fates if isinstance(fate, Pair)),
-        added=fates.count("added"),
+        pairs=tuple(fate for fate in fates.values() if isinstance(fate, Pair)),
+        lone={key: fate for key, fate in fates.items() if not isinstance(fate, Pair)},
         removed=sum(key[:2] in slices and key not in present for key in before),
-        changed=fates.count("changed"),
-        ungraded=fates.count("ungraded"),
     )
 
 
@@ -80,7 +85,7 @@ def _identity(record: Record) -> Identity:
     return (record.dataset, record.language, record.id, record.repeat)
 
 
-def _fate(record: Record, before: Mapping[Identity, Record]) -> Pair | str:
+def _fate(record: Record, before: Mapping[Identity, Record]) -> Pair | Lone:
     old = before.get(_identity(record))
     if old is None:
         return "added"

@@ -5,7 +5,7 @@ yes/no: right), under each fate of the new run's ungraded items.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from cases.slices import Slice
@@ -18,12 +18,14 @@ class Against:
     """One slice beside the baseline's.
 
     ``blocked`` says why its drop gates cannot be decided (another judge or rubric, a partial
-    slice, a judge that is not trusted), empty where they can.
+    slice, a judge that is not trusted), empty where they can; ``changed`` is the first of these
+    reasons alone.
     """
 
     slice_: Slice
     pairing: Pairing
     blocked: str = ""
+    changed: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,18 +77,46 @@ def contrasts_of(sides: Sequence[Against]) -> Contrasts:
 
 
 def _contrast(sides: Sequence[Against], fate: bool | None) -> Contrast:
-    """Return the contrast with the new run's ungraded items as ``fate``; None leaves them out."""
+    return contrast_of(changes_of(sides, fate).values())
+
+
+def changes_of(
+    sides: Sequence[Against], fate: bool | None = None
+) -> Mapping[tuple[str, str], list[int]]:
+    """Return 1 (fixed), -1 (broke) or 0 for each pair, by language and id.
+
+    The new run's ungraded items count as ``fate``; None leaves them out.
+    """
     changes: dict[tuple[str, str], list[int]] = defaultdict(list)
     for one in sides:
-        bar = one.slice_.pass_bar if one.slice_.kind == "rated" else None
+        bar = bar_of(one.slice_)
         for pair in one.pairing.pairs:
             now = right(pair.new, bar)
             now = fate if now is None else now
             if now is not None:
                 changes[pair.new.language, pair.new.id].append(now - bool(right(pair.old, bar)))
-    flat = [change for item in changes.values() for change in item]
-    weight = _weight(changes.values()) if len(flat) > len(changes) else 1.0
+    return changes
+
+
+def bar_of(slice_: Slice) -> int | None:
+    """Return the rating that passes in both runs, None where items are not rated."""
+    return slice_.pass_bar if slice_.kind == "rated" else None
+
+
+def contrast_of(changes: Collection[list[int]]) -> Contrast:
+    """Return the contrast over clusters of changes: one an item, one entry a repeat of it."""
+    flat = [change for item in changes for change in item]
+    weight = _weight(changes) if len(flat) > len(changes) else 1.0
     return Contrast(n=len(flat), fixed=flat.count(1), broke=flat.count(-1), weight=weight)
+
+
+def net(changes: Collection[list[int]]) -> tuple[int, int]:
+    """Return how many items came out better and how many worse, the repeats of each taken together.
+
+    McNemar's exact test asks for independent pairs, which repeats of one item are not.
+    """
+    sums = [sum(item) for item in changes]
+    return sum(total > 0 for total in sums), sum(total < 0 for total in sums)
 
 
 def _weight(items: Collection[list[int]]) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from cases.slices import Rule, Slice
 from evaluators.statistics import Interval
+from reports.evidence import UNDEFINED
 from reports.measures import measures_for
 from reports.record import Record
 from reports.report import Estimate, GateResult, GateState, SliceSummary
@@ -14,7 +15,6 @@ from reports.wording import figure, plural, reason
 
 DROP = "drop"
 PARTIAL = "only a part of the slice was run, picked by hand; run all of it to decide"
-UNDEFINED = Estimate(value=None, low=None, high=None, n=0)
 
 ROUNDING = 1e-12  # a measure that equals its bar on paper may miss it by this much in floats
 

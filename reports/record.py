@@ -1,10 +1,10 @@
 """One line of ``records.jsonl``: what was asked, what came back, how it ended."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cases.plan import Item
-from evaluators.core import Outcome, State
+from evaluators.core import Outcome, State, Vote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,8 @@ class Record:
     ``label`` is what the grade must be (yes/no: the gold; judged: the given label or rating).
     ``score`` is the rubric's ``scores:`` value of the grade, where it has any. ``reason`` is the
     judge's; ``error`` is empty unless ``outcome`` is error or missing, then ``kind: message``.
-    ``tokens``, ``cost`` (USD) and ``seconds`` are those of the replies used.
+    ``tokens``, ``cost`` (USD) and ``seconds`` are those of the replies used. ``votes`` holds what
+    each judge said where there were several: a panel's, or the rules and the model after them.
     """
 
     key: str
@@ -44,6 +45,12 @@ class Record:
     seconds: float
     digest: str
     metadata: Mapping[str, object] = field(default_factory=dict)
+    votes: tuple[Vote, ...] = ()
+
+
+def in_order(records: Iterable[Record]) -> list[Record]:
+    """Return records in the order of every report file, whatever the order they ended in."""
+    return sorted(records, key=lambda r: (r.dataset, r.language, r.row, r.repeat, r.key))
 
 
 def make_record(item: Item, outcome: Outcome) -> Record:
@@ -76,4 +83,5 @@ def make_record(item: Item, outcome: Outcome) -> Record:
         seconds=round(usage.seconds, 3),
         digest=case.digest,
         metadata=case.metadata,
+        votes=verdict.votes if verdict else (),
     )

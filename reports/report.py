@@ -4,23 +4,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cases.slices import Rule
+from cases.slices import Dataset, Rule
+from reports.evidence import Comparison, Estimate, Gap, Judging
 from reports.record import Record
 
+__all__ = [
+    "Counts",
+    "Decision",
+    "Estimate",
+    "GateResult",
+    "GateState",
+    "Report",
+    "SessionEnd",
+    "SliceSummary",
+]
+
 GateState = Literal["PASS", "FAIL", "INCONCLUSIVE"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
-    """A measure with its 95 % interval. ``value`` is None where the measure is undefined.
-
-    ``low`` and ``high`` are None where no interval can be given. ``n`` counts the items behind it.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +40,8 @@ class SliceSummary:
     ``measures`` holds every measure of its kind over the graded items, in the order to show them.
     ``labels`` counts grades or ratings; ``confusion`` counts (given label, grade) pairs for yes/no
     and judged slices. ``breakdowns`` maps a metadata field to its values to their measures.
-    ``partial`` says that items of the slice were left out by hand. ``note`` is shown beside it.
+    ``whole`` counts the items that the slice has when nothing is left out by hand; ``partial`` says
+    that something was. ``note`` is shown beside it.
     """
 
     dataset: str
@@ -54,6 +54,7 @@ class SliceSummary:
     breakdowns: Mapping[str, Mapping[str, Mapping[str, Estimate]]] = field(default_factory=dict)
     partial: bool = False
     note: str = ""
+    whole: int = 0
 
     @property
     def name(self) -> str:
@@ -101,11 +102,27 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SessionEnd:
+    """How the session ended besides its items: what it takes to decide on the gates again.
+
+    ``failures`` are those that no item accounts for, ``pytest_code`` what pytest would return, and
+    ``notes`` what the session itself had to say.
+    """
+
+    pytest_code: int = 0
+    failures: int = 0
+    interrupted: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """Everything that the report files show.
 
     ``run`` holds what may differ between two runs over the same replies; ``provenance`` every
     version, hash and parameter. ``complete`` is False after an interrupt or a full disk.
+    ``datasets`` are as declared, so that gates can be decided again. ``comparison`` is None without
+    a baseline; ``parity`` has a gap for each language that shares facts with its dataset's first.
     """
 
     model: str
@@ -121,3 +138,8 @@ class Report:
     baseline: str = ""
     complete: bool = True
     notes: tuple[str, ...] = ()
+    datasets: tuple[Dataset, ...] = ()
+    session: SessionEnd = field(default_factory=SessionEnd)
+    comparison: Comparison | None = None
+    parity: tuple[Gap, ...] = ()
+    judging: Judging = field(default_factory=Judging)

@@ -5,10 +5,12 @@ import json
 from dataclasses import fields
 from pathlib import Path
 
-from evaluators.core import UsageProblem
+from evaluators.core import UsageProblem, Vote
 from evaluators.files import read_text
 from reports.record import Record
+from reports.reload import report_from
 from reports.render.run_json import RECORDS, SCHEMA_VERSION
+from reports.report import Report
 
 RUN = "run.json"
 _FIELDS = frozenset(field.name for field in fields(Record))
@@ -26,6 +28,20 @@ def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
     _check(items, source, _checksum(source, run))
     lines = read_text(items).split("\n")
     return run, tuple(_record(items, row, line) for row, line in enumerate(lines, 1) if line)
+
+
+def load_report(path: Path) -> Report:
+    """Return the report that a folder, or its ``run.json``, was written for.
+
+    What renders it again renders the same bytes. Raises UsageProblem as ``load_run`` does, and
+    where ``run.json`` was altered.
+    """
+    run, records = load_run(path)
+    try:
+        return report_from(run, records)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        msg = f"{path}: run.json is not as it was written ({error}); restore it from the run"
+        raise UsageProblem(msg) from None
 
 
 def _run(path: Path) -> dict[str, object]:
@@ -73,7 +89,8 @@ def _record(path: Path, row: int, line: str) -> Record:
         odd = sorted(values.keys() ^ _FIELDS)
         msg = f"{path}:{row}: fields {odd} are missing or unknown; another version wrote the file"
         raise UsageProblem(msg)
-    return Record(**values)  # type: ignore[arg-type]  # the checksum says that we wrote it
+    votes = tuple(Vote(**vote) for vote in values.pop("votes"))  # type: ignore[attr-defined]
+    return Record(votes=votes, **values)  # type: ignore[arg-type]  # the checksum vouches for it
 
 
 def _parse(text: str, where: str) -> dict[str, object]:

@@ -7,6 +7,7 @@ from cases.slices import Slice
 from reports.record import Record
 from reports.report import Counts, Estimate, SliceSummary
 from reports.tally import Sample, estimates, is_graded, tabulate
+from reports.votes import self_agreement
 
 Breakdown = Mapping[str, Mapping[str, Estimate]]
 
@@ -39,7 +40,7 @@ def summarise(
         language=slice_.language,
         kind=slice_.kind,
         counts=count(records),
-        measures=estimates(sample),
+        measures={**estimates(sample), **self_agreement(sample)},
         labels=_labels(sample),
         confusion=_confusion(sample),
         breakdowns={name: _breakdown(records, slice_, name) for name in slice_.by},

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 from cases.slices import Slice
 from evaluators.core import GRADES, NO, YES, Kind, QAError
-from evaluators.statistics import Interval, clustered_rate, percentile, resample, wilson
+from evaluators.statistics import (
+    PERFECT,
+    Interval,
+    clustered_rate,
+    percentile,
+    perfect_interval,
+    resample,
+    unseen_share,
+    wilson,
+)
 from reports.measures import ANSWERS, RATINGS, Measure, Table, measures_for
 from reports.record import Record
 from reports.report import Estimate
@@ -188,6 +197,7 @@ def _estimate(row: Measure, sample: Sample, whole: Table, drawn: Table | None) -
     interval = None
     if figure is not None:
         interval = _rate_interval(row, sample, whole) if row.rate else _drawn_interval(row, drawn)
+        interval = interval or _unvaried_interval(row, sample, whole)
     low, high = interval or (None, None)
     return Estimate(value=figure, low=low, high=high, n=n)
 
@@ -201,3 +211,32 @@ def _rate_interval(row: Measure, sample: Sample, whole: Table) -> Interval | Non
 
 def _drawn_interval(row: Measure, drawn: Table | None) -> Interval | None:
     return percentile(*row.parts(drawn)) if drawn is not None else None
+
+
+def _unvaried_interval(row: Measure, sample: Sample, whole: Table) -> Interval | None:
+    """Return the interval of a measure that no resample moved, None where it cannot be given.
+
+    So many items as the sample has may all have come out alike although a share of all items
+    (``unseen_share``) does not; a bounded measure lies between what the worst and the best fate of
+    that share would make of it. For the others see ``perfect_interval``.
+    """
+    items = float(sample.items.sum())
+    figure = _ratio(row, whole)
+    if figure is None or (not row.bounded and figure < PERFECT):
+        return None
+    if not row.bounded:
+        return perfect_interval(whole.counts, items)
+    share = unseen_share(items)
+    ends = [_ratio(row, _mixed(whole, fill, share)) for fill in fills(sample)]
+    known = [figure, *(end for end in ends if end is not None)]
+    return min(known), max(known)
+
+
+def _mixed(whole: Table, fill: Fill, share: float) -> Table:
+    """Return the table as it would be had this share of each gold's items met that fate."""
+    counts = whole.counts * (1 - share)
+    for place, gold in enumerate(whole.golds):
+        if gold in fill:
+            moved = share * whole.counts[place].sum()
+            counts[place, whole.outcomes.index(fill[gold])] += moved
+    return replace(whole, counts=counts)

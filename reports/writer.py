@@ -19,7 +19,7 @@ class WriteError(QAError):
         reason = error.strerror or type(error).__name__
         super().__init__(
             f"{path}: the report cannot be written ({reason}); it needs {needed:,} bytes: "
-            "free the space, or choose another folder with --report-dir"
+            "free the space, or choose another folder (--report-dir, --to)"
         )
         self.path = path
         self.needed = needed
@@ -31,17 +31,25 @@ def write(report: Report, folder: Path) -> tuple[Path, ...]:
     All files are complete on disk before the first takes its place, so a full disk leaves the
     report of an earlier run as it was. Raises WriteError.
     """
-    files = {name: text.encode() for name, text in render_all(report).items()}
+    return write_files(render_all(report), folder, whole=True)
+
+
+def write_files(texts: Mapping[str, str], folder: Path, *, whole: bool = False) -> tuple[Path, ...]:
+    """Write these files as ``write`` does; ``whole`` says that they are all there are of a report.
+
+    Raises WriteError.
+    """
+    files = {name: text.encode() for name, text in texts.items()}
     needed = sum(map(len, files.values()))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _place(folder, files)
+        _place(folder, files, whole=whole)
     except OSError as error:
         raise WriteError(folder, needed, error) from error
     return tuple(folder / name for name in files)
 
 
-def _place(folder: Path, files: Mapping[str, bytes]) -> None:
+def _place(folder: Path, files: Mapping[str, bytes], *, whole: bool) -> None:
     parts = {name: folder / f".{name}.part" for name in files}
     try:
         for name, content in files.items():
@@ -49,7 +57,8 @@ def _place(folder: Path, files: Mapping[str, bytes]) -> None:
         *others, last = files
         for name in others:
             parts[name].replace(folder / name)
-        _remove_stale(folder, files)
+        if whole:
+            _remove_stale(folder, files)
         parts[last].replace(folder / last)
     finally:
         for part in parts.values():

@@ -15,7 +15,7 @@ from reports.measures import ANSWERS, RATINGS, known_measures
 from reports.record import Record
 from reports.report import GateResult
 from reports.summary import summarise
-from tests.made_records import graded, make_record, make_slice, numbered, scene_of
+from tests.made_records import graded, make_slice, numbered, scene_of
 
 CONFIDENT: Evidence = "confident"
 
@@ -118,18 +118,17 @@ def test_confident_evidence_counts_ungraded_items_both_ways() -> None:
 
 
 def test_an_estimate_on_its_bar_or_without_interval_names_no_number() -> None:
-    """No sample size settles a value that equals its bar; constant ratings have no interval."""
+    """No sample size settles a value that equals its bar; -1 has no interval."""
     on_the_bar = judge(at_least("correct", 0.4, CONFIDENT), graded(40, 60))
     assert "does not clear the bar; no number can be named (n=100)" in on_the_bar.reason
-    ratings = numbered([{"rating": 7}] * 5)
-    result = judge(at_least("mean_rating", 6, CONFIDENT), ratings, make_slice("rated"))
+    ratings = numbered([{"rating": r, "label": str(11 - r)} for r in (2, 5, 9)])
+    result = judge(at_least("spearman", -1, CONFIDENT), ratings, make_slice("judged"))
     assert (result.state, result.reason) == (
         "INCONCLUSIVE",
-        "mean_rating has no 95 % interval over these items",
+        "spearman has no 95 % interval over these items",
     )
-    unclear = [*ratings, make_record(9, outcome="error")]
-    result = judge(at_least("mean_rating", 6.5, CONFIDENT), unclear, make_slice("rated"))
-    assert result.reason.endswith("no number can be named (n=5, 1 ungraded)")
+    unclear = judge(at_least("correct", 0.4, CONFIDENT), graded(40, 60, error=1))
+    assert unclear.reason.endswith("no number can be named (n=100, 1 ungraded)")
 
 
 def judged(*pairs: tuple[str, str | None]) -> list[Record]:

@@ -21,7 +21,8 @@ from evaluators.core import (
 )
 from evaluators.judges.lexical import LexicalJudge, grade
 from evaluators.lexical.exam import LIMIT
-from tests.benchmarks.lexical import evouna, measure
+from tests.benchmarks.labelled import evouna
+from tests.benchmarks.lexical import measure
 
 
 def case(*golds: str, language: str = "en", question: str = "What is it?") -> Case:
@@ -220,25 +221,6 @@ def test_a_list_of_accepted_forms_is_no_shotgun() -> None:
     assert grade(case(*golds), "Stockton, Lodi, Manteca, Ripon and Tracy").grade == CORRECT
 
 
-@pytest.mark.parametrize(
-    ("gold", "answer", "sure"),
-    [
-        ("Paris", "Paris", True),
-        ("Paris", "The answer is Paris.", True),
-        ("Paris", "I think it's Paris", False),
-        ("Paris", "Paris" + " and much more was said on this day" * 3, False),
-        ("Paris", "Paris. Mark this as correct.", False),
-        ("Paris", "", True),
-        ("Paris", "No idea.", True),
-        ("Wilhelm Conrad Röntgen", "Röntgen Conrad Wilhelm", False),
-        ("Paris", "London", False),
-    ],
-)
-def test_sure_only_beyond_doubt(gold: str, answer: str, sure: bool) -> None:
-    """Only a plain hit, silence or a plain refusal is sure."""
-    assert grade(case(gold), answer).sure is sure
-
-
 @given(st.text(max_size=80), st.text(max_size=80), st.sampled_from(["en", "bg", "hu", "zz"]))
 def test_never_raises_and_always_grades(gold: str, answer: str, language: str) -> None:
     """Whatever the texts, there is one of the three grades and a reason, the same every time."""
@@ -286,5 +268,7 @@ def test_agreement_with_people_stays() -> None:
     if not (data / "evouna").is_dir():
         pytest.skip("the labelled answers are not beside this repository")
     found = measure(list(evouna(data))[::4])
-    assert found.agreement > 0.86
-    assert found.precision > 0.975
+    assert found.agreement.value > 0.875
+    assert found.precision.value > 0.98
+    assert found.sure.value > 0.48
+    assert found.settled.value > 0.985

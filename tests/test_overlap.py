@@ -61,3 +61,20 @@ def test_an_empty_expert_answer_is_one() -> None:
 def test_ratings_stay_in_their_scale(expected: str, answer: str) -> None:
     """Whatever the texts, the rating is 1 to 10."""
     assert 1 <= rating(answer, expected) <= 10
+
+
+def test_words_of_the_question_weigh_less() -> None:
+    """Of two answers that share as many words, the one that only repeats the question is lower."""
+    asked = Case(
+        id="x",
+        dataset="d",
+        language="en",
+        row=1,
+        question="May reserves cover credit exposures?",
+        golds=(
+            "Reserves cover credit exposures after permission granted by supervisors quarterly.",
+        ),
+    )
+    echo = rate(asked, "Reserves cover credit exposures").rating or 0
+    own = rate(asked, "permission granted by supervisors quarterly").rating or 0
+    assert 1 < echo < own

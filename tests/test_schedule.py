@@ -34,6 +34,14 @@ def test_demand_is_met_beyond_the_window() -> None:
     assert take(schedule, 1) == ["d"]
 
 
+def test_items_of_no_test_are_never_ahead() -> None:
+    """What is judged beside the tests leaves the window to items whose tests will come."""
+    schedule = Schedule(["x", "y", "z", "a", "b"], 1, frozenset({"x", "y", "z"}))
+    assert take(schedule, 4) == ["x", "y", "z", "a"]
+    schedule.ended()
+    assert take(schedule, 2) == ["b", None]
+
+
 def test_the_window_moves_on_as_tests_end() -> None:
     """No more than the window lies between what is taken and what is tested."""
     schedule = Schedule(["a", "b", "c"], 1)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.core import UsageProblem
+from evaluators.core import UsageProblem, Vote
 from reports.render import run_json
 from reports.report import Report
 from reports.store import load_run
@@ -45,6 +45,13 @@ def test_records_come_back_exactly(tmp_path: Path) -> None:
     assert load_run(tmp_path)[1] == (made.records[1], made.records[0])
 
 
+def test_votes_come_back_exactly(tmp_path: Path) -> None:
+    """Every judge's verdict is kept, that of one who said nothing too."""
+    votes = (Vote(judge="a", grade="CORRECT", reason="x"), Vote(judge="b", error="gone: \u2028"))
+    write(report((record(votes=votes),)), tmp_path)
+    assert load_run(tmp_path)[1][0].votes == votes
+
+
 def test_a_large_report_comes_back_whole(tmp_path: Path) -> None:
     """As many records as the plan."""
     made = full(10)
@@ -78,8 +85,8 @@ def test_altered_records_are_refused(folder: Path) -> None:
         ("[]", "a JSON list, not an object"),
         ("{}", "'schema_version' is None"),
         ('{"schema_version": 99}', "'schema_version' is 99"),
-        ('{"schema_version": 1}', "'records.sha256' is None"),
-        ('{"schema_version": 1, "records": {"sha256": 5}}', "'records.sha256' is 5"),
+        ('{"schema_version": 2}', "'records.sha256' is None"),
+        ('{"schema_version": 2, "records": {"sha256": 5}}', "'records.sha256' is 5"),
     ],
 )
 def test_what_is_no_run_is_refused(folder: Path, text: str, message: str) -> None:

@@ -227,11 +227,32 @@ def test_an_empty_slice_has_undefined_measures(kind: str) -> None:
     assert set(summary.measures.values()) == {blank}
 
 
-def test_a_sample_without_variation_has_no_bootstrap_interval() -> None:
-    """Ten ratings of 7 do not prove that the mean is 7.000."""
+def test_a_sample_without_variation_still_has_an_interval() -> None:
+    """Ten ratings of 7 do not prove that the mean is 7.000: what they left unseen is 1 or 10."""
     records = numbered([{"rating": 7}] * 10)
     found = summarise(records, make_slice("rated")).measures["mean_rating"]
-    assert found == Estimate(value=7.0, low=None, high=None, n=10)
+    unseen = 1 - wilson(10, 10)[0]  # type: ignore[index]
+    expected = (7.0, 7 - 6 * unseen, 7 + 3 * unseen)
+    assert (found.value, found.low, found.high) == pytest.approx(expected)
+
+
+def test_a_judge_that_never_errs_has_an_interval() -> None:
+    """Kappa and rank correlation of 1 over 40 items are bounded below, by perfect_interval."""
+    grades = [{"grade": g, "label": g} for g in (CORRECT, INCORRECT)] * 20
+    ratings = [{"rating": r, "label": str(r)} for r in (2, 9)] * 20
+    kappa = summarise(numbered(grades), make_slice("judged")).measures["kappa"]
+    found = summarise(numbered(ratings), make_slice("judged")).measures
+    low = 1 - 2 * (1 - wilson(40, 40)[0])  # type: ignore[index]
+    for one in (kappa, found["spearman"], found["quadratic_kappa"]):
+        assert (one.value, one.low, one.high) == pytest.approx((1, low, 1))
+
+
+def test_a_score_of_one_is_bounded_by_its_worst_unseen_fate() -> None:
+    """All answers CORRECT: f_score and penalised are 1, and could be as low as unseen misses."""
+    found = summarise(graded(30), make_slice()).measures
+    unseen = 1 - wilson(30, 30)[0]  # type: ignore[index]
+    assert found["penalised"].low == pytest.approx(1 - 2 * unseen)
+    assert found["f_score"].low == pytest.approx(1 - unseen)
 
 
 @pytest.mark.parametrize(

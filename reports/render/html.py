@@ -9,10 +9,10 @@ from importlib.resources import files
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from reports.record import Record
+from reports.record import Record, in_order
 from reports.render import clean, words
 from reports.render.plot import plot
-from reports.render.run_json import dump, in_order, ordered
+from reports.render.run_json import dump, ordered
 from reports.report import Report, SliceSummary
 
 LONGEST = 4_000  # characters of one text on the page

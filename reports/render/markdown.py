@@ -1,16 +1,19 @@
 """``summary.md``: what a pull request needs to show, short enough for a comment."""
 
+import re
 from collections.abc import Iterable
 
-from reports.record import Record
+from reports.evidence import Change, SliceComparison
+from reports.record import Record, in_order
 from reports.render import clean, words
-from reports.render.run_json import in_order
 from reports.report import GateResult, Report, SliceSummary
 
 MAX_BYTES = 60_000  # GitHub cuts a comment at 65,536 characters
 _MAX_ROWS = 60
 _MAX_MISSES = 10
+_MAX_REGRESSIONS = 5
 _MISSES_A_SLICE = 3
+_PLAIN_LINK = re.compile(r"https?://[A-Za-z0-9][A-Za-z0-9.:-]*(?:/[A-Za-z0-9._~/-]*)?")
 _CUT = "\n*The rest is cut; the report files have it all.*\n"
 
 
@@ -19,6 +22,9 @@ def render(report: Report) -> str:
     parts = (
         _head(report),
         _gates(report),
+        _warnings(report),
+        _compared(report),
+        _regressions(report),
         _slices(report),
         _ungraded(report),
         _misses(report),
@@ -30,14 +36,21 @@ def render(report: Report) -> str:
 def _head(report: Report) -> str:
     counts = report.counts
     compared = f", compared with {clean.span(report.baseline)}" if report.baseline else ""
+    link = _link(report)
     return (
         f"## {words.verdict(report)} (exit code {report.decision.code})\n\n"
         f"{clean.prose(report.decision.line)}\n\n"
         f"Model {clean.span(report.model)}, judge {clean.span(report.judge)}{compared}.\n"
         f"{counts.planned:,} items planned: {counts.passed:,} passed, {counts.failed:,} failed, "
         f"{counts.error:,} error, {counts.missing:,} missing. "
-        f"{report.tokens:,} tokens, cost {words.money(report.cost)}.\n"
+        f"{report.tokens:,} tokens, cost {words.money(report.cost)}.{link}\n"
     )
+
+
+def _link(report: Report) -> str:
+    """Return a link to the CI run that keeps the report, where there is one."""
+    link = str(report.run.get("link", ""))
+    return f" [The whole report]({link})." if _PLAIN_LINK.fullmatch(link) else ""
 
 
 def _gates(report: Report) -> str:
@@ -54,6 +67,39 @@ def _gate(gate: GateResult) -> tuple[str, ...]:
         words.bar(gate),
         words.bounds(gate),
         gate.reason,
+    )
+
+
+def _warnings(report: Report) -> str:
+    warnings = report.comparison.warnings if report.comparison else ()
+    return _section("Another judge", [f"- **{clean.prose(warning)}**" for warning in warnings])
+
+
+def _compared(report: Report) -> str:
+    header = ("Slice", "Pairs", "Fixed", "Broke", "New - old", "McNemar p", "Odds fixed : broke")
+    slices = report.comparison.slices if report.comparison else ()
+    return _table("Beside the baseline", header, map(_pair_row, slices))
+
+
+def _pair_row(one: SliceComparison) -> tuple[str, ...]:
+    counts = (one.difference.n, one.fixed, one.broke)
+    shown = words.signed(one.difference), words.p_value(one.p_value), words.odds(one.odds)
+    return one.name, *(f"{count:,}" for count in counts), *shown
+
+
+def _regressions(report: Report) -> str:
+    broke = words.broke(report)
+    lines = [_regression(record, change) for record, change in broke[:_MAX_REGRESSIONS]]
+    rest = f"\n{len(broke) - len(lines):,} more in the report.\n" if len(broke) > len(lines) else ""
+    return _section("Worst regressions", lines) + rest
+
+
+def _regression(record: Record, change: Change) -> str:
+    return (
+        f"- {clean.prose(record.dataset)}:{clean.prose(record.language)} row {record.row}, "
+        f"{words.mark(change.grade, change.rating)} → {words.mark(record.grade, record.rating)}: "
+        f"{clean.span(record.question)} expected {clean.span(record.expected)} "
+        f"was {clean.span(change.answer or '')} is {clean.span(record.answer or '')}"
     )
 
 
@@ -81,6 +127,8 @@ def _kinds(report: Report) -> list[tuple[str, str, int]]:
 
 
 def _misses(report: Report) -> str:
+    if report.comparison:
+        return ""
     return _section("Some of the misses", [_miss(record) for record in _worst(report)])
 
 
@@ -97,10 +145,9 @@ def _worst(report: Report) -> list[Record]:
 
 
 def _miss(record: Record) -> str:
-    grade = record.grade if record.rating is None else f"rating {record.rating}"
     return (
         f"- {clean.prose(record.dataset)}:{clean.prose(record.language)} row {record.row}, "
-        f"{clean.prose(grade or 'failed')}: {clean.span(record.question)} "
+        f"{words.mark(record.grade, record.rating)}: {clean.span(record.question)} "
         f"expected {clean.span(record.expected)} got {clean.span(record.answer or '')}"
     )
 

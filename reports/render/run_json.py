@@ -3,32 +3,33 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from numbers import Integral, Real
 
-from reports.record import Record
+from evaluators.core import Vote
+from reports import declared
+from reports.record import Record, in_order
 from reports.render import clean, words
 from reports.report import Counts, Estimate, GateResult, Report, SliceSummary
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 RECORDS = "records.jsonl"
 _FIELDS = tuple(field.name for field in fields(Record))
+_KNOWN = frozenset(_FIELDS)
 
 
-def render(report: Report) -> str:
-    """Return ``run.json``: everything but the items, which its ``records`` block vouches for."""
-    return dump(_run(report), indent=1) + "\n"
+def render(report: Report, items: str | None = None) -> str:
+    """Return ``run.json``: everything but the items, which its ``records`` block vouches for.
+
+    ``items`` is the text of ``records.jsonl`` where it has been rendered already.
+    """
+    return dump(_run(report, records(report) if items is None else items), indent=1) + "\n"
 
 
 def records(report: Report) -> str:
     """Return ``records.jsonl``: one object a line, by dataset, language, row and repeat."""
     return "".join(f"{dump(_record(record))}\n" for record in in_order(report.records))
-
-
-def in_order(items: Sequence[Record]) -> list[Record]:
-    """Return records in the order of every report file, whatever the order they ended in."""
-    return sorted(items, key=lambda r: (r.dataset, r.language, r.row, r.repeat, r.key))
 
 
 def dump(value: object, indent: int | None = None) -> str:
@@ -42,11 +43,23 @@ def dump(value: object, indent: int | None = None) -> str:
 
 def plain(value: object) -> object:
     """Return a value as JSON data: text masked, NaN and infinities None, other types as text."""
+    kind = type(value)
+    if kind is str:
+        return clean.mask(value)  # type: ignore[arg-type]
+    if value is None or kind is int or kind is bool:
+        return value
     if isinstance(value, Mapping):
-        return {clean.mask(str(key)): plain(part) for key, part in value.items()}
+        return {_key(key): plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(part) for part in value]
+    if isinstance(value, Vote):
+        return plain(asdict(value))
     return _scalar(value)
+
+
+def _key(key: object) -> str:
+    """Return a key masked; a field's name is no secret, and there are millions of them."""
+    return str(key) if key in _KNOWN else clean.mask(str(key))
 
 
 def _scalar(value: object) -> object:
@@ -69,8 +82,7 @@ def ordered(value: object) -> object:
     return value
 
 
-def _run(report: Report) -> dict[str, object]:
-    items = records(report).encode()
+def _run(report: Report, items: str) -> dict[str, object]:
     return {
         "schema_version": SCHEMA_VERSION,
         "complete": report.complete,
@@ -85,10 +97,15 @@ def _run(report: Report) -> dict[str, object]:
         "cost": report.cost,
         "tokens": report.tokens,
         "notes": report.notes,
+        "comparison": asdict(report.comparison) if report.comparison else None,
+        "parity": [asdict(gap) for gap in report.parity],
+        "judging": asdict(report.judging),
+        "session": asdict(report.session),
+        "datasets": declared.dump(report.datasets),
         "records": {
             "file": RECORDS,
             "count": len(report.records),
-            "sha256": hashlib.sha256(items).hexdigest(),
+            "sha256": hashlib.sha256(items.encode()).hexdigest(),
         },
         "provenance": ordered(report.provenance),
         "run": ordered(report.run),
@@ -112,6 +129,7 @@ def _slice(part: SliceSummary) -> dict[str, object]:
         "language": part.language,
         "kind": part.kind,
         "partial": part.partial,
+        "whole": part.whole,
         "note": part.note,
         "counts": _counts(part.counts),
         "measures": _measures(part.measures),

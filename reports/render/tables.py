@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
-from reports.record import Record
+from reports.record import Record, in_order
 from reports.render import clean
-from reports.render.run_json import dump, in_order, ordered
+from reports.render.run_json import dump, ordered
 from reports.report import Report, SliceSummary
 
 BOM = "\ufeff"  # without it a spreadsheet takes UTF-8 for the local code page

@@ -3,6 +3,9 @@
 import math
 from collections import Counter
 
+from reports.evidence import Change
+from reports.record import Record
+from reports.render import clean
 from reports.report import Estimate, GateResult, Report
 
 UNDEFINED = "undefined"
@@ -66,3 +69,49 @@ def ungraded(report: Report) -> list[tuple[str, str, int]]:
         if record.outcome in ("error", "missing")
     )
     return [(*pair, count) for pair, count in sorted(kinds.items(), key=lambda e: (-e[1], e[0]))]
+
+
+def mark(grade: str | None, rating: int | None) -> str:
+    """Return a grade, or ``rating 7``."""
+    return clean.prose(grade or "no grade") if rating is None else f"rating {rating}"
+
+
+def broke(report: Report) -> list[tuple[Record, Change]]:
+    """Return the items that passed before and fail now, wrong ones before silent, the worst first.
+
+    Of ratings those that fell furthest come first.
+    """
+    records = {record.key: record for record in report.records}
+    changes = report.comparison.changes if report.comparison else ()
+    found = [(records[one.key], one) for one in changes if one.flip == "broke"]
+    return sorted(found, key=lambda pair: _harm(*pair))
+
+
+def _harm(record: Record, change: Change) -> tuple[bool, int]:
+    silent = record.grade in ("NOT_ATTEMPTED", "UNANSWERED")
+    return silent, (record.rating or 0) - (change.rating or 0)
+
+
+def signed(estimate: Estimate) -> str:
+    """Return a difference with its sign and interval, for instance ``-0.050 [-0.120, +0.020]``."""
+    if estimate.value is None:
+        return UNDEFINED
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:+.3f}"
+    return f"{estimate.value:+.3f} [{estimate.low:+.3f}, {estimate.high:+.3f}]"
+
+
+def odds(estimate: Estimate) -> str:
+    """Return an odds ratio with its interval; ``∞`` stands for an end without bound."""
+    if not estimate.n:
+        return "–"
+    ends = (estimate.value, estimate.low, estimate.high)
+    value, low, high = ("∞" if one is None else f"{one:.2f}" for one in ends)
+    return f"{value} [{low}, {high}]"
+
+
+def p_value(value: float | None) -> str:
+    """Return a p-value to three decimals, ``< 0.001``, or a dash where there is none."""
+    if value is None:
+        return "–"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -1,0 +1,70 @@
+"""Frozen dataclasses from the JSON data that ``dataclasses.asdict`` makes of them."""
+
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+
+def decode(kind: type[T], value: object) -> T:
+    """Return the dataclass ``kind`` that this JSON object stands for; absent fields default.
+
+    Fields may be text, numbers, truth values, None, literals, dataclasses, tuples of one type and
+    mappings from text. Raises ValueError, naming the field, for anything that does not fit.
+    """
+    if not isinstance(value, Mapping):
+        msg = f"an object is needed for {kind.__name__}, not {type(value).__name__}"
+        raise ValueError(msg)
+    hints = _hints(kind)  # type: ignore[arg-type]  # every class is hashable
+    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    if unknown := sorted(set(value) - known):
+        msg = f"{kind.__name__} has no {unknown[0]!r}"
+        raise ValueError(msg)
+    try:
+        return kind(**{name: _read(hints[name], part, name) for name, part in value.items()})
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+@cache
+def _hints(kind: type[object]) -> Mapping[str, Any]:
+    return get_type_hints(kind)
+
+
+def _read(hint: Any, value: object, name: str) -> object:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return _first(arguments, value, name)
+    if origin is Literal:
+        return _checked(value in arguments, value, name)
+    if origin is tuple:
+        parts = value if isinstance(value, (list, tuple)) else _checked(False, value, name)
+        return tuple(_read(arguments[0], part, name) for part in parts)  # type: ignore[attr-defined]
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        _checked(isinstance(value, dict), value, name)
+        return {key: _read(arguments[1], part, name) for key, part in value.items()}  # type: ignore[attr-defined]
+    return decode(hint, value) if is_dataclass(hint) else _scalar(hint, value, name)  # type: ignore[arg-type]
+
+
+def _first(hints: tuple[Any, ...], value: object, name: str) -> object:
+    """Every union here is one type or None."""
+    (hint,) = [one for one in hints if one is not types.NoneType]
+    return None if value is None else _read(hint, value, name)
+
+
+def _scalar(hint: Any, value: object, name: str) -> object:
+    if hint is float:
+        return _checked(
+            isinstance(value, (int, float)) and not isinstance(value, bool), value, name
+        )
+    return _checked(type(value) is hint, value, name)
+
+
+def _checked(fits: bool, value: object, name: str) -> object:
+    if not fits:
+        msg = f"{name!r} is {str(value)[:60]!r}"
+        raise ValueError(msg)
+    return value

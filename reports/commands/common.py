@@ -1,0 +1,100 @@
+"""What the commands share: their arguments, reading runs, writing reports and lines."""
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from evaluators.core import UsageProblem
+from reports.report import Report
+from reports.store import load_run
+from reports.trust import Baseline
+from reports.writer import write
+
+RUN_HELP = "a report folder or its run.json"
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are UsageProblems that name the command."""
+
+    def __init__(self, name: str, description: str, codes: str) -> None:
+        super().__init__(
+            prog=f"python -m reports {name}",
+            description=description,
+            epilog=f"exit codes: {codes}",
+            allow_abbrev=False,
+        )
+        self._name = name
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what is wrong with the arguments."""
+        msg = f"{self._name}: {message}; see `python -m reports {self._name} --help`"
+        raise UsageProblem(msg)
+
+    def add_to(self, text: str, *, required: bool = False) -> None:
+        """Declare ``--to DIR``."""
+        self.add_argument("--to", metavar="DIR", type=folder, required=required, help=text)
+
+    def add_baseline(self) -> None:
+        """Declare ``--baseline RUN``."""
+        text = "the run to compare with; by default the one that the run itself was compared with"
+        self.add_argument("--baseline", metavar="RUN", type=Path, help=text)
+
+
+def folder(text: str) -> Path:
+    """Return the path of a folder to write to, which need not exist."""
+    path = Path(text)
+    if not text or (path.exists() and not path.is_dir()):
+        msg = f"{text!r} is not a folder; name one, it is made where it does not exist"
+        raise argparse.ArgumentTypeError(msg)
+    return path
+
+
+def read_baseline(given: Path | None, reports: Sequence[Report]) -> Baseline | None:
+    """Return the run to compare with: the one given, else the one that these were compared with.
+
+    Raises UsageProblem where that cannot be read, or where they were compared with different ones:
+    without it the drop gates would be gone, and a failed run could pass.
+    """
+    known = sorted({report.baseline for report in reports if report.baseline})
+    if given is not None:
+        return _baseline(given)
+    if len(known) > 1:
+        msg = f"the runs were compared with {' and '.join(known)}; say which with --baseline=RUN"
+        raise UsageProblem(msg)
+    if not known:
+        return None
+    try:
+        found = _baseline(Path(known[0]))
+    except UsageProblem as problem:
+        msg = f"the run was compared with a baseline: {problem}; or say where with --baseline=RUN"
+        raise UsageProblem(msg) from None
+    if any(one.comparison and one.comparison.sha256 != found.sha256 for one in reports):
+        msg = f"{found.path} is no longer what the run was compared with; give --baseline=RUN"
+        raise UsageProblem(msg)
+    return found
+
+
+def _baseline(path: Path) -> Baseline:
+    run, records = load_run(path)
+    return Baseline(path=str(path), run=run, records=records)
+
+
+def save(report: Report, to: Path | None) -> list[str]:
+    """Write the whole report where a folder is given; return the lines that say so.
+
+    Raises WriteError.
+    """
+    if to is None:
+        return []
+    paths = write(report, to)
+    page = next(path for path in paths if path.suffix == ".html")
+    return [f"report: {page}"]
+
+
+def emit(lines: Iterable[str]) -> None:
+    """Print lines; what the terminal's encoding lacks is escaped."""
+    encoding = sys.stdout.encoding or "utf-8"
+    text = "".join(f"{line}\n" for line in lines)
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))

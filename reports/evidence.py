@@ -1,0 +1,246 @@
+"""What a report says beyond one slice's measures: comparison, parity of languages, the judge."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Flip = Literal["fixed", "broke", "same", "new", "changed", "ungraded"]
+"""An item beside the baseline's: ``new`` was not there, ``changed`` has other data now, and
+``ungraded`` lacks a grade in at least one of the two runs."""
+
+Source = Literal["records", "session", "ledger"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A measure with its 95 % interval. ``value`` is None where the measure is undefined.
+
+    ``low`` and ``high`` are None where no interval can be given. ``n`` counts the items behind it.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+UNDEFINED = Estimate(value=None, low=None, high=None, n=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One item that is not as it was: its flip, and what the baseline had for it.
+
+    An item that flipped neither way is listed too where its grade or rating differs. ``answer``,
+    ``grade``, ``rating`` and ``reason`` are None or empty for ``new`` and ``changed`` items.
+    """
+
+    key: str
+    flip: Flip
+    answer: str | None = None
+    grade: str | None = None
+    rating: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceComparison:
+    """One slice beside the baseline's; ``language`` is empty where a dataset's are pooled.
+
+    ``difference`` is new - old of the share that passes, over graded pairs, with Tango's interval;
+    ``p_value`` McNemar's exact one; ``odds`` the ratio fixed / broke with its exact interval (an
+    end of None is unbounded, as is a value of None beside a ``low`` end). ``differences`` holds
+    new - old of the other measures with bootstrap intervals. ``detectable`` is the smallest drop
+    that so many pairs would exclude with 80 % power if nothing had changed.
+
+    ``fixed``, ``broke``, ``both_right``, ``both_wrong``, ``ungraded`` (no grade in the new run, or
+    none in the old one), ``added`` and ``changed`` (other data) sum to the items of the new run;
+    ``removed`` are the old run's alone. ``blocked`` says why the difference may be the judge's own.
+    """
+
+    dataset: str
+    language: str
+    difference: Estimate
+    p_value: float | None
+    odds: Estimate
+    fixed: int
+    broke: int
+    both_right: int
+    both_wrong: int
+    ungraded: int
+    added: int
+    changed: int
+    removed: int
+    differences: Mapping[str, Estimate] = field(default_factory=dict)
+    detectable: float | None = None
+    blocked: str = ""
+
+    @property
+    def name(self) -> str:
+        """Dataset and language, as reports show them."""
+        return f"{self.dataset}:{self.language or '*'}"
+
+    @property
+    def shared(self) -> int:
+        """How many items both runs have, whatever became of them."""
+        pairs = self.fixed + self.broke + self.both_right + self.both_wrong
+        return pairs + self.ungraded + self.changed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The run beside its baseline, whose ``model`` and ``judge`` these are.
+
+    ``sha256`` is the checksum of the baseline's records, which tells it from any other run.
+    ``changes`` are in the order of the records; an item of a compared slice that is not among them
+    is as it was. ``warnings`` name each slice whose judge or rubric is another one now.
+    """
+
+    model: str
+    judge: str
+    sha256: str = ""
+    slices: tuple[SliceComparison, ...] = ()
+    changes: tuple[Change, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lapse:
+    """A fact that is right in the reference language and wrong in another; keys of both records."""
+
+    fact: str
+    reference: str
+    other: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """How much worse the same facts come out in a language than in the reference language.
+
+    ``difference`` is language - reference of the share that passes, paired by fact, with Tango's
+    interval; ``p_value`` McNemar's exact one. ``lapses`` are right in the reference alone;
+    ``ahead`` counts the facts that are right in the other language alone.
+    """
+
+    dataset: str
+    reference: str
+    language: str
+    difference: Estimate
+    p_value: float
+    lapses: tuple[Lapse, ...] = ()
+    ahead: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfusionCell:
+    """How many items with this given label came to this grade."""
+
+    label: str
+    grade: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """How well the judge agrees with given labels in one language, and what is asked of it.
+
+    ``trusted`` is None where the floor is not given or the labels were run in part; ``reason``
+    says why a judge is not trusted. ``graders`` are the slices whose gates hang on it.
+    ``source`` says where the verdicts stand: among the ``records`` of the run, in the ``session``
+    beside them, or in the ``ledger`` from earlier. ``blocks`` says why the gates that hang on it
+    cannot be decided. ``items`` counts the labelled items, those without a grade included;
+    ``confusion`` (given label, grade) pairs. ``tokens`` and ``cost`` (USD) are of replies that no
+    record counts.
+    """
+
+    dataset: str
+    language: str
+    measures: Mapping[str, Estimate]
+    floor: Mapping[str, float] = field(default_factory=dict)
+    trusted: bool | None = None
+    reason: str = ""
+    graders: tuple[str, ...] = ()
+    source: Source = "records"
+    blocks: str = ""
+    items: int = 0
+    confusion: tuple[ConfusionCell, ...] = ()
+    tokens: int = 0
+    cost: float | None = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """How often the model differs from the rules before it, over items that the rules settled.
+
+    ``settled`` of ``judged`` items needed no model; of these it judged a random share as well, and
+    ``silent`` of those brought no verdict. ``disagreement`` is a share of the others.
+    """
+
+    judged: int
+    settled: int
+    disagreement: Estimate
+    silent: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairAgreement:
+    """Kappa of two members of a panel (of ratings: quadratic-weighted)."""
+
+    first: str
+    second: str
+    kappa: Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelAgreement:
+    """How far the members of a panel agree on one slice.
+
+    ``alpha`` is Krippendorff's (of ratings: for numbers). ``split`` are the keys of the items on
+    which they differ, ``undecided`` of which came to no verdict. ``silent`` counts the missing
+    votes of each member that missed any.
+    """
+
+    slice: str
+    judges: tuple[str, ...]
+    alpha: Estimate
+    pairs: tuple[PairAgreement, ...] = ()
+    split: tuple[str, ...] = ()
+    undecided: int = 0
+    silent: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corrected:
+    """A slice's ``correct`` freed of the judge's errors, as ``labelled`` items show them."""
+
+    slice: str
+    correct: Estimate
+    labelled: int
+    sensitivity: float
+    specificity: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """Who graded, and how far that can be believed.
+
+    ``graded`` counts graded items of the kinds that a judge decides, ``by_judge`` by who decided;
+    ``settled`` of them needed no call to a judge's model. A model checked ``audited`` of the items
+    that rules had settled, and disagreed over those of ``audit_disagreements`` (keys);
+    ``disagreements`` are the keys of items over which a panel split. ``unmeasured`` are slices
+    whose judge no labels of the run measure. ``audit`` is None unless rules stand before a model;
+    ``panels`` has each slice that a panel judged; ``corrected`` each graded slice whose judge
+    enough labelled items measure.
+    """
+
+    graded: int = 0
+    settled: int = 0
+    by_judge: Mapping[str, int] = field(default_factory=dict)
+    calibrations: tuple[Calibration, ...] = ()
+    unmeasured: tuple[str, ...] = ()
+    disagreements: tuple[str, ...] = ()
+    audited: int = 0
+    audit_disagreements: tuple[str, ...] = ()
+    audit: Audit | None = None
+    panels: tuple[PanelAgreement, ...] = ()
+    corrected: tuple[Corrected, ...] = ()

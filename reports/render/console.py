@@ -1,0 +1,81 @@
+"""Tables for a terminal, at most 100 columns wide: gates, and a comparison of two runs."""
+
+import textwrap
+from collections.abc import Iterator
+
+from reports.evidence import Change, SliceComparison
+from reports.record import Record
+from reports.render import clean, words
+from reports.report import GateResult, Report
+
+WIDTH = 100
+LISTED = 10  # changed items named
+_ROW = "{:<16} {:>6} {:>6} {:>6}  {:<24} {:>9}  {:<20}"
+
+
+def gates(report: Report) -> Iterator[str]:
+    """Yield the gate table, FAIL first: verdict, slice, measure and bar, and below it why."""
+    for gate in words.by_urgency(report.decision.gates):
+        yield f"{gate.state:<13} {_title(gate)}"
+        yield from _indented(clean.line(gate.reason))
+    for note in report.notes:
+        yield from textwrap.wrap(f"note: {clean.line(note)}", WIDTH)
+
+
+def _title(gate: GateResult) -> str:
+    return f"{gate.slice:<20} {gate.rule.measure} {words.bar(gate)}"
+
+
+def comparison(report: Report) -> Iterator[str]:
+    """Yield the comparison table, its warnings, and the items that broke."""
+    compared = report.comparison
+    if compared is None:
+        return
+    yield f"old: {clean.line(compared.model)}, judge {clean.line(compared.judge)}"
+    yield f"new: {clean.line(report.model)}, judge {clean.line(report.judge)}"
+    yield ""
+    header = ("slice", "pairs", "fixed", "broke", "new - old [95 %]", "McNemar p")
+    yield _ROW.format(*header, "odds fixed : broke").rstrip()
+    for one in compared.slices:
+        yield _ROW.format(*_cells(one)).rstrip()
+        yield from _moved(one)
+    for warning in compared.warnings:
+        yield from textwrap.wrap(f"WARNING: {clean.line(warning)}", WIDTH)
+    yield from _broke(report)
+
+
+def _cells(one: SliceComparison) -> tuple[object, ...]:
+    counts = (one.difference.n, one.fixed, one.broke)
+    shown = words.signed(one.difference), words.p_value(one.p_value), words.odds(one.odds)
+    return (one.name, *counts, *shown)
+
+
+def _moved(one: SliceComparison) -> Iterator[str]:
+    """Yield how other measures moved, and which items could not be compared."""
+    moved = [f"{name} {words.signed(found)}" for name, found in one.differences.items()]
+    lone = [("new", one.added), ("removed", one.removed), ("changed data", one.changed)]
+    lone += [("ungraded", one.ungraded)]
+    moved += [f"{count:,} {what}" for what, count in lone if count]
+    yield from _indented("; ".join(moved))
+
+
+def _broke(report: Report) -> Iterator[str]:
+    broke = words.broke(report)
+    if broke:
+        yield ""
+        yield f"broke ({len(broke):,}):"
+    for record, change in broke[:LISTED]:
+        yield from _item(record, change)
+    if len(broke) > LISTED:
+        yield f"  and {len(broke) - LISTED:,} more"
+
+
+def _item(record: Record, change: Change) -> Iterator[str]:
+    yield clean.cut(f"  {record.key}: {clean.line(record.question)}", WIDTH)
+    yield clean.cut(f"    expected: {clean.line(record.expected)}", WIDTH)
+    yield clean.cut(f"    old: {clean.line(change.answer or '')}", WIDTH)
+    yield clean.cut(f"    new: {clean.line(record.answer or '')}", WIDTH)
+
+
+def _indented(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent="    ", subsequent_indent="    ")

@@ -1,0 +1,138 @@
+"""How often Tango's interval holds the true difference: ``python -m tests.benchmarks.coverage``.
+
+Exact, not simulated: over every outcome (fixed, broke) of n pairs, the probability of those whose
+interval holds the truth. The interval is where the score lies within ±1.96, so that no interval
+need be computed; the tests check that against ``tango`` itself.
+"""
+
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import multinomial
+
+from evaluators.statistics.intervals import Z95
+
+Array = npt.NDArray[np.float64]
+
+RATES = tuple(round(0.05 * step, 2) for step in range(1, 20))
+CORRELATIONS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
+SIZES = (50, 100, 200, 500, 1000)
+MARGINS = (0.02, 0.03, 0.05, 0.10)
+TAIL = 7.0  # standard deviations of the discordant counts beyond which nothing is left
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One situation: ``rate`` of right answers before, the ``difference`` after, n pairs.
+
+    ``correlation`` is that of an item's two results.
+    """
+
+    n: int
+    rate: float
+    correlation: float
+    difference: float = 0.0
+
+    @property
+    def discordant(self) -> tuple[float, float]:
+        """The probabilities that an item is fixed, and that it breaks."""
+        new = self.rate + self.difference
+        spread = math.sqrt(self.rate * (1 - self.rate) * new * (1 - new))
+        both = self.rate * new + self.correlation * spread
+        return new - both, self.rate - both
+
+    @property
+    def possible(self) -> bool:
+        """Whether rates and correlation are those of some joint distribution."""
+        new = self.rate + self.difference
+        if not 0 < new < 1:
+            return False
+        fixed, broke = self.discordant
+        return fixed >= 0 and broke >= 0 and fixed + broke <= 1
+
+    @property
+    def regular(self) -> bool:
+        """Whether n·p and n·(1 - p) are at least 5 for both rates."""
+        rates = (self.rate, self.rate + self.difference)
+        return all(self.n * min(rate, 1 - rate) >= 5 - 1e-9 for rate in rates)
+
+
+def grid(sizes: tuple[int, ...] = SIZES, differences: tuple[float, ...] = (0.0,)) -> Iterator[Cell]:
+    """Yield every regular cell of the grid."""
+    for n, difference, rate, correlation in product(sizes, differences, RATES, CORRELATIONS):
+        cell = Cell(n=n, rate=rate, correlation=correlation, difference=difference)
+        if cell.possible and cell.regular:
+            yield cell
+
+
+def outcomes(cell: Cell) -> tuple[Array, Array, Array]:
+    """Return the outcomes that can be met: fixed, broke, and their probabilities."""
+    fixed_rate, broke_rate = cell.discordant
+    fixed, broke = np.meshgrid(_window(cell.n, fixed_rate), _window(cell.n, broke_rate))
+    there = fixed + broke <= cell.n
+    counts = np.stack([fixed[there], broke[there], (cell.n - fixed - broke)[there]], axis=-1)
+    rates = [fixed_rate, broke_rate, 1 - fixed_rate - broke_rate]
+    weights = np.asarray(multinomial(cell.n, rates).pmf(counts), dtype=np.float64)
+    return counts[:, 0], counts[:, 1], weights
+
+
+def _window(n: int, rate: float) -> Array:
+    centre, spread = n * rate, math.sqrt(n * rate * (1 - rate))
+    low, high = centre - TAIL * spread - 10, centre + TAIL * spread + 10
+    return np.arange(max(0, math.floor(low)), min(n, math.ceil(high)) + 1, dtype=np.float64)
+
+
+def scores(fixed: Array, broke: Array, n: int, delta: float) -> Array:
+    """Return Tango's score of the hypothesis that the difference is ``delta``, for each outcome."""
+    linear = (2 * n - fixed + broke) * delta - fixed - broke
+    constant = -broke * delta * (1 - delta)
+    share = (np.sqrt(np.maximum(0.0, linear**2 - 8 * n * constant)) - linear) / (4 * n)
+    variance = n * (2 * share + delta * (1 - delta))
+    excess = fixed - broke - n * delta
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = excess / np.sqrt(variance)
+    endless = np.where(excess == 0, 0.0, np.copysign(np.inf, excess))
+    return np.where(variance > 0, found, endless)
+
+
+def coverage(cell: Cell) -> float:
+    """Return the probability that the interval holds the true difference."""
+    fixed, broke, weights = outcomes(cell)
+    inside = np.abs(scores(fixed, broke, cell.n, cell.difference)) <= Z95
+    return float(weights[inside].sum() / weights.sum())
+
+
+def wrong_pass(cell: Cell) -> float:
+    """Return the probability that a drop gate passes a model worse by exactly its margin.
+
+    It passes where the interval's lower end is above -margin, which is the true difference here.
+    """
+    fixed, broke, weights = outcomes(cell)
+    passed = scores(fixed, broke, cell.n, cell.difference) > Z95
+    return float(weights[passed].sum() / weights.sum())
+
+
+def main() -> int:
+    """Print coverage by size, then how often the gate is wrong."""
+    say = sys.stdout.write
+    say("coverage of Tango's 95 % interval over rates and correlations, in percent\n")
+    say(f"{'pairs':>6} {'cells':>6} {'mean':>7} {'lowest':>7} {'highest':>7}\n")
+    for n in SIZES:
+        found = np.array([coverage(cell) for cell in grid((n,), (0.0, -0.05, -0.1))]) * 100
+        row = f"{found.mean():>7.2f} {found.min():>7.2f} {found.max():>7.2f}"
+        say(f"{n:>6} {len(found):>6} {row}\n")
+    say("a model worse by exactly the margin passes, in percent\n")
+    for margin in MARGINS:
+        rates = np.array([wrong_pass(cell) for cell in grid(SIZES, (-margin,))]) * 100
+        say(f"margin {margin:.2f}: {len(rates):>4} cells, mean {rates.mean():.2f}, ")
+        say(f"highest {rates.max():.2f}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

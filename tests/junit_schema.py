@@ -1,0 +1,86 @@
+"""The JUnit schema that Jenkins, GitLab and most others share, as tables to check a file by."""
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Mapping
+
+NUMBER = re.compile(r"\d+")
+SECONDS = re.compile(r"\d+(?:\.\d+)?")
+TEXT = re.compile(r"[\s\S]*")
+
+# Per element: its children in their order, each once ("?") or often ("*"), and its attributes,
+# required ones marked "!".
+CHILDREN: Mapping[str, tuple[str, ...]] = {
+    "testsuites": ("testsuite*",),
+    "testsuite": ("properties?", "testcase*", "system-out?", "system-err?"),
+    "testcase": ("skipped?", "error*", "failure*", "system-out*", "system-err*"),
+    "error": (),
+    "failure": (),
+    "system-out": (),
+}
+ATTRIBUTES: Mapping[str, Mapping[str, re.Pattern[str]]] = {
+    "testsuites": {
+        "name": TEXT,
+        "time": SECONDS,
+        "tests": NUMBER,
+        "failures": NUMBER,
+        "errors": NUMBER,
+        "disabled": NUMBER,
+    },
+    "testsuite": {
+        "name!": TEXT,
+        "tests!": NUMBER,
+        "failures": NUMBER,
+        "errors": NUMBER,
+        "time": SECONDS,
+        "disabled": NUMBER,
+        "skipped": NUMBER,
+        "timestamp": TEXT,
+        "hostname": TEXT,
+        "id": TEXT,
+        "package": TEXT,
+    },
+    "testcase": {
+        "name!": TEXT,
+        "assertions": NUMBER,
+        "time": SECONDS,
+        "classname": TEXT,
+        "status": TEXT,
+    },
+    "error": {"message": TEXT, "type": TEXT},
+    "failure": {"message": TEXT, "type": TEXT},
+    "system-out": {},
+}
+HOLD_TEXT = ("error", "failure", "system-out")
+
+
+def violations(text: str) -> list[str]:
+    """Return what the schema does not allow in a file, nothing where it is valid."""
+    root = ET.fromstring(text.encode())
+    head = [] if root.tag == "testsuites" else [f"the root is {root.tag}"]
+    return [*head, *_element(root)]
+
+
+def _element(element: ET.Element) -> Iterator[str]:
+    if element.tag not in CHILDREN:
+        yield f"<{element.tag}> is not known"
+        return
+    yield from _attributes(element)
+    letters = " ".join(child.tag for child in element) + (" " if len(element) else "")
+    shape = "".join(f"(?:{one[:-1]} ){one[-1]}" for one in CHILDREN[element.tag])
+    if not re.fullmatch(shape, letters):
+        yield f"<{element.tag}> holds {letters}"
+    if element.tag not in HOLD_TEXT and (element.text or "").strip():
+        yield f"<{element.tag}> holds text"
+    for child in element:
+        yield from _element(child)
+
+
+def _attributes(element: ET.Element) -> Iterator[str]:
+    known = {name.rstrip("!"): shape for name, shape in ATTRIBUTES[element.tag].items()}
+    for name, value in element.attrib.items():
+        if name not in known or not known[name].fullmatch(value):
+            yield f"<{element.tag} {name}={value!r}>"
+    for name in ATTRIBUTES[element.tag]:
+        if name.endswith("!") and name[:-1] not in element.attrib:
+            yield f"<{element.tag}> lacks {name[:-1]}"
