@@ -2,9 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-import httpx2
 
 from evaluators.core import Reply, Request, Tool, ToolCall
 from evaluators.models import body
@@ -12,10 +9,7 @@ from evaluators.models.api import Dialect, sendable
 from evaluators.models.failures import refuse_body
 from evaluators.models.secrets import Key
 from evaluators.models.spec import PROVIDERS, Spec
-from evaluators.models.transport import open_client
-
-if TYPE_CHECKING:
-    from anthropic import AsyncAnthropic
+from evaluators.models.transport import Line, line, open_client
 
 FINISHES: Mapping[str, str] = {
     "end_turn": "stop",
@@ -29,22 +23,18 @@ MAY_BE_EMPTY = frozenset({"length", "content_filter"})
 INPUT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-def open_sdk(spec: Spec, key: Key) -> "AsyncAnthropic":
-    """Return the SDK's client for one model; it retries nothing."""
+def open_line(spec: Spec, key: Key) -> Line:
+    """Return the line to one model, as the SDK would address it."""
     from anthropic import AsyncAnthropic
 
-    http = open_client(spec)
-    return AsyncAnthropic(
-        api_key=key.reveal(),
-        base_url=spec.base_url,
-        max_retries=0,
-        timeout=http.timeout,
-        http_client=http,
-    )
+    client = open_client(spec)
+    sdk = AsyncAnthropic(api_key=key.reveal(), base_url=spec.base_url, http_client=client)
+    headers = {**sdk.default_headers, **sdk.auth_headers}
+    return line(client, f"{str(sdk.base_url).rstrip('/')}/v1/messages", headers)
 
 
-async def send(client: "AsyncAnthropic", spec: Spec, request: Request) -> httpx2.Response:
-    """Send one request by the SDK's ``post``: its headers and errors, without its type checks."""
+def write(spec: Spec, request: Request) -> Mapping[str, object]:
+    """Return the body of a request for a message."""
     messages = [
         {"role": "user", "content": sendable(message.content)}
         for message in request.messages
@@ -56,8 +46,7 @@ async def send(client: "AsyncAnthropic", spec: Spec, request: Request) -> httpx2
         **_system(request),
         **_forced(request.tool),
     }
-    content = {"model": spec.name, "messages": messages, **fields}
-    return await client.post("/v1/messages", cast_to=httpx2.Response, body=content)
+    return {"model": spec.name, "messages": messages, **fields}
 
 
 def _system(request: Request) -> Mapping[str, object]:
@@ -104,4 +93,4 @@ def _call(block: body.Object) -> ToolCall:
     )
 
 
-DIALECT = Dialect(open=open_sdk, send=send, read=read)
+DIALECT = Dialect(open=open_line, write=write, read=read)

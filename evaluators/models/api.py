@@ -2,9 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import httpx2
@@ -12,19 +11,20 @@ import httpx2
 from evaluators.core import CallError, FatalError, Reply, Request
 from evaluators.limits.terms import Limits
 from evaluators.models import body
-from evaluators.models.failures import FailedError, of_error_body, of_exception
+from evaluators.models.failures import FailedError, of_error_body, of_exception, of_response
 from evaluators.models.secrets import Key, one_line
 from evaluators.models.spec import Spec
+from evaluators.models.transport import Line
 
 NO_KEY = "no_key"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """How one provider is spoken to: open its SDK's client, send a request, read the body."""
+    """How one provider is spoken to: open a line to it, write a request, read a reply's body."""
 
-    open: Callable[[Spec, Key], Any]
-    send: Callable[[Any, Spec, Request], Awaitable[httpx2.Response]]
+    open: Callable[[Spec, Key], Line]
+    write: Callable[[Spec, Request], Mapping[str, object]]
     read: Callable[[body.Object, Spec], Reply]
 
 
@@ -36,7 +36,7 @@ class ApiModel:
         self._key = key
         self._dialect = dialect
         # connections cannot be used from another loop than the one that opened them
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+        self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, Line] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
         return f"ApiModel({self.spec!r})"
@@ -61,34 +61,36 @@ class ApiModel:
         if self._key is None:
             msg = f"{self.spec}: no API key; set the environment variable {self._spec.api_key_env}"
             raise FatalError(NO_KEY, msg)
-        client = self._open_here(self._key)
+        line = self._open_here(self._key)
         start = time.perf_counter()
         try:
             async with asyncio.timeout(self._spec.deadline):
-                response = await self._dialect.send(client, self._spec, request)
+                response = await line.post(self._dialect.write(self._spec, request))
             reply = self._read(response)
-        except Exception as error:  # noqa: BLE001 - the SDKs raise more than they document
+        except Exception as error:  # noqa: BLE001 - HTTP libraries raise more than they document
             problem = self._worded(error, self._key)
         else:
             return replace(reply, seconds=time.perf_counter() - start)
-        # Raised out here so that no SDK exception, which holds the key's header, hangs on it.
+        # Raised out here so that no exception of HTTP, which holds the key's header, hangs on it.
         raise problem
 
     async def close(self) -> None:
         """Give the connections of the running loop back."""
-        client = self._clients.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await client.close()
+        line = self._lines.pop(asyncio.get_running_loop(), None)
+        if line is not None:
+            await line.close()
 
-    def _open_here(self, key: Key) -> Any:
-        """Return the running loop's client."""
+    def _open_here(self, key: Key) -> Line:
+        """Return the running loop's line."""
         loop = asyncio.get_running_loop()
-        if loop not in self._clients:
-            self._clients[loop] = self._dialect.open(self._spec, key)
-        return self._clients[loop]
+        if loop not in self._lines:
+            self._lines[loop] = self._dialect.open(self._spec, key)
+        return self._lines[loop]
 
     def _read(self, response: httpx2.Response) -> Reply:
-        """Read a response of status 2xx; for every other one the SDKs have raised."""
+        """Read a response of status 2xx; every other one is a failure."""
+        if not response.is_success:
+            raise FailedError(of_response(response))
         content = body.parse(response.content)
         if content.get("error") or content.get("type") == "error":
             raise FailedError(of_error_body(content, response.headers))

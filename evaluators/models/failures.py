@@ -102,26 +102,17 @@ LOOKED_AT = 4000  # characters of an error body in which words are sought
 
 
 def of_exception(error: Exception) -> Failure:
-    """Return the Failure behind whatever a call raised.
-
-    Both SDKs put the HTTP library's exception into ``__cause__`` and the response, where there is
-    one, into ``response``.
-    """
+    """Return the Failure behind whatever a call raised."""
     if isinstance(error, FailedError):
         return error.failure
-    response = getattr(error, "response", None)
-    if isinstance(response, httpx2.Response):
-        return of_response(response)
-    # asyncio's own deadline has a cause too: the cancellation that it was made of
-    cause = error if isinstance(error, TimeoutError) else error.__cause__ or error
-    if isinstance(cause, (BodyTooLargeError, httpx2.DecodingError)):
-        return bad_body(str(cause))
+    if isinstance(error, (BodyTooLargeError, httpx2.DecodingError)):
+        return bad_body(str(error))
     for types, kind, what in NETWORK:
-        if isinstance(cause, types):
-            said = what if kind == "timeout" else f"{what}: {_named(cause)}"
+        if isinstance(error, types):
+            said = what if kind == "timeout" else f"{what}: {_named(error)}"
             return Failure(sort=TransientError, kind=kind, what=said)
     # Whatever else was raised came from the request itself, and would come again.
-    return Failure(sort=RefusedError, kind="bad_request", what=f"cannot be sent: {_named(cause)}")
+    return Failure(sort=RefusedError, kind="bad_request", what=f"cannot be sent: {_named(error)}")
 
 
 def of_response(response: httpx2.Response) -> Failure:

@@ -1,9 +1,6 @@
 """OpenAI's chat completions, as OpenAI and every compatible server speak them."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-import httpx2
 
 from evaluators.core import Reply, Request, Tool, ToolCall
 from evaluators.models import body
@@ -11,37 +8,29 @@ from evaluators.models.api import Dialect, sendable
 from evaluators.models.failures import refuse_body
 from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec
-from evaluators.models.transport import open_client
-
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+from evaluators.models.transport import Line, line, open_client
 
 FINISHES: Mapping[str, str] = {"function_call": "tool_calls"}
 MAY_BE_EMPTY = frozenset({"length", "content_filter"})
 
 
-def open_sdk(spec: Spec, key: Key) -> "AsyncOpenAI":
-    """Return the SDK's client for one model; it retries nothing."""
+def open_line(spec: Spec, key: Key) -> Line:
+    """Return the line to one model, as the SDK would address it."""
     from openai import AsyncOpenAI
 
-    http = open_client(spec)
-    return AsyncOpenAI(
-        api_key=key.reveal(),
-        base_url=spec.base_url,
-        max_retries=0,
-        timeout=http.timeout,
-        http_client=http,
-    )
+    client = open_client(spec)
+    sdk = AsyncOpenAI(api_key=key.reveal(), base_url=spec.base_url, http_client=client)
+    headers = {**sdk.default_headers, **sdk.auth_headers}
+    return line(client, f"{sdk.base_url}chat/completions", headers)
 
 
-async def send(client: "AsyncOpenAI", spec: Spec, request: Request) -> httpx2.Response:
-    """Send one request by the SDK's ``post``: its headers and errors, without its type checks."""
+def write(spec: Spec, request: Request) -> Mapping[str, object]:
+    """Return the body of a request for a chat completion."""
     messages = [
         {"role": message.role, "content": sendable(message.content)} for message in request.messages
     ]
     fields = {**spec.merged(request.parameters), **_forced(request.tool)}
-    content = {"model": spec.name, "messages": messages, **fields}
-    return await client.post("/chat/completions", cast_to=httpx2.Response, body=content)
+    return {"model": spec.name, "messages": messages, **fields}
 
 
 def _forced(tool: Tool | None) -> Mapping[str, object]:
@@ -91,4 +80,4 @@ def _calls(message: body.Object) -> tuple[ToolCall, ...]:
     )
 
 
-DIALECT = Dialect(open=open_sdk, send=send, read=read)
+DIALECT = Dialect(open=open_line, write=write, read=read)

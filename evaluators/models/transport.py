@@ -1,5 +1,8 @@
 """The HTTP client under both SDKs: bounded bodies, no redirects, one time-out for all."""
 
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from ssl import SSLContext
 from typing import Any
@@ -83,6 +86,40 @@ def _session(verified: SSLContext) -> aiohttp.ClientSession:
     """Return a session without cookies, whose pool is not what limits."""
     connector = aiohttp.TCPConnector(limit=MAX_CONNECTIONS, ssl=verified)
     return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """Where one model's requests go, with the headers (and key) that its SDK sends.
+
+    They are taken from the SDK once: building each request anew was a third of a call's work.
+    """
+
+    client: BoundedClient
+    url: httpx2.URL
+    headers: httpx2.Headers
+
+    async def post(self, content: Mapping[str, object]) -> httpx2.Response:
+        """Send one request, whatever status comes back. Raises httpx2's errors."""
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        request = httpx2.Request(
+            "POST",
+            self.url,
+            headers=self.headers,
+            content=text.encode(),
+            extensions={"timeout": self.client.timeout.as_dict()},
+        )
+        return await self.client.send(request)
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        await self.client.aclose()
+
+
+def line(client: BoundedClient, url: str, headers: Mapping[str, object]) -> Line:
+    """Return the line to a URL; an SDK marks a header that it leaves out by a value of its own."""
+    sent = {name: value for name, value in headers.items() if isinstance(value, str)}
+    return Line(client=client, url=httpx2.URL(url), headers=httpx2.Headers(sent))
 
 
 def open_client(spec: Spec) -> BoundedClient:
