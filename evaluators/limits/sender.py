@@ -96,13 +96,23 @@ class Sender:
 
     async def send(self, model: Model, request: Request, span: Span) -> Reply:
         """Return the reply. Raises a CallError, StoppedError where the call was never made."""
+        lane = self.admission.lane(model)
+        try:
+            return await self._once(lane, model, request, span)
+        except TransientError as error:
+            first = error
+        return await self._again(first, lane, model, request, span)
+
+    async def _again(
+        self, first: TransientError, lane: Lane, model: Model, request: Request, span: Span
+    ) -> Reply:
+        """Try until it succeeds; what most calls never need costs them nothing."""
         from tenacity import (  # noqa: PLC0415  # only the process that calls models needs it
             AsyncRetrying,
             retry_if_exception_type,
             wait_random_exponential,
         )
 
-        lane = self.admission.lane(model)
         tries = _Tries(lane, self._patience)
         backoff = wait_random_exponential(self._patience.first, self._patience.longest)
         retrying = AsyncRetrying(
@@ -113,8 +123,14 @@ class Sender:
             sleep=lambda seconds: self._sleep(seconds, span),
             reraise=True,
         )
-        reply: Reply = await retrying(self._once, lane, model, request, span)
-        return reply
+        failed = iter([first])
+
+        async def attempt() -> Reply:
+            for error in failed:
+                raise error
+            return await self._once(lane, model, request, span)
+
+        return await retrying(attempt)
 
     async def _once(self, lane: Lane, model: Model, request: Request, span: Span) -> Reply:
         budget = self._bounds.budget

@@ -126,7 +126,8 @@ def open_client(spec: Spec) -> BoundedClient:
     """Return a client for one model. Proxies of the environment serve all but loopback URLs."""
     proxied = not spec.is_loopback and bool(getproxies())
     return BoundedClient(
-        timeout=httpx2.Timeout(spec.deadline, connect=min(CONNECT_SECONDS, spec.deadline)),
+        # A whole call has a deadline of its own: a timer for each read would say less.
+        timeout=httpx2.Timeout(None, connect=min(CONNECT_SECONDS, spec.deadline)),
         limits=LIMITS,
         # With a transport of its own a client does not look for proxies.
         transport=None if proxied else Transport(),
