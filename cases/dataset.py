@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from cases.columns import LAYOUTS, check_columns
-from cases.fields import Row, golds_of, id_of, metadata_of, recorded_of, rows_of
+from cases.fields import LateMapping, Row, golds_of, id_of, metadata_of, recorded_of, rows_of
 from cases.identity import case_digest, given_id, own_id, unique
 from cases.labels import grade_or_rating, yes_or_no
 from cases.problems import shown
@@ -17,18 +18,18 @@ RATERS = "label_"
 IDENTIFIERS = ("_id", "_row", "idx")
 
 
-def load_cases(slice_: Slice, *, literals: bool = True) -> list[Case]:
+def load_cases(slice_: Slice, *, late: bool = False) -> list[Case]:
     """Return the cases of a slice's file in its order.
 
-    ``literals=False`` skips the ``metadata`` column of Python literals: twice as fast, for a
-    process that needs no metadata once another has checked the file. Raises UsageProblem naming
-    file, row, line and column for anything that is not as it must be.
+    ``late`` leaves the metadata to be read when it is looked at: twice as fast, for a process that
+    looks at few items of a file that another has checked. Raises UsageProblem naming file, row,
+    line and column for anything that is not as it must be.
     """
     table = read_table(slice_.path)
     layout = LAYOUTS[slice_.kind]
     check_columns(table, layout)
     rows = list(rows_of(table, layout))
-    cases = [_case(slice_, row, literals=literals) for row in rows]
+    cases = [_case(slice_, row, late=late) for row in rows]
     _check_ids(rows)
     if slice_.kind == "judged":
         _check_labels(rows, cases)
@@ -37,7 +38,7 @@ def load_cases(slice_: Slice, *, literals: bool = True) -> list[Case]:
     return _with_unique_ids(cases)
 
 
-def _case(slice_: Slice, row: Row, *, literals: bool) -> Case:
+def _case(slice_: Slice, row: Row, *, late: bool) -> Case:
     context = _context(row)
     golds, label = _gold_and_label(slice_, row)
     question = row.text(row.required("question"))
@@ -55,7 +56,7 @@ def _case(slice_: Slice, row: Row, *, literals: bool) -> Case:
         context=context,
         recorded=recorded,
         label=label,
-        metadata=_metadata(slice_, row, literals=literals),
+        metadata=LateMapping(partial(_metadata, slice_, row)) if late else _metadata(slice_, row),
         digest=digest,
     )
 
@@ -105,8 +106,8 @@ def _label(row: Row, column: str) -> str:
         raise row.problem(column, str(error)) from None
 
 
-def _metadata(slice_: Slice, row: Row, *, literals: bool) -> dict[str, object]:
-    found = metadata_of(row, literal=literals)
+def _metadata(slice_: Slice, row: Row) -> dict[str, object]:
+    found = metadata_of(row)
     if slice_.kind == "judged":
         for name in [name for name in found if name.startswith(RATERS) and name[6:].isdigit()]:
             if row.record.values[name] in (None, ""):

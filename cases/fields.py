@@ -3,7 +3,8 @@
 import ast
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 
 from cases.columns import FIELDS, Layout, missing
@@ -137,13 +138,37 @@ def id_of(row: Row) -> str | None:
     return row.checked(column, str(value)).strip()
 
 
-def metadata_of(row: Row, *, literal: bool = True) -> dict[str, object]:
-    """Return every column without a meaning of its own, and the entries of ``metadata``.
+class LateMapping(Mapping[str, object]):
+    """A mapping that is made when it is first looked at."""
 
-    ``literal=False`` skips the ``metadata`` column, which is slow to read.
-    """
+    __slots__ = ("_found", "_make")
+
+    def __init__(self, make: Callable[[], Mapping[str, object]]) -> None:
+        self._make = make
+        self._found: Mapping[str, object] | None = None
+
+    def _all(self) -> Mapping[str, object]:
+        if self._found is None:
+            self._found = self._make()
+        return self._found
+
+    def __getitem__(self, key: str) -> object:
+        return self._all()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __deepcopy__(self, memo: dict[int, object]) -> dict[str, object]:
+        return deepcopy(dict(self._all()), memo)
+
+
+def metadata_of(row: Row) -> dict[str, object]:
+    """Return every column without a meaning of its own, and the entries of ``metadata``."""
     column = row.columns.get("metadata")
-    found = _entries(row, column) if column is not None and literal else {}
+    found = _entries(row, column) if column is not None else {}
     used = row.layout.used
     for name, value in row.record.values.items():
         if name not in used:

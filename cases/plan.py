@@ -67,8 +67,8 @@ class Plan:
         return [item for item in self.items.values() if id(item.slice) in slices]
 
 
-def make_plan(files: Sequence[Path], choice: Choice) -> Plan:
-    """Return the plan over these ``dataset.yaml`` files.
+def make_plan(files: Sequence[Path], choice: Choice, *, late: bool = False) -> Plan:
+    """Return the plan over these ``dataset.yaml`` files; ``late`` as ``load_cases`` has it.
 
     Raises UsageProblem for anything wrong in a file or in the choice, before any call.
     """
@@ -79,7 +79,7 @@ def make_plan(files: Sequence[Path], choice: Choice) -> Plan:
     if choice.gates is not None:
         chosen = _gated(chosen, choice.gates)
     items: dict[str, Item] = {}
-    for item in (item for dataset in chosen for item in _items(dataset, choice)):
+    for item in (item for dataset in chosen for item in _items(dataset, choice, late=late)):
         if items.setdefault(item.key, item) is not item:
             other = items[item.key].slice
             msg = f"{item.slice.path}: item {item.key!r} is also one of {other.path}; rename an id"
@@ -153,9 +153,9 @@ def _with_prompt(slice_: Slice, choice: Choice) -> Slice:
     return slice_
 
 
-def _items(dataset: Dataset, choice: Choice) -> Iterator[Item]:
+def _items(dataset: Dataset, choice: Choice, *, late: bool) -> Iterator[Item]:
     for slice_ in dataset.slices.values():
-        cases = sample(load_cases(slice_), choice.limit, choice.seed)
+        cases = sample(load_cases(slice_, late=late), choice.limit, choice.seed)
         for case in cases:
             stem = f"{slice_.dataset}-{slice_.language}-{case.id}"
             for repeat in range(1, choice.repeats + 1):

@@ -90,7 +90,8 @@ def join(config: pytest.Config) -> None:
     if given is None:
         return
     options = read_options(config, Path(given["here"]))
-    plan = make_plan([Path(path) for path in given["files"].split("\n")], options.choice)
+    files = [Path(path) for path in given["files"].split("\n")]
+    plan = make_plan(files, options.choice, late=True)  # the controller has checked every value
     config.stash[SESSION] = Session(options=options, plan=plan, board=Path(given["board"]))
     _declare_marks(config, plan)
 
