@@ -110,7 +110,7 @@ def test_a_gold_in_passing_does_not_count() -> None:
     asked = "Who sang it first?"
     assert graded("1970", answer="It was 1957; however, some say it was in 1970.") == INCORRECT
     assert graded("7", answer="There are 172 steps. However, with the yard it is 7.") == INCORRECT
-    assert graded("Crosby", answer=f"{FILL} Crosby") == INCORRECT
+    assert graded("Crosby", answer=f"{FILL} is Crosby") == CORRECT
     late = f"Nobody did not. {' '.join(FILL.split()[:30])} Crosby"
     assert graded("Crosby", answer=late) == INCORRECT
     listed = f"It was Vallee, Crosby, and others. {' '.join(FILL.split()[:25])}"
@@ -190,3 +190,12 @@ def test_a_letter_makes_a_name_of_a_figure() -> None:
     known = tables("en")
     assert find_quantities(read("7.22f"), known) == []
     assert [one.unit for one in find_quantities(read("5m 5km"), known)] == ["meter", "kilometer"]
+
+
+def test_many_golds_and_a_long_answer_stay_cheap() -> None:
+    """Sixty golds against an answer that repeats one of them are graded like any other."""
+    golds = [
+        f"Name{chr(97 + i % 26)}{chr(97 + i // 26)} Family{chr(97 + i % 26)}" for i in range(60)
+    ]
+    answer = "Nameaa Familya and others went to town. " * 800
+    assert graded(*golds, answer=answer, question="Who are the ten?") == INCORRECT

@@ -1,7 +1,7 @@
 """The judge without a model: fixed rules of language and number, the same every time."""
 
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from evaluators.content import content_free
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Ask, Case, Verdict
@@ -13,8 +13,9 @@ from evaluators.lexical.folding import plain
 from evaluators.lexical.golds import Form
 from evaluators.lexical.numbers import Quantity, near
 from evaluators.lexical.offers import declines, undecided
+from evaluators.lexical.sureness import is_firm, surely_right, surely_silent, surely_wrong
 
-_SHORT = 6  # words
+_TRIES = 16  # mentions of one gold; an answer that repeats it more often adds nothing
 
 
 class LexicalJudge:
@@ -37,7 +38,10 @@ def grade(case: Case, answer: str) -> Verdict:
     verdict = next((verdict for verdict in verdicts if verdict), None)
     if verdict is None and content_free(answer[:LIMIT], case.golds):
         verdict = Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing", sure=True)
-    return verdict or Verdict(grade=INCORRECT, reason="the answer does not hold the gold")
+    if verdict:
+        return verdict
+    reason, sure = "the answer does not hold the gold", surely_wrong(exam)
+    return Verdict(grade=INCORRECT, reason=reason, sure=sure)
 
 
 def _blank(exam: Exam) -> Verdict | None:
@@ -52,36 +56,27 @@ def _alone(exam: Exam) -> Verdict | None:
     for form in exam.forms:
         kept = tuple(w for w in exam.full.words if w in form.text.words or w not in idle)
         if kept == form.text.words and not form.place and _same_figure(form, exam):
-            return Verdict(
-                grade=CORRECT, reason="the answer is the gold alone", sure=_is_plain(exam)
-            )
+            return Verdict(grade=CORRECT, reason="the answer is the gold alone", sure=is_firm(exam))
     return None
 
 
 def _same_figure(form: Form, exam: Exam) -> bool:
-    """Say whether signs leave a number what the gold's is: words alone do not show a minus."""
-    return form.quantity is None or next(findings(form, exam), None) is not None
+    """Say whether signs leave the gold what it is: words alone do not show a minus."""
+    bare = form.quantity is None and not form.signed
+    return bare or next(findings(form, exam), None) is not None
 
 
 def _found(exam: Exam) -> Verdict | None:
     """Correct when some form stands in the answer beyond doubt; else what the first doubt says."""
     doubted = None
     for form in exam.forms:
-        for finding in findings(form, exam):
+        for finding in islice(findings(form, exam), _TRIES):
             why_not = doubt(finding, form, exam)
             if not why_not:
-                sure = finding.exact and _is_plain(exam)
+                sure = surely_right(finding, form, exam)
                 return Verdict(grade=CORRECT, reason=finding.rule, sure=sure)
             doubted = doubted or why_not
     return doubted
-
-
-def _is_plain(exam: Exam) -> bool:
-    """Say whether an answer is short, firm and whole, so that a gold in it is what it says."""
-    said, known = exam.said.words, exam.tables
-    shaky = known.words("negations") | known.words("alternatives") | known.words("approximate")
-    firm = shaky.isdisjoint(said) and known.phrases("hedges").find(said) is None
-    return firm and len(exam.own) <= _SHORT and not exam.cut
 
 
 def _idle(exam: Exam) -> Verdict | None:
@@ -97,7 +92,7 @@ def _refused(exam: Exam) -> Verdict | None:
     if not declines(exam):
         return None
     reason = "the answer declines and does not give the gold"
-    return Verdict(grade=NOT_ATTEMPTED, reason=reason, sure=len(exam.said.words) <= _SHORT)
+    return Verdict(grade=NOT_ATTEMPTED, reason=reason, sure=surely_silent(exam))
 
 
 def _loose_figure(exam: Exam) -> Verdict | None:

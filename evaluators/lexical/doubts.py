@@ -8,9 +8,17 @@ from evaluators.lexical.candidates import Grammar, beside
 from evaluators.lexical.exam import Exam
 from evaluators.lexical.golds import Form
 from evaluators.lexical.matching import Finding, Tolerance, alike
-from evaluators.lexical.numbers import same, units_agree
+from evaluators.lexical.numbers import Quantity, same, units_agree
+from evaluators.lexical.passing import (
+    comes_late,
+    falls_short,
+    overtaken,
+    repeats,
+    trails,
+)
 
 _BREAK = re.compile(r"[.,;:!?\n()\"”“„«»]")
+_ASIDE = re.compile(r"[,(–—]")
 _MANY = 3  # items beside the gold that make a list of guesses
 _MOST = 0.6  # of the answer's words; below it the list may well explain the gold
 _ALONE = 0.9  # the same where capitals cannot tell the items from the rest
@@ -40,8 +48,10 @@ def _negated(finding: Finding, form: Form, exam: Exam) -> bool:
 
 def _denied(finding: Finding, form: Form, exam: Exam) -> bool:
     """Say whether a negation follows at once, as in "X is not"."""
-    words, known = exam.said.words, exam.tables
+    words, gaps, known = exam.said.words, exam.said.gaps, exam.tables
     after = words[finding.end : finding.end + 2]
+    if _ASIDE.search(gaps[finding.end]) and len(words) > finding.end + 1:
+        return False  # "Vienna, not Graz" denies what follows
     linked = bool(after) and (after[0] in known.words("function"))
     return not known.words("negations").isdisjoint(after if linked else after[:1])
 
@@ -52,6 +62,9 @@ def _one_of_several(finding: Finding, form: Form, exam: Exam) -> bool:
     before = said.words[finding.start - 1 : finding.start]
     after = said.words[finding.end : finding.end + 1]
     aside = "(" in said.gaps[finding.end] or "(" in said.gaps[max(0, finding.start - 1)]
+    aside = aside or not exam.tables.words("open_ends").isdisjoint(
+        said.words[finding.end + 1 : finding.end + 2]
+    )
     rival = not alternatives.isdisjoint(before + after) and not _other_unit(finding, form, exam)
     return rival and not aside and not exam.asks("alternatives") and form.single
 
@@ -66,7 +79,15 @@ def _other_unit(finding: Finding, form: Form, exam: Exam) -> bool:
         if other.end <= finding.start <= other.end + _REACH
         or other.start - _REACH <= finding.end <= other.start
     ]
-    return bool(near) and not any(units_agree(other, form.quantity) for other in near)
+    return bool(near) and not any(_rivals(other, form.quantity) for other in near)
+
+
+def _rivals(other: Quantity, gold: Quantity) -> bool:
+    """Say whether a figure contradicts the gold; 0.05 and 5 % are one."""
+    share = {"percent", ""} == {other.unit, gold.unit}
+    ratio = other.values[0] / gold.values[0] if gold.values[0] else 0.0
+    one = same(other, gold) or (share and any(abs(ratio - way) < 1e-9 for way in (0.01, 100.0)))
+    return units_agree(other, gold) and not one
 
 
 def _one_of_many(finding: Finding, form: Form, exam: Exam) -> bool:
@@ -80,6 +101,8 @@ def _one_of_many(finding: Finding, form: Form, exam: Exam) -> bool:
     others = [item.words for item in beside(finding.start, finding.end, exam.said, grammar)]
     wanted = {word for other in exam.forms for word in other.content} | exam.echoed
     strange = [item for item in others if wanted.isdisjoint(item)]
+    if exam.open_ended and len(others) > len(strange):
+        return False
     listed = finding.end - finding.start + sum(map(len, others))
     share = listed / max(1, sum(not word.isdecimal() for word in exam.said.words))
     return form.single and len(strange) >= _MANY and share > _MOST
@@ -204,6 +227,11 @@ _LISTED = Verdict(grade=INCORRECT, reason="the gold is only one item of a list")
 _ADDED = Verdict(grade=INCORRECT, reason="another is put beside the gold as equally true")
 _GRANTED = Verdict(grade=INCORRECT, reason="the gold is only granted beside another candidate")
 _EXCLUDED = Verdict(grade=INCORRECT, reason="the bound rules the gold out")
+_REPEATED = Verdict(grade=INCORRECT, reason="the gold only repeats the question")
+_OVERTAKEN = Verdict(grade=INCORRECT, reason="another candidate stands before the gold")
+_TRAILING = Verdict(grade=INCORRECT, reason="the gold is only a later item of a list")
+_SHORT = Verdict(grade=INCORRECT, reason="fewer than half of the accepted answers are given")
+_LATE = Verdict(grade=INCORRECT, reason="the gold comes late, after something else was said")
 _LOOSE = Verdict(grade=NOT_ATTEMPTED, reason="the bound leaves the number open")
 
 DOUBTS: tuple[tuple[Verdict, Callable[[Finding, Form, Exam], bool]], ...] = (
@@ -219,4 +247,9 @@ DOUBTS: tuple[tuple[Verdict, Callable[[Finding, Form, Exam], bool]], ...] = (
     (_GRANTED, _granted),
     (_EXCLUDED, _excluded),
     (_LOOSE, _included),
+    (_REPEATED, repeats),
+    (_OVERTAKEN, overtaken),
+    (_TRAILING, trails),
+    (_SHORT, falls_short),
+    (_LATE, comes_late),
 )

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import accumulate, combinations, pairwise
 
 from evaluators.core import Case
 from evaluators.lexical.dates import Date, find_dates
@@ -11,15 +11,19 @@ from evaluators.lexical.folding import Text, read, without
 from evaluators.lexical.golds import Form, forms
 from evaluators.lexical.language import Tables, tables
 from evaluators.lexical.numbers import Quantity, find_quantities
+from evaluators.lexical.romans import find_romans
 from evaluators.lexical.stance import Span, last_word, refusals
 
 LIMIT = 32_000  # characters of an answer that are read
 _HEAD = 4  # words of a question that tell what sort of thing it asks for
+_COUNTS = frozenset("23456789")
 _ENDS = frozenset(".!?…")
+_SENTENCE = re.compile(r"[.!?][\"”»)]?\s|\n")
 _CLAUSE_END = re.compile(r"[.!?\n;]")
 
 
-@dataclass(frozen=True, kw_only=True)  # without slots: what is read from the answer is kept
+# Without slots, and equal only to itself: what is read from the answer is kept.
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Exam:
     """One answer, its question and the gold's forms, as the rules look at them.
 
@@ -46,8 +50,19 @@ class Exam:
 
     @cached_property
     def quantities(self) -> list[Quantity]:
-        """The quantities of the answer."""
-        return find_quantities(self.said, self.tables)
+        """The quantities of the answer; Roman ones where the gold is Roman, or the answer alone."""
+        found = find_quantities(self.said, self.tables)
+        if len(self.own) == 1 or any(form.roman for form in self.forms):
+            found += find_romans(self.said, self.capitals)
+        return sorted(found, key=lambda one: one.start)
+
+    @cached_property
+    def sentences(self) -> tuple[int, ...]:
+        """The number of the sentence, from 0, in which each word stands."""
+        words, gaps = self.said.words, self.said.gaps
+        after = zip(words[:-1], gaps[1:-1], strict=True)
+        ends = (len(last) > 1 and bool(_SENTENCE.search(gap)) for last, gap in after)
+        return tuple(accumulate(ends, initial=0))  # one letter is an initial
 
     @cached_property
     def refused(self) -> list[Span]:
@@ -75,11 +90,18 @@ class Exam:
         """The words at the head of the question, where it says what sort of thing it asks for."""
         return frozenset(self.asked.words[:_HEAD])
 
-    @property
+    @cached_property
     def open_ended(self) -> bool:
         """Whether the golds name different things, so that more than one answer holds."""
         names = [frozenset(form.content) for form in self.forms]
         return any(one.isdisjoint(other) for one, other in combinations(names, 2))
+
+    @cached_property
+    def asks_several(self) -> bool:
+        """Whether the question asks for several things: by its verb, or by their number."""
+        numbers = self.tables.numbers
+        counted = any(numbers.get(word, 1) > 1 or word in _COUNTS for word in self.asked.words)
+        return counted or self.asks("several")
 
     @property
     def asks_only_year(self) -> bool:
@@ -126,7 +148,7 @@ def lay_out(case: Case, answer: str) -> Exam:
     known = tables(case.language)
     full = read(answer[:LIMIT])
     asked = read(case.question[:LIMIT])
-    ordered = known.phrases("orders").find(full.words)
+    ordered = _ordered(full, asked, known)
     if ordered is not None:
         full = _before(full, ordered)
     found = tuple(form for gold in case.golds for form in forms(gold[:LIMIT], case.language))
@@ -141,6 +163,14 @@ def lay_out(case: Case, answer: str) -> Exam:
         capitals=_capitals(answer[:LIMIT]),
         cut=ordered is not None or len(answer) > LIMIT,
     )
+
+
+def _ordered(full: Text, asked: Text, known: Tables) -> int | None:
+    """Return the place of the first order to the judge; what the question says too is none."""
+    orders = known.phrases("orders")
+    own = {asked.words[start:end] for start, end in orders.spans(asked.words)}
+    spans = orders.spans(full.words)
+    return next((start for start, end in spans if full.words[start:end] not in own), None)
 
 
 def _capitals(answer: str) -> frozenset[str]:

@@ -17,6 +17,7 @@ _MARKS = re.compile("[\u0300-\u036f]")
 _POSSESSIVE = re.compile(r"(?<=\w)'s\b")
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
 _GLUED = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z])")
+_SEASON = re.compile(r"(?<![\d.,/-])(1\d|20)(\d\d)(\s?[-–—/]\s?)(\d\d)(?![\d/]|[-–.,]\d)")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _LATIN = re.compile("[A-Za-z]")
 _VOWELS = frozenset("aeiouy")
@@ -43,8 +44,11 @@ def plain(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return the text without case, marks, Cyrillic letters and apostrophes inside words."""
-    text = _GLUED.sub(" ", text)
+    """Return the text without case, marks, Cyrillic letters and apostrophes inside words.
+
+    A second year of two digits gets all four: 1979-80 is 1979-1980.
+    """
+    text = _SEASON.sub(_season, _GLUED.sub(" ", text))
     if not text.isascii():
         text = _compatible(text).casefold().translate(_letters())
         text = _MARKS.sub("", unicodedata.normalize("NFKD", text))
@@ -52,6 +56,11 @@ def fold(text: str) -> str:
     if "'" in text:
         text = _APOSTROPHE.sub("", _POSSESSIVE.sub("", text))
     return text
+
+
+def _season(found: re.Match[str]) -> str:
+    century, first, sign, second = found.groups()
+    return f"{century}{first}{sign}{century}{second}" if first < second else found[0]
 
 
 def _compatible(text: str) -> str:
@@ -75,12 +84,12 @@ def read(text: str) -> Text:
 def without(text: Text, dropped: frozenset[str]) -> Text:
     """Return the text without these words, their gaps joined; unchanged if none would be left.
 
-    A word before a full stop or a hyphen stays: "A." is an initial and "p-a-d" spells.
+    A word before a full stop, a hyphen or a plus stays: "A." is an initial, "p-a-d" spells.
     """
     words: list[str] = []
     gaps = [text.gaps[0]]
     for word, gap in zip(text.words, text.gaps[1:], strict=True):
-        if word in dropped and not gap.startswith((".", "-")):
+        if word in dropped and not gap.startswith((".", "-", "+")):
             gaps[-1] += gap
         else:
             words.append(word)

@@ -9,11 +9,14 @@ from evaluators.lexical.dates import Date, find_dates, is_year
 from evaluators.lexical.folding import Text, fold, read, without
 from evaluators.lexical.language import Tables, tables
 from evaluators.lexical.numbers import Quantity, find_quantities, spans
+from evaluators.lexical.romans import find_romans
 
 _PARENTHESIS = re.compile(r"\s*\(([^()]*)\)")
 _RANGE = re.compile(r"\(acceptable range[^()]*\)", re.IGNORECASE)
 _STOP = re.compile(r"(?<=\w\w\w\w)\.\s+|(?<=\d)\.\s+|;\s+|(?<=[^\W\d_])\s[-–—]\s")
 _TOWN = re.compile(r"([^,]+)((?:,\s[^\W\d_a-z][^,]*){1,3})")
+_SIGNS = frozenset("+-\u2212")
+_HYPHENS = frozenset("-\u2010\u2011")
 _DASHES = "-–—\u2010\u2011"
 _ACRONYM = re.compile(r"[A-Z][A-Z0-9]{1,7}")
 
@@ -25,7 +28,8 @@ class Form:
     ``content`` are its words that mean something, ``common`` those of them in small letters;
     ``named`` says that it looks like a name. ``quantity`` or ``date`` is set when it is nothing
     else; ``limits`` is a stated range. ``place`` marks the part before the comma of "town, land",
-    which is enough only where the question asks for a place.
+    which is enough only where the question asks for a place; ``roman`` says that ``quantity`` was
+    written in Roman numerals.
     """
 
     text: Text
@@ -36,6 +40,12 @@ class Form:
     limits: tuple[float, float] | None = None
     date: Date | None = None
     place: bool = False
+    roman: bool = False
+
+    @property
+    def signed(self) -> bool:
+        """Whether a plus or minus closes it, as in a blood group."""
+        return self.text.gaps[-1][:1] in _SIGNS
 
     @property
     def single(self) -> bool:
@@ -83,8 +93,10 @@ def _alternatives(head: str, known: Tables) -> Iterable[str]:
     for place, word in enumerate(words[1:-1], start=1):
         before = " ".join(words[:place])
         if fold(word) in known.words("alternatives"):
-            yield before
-            yield " ".join(words[place + 1 :])
+            after = " ".join(words[place + 1 :])
+            if before[-1:].isdecimal() == after[:1].isdecimal():  # not "16 or older"
+                yield before
+                yield after
         elif fold(word) in known.words("relatives") and before.endswith(","):
             yield before
 
@@ -128,13 +140,15 @@ def _form(raw: str, known: Tables, limits: tuple[float, float] | None) -> Form:
     light = known.words("function") | known.words("titles") | known.words("particles")
     content = tuple(word for word in text.words if word not in light)
     small = " ".join(word for word in raw.split() if word[:1].islower())
+    numeral = None if figure else _only_roman(raw, text, known)
     date = _only_date(text, known)
     return Form(
         text=text,
         content=content or text.words,
         common=frozenset(read(small).words),
         named=_is_name(raw, known),
-        quantity=None if date else figure,
+        quantity=None if date else figure or numeral,
+        roman=bool(numeral) and not date,
         limits=limits,
         date=date,
     )
@@ -156,13 +170,35 @@ def _only_date(text: Text, known: Tables) -> Date | None:
     return found[0] if all(word in light for word in rest) else None
 
 
+def _one(text: Text, known: Tables) -> list[Quantity]:
+    """Return "a week" as one week."""
+    if len(text.words) != 1 or text.words[0] not in known.units:
+        return []
+    unit = known.units[text.words[0]]
+    return [Quantity(values=(1.0,), step=1.0, unit=unit, start=0, end=1, digits=0)]
+
+
+def _only_roman(raw: str, text: Text, known: Tables) -> Quantity | None:
+    """Return the value of a numeral with nothing but small words beside it: "w XIX wieku"."""
+    capitals = read(" ".join(word for word in raw.split() if word.isupper())).words
+    found = find_romans(text, frozenset(capitals))
+    light = known.words("function") | known.words("articles")
+    heavy = [word for word in text.words if word not in light]
+    named = any(word[:1].isupper() and not word.isupper() for word in raw.split())
+    return found[0] if len(found) == 1 and len(heavy) <= 2 and not named else None
+
+
 def _only_quantity(raw: str, text: Text, known: Tables) -> Quantity | None:
-    found = find_quantities(text, known)
+    found = find_quantities(text, known) or _one(text, known)
     if len(found) != 1 or (is_year(text.words[found[0].start]) and not found[0].unit):
         return None
+    if text.gaps[found[0].start] in _HYPHENS:
+        return None  # part of a name such as iron-56
     taken = set(spans(found))
     rest = [word for place, word in enumerate(text.words) if place not in taken]
-    light = known.words("function") | known.words("approximate")
+    light = known.words("function") | known.words("approximate") | known.words("eras")
     heavy = [word for word in rest if word not in light]
+    if any(word.isdecimal() for word in heavy):
+        return None
     capitals = read(" ".join(word for word in raw.split() if word[:1].isupper())).words
     return found[0] if len(heavy) <= 3 and not set(heavy) & set(capitals) else None

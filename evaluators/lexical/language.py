@@ -36,6 +36,15 @@ class Phrases:
                     yield index, index + len(phrase)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """A unit: its kind, and (value + shift) * factor in the base unit of that kind."""
+
+    kind: str
+    factor: float
+    shift: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tables:
     """The joined data of a language and English."""
@@ -112,6 +121,15 @@ class Tables:
         return self.endings if len(name) > 4 else frozenset({""})
 
     @cached_property
+    def nicknames(self) -> Mapping[str, frozenset[str]]:
+        """Given names with their short and full forms."""
+        found: dict[str, frozenset[str]] = {}
+        for row in cast("Mapping[str, list[str]]", load(FOLDER / "nicknames.yaml"))["nicknames"]:
+            forms = frozenset(fold(row).split())
+            found |= {form: found.get(form, frozenset()) | forms for form in forms}
+        return found
+
+    @cached_property
     def units(self) -> Mapping[str, str]:
         """Unit words with the first form of their row; rows that share a word are one unit."""
         found: dict[str, str] = {}
@@ -119,7 +137,19 @@ class Tables:
             for row in cast("list[str]", data.get("units", [])):
                 forms = fold(row).split()
                 first = next((found[form] for form in forms if form in found), forms[0])
-                found |= dict.fromkeys(forms, first)
+                found = dict.fromkeys(forms, first) | found  # "Ft" is money in Hungarian
+        return found
+
+    @cached_property
+    def measures(self) -> Mapping[str, Measure]:
+        """The units that can be turned into each other."""
+        data = cast("Mapping[str, Mapping[str, str]]", load(FOLDER / "measures.yaml"))
+        found = {}
+        for kind, rows in data.items():
+            for word, line in rows.items():
+                factor, shift = [*map(float, line.split()), 0.0][:2]
+                if word in self.units:
+                    found[self.units[word]] = Measure(kind=kind, factor=factor, shift=shift)
         return found
 
 

@@ -8,6 +8,9 @@ from evaluators.lexical.folding import Text, sound
 from evaluators.lexical.language import Tables
 
 _PLACES = 8  # occurrences looked at; an answer that repeats a gold more often adds nothing
+_GLUED = 4  # letters of a name above which a small word run into it cannot be its ending
+_SHORT = 4  # letters of a word of which only a closing vowel may change
+_VOWELS = frozenset("aeiouy")
 _DISTINCT = 3000  # distinct words of an answer that are compared one by one
 
 
@@ -77,11 +80,18 @@ def alike(wanted: str, word: str, tolerance: Tolerance) -> bool:
         return True
     if wanted.isdecimal() or word.isdecimal():
         return False
-    if _inflected(wanted, word, tolerance.tables.endings):
+    if _inflected(wanted, word, tolerance.tables.endings) or _runs_on(wanted, word, tolerance):
         return True
-    if tolerance.scripts and len(wanted) > 2 and _sound_alike(sound(wanted), sound(word)):
-        return True
-    return tolerance.names and _mistyped(wanted, word)
+    if wanted in tolerance.tables.units:
+        return tolerance.tables.units[wanted] == tolerance.tables.units.get(word)
+    heard = tolerance.scripts and len(wanted) > 2 and _sound_alike(sound(wanted), sound(word))
+    return heard or (tolerance.names and _mistyped(wanted, word))
+
+
+def _runs_on(wanted: str, word: str, tolerance: Tolerance) -> bool:
+    """Say whether a small word is run into the end of a name, as in "Ricky Nelsonin"."""
+    glued = tolerance.names and len(wanted) > _GLUED and word.startswith(wanted)
+    return glued and word[len(wanted) :] in tolerance.tables.words("function")
 
 
 def _sound_alike(one: str, other: str) -> bool:
@@ -96,6 +106,8 @@ def _inflected(one: str, other: str, endings: frozenset[str]) -> bool:
     shared = 3
     while shared < shortest and one[shared] == other[shared]:
         shared += 1
+    if one[:-1] == other[:-1] and shortest == len(other) == _SHORT:
+        return one[-1] in endings & _VOWELS and other[-1] in _VOWELS  # Kuba, Kuby
     return any(
         one[cut:] in endings and other[cut:] in endings
         for cut in range(shared, max(3, shared - 3), -1)

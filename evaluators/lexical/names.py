@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from evaluators.lexical.folding import Text
 from evaluators.lexical.matching import Finding, Tolerance, alike, places_of
 
+_FULL = 3  # words of a name with a family name in it, before a sign such as "III"
 _BETWEEN = 3  # words that may stand between a given name and the family name
 
 
@@ -18,10 +19,20 @@ def find_person(
     else. Where the language puts the family name first, the western order counts as well.
     """
     first = tolerance.tables.family_first
+    name = _bare(name, said, tolerance.tables.words("suffixes"))
     orders = [name, (*name[1:], name[0])] if first and len(name) > 1 else [name]
     for order in orders:
         yield from _full(order, own, said, tolerance)
     yield from _alone(orders[-1], own, said, tolerance)
+
+
+def _bare(name: tuple[str, ...], said: Text, suffixes: frozenset[str]) -> tuple[str, ...]:
+    """Return a full name without the "III" at its end, where the answer has no such sign at all.
+
+    A shorter name keeps it: it tells kings apart.
+    """
+    long = len(name) > _FULL and name[-1] in suffixes
+    return name[:-1] if long and suffixes.isdisjoint(said.words) else name
 
 
 def _full(
@@ -69,6 +80,8 @@ def _is_given(given: str, word: str, tolerance: Tolerance) -> bool:
         return False
     if len(given) == 1 or len(word) == 1:
         return given[0] == word[0]
+    if word in tolerance.tables.nicknames.get(given, ()):
+        return True
     return alike(given, word, tolerance)
 
 

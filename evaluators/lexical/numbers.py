@@ -11,6 +11,10 @@ _CLOSE = {"", " ", "-", "\u2011", "\u2013"}
 _LONGEST = 18  # digits; longer runs are identifiers, not quantities
 _GROUPS = 8  # digit groups of one figure; bounds the work on "1,1,1,1 …"
 _LOOSE = 0.25  # how far "about" may reach, as a share of the value
+_TURNED = 0.01  # the most that rounding in another unit may forgive, as a share of the value
+_FIGURES = 3  # significant figures from which a rounded value still names the gold
+_LETTERS = frozenset("acdefgijlnopquvwyz")  # that make a name of a figure; not k, m, b: scales
+_DEGREES = {"c": "celsius", "f": "fahrenheit"}
 _SLACK = 0.05  # the most that rounding may forgive, as a share of the value
 
 
@@ -18,8 +22,9 @@ _SLACK = 0.05  # the most that rounding may forgive, as a share of the value
 class Quantity:
     """A number with its unit. ``values`` holds every reading of an ambiguous separator.
 
-    ``step`` is the worth of the last significant figure; ``start`` and ``end`` are word
-    positions, end excluded.
+    ``step`` is the worth of the last significant figure; ``digits`` counts the significant ones;
+    ``whole`` says that none of them are decimals; ``start`` and ``end`` are word positions, end
+    excluded.
     """
 
     values: tuple[float, ...]
@@ -27,6 +32,8 @@ class Quantity:
     unit: str
     start: int
     end: int
+    digits: int
+    whole: bool = True
 
 
 def same(found: Quantity, gold: Quantity) -> bool:
@@ -35,6 +42,31 @@ def same(found: Quantity, gold: Quantity) -> bool:
     half = min(gold.step / 2, abs(value) * _SLACK) if value else gold.step / 2
     edge = half * 1e-6
     return any(-half - edge <= reading - value < half - edge for reading in found.values)
+
+
+def rounded(found: Quantity, gold: Quantity) -> bool:
+    """Say whether ``found`` is the gold without some decimals, with four figures or more left.
+
+    With three figures left, only one may be missing.
+    A gold without decimals is exact, so that 1,440 is not 1,435.
+    """
+    close = gold.digits - found.digits == 1 and found.digits >= _FIGURES
+    if gold.whole or gold.step >= found.step or not (close or found.digits > _FIGURES):
+        return False
+    half = found.step / 2 * (1 + 1e-6)
+    return any(abs(reading - gold.values[0]) <= half for reading in found.values)
+
+
+def equal(found: Quantity, gold: Quantity, tables: Tables) -> bool:
+    """Say whether two figures are one value in two units, to the coarser of their last figures."""
+    one, other = tables.measures.get(found.unit), tables.measures.get(gold.unit)
+    if not one or not other or one.kind != other.kind or found.unit == gold.unit:
+        return False
+    ratio = one.factor / other.factor
+    half = max(gold.step, found.step * ratio) / 2
+    half = min(half, max(gold.step / 2, abs(gold.values[0]) * _TURNED)) * (1 + 1e-6)
+    turned = ((reading + one.shift) * ratio - other.shift for reading in found.values)
+    return any(abs(value - gold.values[0]) <= half for value in turned)
 
 
 def near(found: Quantity, gold: Quantity) -> bool:
@@ -74,6 +106,8 @@ def _in_digits(text: Text, place: int, tables: Tables) -> Quantity | None:
         return None
     sign = -1 if _is_minus(text.gaps[place], place) else 1
     currency = _SIGNS.get(text.gaps[place][-1:], "")
+    if not text.gaps[end] and "".join(text.words[end : end + 1]) in _LETTERS - tables.units.keys():
+        return None  # a version such as 7.22f
     factor, unit, last = _tail(text, end, tables, money=bool(currency))
     unit = unit or currency
     return Quantity(
@@ -82,6 +116,8 @@ def _in_digits(text: Text, place: int, tables: Tables) -> Quantity | None:
         unit=tables.units.get(unit, unit),
         start=place,
         end=last,
+        digits=_significant(groups, readings[0]),
+        whole=readings[0] == int(readings[0]),
     )
 
 
@@ -137,14 +173,26 @@ def _tail(text: Text, end: int, tables: Tables, *, money: bool) -> tuple[float, 
     factor = 1.0
     if text.gaps[end].strip()[:1] == "%":
         return factor, "percent", end
+    if text.gaps[end].strip() == "°" and "".join(text.words[end : end + 1]) in _DEGREES:
+        return factor, _DEGREES[text.words[end]], end + 1
     while end < len(text.words) and text.gaps[end] in _CLOSE:
         word = text.words[end]
+        if word in tables.words("degrees"):
+            end += 1
+            continue
         if word in tables.scales and (money or word not in tables.units):
             factor *= tables.scales[word]
             end += 1
         else:
             return (factor, word, end + 1) if word in tables.units else (factor, "", end)
     return factor, "", end
+
+
+def _significant(groups: tuple[str, ...], value: float) -> int:
+    """Return how many significant figures are written; closing noughts count below 1,000."""
+    digits = "".join(groups).lstrip("0")
+    shown = digits if value < 1000 or value != int(value) else digits.rstrip("0")
+    return max(1, len(shown))
 
 
 def _step(groups: tuple[str, ...], value: float, factor: float) -> float:
@@ -170,7 +218,8 @@ def _in_words(text: Text, place: int, tables: Tables) -> Quantity | None:
     _, unit, last = _tail(text, end, tables, money=False)
     step = _step((str(int(value)),), value, 1.0)
     unit = tables.units.get(unit, unit)
-    return Quantity(values=(value,), step=step, unit=unit, start=place, end=last)
+    digits = _significant((str(int(value)),), value)
+    return Quantity(values=(value,), step=step, unit=unit, start=place, end=last, digits=digits)
 
 
 def _continues(word: str, following: str, tables: Tables) -> bool:

@@ -1,132 +1,135 @@
 """Measure the lexical judge against given labels.
 
-Run as ``python -m tests.benchmarks.lexical SHARED_FOLDER``; prints agreement with the labels, and
-precision and recall of CORRECT, for each set found there.
+Run as ``python -m tests.benchmarks.lexical SHARED_FOLDER``. For each set found there, and for this
+repository's own items, it prints agreement with the labels, precision and recall of CORRECT, the
+share of sure verdicts and how many of them agree: all of them, those that say CORRECT and the rest.
+Each rate has its 95 % interval, by question: several answers to one question are no independent
+evidence.
 """
 
-import csv
-import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
-from evaluators.core import CORRECT, Case
+import numpy as np
+
+from evaluators.core import CORRECT
 from evaluators.judges.lexical import grade
-
-Item = tuple[Case, str, str]
-Row = Mapping[str, Any]
-LETTERS = {"A": "CORRECT", "B": "INCORRECT", "C": "NOT_ATTEMPTED"}
+from evaluators.statistics import Interval, clustered_rate
+from tests.benchmarks.labelled import OTHER, SETS, Item
 
 
-def case(question: str, golds: Iterable[str], language: str = "en") -> Case:
-    """Return a case with nothing but what the judge looks at."""
-    return Case(
-        id="x", dataset="x", language=language, row=1, question=question, golds=tuple(golds)
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """One item: its question, its label, the judge's grade and whether that is sure."""
+
+    question: str
+    label: str
+    grade: str
+    sure: bool
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the grade is the label; OTHER is any label but CORRECT."""
+        other = self.label == OTHER and self.grade != CORRECT
+        return other or self.grade == self.label
 
 
-def evouna(data: Path) -> Iterator[Item]:
-    """Yield natural questions with human yes/no labels; unfit questions left out."""
-    for row in _lines(data / "evouna" / "nq_long.jsonl"):
-        if not row["improper"]:
-            label = "CORRECT" if row["human_correct"] else "OTHER"
-            yield case(row["question"], row["gold"]), row["predicted"], label
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """A share of 0 to 1 with its interval, which is None where nothing was counted."""
 
+    hits: int
+    n: int
+    interval: Interval | None
 
-def nq301(data: Path) -> Iterator[Item]:
-    """Yield the 301 questions with adjudicated human labels."""
-    for row in _lines(data / "nq301_human" / "nq301.jsonl"):
-        label = "CORRECT" if row["human"] == "Yes" else "OTHER"
-        yield case(row["question"], row["gold"]), row["predicted"], label
+    @property
+    def value(self) -> float:
+        """The share; 0 where nothing was counted."""
+        return self.hits / self.n if self.n else 0.0
 
-
-def simpleqa_en(data: Path) -> Iterator[Item]:
-    """Yield English SimpleQA answers graded by an LLM."""
-    yield from _graded(data / "simpleqa_graded_en", "sgr_*.csv", lambda name: "en")
-
-
-def simpleqa_cs(data: Path) -> Iterator[Item]:
-    """Yield Czech SimpleQA answers graded by an LLM: a language without a data file."""
-    yield from _graded(data / "simpleqa_graded_cs", "*-*-*.csv", lambda name: "cs")
-
-
-def trivia(data: Path) -> Iterator[Item]:
-    """Yield Bulgarian, Polish and English trivia graded by an LLM."""
-    yield from _graded(data / "trivia_bg_pl_en_graded", "*.joined.csv", lambda name: name[:2])
-
-
-SETS: Mapping[str, Callable[[Path], Iterator[Item]]] = {
-    "evouna": evouna,
-    "nq301": nq301,
-    "simpleqa_graded_en": simpleqa_en,
-    "simpleqa_graded_cs": simpleqa_cs,
-    "trivia_bg_pl_en": trivia,
-}
-
-
-def _lines(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8") as file:
-        yield from map(json.loads, file)
-
-
-def _graded(folder: Path, pattern: str, language: Callable[[str], str]) -> Iterator[Item]:
-    for path in sorted(folder.glob(pattern)):
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                label = LETTERS.get(row["Grade"], row["Grade"])
-                asked = case(row["Question"], [row["Answers"]], language(path.name))
-                yield asked, row["Predicted answers"], label
+    def __str__(self) -> str:
+        if not self.interval:
+            return "-"
+        return f"{self.value:.3f} [{self.interval[0]:.3f}, {self.interval[1]:.3f}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """How far the judge agrees with the labels; all are shares of 0 to 1 but ``milliseconds``.
+    """How far the judge agrees with the labels.
 
-    ``precision`` and ``recall`` are those of CORRECT; ``sure`` is the share of sure verdicts and
-    ``sure_right`` the share of them that agree; ``milliseconds`` is the time an item took.
+    ``precision`` and ``recall`` are those of CORRECT; ``sure`` is the share of sure verdicts,
+    ``settled`` the share of them that agree, ``settled_right`` and ``settled_other`` the same for
+    those that say CORRECT and for the rest; ``milliseconds`` is the time an item took.
     """
 
-    items: int
-    agreement: float
-    precision: float
-    recall: float
-    sure: float
-    sure_right: float
+    agreement: Rate
+    precision: Rate
+    recall: Rate
+    sure: Rate
+    settled: Rate
+    settled_right: Rate
+    settled_other: Rate
     milliseconds: float
+
+
+def judge(items: list[Item]) -> list[Judged]:
+    """Return the items with the judge's verdicts."""
+    verdicts = [(grade(asked, answer), asked, label) for asked, answer, label in items]
+    return [
+        Judged(question=asked.question, label=label, grade=v.grade or "", sure=v.sure)
+        for v, asked, label in verdicts
+    ]
 
 
 def measure(items: list[Item]) -> Measured:
     """Return how far the judge's grades agree with the labels of the items."""
     start = time.perf_counter()
-    verdicts = [grade(asked, answer) for asked, answer, _ in items]
+    judged = judge(items)
     elapsed = time.perf_counter() - start
-    pairs = [(v.grade or "", label) for v, (_, _, label) in zip(verdicts, items, strict=True)]
-    sure = [_agrees(*pair) for pair, v in zip(pairs, verdicts, strict=True) if v.sure]
-    hits = pairs.count((CORRECT, CORRECT))
+    right = [one for one in judged if one.grade == CORRECT]
+    wanted = [one for one in judged if one.label == CORRECT]
+    sure = [one for one in judged if one.sure]
     return Measured(
-        items=len(items),
-        agreement=sum(_agrees(*pair) for pair in pairs) / len(pairs),
-        precision=hits / max(1, sum(said == CORRECT for said, _ in pairs)),
-        recall=hits / max(1, sum(label == CORRECT for _, label in pairs)),
-        sure=len(sure) / len(pairs),
-        sure_right=sum(sure) / max(1, len(sure)),
-        milliseconds=1000 * elapsed / len(pairs),
+        agreement=rate((one.question, one.agrees) for one in judged),
+        precision=rate((one.question, one.agrees) for one in right),
+        recall=rate((one.question, one.agrees) for one in wanted),
+        sure=rate((one.question, one.sure) for one in judged),
+        settled=rate((one.question, one.agrees) for one in sure),
+        settled_right=rate((one.question, one.agrees) for one in sure if one.grade == CORRECT),
+        settled_other=rate((one.question, one.agrees) for one in sure if one.grade != CORRECT),
+        milliseconds=1000 * elapsed / len(judged),
     )
 
 
-def _agrees(said: str, label: str) -> bool:
-    return said == label or (label == "OTHER" and said != CORRECT)
+def rate(outcomes: Iterable[tuple[str, bool]]) -> Rate:
+    """Return the share of true outcomes, with its interval over questions."""
+    hits, sizes = Counter[str](), Counter[str]()
+    for question, outcome in outcomes:
+        hits[question] += outcome
+        sizes[question] += 1
+    won = np.array([float(hits[question]) for question in sizes])
+    asked = np.array([float(size) for size in sizes.values()])
+    interval = clustered_rate(won, asked, np.ones_like(asked)) if sizes else None
+    return Rate(hits=sum(hits.values()), n=sum(sizes.values()), interval=interval)
+
+
+FIELDS = [field.name for field in fields(Measured) if field.name != "milliseconds"]
 
 
 def main(shared: Path) -> None:
-    """Print a line for every set that stands in the shared folder."""
-    for name, read in SETS.items():
-        found = asdict(measure(list(read(shared / "data"))))
-        figures = (f"{key} {value:.4g}" for key, value in found.items())
-        sys.stdout.write(f"{name:20}" + "  ".join(figures) + "\n")
+    """Print a block for every set that stands in the shared folder."""
+    for name, (labels, read) in SETS.items():
+        items = list(read(shared / "data"))
+        if not items:
+            continue
+        found = measure(items)
+        head = f"{name}: {len(items)} items, {labels} labels, {found.milliseconds:.2f} ms an item"
+        figures = (f"  {field:14}{getattr(found, field)}" for field in FIELDS)
+        sys.stdout.write("\n".join((head, *figures)) + "\n")
 
 
 if __name__ == "__main__":
