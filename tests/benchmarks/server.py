@@ -1,0 +1,116 @@
+"""The model server of the benchmarks, a process of its own that answers after a fixed time.
+
+``python -m tests.benchmarks.server SECONDS`` prints its address, then answers each line on its
+standard input with what it has seen since the line before, as JSON.
+"""
+
+import json
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tests.loopback import Answer, Handler, Loopback, Seen, loopback, plausible
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What a server saw: requests, their mean and highest number in flight, its own CPU seconds."""
+
+    requests: int
+    mean: float
+    peak: int
+    cpu: float
+
+
+class Server:
+    """A server process, from the side of the benchmark."""
+
+    def __init__(self, latency: float) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.benchmarks.server", str(latency)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.url = self._ask("")
+
+    def load(self) -> Load:
+        """Return what it has seen since the last call."""
+        return Load(**json.loads(self._ask("\n")))
+
+    def stop(self) -> None:
+        """End the process."""
+        self._process.communicate(timeout=10)
+
+    def _ask(self, line: str) -> str:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(line)
+        self._process.stdin.flush()
+        return self._process.stdout.readline().strip()
+
+
+@contextmanager
+def serving(latency: float) -> Iterator[Server]:
+    """Run a server process for a block."""
+    server = Server(latency)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def slow(latency: float) -> Handler:
+    """Return a handler that answers in this many seconds; a third of the answers are wrong."""
+
+    def grade(seen: Seen, name: str, schema: Mapping[str, Any]) -> object:
+        if "enum" not in schema:
+            return "The answer and the expected answer were compared."
+        return schema["enum"][zlib.crc32(seen.prompt.encode()) % 3 == 0]
+
+    answer = plausible(grade)
+
+    def handle(seen: Seen) -> Answer:
+        return replace(answer(seen), delay=latency)
+
+    return handle
+
+
+def _load(server: Loopback, latency: float, cpu: float) -> Load:
+    seen = [one.at for one in server.requests]
+    span = seen[-1] - seen[0] + latency if seen else latency
+    load = Load(
+        requests=len(seen),
+        mean=len(seen) * latency / span,
+        peak=server.peak,
+        cpu=time.process_time() - cpu,
+    )
+    server.requests.clear()
+    server.peak = 0
+    return load
+
+
+def main(latency: float) -> None:
+    """Serve until standard input ends."""
+    with loopback(handler=slow(latency)) as server:
+        sys.stdout.write(f"{server.url}\n")
+        sys.stdout.flush()
+        cpu = time.process_time()
+        for _ in sys.stdin:
+            load = _load(server, latency, cpu)
+            cpu = time.process_time()
+            sys.stdout.write(json.dumps(asdict(load)) + "\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]))

@@ -1,0 +1,176 @@
+"""Measure whole runs: collection, answers, judging, assertions and report, against a slow server.
+
+``python -m tests.benchmarks.speed`` prints, in one run, what each way to start pytest takes as a
+multiple of the limit (calls x seconds a call / calls in flight), what a re-run from the ledger
+takes, and what recorded items take as a multiple of as many empty tests. ``--quick`` is a tenth.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from aiohttp import ClientSession, TCPConnector
+
+from tests.benchmarks.server import ROOT, Load, Server, serving
+
+LATENCY = 0.2
+ITEMS = 4326  # as many as SimpleQA has
+WRITE = sys.stdout.write
+QUIET = ("-q", "--tb=no", "--no-header", "-p", "no:cacheprovider")
+EMPTY = """
+import pytest
+
+
+@pytest.mark.parametrize("number", range({count}), ids=lambda number: f"simpleqa-en-{{number:09d}}")
+def test_empty(number):
+    pass
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What a command took: wall and CPU seconds of it and its children, MB of its largest one."""
+
+    wall: float
+    cpu: float
+    memory: float
+
+
+class Bench:
+    """A folder with items in it, and runs of pytest over them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def items(self, count: int, *, recorded: bool) -> Path:
+        """Write a data file; where ``recorded``, a third of its recorded answers are wrong."""
+        path = self.folder / f"items-{count}-{recorded}.jsonl"
+        with path.open("w", encoding="utf-8") as file:
+            for number in range(count):
+                file.write(json.dumps(_item(number, recorded=recorded)) + "\n")
+        return path
+
+    def pytest(self, *options: str) -> Spent:
+        """Run pytest from the repository's own configuration; its output is not shown."""
+        command = [sys.executable, "-m", "pytest", *QUIET, *options]
+        env = {**os.environ, "OPENAI_API_KEY": "none", "PYTHONPATH": str(ROOT)}
+        start = time.perf_counter()
+        with (self.folder / "output.txt").open("w") as output:
+            process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=output, stderr=output)
+            _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode not in (0, 1):
+            raise SystemExit((self.folder / "output.txt").read_text()[-2000:])
+        return Spent(
+            wall=time.perf_counter() - start,
+            cpu=usage.ru_utime + usage.ru_stime,
+            memory=usage.ru_maxrss / 1024,
+        )
+
+    def run(self, items: Path, *options: str) -> Spent:
+        """Run the suite over a file of items; the exit code is pytest's own."""
+        return self.pytest(
+            "cases/simpleqa",
+            f"--items=simpleqa:en={items}",
+            "--gates=off",
+            f"--report-dir={self.folder / 'report'}",
+            *options,
+        )
+
+    def empty(self, count: int, *options: str) -> Spent:
+        """Run as many parametrised tests that do nothing."""
+        module = self.folder / f"test_empty_{count}.py"
+        module.write_text(EMPTY.format(count=count))
+        return self.pytest(str(module), f"-c={ROOT / 'pyproject.toml'}", *options)
+
+
+def _item(number: int, *, recorded: bool) -> dict[str, object]:
+    question = f"In which year was the bridge number {number} over the river finished, if ever?"
+    row: dict[str, object] = {"question": question, "answer": f"{1000 + number}"}
+    wrong = number % 3 == 0
+    return (
+        {**row, "predicted_answer": f"In {999 if wrong else 1000 + number}."} if recorded else row
+    )
+
+
+async def _bare(url: str, calls: int, concurrency: int) -> None:
+    """Put as many calls as a run makes by a client that does nothing else."""
+    body = {"model": "bare", "messages": [{"role": "user", "content": "How high is it? " * 20}]}
+    left = iter(range(calls))
+
+    async def work(session: ClientSession) -> None:
+        for _ in left:
+            async with session.post(f"{url}/v1/chat/completions", json=body) as response:
+                await response.read()
+
+    async with ClientSession(connector=TCPConnector(limit=concurrency)) as session:
+        await asyncio.gather(*(work(session) for _ in range(concurrency)))
+
+
+def asking(bench: Bench, server: Server, count: int) -> None:
+    """Print runs that ask a model and a judge: wall time over the limit, load, requests."""
+    items = bench.items(count, recorded=False)
+    spec = f"openai:any@{server.url}/v1"
+    common = (f"--model={spec}", f"--judge=openai:judge@{server.url}/v1", "--calibration=off")
+    WRITE(f"{count} items, answer and judge, {LATENCY} s a call\n")
+    for concurrency in (64, 128):
+        limit = 2 * count * LATENCY / concurrency
+        start = time.perf_counter()
+        asyncio.run(_bare(server.url, 2 * count, concurrency))
+        bare = Spent(wall=time.perf_counter() - start, cpu=0, memory=0)
+        _line(f"bare client, {concurrency} in flight", bare, limit, server.load())
+        for workers in ("8", "2", "0"):
+            ledger = bench.folder / f"ledger-{concurrency}-{workers}.sqlite3"
+            options = (*common, f"--ledger={ledger}", f"--concurrency={concurrency}")
+            spent = bench.run(items, "-n", workers, *options)
+            _line(f"-n {workers}, {concurrency} in flight", spent, limit, server.load())
+    spent = bench.run(items, "-n", "8", *options)
+    _line("-n 8, everything in the ledger", spent, limit, server.load())
+
+
+def recorded(bench: Bench, counts: Sequence[int]) -> None:
+    """Print runs over recorded answers, judged by rules, as a multiple of as many empty tests."""
+    for count in counts:
+        items = bench.items(count, recorded=True)
+        for workers in ("0", "8"):
+            empty = bench.empty(count, "-n", workers)
+            spent = bench.run(items, "-n", workers)
+            _line(f"{count} recorded items, -n {workers}", spent, empty.wall, None)
+
+
+def _line(name: str, spent: Spent, unit: float, load: Load | None) -> None:
+    parts = [f"{name:34} {spent.wall:7.1f} s = {spent.wall / unit:4.2f} x {unit:6.1f} s"]
+    if spent.cpu:
+        parts.append(f"cpu {spent.cpu:6.1f} s  memory {spent.memory:4.0f} MB")
+    if load is not None:
+        parts.append(f"{load.requests} requests, {load.mean:.0f} in flight (peak {load.peak})")
+    WRITE("  ".join(parts) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Print the whole table."""
+    parser = argparse.ArgumentParser(description="Whole runs against a slow server.")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the items")
+    parser.add_argument("--only", choices=("asking", "recorded"), help="one half of the table")
+    given = parser.parse_args()
+    share = 10 if given.quick else 1
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(Path(folder))
+        if given.only != "recorded":
+            with serving(LATENCY) as server:
+                asking(bench, server, ITEMS // share)
+        if given.only != "asking":
+            recorded(bench, [1_000 // share, 10_000 // share, 50_000 // share])
+
+
+if __name__ == "__main__":
+    main()
