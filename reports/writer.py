@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from evaluators.core import QAError
-from reports.render import render_all
+from reports.render.files import render_all
 from reports.render.markdown import render as render_summary
 from reports.render.tables import GRADED_HEADER, GRADED_NAME
 from reports.report import Report

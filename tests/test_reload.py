@@ -12,7 +12,7 @@ from evaluators.core import UsageProblem, Vote
 from reports import declared
 from reports.codec import decode
 from reports.evidence import Comparison, Estimate, Gap, Judging, SliceComparison
-from reports.render import render_all
+from reports.render.files import render_all
 from reports.report import Report, SessionEnd
 from reports.store import load_report
 from tests.made_runs import answered, facts_dataset, graded_slice, run_of, written

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.commands.common import RUN_HELP, Parser, emit
-from reports.render import FORMATS, render_formats
+from reports.render.files import FORMATS, render_formats
 from reports.store import load_report
 from reports.writer import write_files
 

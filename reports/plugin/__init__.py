@@ -56,6 +56,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Let pytest's last five garbage collections pass over what is alive; each would walk it all."""
+    """Let pytest's five last garbage collections pass over what is alive."""
     if "reports.plugin.session" in sys.modules:
         gc.freeze()
