@@ -22,12 +22,17 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What a server saw: requests, their mean and highest number in flight, its own CPU seconds."""
+    """What a server saw: requests, their mean and highest number in flight, its own CPU seconds.
+
+    ``first`` and ``last`` are monotonic times: of the first request and of the last reply.
+    """
 
     requests: int
     mean: float
     peak: int
     cpu: float
+    first: float
+    last: float
 
 
 class Server:
@@ -86,13 +91,15 @@ def slow(latency: float) -> Handler:
 
 
 def _load(server: Loopback, latency: float, cpu: float) -> Load:
-    seen = [one.at for one in server.requests]
-    span = seen[-1] - seen[0] + latency if seen else latency
+    seen = [one.at for one in server.requests] or [time.monotonic()]
+    first, last = seen[0], seen[-1] + latency
     load = Load(
-        requests=len(seen),
-        mean=len(seen) * latency / span,
+        requests=server.count,
+        mean=server.count * latency / (last - first),
         peak=server.peak,
         cpu=time.process_time() - cpu,
+        first=first,
+        last=last,
     )
     server.requests.clear()
     server.peak = 0

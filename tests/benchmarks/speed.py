@@ -37,11 +37,15 @@ def test_empty(number):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """What a command took: wall and CPU seconds of it and its children, MB of its largest one."""
+    """What a command took: wall and CPU seconds of it and its children, MB of its largest one.
 
+    ``start`` is the monotonic time at which it was started.
+    """
+
+    start: float
     wall: float
-    cpu: float
-    memory: float
+    cpu: float = 0.0
+    memory: float = 0.0
 
 
 class Bench:
@@ -62,7 +66,7 @@ class Bench:
         """Run pytest from the repository's own configuration; its output is not shown."""
         command = [sys.executable, "-m", "pytest", *QUIET, *options]
         env = {**os.environ, "OPENAI_API_KEY": "none", "PYTHONPATH": str(ROOT)}
-        start = time.perf_counter()
+        start = time.monotonic()
         with (self.folder / "output.txt").open("w") as output:
             process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=output, stderr=output)
             _, status, usage = os.wait4(process.pid, 0)
@@ -70,7 +74,8 @@ class Bench:
         if process.returncode not in (0, 1):
             raise SystemExit((self.folder / "output.txt").read_text()[-2000:])
         return Spent(
-            wall=time.perf_counter() - start,
+            start=start,
+            wall=time.monotonic() - start,
             cpu=usage.ru_utime + usage.ru_stime,
             memory=usage.ru_maxrss / 1024,
         )
@@ -123,9 +128,9 @@ def asking(bench: Bench, server: Server, count: int) -> None:
     WRITE(f"{count} items, answer and judge, {LATENCY} s a call\n")
     for concurrency in (64, 128):
         limit = 2 * count * LATENCY / concurrency
-        start = time.perf_counter()
+        start = time.monotonic()
         asyncio.run(_bare(server.url, 2 * count, concurrency))
-        bare = Spent(wall=time.perf_counter() - start, cpu=0, memory=0)
+        bare = Spent(start=start, wall=time.monotonic() - start)
         _line(f"bare client, {concurrency} in flight", bare, limit, server.load())
         for workers in ("8", "2", "0"):
             ledger = bench.folder / f"ledger-{concurrency}-{workers}.sqlite3"
@@ -152,6 +157,9 @@ def _line(name: str, spent: Spent, unit: float, load: Load | None) -> None:
         parts.append(f"cpu {spent.cpu:6.1f} s  memory {spent.memory:4.0f} MB")
     if load is not None:
         parts.append(f"{load.requests} requests, {load.mean:.0f} in flight (peak {load.peak})")
+    if load is not None and load.requests:
+        before, after = load.first - spent.start, spent.start + spent.wall - load.last
+        parts.append(f"{before:.1f} s before the first, {after:.1f} s after the last")
     WRITE("  ".join(parts) + "\n")
     sys.stdout.flush()
 
