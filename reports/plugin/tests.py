@@ -51,8 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _is_empty(item: pytest.Item) -> bool:
     callspec = getattr(item, "callspec", None)
-    params = callspec.params if callspec is not None else {}
-    return "qa_item" in params and not isinstance(params["qa_item"], Item)
+    return callspec is not None and "qa_item" in callspec.params and _planned(item) is None
 
 
 def _dataset(plan: Plan, marker: pytest.Mark, folder: Path) -> Dataset:
@@ -72,16 +71,30 @@ def case(qa_item: Item) -> Case:
 
 
 @pytest.fixture
-def verdict(qa_item: Item, request: pytest.FixtureRequest) -> Outcome:
+def verdict(qa_item: Item, pytestconfig: pytest.Config) -> Outcome:
     """Return the verdict on the answer; without one the test is an ERROR, or skipped as MISSING."""
-    outcome = _outcome(request.config, qa_item.key)
-    request.node.stash[OUTCOME] = outcome
+    assert pytestconfig.stash[OUTCOME].key == qa_item.key
+    return pytestconfig.stash[OUTCOME]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Wait for the item's outcome. Not in the fixture: ``request`` costs more than all the rest."""
+    planned = _planned(item)
+    if planned is None or "verdict" not in item.fixturenames:  # type: ignore[attr-defined]
+        return
+    outcome = _outcome(item.config, planned.key)
+    item.stash[OUTCOME] = item.config.stash[OUTCOME] = outcome
     if outcome.state == "missing":
         pytest.skip(f"MISSING ({outcome.kind}): {outcome.message}")
     if outcome.state == "error":
         msg = f"{outcome.kind}: {outcome.message}"
         raise NoVerdictError(msg)
-    return outcome
+
+
+def _planned(item: pytest.Item) -> Item | None:
+    callspec = getattr(item, "callspec", None)
+    planned = callspec.params.get("qa_item") if callspec is not None else None
+    return planned if isinstance(planned, Item) else None
 
 
 def _outcome(config: pytest.Config, key: str) -> Outcome:
@@ -103,10 +116,9 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> pytest.TestReport | None:
     """Say in five lines what a miss was, and mark it, so that the controller can tell it apart."""
-    outcome = item.stash.get(OUTCOME, None)
-    if outcome is None:
+    outcome, planned = item.stash.get(OUTCOME, None), _planned(item)
+    if outcome is None or planned is None:
         return None
-    planned: Item = item.callspec.params["qa_item"]  # type: ignore[attr-defined]
     error = call.excinfo.value if call.excinfo else None
     if isinstance(error, NoVerdictError):
         report = _short(item, call, "error", error_lines(planned, outcome))
@@ -116,7 +128,7 @@ def pytest_runtest_makereport(
         report = pytest.TestReport.from_item_and_call(item, call)
         if report.skipped and outcome.state == "missing":
             _name(report, "missing")
-    if report.when == "teardown":
+    if report.when == "teardown" and item.config.getoption("xmlpath", None):
         report.user_properties.append(("qa", qa_property(planned, outcome)))
     return report
 
