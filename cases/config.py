@@ -6,13 +6,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
+from cases import metrics
 from cases.problems import hint, shown
-from cases.rules import DROP, MAX_PENALTY, MEASURES, check_measures, pooled_rule, rules_of
+from cases.rules import (
+    DROP,
+    MAX_PENALTY,
+    MEASURES,
+    RATE,
+    Range,
+    check_measures,
+    pooled_rule,
+    rules_of,
+)
 from cases.settings import Settings, load_settings
 from cases.slices import Dataset, Rule, Slice
 from cases.tables import normal
 from cases.templates import find_prompt, find_rubric
 from evaluators.core import Kind, UsageProblem
+from evaluators.metrics import GEVAL, METRICS
 
 FILE = "dataset.yaml"
 RUBRICS = Path(__file__).parents[1] / "evaluators" / "rubrics"
@@ -25,8 +36,9 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 # Keys that a language may have; of these, the dataset itself may give the ones shared by all.
 LANGUAGE_KEYS = (
     *("file", "gates", "prompt", "rubric", "rubric_language", "pass_bar", "yes", "no", "floor"),
+    metrics.KEY,
 )
-SHARED_KEYS = ("prompt", "rubric", "rubric_language", "pass_bar", "floor")
+SHARED_KEYS = ("prompt", "rubric", "rubric_language", "pass_bar", "floor", metrics.KEY)
 DATASET_KEYS = (
     *("kind", "languages", "by", "penalty", DROP, "holm", "require_calibration"),
     *SHARED_KEYS,
@@ -105,12 +117,18 @@ def load_gates(path: Path) -> Gates:
     """
     every = {name: limits for table in MEASURES.values() for name, limits in table.items()}
     every[DROP] = MEASURES["rated"][DROP]
+    every.update(dict.fromkeys(METRICS, RATE))
     top = load_settings(path)
     datasets = {name: top.part(name) for name in top.values}
     return {
-        name: {language: rules_of(languages.part(language), every) for language in languages.values}
+        name: {language: _gates(languages.part(language), every) for language in languages.values}
         for name, languages in datasets.items()
     }
+
+
+def _gates(part: Settings, measures: Mapping[str, Range]) -> tuple[Rule, ...]:
+    own = {name: RATE for name in part.values if name.startswith(GEVAL)}
+    return rules_of(part, {**measures, **own})
 
 
 def with_gates(dataset: Dataset, gates: Gates) -> Dataset:
@@ -120,8 +138,11 @@ def with_gates(dataset: Dataset, gates: Gates) -> Dataset:
     """
     own = gates.get(dataset.name, {})
     for language, rules in own.items():
-        problem = check_measures(rules, dataset.kind)
-        if language not in dataset.slices:
+        slice_ = dataset.slices.get(language)
+        problem = check_measures(
+            rules, dataset.kind, metrics.ranges(slice_.metrics if slice_ else ())
+        )
+        if slice_ is None:
             problem = f"no such language here; {hint(language, dataset.slices)}"
         if problem:
             msg = f"--gates: {dataset.name}: {language}: {problem}"
@@ -172,7 +193,10 @@ def _slice(source: _Source, language: str, own: Settings) -> Slice:
     if not file:
         raise own.problem(key="file", what="missing; name the data file, relative to this one")
     bare = _bare(source, own, language, source.top.path.parent / file)
-    return replace(bare, rules=rules_of(own.part("gates"), MEASURES[source.kind]))
+    gates = own.part("gates")
+    known = {**MEASURES[source.kind], **metrics.ranges(bare.metrics)}
+    beside = metrics.metric_rules(_holder(source, own, metrics.KEY), gates)
+    return replace(bare, rules=(*rules_of(gates, known), *beside))
 
 
 def _stand_in(source: _Source, language: str, file: Path) -> Slice:
@@ -203,6 +227,7 @@ def _bare(source: _Source, own: Settings, language: str, file: Path) -> Slice:
         yes=_word(source, own, "yes"),
         no=_word(source, own, "no"),
         floor=_floor(source, own),
+        metrics=metrics.metrics_of(_holder(source, own, metrics.KEY), source.kind),
     )
 
 

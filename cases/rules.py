@@ -12,6 +12,7 @@ Range = tuple[float, float]
 RATE: Range = (0.0, 1.0)
 DROP = "drop"
 MAX_PENALTY = 100.0
+BAR_KEYS = ("min", "max", "evidence")
 
 # Every measure that a gate can name, by kind, with the values that a threshold can have.
 MEASURES: Mapping[Kind, Mapping[str, Range]] = {
@@ -68,9 +69,14 @@ def pooled_rule(settings: Settings, limits: Range) -> Rule:
     return _drop(settings, part, limits, pool=True)
 
 
-def check_measures(rules: tuple[Rule, ...], kind: Kind) -> str:
-    """Return what is wrong with rules for a dataset of this kind, ``""`` where nothing is."""
-    measures = MEASURES[kind]
+def check_measures(
+    rules: tuple[Rule, ...], kind: Kind, extra: Mapping[str, Range] | None = None
+) -> str:
+    """Return what is wrong with rules for a slice of this kind, ``""`` where nothing is.
+
+    ``extra`` are the slice's own measures beside those of its kind.
+    """
+    measures = {**MEASURES[kind], **(extra or {})}
     for rule in rules:
         if rule.measure not in measures:
             return f"{rule.measure!r} is no measure of kind {kind}; {hint(rule.measure, measures)}"
@@ -85,10 +91,18 @@ def _rule(gates: Settings, measure: str, limits: Range) -> Rule:
     part = gates.part(measure)
     if measure == DROP:
         return _drop(gates, part, limits, pool=False)
-    part.check_keys(("min", "max", "evidence"))
+    part.check_keys(BAR_KEYS)
+    rule = bar_rule(part, measure, limits)
+    if rule is None:
+        raise gates.problem(measure, "give min, max or both, for instance {min: 0.35}")
+    return rule
+
+
+def bar_rule(part: Settings, measure: str, limits: Range) -> Rule | None:
+    """Return the rule that ``min``, ``max`` and ``evidence`` of a part say; None without a bar."""
     low, high = (part.number(key, *limits) for key in ("min", "max"))
     if low is None and high is None:
-        raise gates.problem(measure, "give min, max or both, for instance {min: 0.35}")
+        return None
     if low is not None and high is not None and low > high:
         raise part.problem(key="min", what=f"{low:g} is above max, {high:g}; no value can pass")
     return Rule(measure=measure, min=low, max=high, evidence=_evidence(part, "estimate"))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from evaluators.core import Kind
+from evaluators.metrics import MetricSpec
 from evaluators.rubric import Prompt, Rubric
 
 Evidence = Literal["estimate", "confident"]
@@ -32,7 +33,8 @@ class Slice:
 
     ``pass_bar`` is the lowest rating that passes (1 to 10); ``penalty`` the p of ``penalised``;
     ``floor`` (kind ``judged`` only) the lowest trustworthy agreement or kappa of a judge.
-    ``declared`` is False where ``languages.default`` stood in for a missing line.
+    ``metrics`` are extra measures that a judge's model takes. ``declared`` is False where
+    ``languages.default`` stood in for a missing line.
     """
 
     dataset: str
@@ -48,6 +50,7 @@ class Slice:
     yes: str = ""
     no: str = ""
     floor: Mapping[str, float] = field(default_factory=dict)
+    metrics: tuple[MetricSpec, ...] = ()
     declared: bool = True
 
     @property

@@ -1,20 +1,37 @@
 """From planned items to the engine's tasks: who answers, who judges, and what passes."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from cases.metrics import measurers
 from cases.plan import Item
 from cases.slices import Slice
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
-from evaluators.core import CORRECT, Answerer, Case, Judge, Model, UsageProblem, Verdict
+from evaluators.core import (
+    CORRECT,
+    GRADES,
+    NO,
+    UNANSWERED,
+    YES,
+    Answerer,
+    Case,
+    Judge,
+    Model,
+    UsageProblem,
+    Verdict,
+)
 from evaluators.engine import Task
+from evaluators.extras import Measurer
+from evaluators.judges.adjudicated import AdjudicatedJudge, Adjudications
 from evaluators.judges.cascade import AUDIT, CascadeJudge
 from evaluators.judges.choice import ChoiceJudge, spared_grade
 from evaluators.judges.lexical import LexicalJudge
 from evaluators.judges.overlap import OverlapRater
 from evaluators.judges.panel import PanelJudge
 from evaluators.judges.rating import RatingJudge, spared_rating
+from evaluators.judges.voting import HIGHEST, LOWEST
 from evaluators.judges.yes_no import YesNoJudge
 from evaluators.rubric import Rubric
 
@@ -57,9 +74,15 @@ Judging = Model | Rules | Cascade | Panel
 """Who judges a run: a model, rules, rules before a model, or several of them."""
 
 
-def make_tasks(items: Iterable[Item], model: Model | None, judge: Judging) -> dict[str, Task]:
+def make_tasks(
+    items: Iterable[Item],
+    model: Model | None,
+    judge: Judging,
+    adjudications: Adjudications | None = None,
+) -> dict[str, Task]:
     """Return the task of each item, by key. ``model`` None means the recorded answers.
 
+    ``adjudications`` stand before every judge but one that is itself the thing tested.
     Raises UsageProblem where a slice lacks what the choice needs: recorded answers, a prompt, a
     rubric.
     """
@@ -71,6 +94,7 @@ def make_tasks(items: Iterable[Item], model: Model | None, judge: Judging) -> di
         name: _answerer(slice_, model, recorded=name in answered) for name, slice_ in slices.items()
     }
     judges: dict[tuple[str, int], Judge] = {}
+    extras = _extras(items, judge)
     for item in items:
         name = item.slice.name
         place = _Place(
@@ -79,7 +103,7 @@ def make_tasks(items: Iterable[Item], model: Model | None, judge: Judging) -> di
             repeat=_judging_repeat(item),
         )
         if (name, place.repeat) not in judges:
-            judges[name, place.repeat] = _judge(place, judge)
+            judges[name, place.repeat] = _adjudicated(place, _judge(place, judge), adjudications)
     return {
         item.key: Task(
             key=item.key,
@@ -88,15 +112,35 @@ def make_tasks(items: Iterable[Item], model: Model | None, judge: Judging) -> di
             answerer=answerers[item.slice.name],
             judge=judges[item.slice.name, _judging_repeat(item)],
             passes=_passes(item.slice),
+            measurers=extras[item.slice.name],
         )
         for item in items
     }
 
 
+def _extras(items: Iterable[Item], judge: Judging) -> dict[str, tuple[Measurer, ...]]:
+    """Return what takes the extra measures of each slice, by the model of the judge."""
+    cases: dict[str, list[Case]] = defaultdict(list)
+    slices = {}
+    for item in items:
+        slices[item.slice.name] = item.slice
+        cases[item.slice.name].append(item.case)
+    model = first_model(judge)
+    return {name: measurers(slice_, cases[name], model) for name, slice_ in slices.items()}
+
+
+def first_model(judge: Judging) -> Model | None:
+    """Return the first model that a judge may ask, None for rules alone."""
+    if isinstance(judge, Panel):
+        return next((one for one in map(first_model, judge.members) if one), None)
+    if isinstance(judge, Cascade):
+        return judge.model
+    return None if isinstance(judge, Rules) else judge
+
+
 def asks_model(judge: Judging) -> bool:
     """Return whether some verdict may come from a model."""
-    members = judge.members if isinstance(judge, Panel) else (judge,)
-    return not all(isinstance(member, Rules) for member in members)
+    return first_model(judge) is not None
 
 
 def _answerer(slice_: Slice, model: Model | None, *, recorded: bool) -> Answerer:
@@ -129,6 +173,16 @@ class _Place:
 def _judging_repeat(item: Item) -> int:
     """Return which time an answer is judged: only a recorded one comes to the judge again."""
     return item.repeat if item.slice.kind == "judged" else 1
+
+
+def _adjudicated(place: _Place, judge: Judge, adjudications: Adjudications | None) -> Judge:
+    if not adjudications or place.slice.kind == "judged":
+        return judge
+    labels = (YES, NO, UNANSWERED) if place.slice.kind == "yes_no" else GRADES
+    ratings = tuple(map(str, range(LOWEST, HIGHEST + 1)))
+    return AdjudicatedJudge(
+        behind=judge, adjudications=adjudications, labels=ratings if place.rating else labels
+    )
 
 
 def _judge(place: _Place, judge: Judging) -> Judge:

@@ -12,9 +12,7 @@ CORRECT = "CORRECT"
 INCORRECT = "INCORRECT"
 NOT_ATTEMPTED = "NOT_ATTEMPTED"
 GRADES = (CORRECT, INCORRECT, NOT_ATTEMPTED)
-YES = "YES"
-NO = "NO"
-UNANSWERED = "UNANSWERED"
+YES, NO, UNANSWERED = "YES", "NO", "UNANSWERED"
 
 Kind = Literal["graded", "rated", "yes_no", "judged"]
 State = Literal["passed", "failed", "error", "missing"]
@@ -163,7 +161,8 @@ class Verdict:
     """A judge's reading of one answer: a ``grade`` (or yes/no label) or a ``rating`` of 1 to 10.
 
     ``sure`` says that a rule settled it beyond doubt; only the lexical judge sets it. ``votes``
-    holds what each judge said where several were heard.
+    holds what each judge said where several were heard. ``adjudicated_by`` names the person whose
+    verdict this is.
     """
 
     grade: str | None = None
@@ -171,6 +170,7 @@ class Verdict:
     reason: str = ""
     sure: bool = False
     votes: tuple[Vote, ...] = ()
+    adjudicated_by: str = ""
 
 
 class JudgeError(QAError):
@@ -193,25 +193,20 @@ class Model(Protocol):
     @property
     def spec(self) -> str:
         """The SPEC that names it, without any key."""
-        ...
 
     @property
     def identity(self) -> Mapping[str, object]:
         """What tells it from every other model: provider, base URL, name, fixed parameters."""
-        ...
 
     @property
     def limits(self) -> Limits:
         """How it may be asked."""
-        ...
 
     async def complete(self, request: Request) -> Reply:
         """One attempt, without retries. Raises a CallError."""
-        ...
 
     async def close(self) -> None:
         """Give its connections back."""
-        ...
 
 
 Ask = Callable[[Model, Request], Awaitable[Reply]]
@@ -224,11 +219,9 @@ class Judge(Protocol):
     @property
     def spec(self) -> str:
         """The SPEC that names it."""
-        ...
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
         """Return the verdict on one answer. Raises JudgeError when no reply could be read."""
-        ...
 
 
 class Answerer(Protocol):
@@ -237,11 +230,9 @@ class Answerer(Protocol):
     @property
     def spec(self) -> str:
         """The SPEC that names it."""
-        ...
 
     async def answer(self, case: Case, repeat: int, ask: Ask) -> str:
         """Return the answer's exact text. Raises a CallError when there is none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,7 +253,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How one planned item ended: a verdict, or an ERROR or MISSING of a kind."""
+    """How one planned item ended: a verdict, or an ERROR or MISSING of a kind.
+
+    ``measures`` holds extra measures of the answer by name, 0 to 1; where one is None,
+    ``unmeasured`` says why.
+    """
 
     key: str
     state: State
@@ -273,6 +268,8 @@ class Outcome:
     model: str = ""
     judge: str = ""
     usage: Usage = field(default_factory=Usage)
+    measures: Mapping[str, float | None] = field(default_factory=dict)
+    unmeasured: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:

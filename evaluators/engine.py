@@ -17,6 +17,7 @@ from evaluators.budget import Budget
 from evaluators.calls import Caller, Meter, Price
 from evaluators.core import (
     Answerer,
+    Ask,
     CallError,
     Case,
     Judge,
@@ -27,6 +28,7 @@ from evaluators.core import (
     StoppedError,
     Verdict,
 )
+from evaluators.extras import Measurer, Taken, take
 from evaluators.judges.naming import returned_names
 from evaluators.ledger import Ledger, LedgerError
 from evaluators.limits.sender import Bounds, Patience, Sender
@@ -39,7 +41,10 @@ BATCH_SECONDS = 0.005
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One planned item: what is asked, by whom it is answered and judged, and what passes."""
+    """One planned item: what is asked, by whom it is answered and judged, and what passes.
+
+    ``measurers`` give the answer numbers of their own once it has a verdict.
+    """
 
     key: str
     case: Case
@@ -47,6 +52,7 @@ class Task:
     answerer: Answerer
     judge: Judge
     passes: Callable[[Case, Verdict], bool]
+    measurers: tuple[Measurer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +206,7 @@ class Engine:
             self.failure = message
         except Exception as error:  # noqa: BLE001  # one item's surprise must not end the run
             kind, message = "internal", f"{type(error).__name__}: {error}"
+        extra = await self._measured(task, None if kind else answer, ask)
         return Outcome(
             key=task.key,
             state=state,
@@ -210,7 +217,16 @@ class Engine:
             model=meter.models.get(task.answerer.spec, task.answerer.spec),
             judge=returned_names(task.judge.spec, meter.models),
             usage=meter.usage,
+            measures=extra.values,
+            unmeasured=extra.unmeasured,
         )
+
+    async def _measured(self, task: Task, answer: str | None, ask: Ask) -> Taken:
+        if answer is None or not task.measurers:
+            return Taken()
+        extra = await take(task.measurers, task.case, answer, ask)
+        self.failure = self.failure or extra.failure
+        return extra
 
     async def _keep_posting(self, schedule: Schedule) -> None:
         loop = asyncio.get_running_loop()

@@ -4,12 +4,25 @@ The item's own answerer and judge are run, with an ``ask`` that looks replies up
 requests that find none; so that a forecast cannot differ from the run it forecasts.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from evaluators.budget import USUAL_OUTPUT, most_input_tokens, output_limit, text_bytes
-from evaluators.core import Ask, CallError, Judge, JudgeError, Model, Reply, Request, request_key
+from evaluators.core import (
+    Ask,
+    CallError,
+    Case,
+    Judge,
+    JudgeError,
+    Model,
+    Reply,
+    Request,
+    request_key,
+)
 from evaluators.engine import Task
+from evaluators.extras import Measurer
+from evaluators.judges.adjudicated import AdjudicatedJudge
 from evaluators.judges.cascade import CascadeJudge
 from evaluators.judges.panel import PanelJudge
 from evaluators.models.spec import Spec
@@ -66,6 +79,24 @@ class Forecast:
 
 async def calls_ahead(task: Task, kept: Kept) -> list[Call]:
     """Return the calls of one item. While its answer is not known, judges are foreseen at most."""
+    calls, ask = _noting(kept)
+    try:
+        answer = await task.answerer.answer(task.case, task.repeat, ask)
+    except CallError as error:
+        if error.kind != _NOT_KEPT:
+            return calls
+        answer = STAND_IN
+        for judge in single_judges(task.judge):
+            await _judged(judge, task, answer, ask)
+    else:
+        await _judged(task.judge, task, answer, ask)
+    for measurer in task.measurers:
+        calls += await _measured(measurer, task.case, answer, kept)
+    return calls
+
+
+def _noting(kept: Kept) -> tuple[list[Call], Ask]:
+    """Return a list and an ``ask`` that notes every call there, and answers what is kept."""
     calls: list[Call] = []
 
     async def ask(model: Model, request: Request) -> Reply:
@@ -75,14 +106,22 @@ async def calls_ahead(task: Task, kept: Kept) -> list[Call]:
             raise CallError(_NOT_KEPT, model.spec)
         return reply
 
+    return calls, ask
+
+
+async def _measured(measurer: Measurer, case: Case, answer: str, kept: Kept) -> list[Call]:
+    """Return the calls of an extra measure: where not all are kept as many as it usually takes.
+
+    What it asks next hangs on the replies, so those that cannot be foreseen are taken to be like
+    the last one that can.
+    """
+    calls, ask = _noting(kept)
     try:
-        answer = await task.answerer.answer(task.case, task.repeat, ask)
-    except CallError as error:
-        known = error.kind != _NOT_KEPT
-        for judge in () if known else single_judges(task.judge):
-            await _judged(judge, task, STAND_IN, ask)
-    else:
-        await _judged(task.judge, task, answer, ask)
+        await measurer.measure(case, answer, ask)
+    except (CallError, JudgeError):
+        await asyncio.sleep(0)  # what it asks side by side is noted as well
+        ahead = [call for call in calls if not call.kept]
+        return [*calls, *ahead[-1:] * (measurer.spec.calls - len(calls))]
     return calls
 
 
@@ -98,6 +137,8 @@ def single_judges(judge: Judge) -> Iterator[Judge]:
     if isinstance(judge, PanelJudge):
         for member in judge.judges:
             yield from single_judges(member)
+    elif isinstance(judge, AdjudicatedJudge):
+        yield from single_judges(judge.behind)
     elif isinstance(judge, CascadeJudge):
         yield from single_judges(judge.model)
     else:

@@ -19,6 +19,7 @@ from reports.parity import parity
 from reports.record import Record, in_order, make_record
 from reports.report import Decision, GateResult, Report, SessionEnd, SliceSummary
 from reports.summary import count, summarise
+from reports.review import adjudication_notes
 from reports.trust import Baseline, changed_judge, distrust
 from reports.wording import plural
 
@@ -95,6 +96,7 @@ def account(material: Material, facts: Facts, baseline: Baseline | None) -> Repo
         notes=(
             *facts.notes,
             *_causes(records),
+            *adjudication_notes(records),
             *_notes(scene, baseline),
             *judging_notes(found, facts.judge, {one.kind for one in summaries.values()}),
         ),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cases.slices import Dataset, Rule, Slice
 from evaluators.core import Kind
+from evaluators.metrics import MetricSpec
 from evaluators.rubric import Protocol, Rubric
 from reports.codec import decode
 
@@ -21,6 +22,7 @@ class DeclaredSlice:
     penalty: float = 1.0
     by: tuple[str, ...] = ()
     floor: Mapping[str, float] = field(default_factory=dict)
+    metrics: tuple[str, ...] = ()
     declared: bool = True
     rubric: str = ""
     protocol: Protocol | None = None
@@ -73,6 +75,7 @@ def _declared_slice(slice_: Slice) -> DeclaredSlice:
         penalty=slice_.penalty,
         by=slice_.by,
         floor=dict(slice_.floor),
+        metrics=tuple(metric.name for metric in slice_.metrics),
         declared=slice_.declared,
         rubric=rubric.version if rubric else "",
         protocol=rubric.protocol if rubric else None,
@@ -104,6 +107,7 @@ def _slice(dataset: DeclaredDataset, one: DeclaredSlice) -> Slice:
         penalty=one.penalty,
         by=one.by,
         floor=one.floor,
+        metrics=tuple(MetricSpec(name=name) for name in one.metrics),
         declared=one.declared,
     )
 

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cases.slices import Rule, Slice
 from evaluators.statistics import Interval
 from reports.evidence import UNDEFINED
+from reports.extras import untaken
 from reports.measures import measures_for
 from reports.record import Record
 from reports.report import Estimate, GateResult, GateState, SliceSummary
@@ -25,12 +26,14 @@ class Standing:
 
     ``fates`` holds a sample for each way in which the ungraded items may all have come out; where
     nothing is ungraded, the graded items alone. ``distrust`` says why its judge is not trusted.
+    ``untaken`` counts the planned items that lack an extra measure, by its name.
     """
 
     summary: SliceSummary
     sample: Sample
     fates: tuple[Sample, ...]
     distrust: str = ""
+    untaken: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def ungraded(self) -> int:
@@ -46,7 +49,9 @@ def standing(
     fates: tuple[Sample, ...] = (sample,)
     if summary.counts.error + summary.counts.missing:
         fates = tuple(tabulate(records, slice_, fill) for fill in fills(sample))
-    return Standing(summary=summary, sample=sample, fates=fates, distrust=distrust)
+    return Standing(
+        summary=summary, sample=sample, fates=fates, distrust=distrust, untaken=untaken(records)
+    )
 
 
 def slice_gates(
@@ -118,6 +123,10 @@ def _unfit(rule: Rule, scene: Standing, estimate: Estimate) -> str:
         return f"{name} is not measured on this slice of kind {scene.summary.kind}"
     if estimate.value is None:
         return f"{name} is undefined over {plural(estimate.n, 'graded item')}"
+    if lacking := scene.untaken.get(name, 0):
+        return f"{name} could not be taken of {plural(lacking, 'item')}; see the notes"
+    if name in scene.untaken:
+        return ""
     if not _bounded(rule, scene):
         return f"{name} has no bounds with {plural(scene.ungraded, 'ungraded item')}; grade them"
     return ""
@@ -130,6 +139,9 @@ def _bounded(rule: Rule, scene: Standing) -> bool:
 
 def _values(rule: Rule, scene: Standing) -> Interval | None:
     """Return the lowest and the highest value over all fates, None where any is undefined."""
+    if rule.measure in scene.untaken:
+        taken = scene.summary.measures[rule.measure].value
+        return None if taken is None or scene.untaken[rule.measure] else (taken, taken)
     if not _bounded(rule, scene):
         return None
     figures = [value(sample, rule.measure) for sample in scene.fates]
@@ -139,6 +151,9 @@ def _values(rule: Rule, scene: Standing) -> Interval | None:
 
 def _ends(rule: Rule, scene: Standing) -> Interval | None:
     """Return the lowest and the highest end of the 95 % intervals over all fates."""
+    if rule.measure in scene.untaken:
+        taken = scene.summary.measures[rule.measure]
+        return None if taken.low is None or taken.high is None else (taken.low, taken.high)
     found = [estimates(sample, (rule.measure,))[rule.measure] for sample in scene.fates]
     lows = [estimate.low for estimate in found if estimate.low is not None]
     highs = [estimate.high for estimate in found if estimate.high is not None]

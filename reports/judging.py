@@ -50,7 +50,7 @@ def judging(
     return Judging(
         graded=len(decided),
         settled=sum(_settled(record, judge, cascade=cascade) for record in decided),
-        by_judge=dict(sorted(Counter(record.judge for record in decided).items())),
+        by_judge=dict(sorted(Counter(map(_decider, decided)).items())),
         calibrations=calibrations,
         unmeasured=tuple(one.name for one in graded_slices if one.name not in measured),
         disagreements=() if cascade else tuple(split),
@@ -133,8 +133,14 @@ def _calibration(
     )
 
 
+def _decider(record: Record) -> str:
+    return "people" if record.adjudicated_by else record.judge
+
+
 def _settled(record: Record, judge: str, *, cascade: bool) -> bool:
     """Rules before a model sign with the first vote; where no model was called the SPEC signs."""
+    if record.adjudicated_by:
+        return False
     if cascade and record.votes:
         return record.votes[0].judge in RULES
     return not record.votes and (record.judge in RULES or record.judge == judge)

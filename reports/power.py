@@ -44,7 +44,7 @@ def _power(rule: Rule, slice_: Slice, count: int, *, baseline: bool) -> str:
             f"{_within(half, rule, count)} (if ratings have a standard deviation of "
             f"{_RATING_SPREAD:g})"
         )
-    if bar is None or MEASURES[slice_.kind][rule.measure] != RATE:
+    if bar is None or MEASURES[slice_.kind].get(rule.measure) != RATE:
         return "no forecast for this measure"
     low, high = wilson(bar * count, count) or (0.0, 1.0)
     share = "" if rule.measure in _ALL_ITEMS else " at best, as not every item counts in it"

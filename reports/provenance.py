@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 
 from cases.plan import Choice, Plan
@@ -41,6 +42,7 @@ def _slice(slice_: Slice, digest: str) -> dict[str, object]:
         "prompt": slice_.prompt.version if slice_.prompt else "",
         "rubric": slice_.rubric.version if slice_.rubric else "",
         "pass_bar": slice_.pass_bar if slice_.kind == "rated" else None,
+        "metrics": [asdict(metric) for metric in slice_.metrics],
     }
 
 

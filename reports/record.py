@@ -19,6 +19,8 @@ class Record:
     judge's; ``error`` is empty unless ``outcome`` is error or missing, then ``kind: message``.
     ``tokens``, ``cost`` (USD) and ``seconds`` are those of the replies used. ``votes`` holds what
     each judge said where there were several: a panel's, or the rules and the model after them.
+    ``adjudicated_by`` names the person whose verdict it is, empty where a judge gave it.
+    ``measures`` are extra ones by name, 0 to 1, None where one could not be taken.
     """
 
     key: str
@@ -46,6 +48,8 @@ class Record:
     digest: str
     metadata: Mapping[str, object] = field(default_factory=dict)
     votes: tuple[Vote, ...] = ()
+    adjudicated_by: str = ""
+    measures: Mapping[str, float | None] = field(default_factory=dict)
 
 
 def in_order(records: Iterable[Record]) -> list[Record]:
@@ -84,4 +88,6 @@ def make_record(item: Item, outcome: Outcome) -> Record:
         digest=case.digest,
         metadata=case.metadata,
         votes=verdict.votes if verdict else (),
+        adjudicated_by=verdict.adjudicated_by if verdict else "",
+        measures=outcome.measures,
     )

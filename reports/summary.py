@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from cases.slices import Slice
+from reports.extras import extra_estimates
 from reports.record import Record
 from reports.report import Counts, Estimate, SliceSummary
 from reports.tally import Sample, estimates, is_graded, tabulate
@@ -40,7 +41,7 @@ def summarise(
         language=slice_.language,
         kind=slice_.kind,
         counts=count(records),
-        measures={**estimates(sample), **self_agreement(sample)},
+        measures={**estimates(sample), **self_agreement(sample), **extra_estimates(records)},
         labels=_labels(sample),
         confusion=_confusion(sample),
         breakdowns={name: _breakdown(records, slice_, name) for name in slice_.by},
@@ -70,4 +71,7 @@ def _breakdown(records: Sequence[Record], slice_: Slice, name: str) -> Breakdown
     groups: dict[str, list[Record]] = defaultdict(list)
     for record in filter(is_graded, records):
         groups[str(record.metadata.get(name, NO_VALUE))].append(record)
-    return {text: estimates(tabulate(groups[text], slice_)) for text in sorted(groups)}
+    return {
+        text: {**estimates(tabulate(groups[text], slice_)), **extra_estimates(groups[text])}
+        for text in sorted(groups)
+    }

@@ -9,6 +9,8 @@ from cases.plan import Plan
 from evaluators.core import Outcome
 from reports.assemble import Baseline, Facts, assemble
 from reports.decide import SessionFacts
+from reports.extras import extra_notes
+from reports.plugin.adjudications import provenance_of
 from reports.plugin.book import Book
 from reports.plugin.ci import link
 from reports.plugin.options import Options
@@ -51,7 +53,12 @@ def finish(
     Raises WriteError where the folder cannot take it.
     """
     outcomes = book.close(run.outcomes, _why_missing(run, ending))
-    specs = {"model": options.model, "judge": " ".join(options.judges), **_judge_options(options)}
+    specs = {
+        "model": options.model,
+        "judge": " ".join(options.judges),
+        **_judge_options(options),
+        **provenance_of(run.adjudications),
+    }
     facts = Facts(
         model=options.model,
         judge=" ".join(options.judges),
@@ -68,7 +75,12 @@ def finish(
             "requests": run.requests,
             "spent": run.spent,
         },
-        notes=(*ending.notes, *_price_notes(run, outcomes), *_notes(run)),
+        notes=(
+            *ending.notes,
+            *_price_notes(run, outcomes),
+            *_notes(run),
+            *_extra_notes(run, plan, outcomes, options),
+        ),
         complete=not ending.interrupted and not run.failure,
         calibrations=run.calibrations(),
     )
@@ -94,6 +106,14 @@ def _why_missing(run: Run, ending: Ending) -> str:
 
 def _notes(run: Run) -> tuple[str, ...]:
     return (*run.ledger_notes, *([run.failure] if run.failure else []))
+
+
+def _extra_notes(
+    run: Run, plan: Plan, outcomes: Mapping[str, Outcome], options: Options
+) -> list[str]:
+    slices = {plan.items[key].slice.name: plan.items[key].slice for key in outcomes}
+    rules = "" if run.takes_extras else " ".join(options.judges)
+    return extra_notes(slices.values(), outcomes.values(), rules)
 
 
 def _price_notes(run: Run, outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:

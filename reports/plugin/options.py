@@ -10,7 +10,7 @@ import pytest
 from cases.plan import Choice, SliceFile
 from evaluators.core import UsageProblem
 
-GATES_OFF = "off"
+GATES_OFF = ADJUDICATIONS_OFF = "off"
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9}")
 
 _VALUES = (
@@ -29,6 +29,8 @@ _VALUES = (
      "0 to 1 (default: 0.05)"),
     ("calibration", "on|off", "whether an LLM judge is measured against the labelled items of the "
      "run's languages (default: on)"),
+    ("adjudications", "FILE|off", "verdicts by people, which take the judge's place for the very "
+     "answers that they judged (default: adjudications.yaml beside each dataset.yaml)"),
     ("ledger", "PATH", "where every call is kept (default: .qa/ledger.sqlite3)"),
     ("concurrency", "N", "calls in flight, for the whole run (default: 16)"),
     ("rpm", "N", "requests a minute, for the whole run (default: no limit)"),
@@ -64,6 +66,8 @@ class Options:
     tie_breaker: str
     audit: float | None
     calibration: bool
+    adjudications: Path | None
+    adjudications_off: bool
     choice: Choice
     baseline: Path | None
     gates_off: bool
@@ -110,6 +114,8 @@ def read_options(config: pytest.Config, here: Path) -> Options:
         tie_breaker=words.text("tie-breaker", ""),
         audit=words.share("audit"),
         calibration=words.switch("calibration"),
+        adjudications=words.path("adjudications"),
+        adjudications_off=words.text("adjudications", "") == ADJUDICATIONS_OFF,
         choice=words.choice(),
         baseline=words.path("baseline"),
         gates_off=words.text("gates", "") == GATES_OFF,

@@ -25,6 +25,7 @@ from evaluators.forecast import (
 from evaluators.ledger import Ledger
 from evaluators.models.spec import Spec
 from evaluators.prices import Tariff, tariff_of
+from reports.plugin.adjudications import adjudications_of
 from reports.plugin.book import Book
 from reports.plugin.calibration import Calibrator, find_labelled, way_of
 from reports.plugin.finish import read_baseline
@@ -32,6 +33,11 @@ from reports.plugin.judges import connect_parties
 from reports.plugin.options import Options
 from reports.plugin.terminal import wrapped
 from reports.power import power_lines
+
+EXTRAS = (
+    "extra measures: as many calls as they usually take; what they ask hangs on the replies, and "
+    "the steps of a geval_ metric are asked once for all items"
+)
 
 
 class Rehearsal:
@@ -44,7 +50,8 @@ class Rehearsal:
         self._options = options
         self._plan = plan
         self._book = Book(plan)
-        self._tasks = make_tasks(plan.items.values(), parties.model, parties.judge)
+        kept = adjudications_of(options, plan)
+        self._tasks = make_tasks(plan.items.values(), parties.model, parties.judge, kept)
         self._specs = {spec.text: spec for spec in parties.specs}
 
     @pytest.hookimpl(tryfirst=True)
@@ -71,7 +78,9 @@ class Rehearsal:
             yield from plan_lines("calibration", len(beside), judged)
         if forecasts:
             yield from plan_lines("all", len(keys), sum(forecasts.values(), judged))
-        for text in (*assumptions(self._specs, tariffs), *self._powers(keys)):
+        extras = any(self._tasks[key].measurers for key in keys)
+        notes = (EXTRAS,) if extras else ()
+        for text in (*assumptions(self._specs, tariffs), *notes, *self._powers(keys)):
             yield from wrapped(text)
 
     def _beside(self, keys: Sequence[str], root: Path) -> list[Task]:

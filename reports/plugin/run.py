@@ -8,16 +8,16 @@ from pathlib import Path
 from cases.calibration import Labelled
 from cases.plan import Plan
 from cases.tasks import make_tasks
-from evaluators.budget import BUDGET, Budget
-from evaluators.core import Outcome, UsageProblem
+from evaluators.budget import BUDGET, budget_of
+from evaluators.core import Outcome
 from evaluators.engine import Engine, EngineThread, Settings
 from evaluators.ledger import Ledger
 from evaluators.limits.sender import DEADLINE
-from evaluators.models.spec import Spec
 from evaluators.outcomes import Board
-from evaluators.prices import Tariff, cost_of, tariff_of
+from evaluators.prices import cost_of, tariff_of
 from evaluators.schedule import Schedule
 from reports.evidence import Calibration
+from reports.plugin.adjudications import adjudications_of
 from reports.plugin.calibration import Calibrator, way_of
 from reports.plugin.judges import connect_parties
 from reports.plugin.options import Options
@@ -44,12 +44,15 @@ class Run:
         labelled: Sequence[Labelled] = (),
     ) -> None:
         parties = connect_parties(options, needs_key=calling and not options.replay)
-        self.tasks = make_tasks(plan.items.values(), parties.model, parties.judge)
+        self.adjudications = adjudications_of(options, plan)
+        self.tasks = make_tasks(
+            plan.items.values(), parties.model, parties.judge, self.adjudications
+        )
         self._calibrator = Calibrator.of(plan, labelled, way_of(options), parties.judge)
         self._models = parties.models
         today = datetime.now(UTC).date()
         self._tariffs = {spec.text: tariff_of(spec, today) for spec in parties.specs}
-        self.budget = _budget(options, parties.specs, self._tariffs)
+        self.budget = budget_of(options.max_cost, parties.specs, self._tariffs)
         self._settings = Settings(
             concurrency=options.concurrency,
             window=max(SMALLEST_WINDOW, WINDOW_PER_CALL * options.concurrency),
@@ -112,6 +115,11 @@ class Run:
         return self._engine.failure
 
     @property
+    def takes_extras(self) -> bool:
+        """Whether some answer gets measures beside its verdict."""
+        return any(task.measurers for task in self.tasks.values())
+
+    @property
     def ledger_notes(self) -> tuple[str, ...]:
         """What the report says of the ledger: damage, and who could have changed it."""
         return self._ledger.notes
@@ -156,22 +164,3 @@ class Run:
         """Close the files."""
         self._board.close()
         self._ledger.close()
-
-
-def _budget(
-    options: Options, specs: Sequence[Spec], tariffs: Mapping[str, Tariff | None]
-) -> Budget | None:
-    """Return the budget that ``--max-cost`` sets; refuse one that could not be kept."""
-    if options.max_cost is None:
-        return None
-    unknown = [text for text, tariff in tariffs.items() if tariff is None]
-    if unknown:
-        msg = (
-            f"--max-cost: no price is known for {', '.join(unknown)}, so that no limit could be "
-            "kept; give prices: {input: , output: } in evaluators/models.yaml and name that entry"
-        )
-        raise UsageProblem(msg)
-    known = {
-        spec.text: (spec, tariff) for spec in specs if (tariff := tariffs[spec.text]) is not None
-    }
-    return Budget(options.max_cost, known)

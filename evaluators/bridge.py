@@ -1,0 +1,152 @@
+"""What lies between deepeval's metrics and our models, without deepeval itself."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from evaluators import strict_json
+from evaluators.characters import sendable
+from evaluators.core import (
+    Ask,
+    Case,
+    JudgeError,
+    Message,
+    Model,
+    QAError,
+    Reply,
+    Request,
+    UsageProblem,
+)
+from evaluators.judges.asking import ask_until_read
+from evaluators.models.secrets import mask, one_line
+from evaluators.replies import Invalid, read_yes_no
+from evaluators.replies.calls import unfinished
+from evaluators.replies.clean import spoken
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+PARAMETERS = {"temperature": 0, "max_tokens": 4096}
+"""The least random reply, with room for a list of statements."""
+
+_FENCED = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL | re.IGNORECASE)
+
+
+class Shown(Protocol):
+    """What is read of one of deepeval's test cases; the rest may be missing."""
+
+    @property
+    def input(self) -> str:
+        """The question."""
+
+    @property
+    def expected_output(self) -> str | None:
+        """The gold answer."""
+
+    @property
+    def context(self) -> Sequence[object] | None:
+        """Texts, each a string or an object with one as its ``context``."""
+
+    @property
+    def retrieval_context(self) -> Sequence[object] | None:
+        """What comes before ``context`` where there are both."""
+
+
+async def ask_for_text(model: Model, ask: Ask, prompt: str) -> str:
+    """Return a model's reply to one of deepeval's prompts. Raises CallError, or JudgeError."""
+    return await _asked(model, ask, prompt, None)
+
+
+async def ask_for(model: Model, ask: Ask, prompt: str, schema: "type[BaseModel]") -> "BaseModel":
+    """Return what a model's reply to one of deepeval's prompts says, as the prompt's schema.
+
+    Raises CallError, or JudgeError after three replies that do not follow the schema.
+    """
+    text = await _asked(model, ask, prompt, schema)
+    return schema.model_validate_json(text, strict=True)
+
+
+async def _asked(model: Model, ask: Ask, prompt: str, schema: "type[BaseModel] | None") -> str:
+    request = Request(
+        messages=(Message(role="user", content=sendable(prompt)),),
+        parameters=PARAMETERS,
+        version=f"deepeval {schema.__name__}" if schema else "deepeval",
+    )
+    text, _ = await ask_until_read(model, request, ask, partial(read_text, schema))
+    return text
+
+
+def read_text(schema: "type[BaseModel] | None", reply: Reply) -> str | Invalid:
+    """Return a reply's text; with a schema, the JSON that follows it to the letter."""
+    if cut := unfinished(reply.finish):
+        return cut
+    text = spoken(reply.text)
+    if text is None:
+        return Invalid("no answer outside of thoughts")
+    if schema is None:
+        return text
+    fenced = _FENCED.fullmatch(text)
+    text = (fenced[1] if fenced else text).strip()
+    try:
+        strict_json.loads(text)
+        schema.model_validate_json(text, strict=True)
+    except ValueError as error:
+        told = str(error).partition(" [type=")[0]  # what follows repeats the reply
+        return Invalid(f"not as {schema.__name__} asks: {one_line(mask(told), 120)}")
+    return text
+
+
+def own_error(error: BaseException) -> QAError | None:
+    """Return our own error behind what deepeval raised, if there is one."""
+    return next((link for link in _links(error) if isinstance(link, QAError)), None)
+
+
+def _links(error: BaseException) -> Iterator[BaseException]:
+    link: BaseException | None = error
+    while link is not None:
+        yield link
+        link = link.__cause__ or link.__context__
+
+
+def foreign_error(name: str, error: Exception, kind: str) -> JudgeError:
+    """Return an error of deepeval's own, by a metric of this name, in one line."""
+    told = one_line(mask(f"{type(error).__name__}: {error}"))
+    return JudgeError(f"{name}: {told}", kind=kind)
+
+
+def checked_score(name: str, score: object) -> float:
+    """Return a metric's score. Raises JudgeError where it is no number from 0 to 1."""
+    if isinstance(score, int | float) and 0 <= score <= 1:
+        return float(score)
+    msg = f"{name}: the score is {str(score)[:40]}, not a number from 0 to 1"
+    raise JudgeError(msg)
+
+
+def missing_field(test_case: Shown) -> str:
+    """Return which of deepeval's fields a judge lacks in a test case, empty where it lacks none."""
+    names = ("input", "actual_output", "expected_output")
+    return next((name for name in names if not isinstance(getattr(test_case, name), str)), "")
+
+
+def case_of(test_case: Shown, language: str) -> Case:
+    """Return a test case that lacks no field as one of ours."""
+    shown = test_case.retrieval_context or test_case.context or []
+    return Case(
+        id="deepeval",
+        dataset="deepeval",
+        language=language,
+        row=1,
+        question=test_case.input,
+        golds=(test_case.expected_output or "",),
+        context="\n\n".join(str(getattr(part, "context", part)) for part in shown),
+    )
+
+
+def gold_word(expected: str, yes: str, no: str) -> str:
+    """Return YES or NO, as an expected answer says. Raises UsageProblem where it says neither."""
+    gold = read_yes_no(expected, "stop", (yes,), (no,))
+    if isinstance(gold, Invalid):
+        msg = f"expected_output {expected[:40]!r} is neither {yes!r} nor {no!r}"
+        raise UsageProblem(msg)
+    return gold
