@@ -39,6 +39,12 @@ def _merge(argv: Sequence[str]) -> int:
     return merge(argv)
 
 
+def _review(argv: Sequence[str]) -> int:
+    from reports.commands.review import main as review  # noqa: PLC0415  # as above
+
+    return review(argv)
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """One subcommand: what it does, in a line, and what to run with the rest of the words."""
@@ -52,6 +58,7 @@ COMMANDS: Mapping[str, Command] = {
     "compare": Command("compare two runs item by item", _compare),
     "gate": Command("decide with other gates or another baseline", _gate),
     "merge": Command("put the runs of CI shards together", _merge),
+    "review": Command("hand answers to people, and take their verdicts back", _review),
 }
 
 

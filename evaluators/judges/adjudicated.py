@@ -1,0 +1,135 @@
+"""Verdicts by people: where one is kept for an answer, no judge is asked."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from evaluators.core import (
+    Ask,
+    CallError,
+    Case,
+    Judge,
+    JudgeError,
+    Model,
+    Reply,
+    Request,
+    Verdict,
+    digest,
+)
+from evaluators.judges.hearing import vote_of
+
+UNFIT = "adjudication"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adjudication:
+    """What a person decided about one answer to one item.
+
+    ``item`` names the item for readers; ``digest`` (``answer_digest``) says which answer is meant.
+    ``label`` is a grade, a rating of 1 to 10 in digits, or YES, NO or UNANSWERED.
+    """
+
+    item: str
+    digest: str
+    label: str
+    name: str
+    reason: str = ""
+    date: str = ""
+
+    @property
+    def rating(self) -> int | None:
+        """The rating, None where the label is a word."""
+        return int(self.label) if self.label.isdigit() else None
+
+    @property
+    def told(self) -> str:
+        """Who decided, when and why, in one line."""
+        when = f", {self.date}" if self.date else ""
+        why = f": {self.reason}" if self.reason else ""
+        return f"adjudicated by {self.name}{when}{why}"
+
+
+Adjudications = Mapping[str, Adjudication]
+"""Verdicts by people, by the digest of the answer that they judge."""
+
+
+class Asked(Protocol):
+    """An item as it tells itself from every other: where it stands and the hash of its data."""
+
+    @property
+    def dataset(self) -> str:
+        """The dataset's name."""
+        ...
+
+    @property
+    def language(self) -> str:
+        """The item's language."""
+        ...
+
+    @property
+    def id(self) -> str:
+        """Its id, unique in dataset and language."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """The hash of everything in it that may change its result."""
+        ...
+
+
+def answer_digest(item: Asked, answer: str) -> str:
+    """Return what stands for this answer to this item: 32 digits of a hash of both."""
+    return digest([item.dataset, item.language, item.id, item.digest, answer])[:32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdjudicatedJudge:
+    """Gives a person's verdict where there is one for this very answer; else ``behind`` decides.
+
+    ``labels`` are the verdicts that fit here.
+    """
+
+    behind: Judge
+    adjudications: Adjudications
+    labels: Collection[str]
+
+    @property
+    def spec(self) -> str:
+        """That of the judge behind it."""
+        return self.behind.spec
+
+    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+        """Return the person's verdict, without a call, or the judge's.
+
+        What the judge says without a call, as rules do, stands in the reason. Raises JudgeError
+        where the person's verdict is of a kind that the item cannot have.
+        """
+        found = self.adjudications.get(answer_digest(case, answer))
+        if found is None:
+            return await self.behind.judge(case, answer, ask)
+        if found.label not in self.labels:
+            msg = (
+                f"{found.name} gave {found.label!r} where {', '.join(sorted(self.labels))} fit; "
+                f"correct the adjudication {found.digest}"
+            )
+            raise JudgeError(msg, kind=UNFIT)
+        verdict = Verdict(
+            grade=found.label if found.rating is None else None,
+            rating=found.rating,
+            reason=found.told,
+            adjudicated_by=found.name,
+        )
+        own = await self._unasked(case, answer)
+        return replace(verdict, reason=f"{found.told}; {self.spec}: {own}") if own else verdict
+
+    async def _unasked(self, case: Case, answer: str) -> str:
+        try:
+            heard = await self.behind.judge(case, answer, _refuse)
+        except (CallError, JudgeError):
+            return ""
+        return vote_of(self.behind, heard).label
+
+
+async def _refuse(model: Model, request: Request) -> Reply:
+    kind = "adjudicated"
+    raise CallError(kind, f"{model.spec}: a person decided; no call is made")

@@ -1,0 +1,180 @@
+"""``python -m reports review``: what a person should look at, and what came of it."""
+
+import argparse
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cases.review import agreement, read_sheets, write_sheet
+from cases.review.adjudications import (
+    FILE,
+    load_adjudications,
+    merged,
+    save_adjudications,
+)
+from cases.review.agreement import Agreement, Figure
+from cases.review.files import put
+from cases.review.reading import Review
+from cases.review.texts import FALLBACK, texts_in
+from evaluators.core import UsageProblem
+from reports.commands.common import RUN_HELP, Parser, emit, read_baseline
+from reports.render import clean
+from reports.report import Report
+from reports.review import SAMPLE, accept, labelled, pick, reasons_of, sheet_of
+from reports.rework import rebuilt
+from reports.store import load_report
+from reports.wording import plural
+
+UNDECIDED = 6
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write the form, accept what reviewers sent back, or export labels; return the exit code."""
+    options = _parser().parse_args(argv)
+    if options.accept:
+        return _accept(options)
+    if options.export_judges:
+        return _export(options)
+    return _sheet(options)
+
+
+def _sheet(options: argparse.Namespace) -> int:
+    (path,) = _paths(options, "RUN")
+    report = load_report(path)
+    if options.baseline is not None:
+        report = rebuilt(report, read_baseline(options.baseline, [report]))
+    picks = pick(report, options.sample, options.seed)
+    if not picks:
+        msg = f"{path}: nothing to review: no answer that a person has not judged yet"
+        raise UsageProblem(msg)
+    home = path if path.is_dir() else path.parent
+    paths = write_sheet(sheet_of(picks, report), options.to or home)
+    words = texts_in(FALLBACK).reasons
+    counts = [f"{count:>6}  {words[reason]}" for reason, count in reasons_of(picks).items()]
+    emit([f"{plural(len(picks), 'answer')} to review", *counts, *map(str, paths)])
+    return 0
+
+
+def _accept(options: argparse.Namespace) -> int:
+    _paths(options)
+    path = options.to or Path(FILE)
+    old = load_adjudications(path) if path.exists() else {}
+    reviews = read_sheets(options.accept)
+    accepted = accept(reviews, datetime.now(UTC).date().isoformat())
+    both = merged(old, accepted.adjudications)
+    save_adjudications(both.adjudications, path)
+    added = len(both.adjudications) - len(old)
+    emit(
+        clean.line(text)  # names and ids come from files that others filled in
+        for text in [
+            *_agreement(reviews),
+            f"{plural(added, 'new verdict')}, {len(both.adjudications)} in {path}",
+            *(f"conflict, for a third person: {line}" for line in accepted.conflicts),
+            *(f"undecided: {line}" for line in accepted.undecided),
+            *(f"refused: {line}" for line in both.refused),
+        ]
+    )
+    return UNDECIDED if accepted.conflicts or both.refused else 0
+
+
+def _agreement(reviews: Sequence[Review]) -> Iterable[str]:
+    (every,) = agreement(reviews)
+    if every.items:
+        yield agreement_line(every)
+    for pair in every.pairs:
+        yield f"  {pair.first} and {pair.second}: kappa {_figure(pair.kappa)}"
+
+
+def agreement_line(found: Agreement) -> str:
+    """Return in one line how far reviewers agree on a group of items."""
+    seen = f"{plural(found.items, 'answer')} seen by more than one"
+    return f"{seen}: agreement {_figure(found.raw)}, alpha {_figure(found.alpha)}"
+
+
+def _figure(figure: Figure) -> str:
+    if figure.value is None:
+        return "undefined"
+    known = figure.low is not None and figure.high is not None
+    span = f"{figure.low:.3f}, {figure.high:.3f}" if known else "interval undefined"
+    return f"{figure.value:.3f} [{span}] (n={figure.n})"
+
+
+def _export(options: argparse.Namespace) -> int:
+    file, run = _paths(options, FILE, "RUN")
+    report: Report = load_report(run)
+    found = labelled(report, load_adjudications(file))
+    if not found:
+        msg = f"{file}: no grade or rating of an answer in {run}; nothing to export"
+        raise UsageProblem(msg)
+    target: Path = options.export_judges
+    places = {
+        place: target if len(found) == 1 else _named(target, *place) for place in sorted(found)
+    }
+    put((path, _lines(found[place])) for place, path in places.items())
+    emit(
+        f"{path}: {plural(len(found[place]), 'labelled answer')} in {place[0]}; measure a judge: "
+        f"pytest cases/judges --items judges:{place[0]}={path}"
+        for place, path in places.items()
+    )
+    return 0
+
+
+def _named(target: Path, language: str, rated: bool) -> Path:
+    """One language and one scale a file: a labelled dataset holds no mixture."""
+    marks = f".{language}" + (".rated" if rated else "")
+    return target.with_name(f"{target.stem}{marks}{target.suffix or '.jsonl'}")
+
+
+def _lines(rows: Iterable[dict[str, str]]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _paths(options: argparse.Namespace, *names: str) -> list[Path]:
+    """Return the words that stand without an option. Raises UsageProblem for another number."""
+    found: list[Path] = options.paths
+    if len(found) != len(names):
+        wanted = " ".join(names) or "no path"
+        msg = f"review: {wanted} is needed here, got {len(found)}; see `--help`"
+        raise UsageProblem(msg)
+    return found
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        msg = f"a whole number of at least 0 is needed, got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        "review",
+        "Write the answers of a run that are worth a person's time as a form and as CSV; accept "
+        "the verdicts that come back; make labelled items for cases/judges of them.",
+        "0 done, 1 could not be written, 4 wrong arguments or unreadable files, 6 reviewers "
+        "disagree or contradict an earlier verdict (the rest is written)",
+    )
+    parser.add_argument("paths", metavar="RUN", nargs="*", type=Path, help=RUN_HELP)
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument(
+        "--accept",
+        metavar="FILE",
+        nargs="+",
+        type=Path,
+        help="what reviewers sent back (.json or .csv): put what they agree on into --to",
+    )
+    either.add_argument(
+        "--export-judges",
+        metavar="FILE",
+        type=Path,
+        help="write labelled items from two paths, adjudications.yaml and RUN, as JSONL",
+    )
+    text = f"the form's folder (default: that of the run), or with --accept the file ({FILE})"
+    parser.add_argument("--to", metavar="PATH", type=Path, help=text)
+    parser.add_baseline()
+    text = f"how many answers to draw beside those that stand out (default: {SAMPLE})"
+    parser.add_argument("--sample", metavar="N", type=_count, default=SAMPLE, help=text)
+    text = "seed of that sample (default: 0)"
+    parser.add_argument("--seed", metavar="S", type=_count, default=0, help=text)
+    return parser
