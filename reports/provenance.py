@@ -9,7 +9,7 @@ from cases.plan import Choice, Plan
 from cases.slices import Slice
 from evaluators.core import Outcome
 
-PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "scipy", "statsmodels")
+PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "scipy")
 
 
 def provenance(
