@@ -5,9 +5,9 @@ is set aside for calls in flight.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from evaluators.core import Model, Reply, Request, StoppedError
+from evaluators.core import Model, Reply, Request, StoppedError, UsageProblem
 from evaluators.models.spec import Spec
 from evaluators.prices import Tariff
 
@@ -91,6 +91,29 @@ class Budget:
         for changed in waiting:
             if not changed.done():
                 changed.set_result(None)
+
+
+def budget_of(
+    limit: float | None, specs: Sequence[Spec], tariffs: Mapping[str, Tariff | None]
+) -> Budget | None:
+    """Return the budget that ``--max-cost`` sets, None where it sets none.
+
+    ``tariffs`` holds what is known of each model's price, by SPEC. Raises UsageProblem for a limit
+    that could not be kept because a price is unknown.
+    """
+    if limit is None:
+        return None
+    unknown = [text for text, tariff in tariffs.items() if tariff is None]
+    if unknown:
+        msg = (
+            f"--max-cost: no price is known for {', '.join(unknown)}, so that no limit could be "
+            "kept; give prices: {input: , output: } in evaluators/models.yaml and name that entry"
+        )
+        raise UsageProblem(msg)
+    known = {
+        spec.text: (spec, tariff) for spec in specs if (tariff := tariffs[spec.text]) is not None
+    }
+    return Budget(limit, known)
 
 
 def most_input_tokens(request: Request) -> int:

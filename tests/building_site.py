@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +19,7 @@ from tests.loopback import Handler, Loopback, loopback
 ROOT = Path(__file__).parent.parent
 FEW = 16  # of the encyclopaedia, and half as many news
 STEPS = ("sample", "generate", "check", "validate")
+ALL_STEPS = (*STEPS, "review", "accept", "freeze")
 
 
 @dataclass
@@ -74,8 +75,8 @@ class Site:
         seen = [*self.generator.requests, *self.validator.requests]
         return Counter(json.dumps(one.body, sort_keys=True) for one in seen)
 
-    def files(self, folder: str) -> dict[str, bytes]:
-        return {step: (self.path / folder / f"{step}.jsonl").read_bytes() for step in STEPS}
+    def files(self, folder: str, steps: Sequence[str] = STEPS) -> dict[str, bytes]:
+        return {step: (self.path / folder / f"{step}.jsonl").read_bytes() for step in steps}
 
 
 @contextlib.contextmanager
@@ -87,15 +88,15 @@ def site(path: Path, handler: Handler, articles: int = 320) -> Iterator[Site]:
         yield Site(path, generator, validator)
 
 
-def funnel_adds_up(folder: Path) -> dict[str, Any]:
+def funnel_adds_up(folder: Path, steps: Sequence[str] = STEPS) -> dict[str, Any]:
     """Return the report after a look whether any item is lost or counted twice."""
     report: dict[str, Any] = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     sampled = [row["id"] for row in rows(folder, "sample")]
     assert len(set(sampled)) == len(sampled) == report["items"] == sum(report["final"].values())
-    for before, after in pairwise(STEPS):
+    for before, after in pairwise(steps):
         kept = [row["id"] for row in rows(folder, before) if row["state"] == "kept"]
         assert sorted(kept) == sorted(row["id"] for row in rows(folder, after))
-    for step in STEPS:
+    for step in steps:
         told = report["steps"][step]
         assert told["in"] == told["kept"] + told["dropped"] + told["pending"]
         assert all(row["reason"] for row in rows(folder, step) if row["state"] != "kept")

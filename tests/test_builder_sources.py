@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.builder import wiki_http
+from cases.builder import dump, wiki_http
 from cases.builder.items import Article
 from cases.builder.sources import Source, articles
 from cases.builder.wiki_http import Wiki, WikiError, user_agent
@@ -72,6 +72,18 @@ def test_a_broken_dump_is_named(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(UsageProblem, match=r"wiki\.xml\.bz2: not a whole MediaWiki dump"):
         found(path, tmp_path)
+
+
+def test_a_long_dump_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages are counted aloud, those left out too; a page without text is none."""
+    monkeypatch.setattr(dump, "EVERY", 2)
+    content = dump_xml(pages(3)).replace("</page>", "<revision></revision></page>", 1)
+    (tmp_path / "wiki.xml").write_text(content, encoding="utf-8")
+    said: list[str] = []
+    source = Source(group="news", where=str(tmp_path / "wiki.xml"), licence="CC0")
+    found = list(articles(source, tmp_path, said.append))
+    assert "Мясцовасць 1" not in [article.origin.title for article in found]
+    assert said[0] == "sample: wiki.xml: 2 pages looked at"
 
 
 def test_a_source_without_a_licence_is_refused(tmp_path: Path) -> None:

@@ -4,8 +4,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from cases.builder.arguments import DATASET, EVALUATE
+from cases.builder.evaluate import evaluate
 from cases.builder.folder import Folder
-from cases.builder.options import DATASET, Options, read_options
+from cases.builder.lock import locked
+from cases.builder.options import Options, read_options
 from cases.builder.pipeline import Pipeline
 from cases.builder.plan import Build
 from cases.builder.recipe import Recipe, find_recipe, load_recipe
@@ -21,16 +24,24 @@ def main(argv: Sequence[str]) -> int:
     """
     options = read_options(argv, {name: step.help for name, step in STEPS.items()})
     recipe = _recipe(options)
+    if options.step == EVALUATE:
+        evaluate(options, recipe, lambda line: say(sys.stdout, line))
+        return 0
+    with locked(options.folder):
+        report = _built(options, recipe)
+    for line in _lines(report, options.folder):
+        say(sys.stdout, line)
+    return 0
+
+
+def _built(options: Options, recipe: Recipe) -> dict[str, object]:
     build = Build(
         options=options,
         recipe=recipe,
         folder=Folder(options.folder),
         say=lambda line: say(sys.stderr, line),
     )
-    report = Pipeline(build=build).run()
-    for line in _lines(report, options.folder):
-        say(sys.stdout, line)
-    return 0
+    return Pipeline(build=build).run()
 
 
 def _recipe(options: Options) -> Recipe:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from cases.builder.asking import Desk
-from cases.builder.items import BuildError, Item
+from cases.builder.items import BuildError, Item, left_out
 from cases.builder.listing import TOOL, Written, read_listing
 from cases.builder.recipe import Recipe, filled
 from evaluators.characters import sendable
@@ -40,13 +40,17 @@ Passes = Callable[[Sequence[Item]], Sequence[Item]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generator:
-    """A model that writes questions by a recipe. ``forced`` uses a function call for the list."""
+    """A model that writes questions by a recipe. ``forced`` uses a function call for the list.
+
+    ``leave_out`` drops what failed, so that the waves after it can be asked.
+    """
 
     model: Model
     recipe: Recipe
     seed: int
     passes: Passes
     forced: bool = True
+    leave_out: bool = False
 
     async def generate(self, items: Sequence[Item], desk: Desk) -> list[Item]:
         """Return the items with question and answer, or dropped, or pending where a call failed.
@@ -59,7 +63,8 @@ class Generator:
             if any(item.state == "pending" for item in done):
                 done += [_pending(item, "stopped", "an earlier call failed") for item in wave]
                 continue
-            done += await self._wave(self._steered(done, wave), desk, start)
+            asked = await self._wave(self._steered(done, wave), desk, start)
+            done += left_out(asked) if self.leave_out else asked
             if start + WAVE < len(items) and all(item.state == "dropped" for item in done):
                 raise _nothing(done[-1])
         return done

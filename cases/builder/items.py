@@ -1,6 +1,6 @@
 """The nouns of a dataset in the making: an article, an item, and how far the item has come."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from typing import Literal, cast, get_args
@@ -9,6 +9,14 @@ from evaluators.core import QAError
 
 State = Literal["kept", "dropped", "pending"]
 Markup = Literal["plain", "wiki"]
+
+FAILURES = frozenset(
+    {
+        *("timeout", "connection", "unreachable", "bad_body", "error_body"),
+        *("server", "overloaded", "rate_limit", "conflict"),
+    }
+)
+"""Kinds of failure that may be one call's own; a wrong key or an empty budget is not."""
 
 
 class BuildError(QAError):
@@ -47,7 +55,8 @@ class Item:
     ``state`` is how it left the step whose file it stands in: ``dropped`` with a ``reason`` that is
     counted and a ``detail`` that explains, ``pending`` where a call failed that a re-run repeats.
     ``wanted`` and ``answer`` are YES or NO. ``batch`` holds the ids that were asked for together.
-    ``generator`` and ``validator`` say who was asked, by which prompt, and what came of it.
+    ``generator`` and ``validator`` say who was asked, by which prompt, and what came of it;
+    ``review`` which people were asked, and what they said. ``split`` is its part of the frozen set.
     """
 
     id: str
@@ -63,6 +72,23 @@ class Item:
     batch: tuple[str, ...] = ()
     generator: Mapping[str, object] = field(default_factory=dict)
     validator: Mapping[str, object] = field(default_factory=dict)
+    review: Mapping[str, object] = field(default_factory=dict)
+    split: str = ""
+
+
+def left_out(items: Sequence[Item]) -> list[Item]:
+    """Return the items with those dropped whose call failed by itself, the failure as reason.
+
+    Where nothing at all came through the fault is not theirs, and they stay pending; so do those
+    that were not asked because the budget, the time or the user ended the work.
+    """
+    some = any(item.state != "pending" for item in items)
+    return [
+        replace(item, state="dropped", reason=f"failed_{item.reason}")
+        if some and item.state == "pending" and item.reason in FAILURES
+        else item
+        for item in items
+    ]
 
 
 def article_key(origin: Origin) -> str:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
@@ -12,15 +12,15 @@ from typing import TypeVar
 from cases.builder.asking import Desk
 from cases.builder.options import Calling
 from cases.builder.sources import Say
-from evaluators.budget import Budget
+from evaluators.budget import budget_of
 from evaluators.calls import Caller
-from evaluators.core import Model, UsageProblem
+from evaluators.core import Model
 from evaluators.ledger import Ledger
 from evaluators.limits.sender import Bounds, Patience, Sender
 from evaluators.models import connect
 from evaluators.models.secrets import require_key
 from evaluators.models.spec import Spec
-from evaluators.prices import Tariff, cost_of, tariff_of
+from evaluators.prices import cost_of, tariff_of
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class Office:
         }
         today = datetime.now(UTC).date()
         self._tariffs = {spec.text: tariff_of(spec, today) for spec in specs}
-        self._budget = _budget(calling.max_cost, specs, self._tariffs)
+        self._budget = budget_of(calling.max_cost, specs, self._tariffs)
 
     def run(self, name: str, spec: Spec, work: Callable[[Model, Desk], Awaitable[T]]) -> T:
         """Return what ``work`` makes of a model; whatever was paid for is in the ledger then."""
@@ -76,21 +76,3 @@ class Office:
             deadline=deadline,
             budget=self._budget,
         )
-
-
-def _budget(
-    limit: float | None, specs: Sequence[Spec], tariffs: Mapping[str, Tariff | None]
-) -> Budget | None:
-    if limit is None:
-        return None
-    known = {
-        spec.text: (spec, tariff) for spec in specs if (tariff := tariffs[spec.text]) is not None
-    }
-    unknown = [spec.text for spec in specs if spec.text not in known]
-    if unknown:
-        msg = (
-            f"--max-cost: no price is known for {', '.join(unknown)}; give prices: "
-            "{input: , output: } in evaluators/models.yaml and name that entry"
-        )
-        raise UsageProblem(msg)
-    return Budget(limit, known)

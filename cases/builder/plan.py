@@ -53,12 +53,7 @@ class Build:
         with anything else.
         """
         kept = self.folder.options(step) if self.folder.made(step) else {}
-        given = self.options.given
-        values = {
-            name: kept.get(name, default) if given[name] is None else given[name]
-            for name, default in defaults.items()
-        }
-        values |= fixed
+        values = {**self.remembered(step, defaults), **fixed}
         for name, value in values.items() if kept else ():
             if kept.get(name) != value:
                 msg = (
@@ -68,6 +63,18 @@ class Build:
                 raise UsageProblem(msg)
         return values
 
+    def remembered(self, step: str, defaults: Mapping[str, object]) -> dict[str, object]:
+        """Return the options of a step as given, else as it was made with, else the default."""
+        kept = self.folder.options(step) if self.folder.made(step) else {}
+        given: dict[str, object] = dict(self.options.given)
+        return {
+            name: kept.get(name, default) if given[name] is None else given[name]
+            for name, default in defaults.items()
+        }
+
+
+Report = Mapping[str, object]
+"""The counts of all steps made so far."""
 
 Work = Callable[[Build, Values, Sequence[Item], Office], list[Item]]
 
@@ -79,6 +86,9 @@ class Step:
     ``after`` is the step whose kept items it takes, empty for the first. ``settle`` returns what it
     works with and raises UsageProblem where something is missing; ``work`` does it. ``models``
     names those of its options that are SPECs. ``record`` returns what else settings.json is to say.
+    ``finish`` puts in place what stands outside of the step's file, in every run anew. A step that
+    needs ``people`` is done only where it is named. One that is ``renewed`` asks no model, and is
+    made again where its options changed.
     """
 
     help: str
@@ -87,3 +97,6 @@ class Step:
     work: Work
     models: tuple[str, ...] = ()
     record: Callable[[Values], Values] = dict
+    finish: Callable[[Build, Values, Report], None] | None = None
+    people: bool = False
+    renewed: bool = False

@@ -11,6 +11,8 @@ from evaluators.core import NO, YES, UsageProblem, digest
 
 FOLDER = Path(__file__).parent / "recipes"
 PLACES = ("{count}", "{texts}")
+KEYS = (*("language", "labels", "paragraph", "spelling", "question", "types", "system", "user"),)
+OTHER = "other"
 _PLACE = re.compile("|".join(map(re.escape, PLACES)))
 
 
@@ -68,9 +70,14 @@ class Recipe:
     question: QuestionRules
     system: str
     user: str
+    types: Mapping[str, re.Pattern[str]]
     sample_version: str
     generate_version: str
     check_version: str
+
+    def type_of(self, question: str) -> str:
+        """Return the type of a question: the first whose pattern is found in it, or ``other``."""
+        return next((name for name, one in self.types.items() if one.search(question)), OTHER)
 
 
 def find_recipe(dataset: str, language: str) -> Path:
@@ -89,7 +96,7 @@ def find_recipe(dataset: str, language: str) -> Path:
 def load_recipe(path: Path) -> Recipe:
     """Return the recipe of a YAML file. Raises UsageProblem naming file, line and key."""
     top = load_settings(path)
-    top.check_keys(("language", "labels", "paragraph", "spelling", "question", "system", "user"))
+    top.check_keys(KEYS)
     user = _needed(top, "user")
     for place in PLACES:
         if user.count(place) != 1:
@@ -104,6 +111,7 @@ def load_recipe(path: Path) -> Recipe:
         question=_question(top.part("question")),
         system=_needed(top, "system"),
         user=user,
+        types=_types(top.part("types")),
         sample_version=digest([values.get("paragraph"), values.get("spelling")]),
         generate_version=digest([values[key] for key in ("language", "labels", "system", "user")]),
         check_version=digest([values.get("question"), values.get("spelling")]),
@@ -167,6 +175,12 @@ def _question(part: Settings) -> QuestionRules:
         open=_patterns(part, "open"),
         negations=frozenset(word.casefold() for word in part.words("negations")),
     )
+
+
+def _types(part: Settings) -> dict[str, re.Pattern[str]]:
+    if OTHER in part.values:
+        raise part.problem(OTHER, "means the questions of no other type; name it otherwise")
+    return {name: _patterns(part, name)[0] for name in part.values}
 
 
 def _share(part: Settings, key: str, default: float) -> float:

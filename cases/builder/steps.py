@@ -1,4 +1,4 @@
-"""The steps that need no people, in their order."""
+"""All steps in their order, and what those before the people's need."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,12 +6,21 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
+from cases.builder.arguments import DATASET
 from cases.builder.asking import Desk
 from cases.builder.folder import Values
+from cases.builder.freeze import freeze, settle_freeze, write_dataset
 from cases.builder.generate import Generator
 from cases.builder.items import Article, Item
 from cases.builder.office import Office
-from cases.builder.options import DATASET
+from cases.builder.people_steps import (
+    accept,
+    review,
+    settle_accept,
+    settle_review,
+    tell_agreement,
+    write_sheets,
+)
 from cases.builder.plan import Build, Step
 from cases.builder.sample import Group, Sampler
 from cases.builder.sources import Source, articles
@@ -121,6 +130,7 @@ def _generate(build: Build, values: Values, items: Sequence[Item], office: Offic
             seed=int(str(values["seed"])),
             passes=build.checker.check,
             forced=not values["plain"],
+            leave_out=build.options.leave_out_failed,
         )
         return await generator.generate(items, desk)
 
@@ -206,6 +216,32 @@ STEPS: Mapping[str, Step] = {
         settle=_settle_validate,
         work=_validate,
         models=("validator",),
+    ),
+    "review": Step(
+        help="write sheets for native speakers",
+        after="validate",
+        settle=settle_review,
+        work=review,
+        finish=write_sheets,
+        people=True,
+    ),
+    "accept": Step(
+        help="read what they sent back (accept FILE …): agreement, disputes, corrections",
+        after="review",
+        settle=settle_accept,
+        work=accept,
+        finish=tell_agreement,
+        people=True,
+        renewed=True,
+    ),
+    "freeze": Step(
+        help="choose a balanced set and write it as a dataset with its datasheet (--to)",
+        after="accept",
+        settle=settle_freeze,
+        work=freeze,
+        finish=write_dataset,
+        people=True,
+        renewed=True,
     ),
 }
 """Each step by its name, in their order."""
