@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluators.models import secrets
 from reports.render import clean
 from tests.hostile import HOSTILE
 
@@ -34,6 +35,8 @@ KEYS = (
     "AIzaSyA0123456789abcdefghij",
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
     "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA",
+    "xai-0123456789ab",
+    "sk_live_0123456789ab",
 )
 NO_KEYS = (
     "bearer securities of class-2 issuers",
@@ -41,6 +44,8 @@ NO_KEYS = (
     "risk-assessment of task-oriented desk-research",
     "the sk-SK locale",
     "sk-learn",
+    "sk-learning, and the Eyjafjallajokull",
+    "part PK-12345678 of series RK-2023-01",
     "what an API key is: a secret",
     "snake_case_names_are_longer_than_this_one",
 )
@@ -59,6 +64,13 @@ def test_key_shaped_text_is_masked(key: str) -> None:
 def test_ordinary_words_are_not_masked(text: str) -> None:
     """Finance and software have words that only begin like a key."""
     assert clean.mask(text) == text
+
+
+def test_a_password_in_an_address_is_masked() -> None:
+    """What calls models and what shows their texts know the same secrets."""
+    text = "https://joe:pa55word@h.example/a and sk-test-0123456789abcdef"
+    assert clean.mask(text) == f"https://{clean.MASK}@h.example/a and {clean.MASK}"
+    assert secrets.mask(text) == clean.mask(text).replace(clean.MASK, secrets.MASK)
 
 
 def test_cut_never_leaves_half_a_key() -> None:

@@ -4,39 +4,19 @@ import base64
 import hashlib
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 
-from cases.slices import Rule
+from evaluators.core import Vote
+from reports.record import Record
 from reports.render import clean, html, words
-from reports.render.plot import plot
-from reports.report import Decision, Estimate
+from reports.report import Decision
 from tests.hostile import HOSTILE
+from tests.made_runs import answered, facts_dataset, graded_slice, run_of
+from tests.pages import Page, items
 from tests.samples import full, gate, hostile, record, report
 
 ACTIVE = {"script", "style", "iframe", "img", "object", "embed", "base", "form", "link", "meta"}
-
-
-class Page(HTMLParser):
-    """The tags, attributes and text of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.words: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.words)
 
 
 def active(text: str) -> list[str]:
@@ -48,9 +28,32 @@ def test_hostile_text_adds_no_active_tag() -> None:
     """A page with hostile texts has the same active tags as one without; all are ours."""
     assert active(html.render(report(hostile()))) == active(html.render(report()))
     for tag, attributes in Page(html.render(full(3))).tags:
-        assert not any(
-            name.startswith("on") or name in ("style", "src", "href") for name in attributes
-        ), tag
+        assert not any(name.startswith("on") or name in ("style", "src") for name in attributes), (
+            tag
+        )
+        assert (attributes.get("href") or "#").startswith("#")
+
+
+def test_hostile_text_beside_the_baseline_adds_no_active_tag() -> None:
+    """Nor does it as an old answer, a reason, a fact's name or a vote."""
+    old = [
+        replace(one, answer=text, reason=text, question=text)
+        for one, text in zip(answered("c" * len(HOSTILE)), HOSTILE, strict=True)
+    ]
+    new = [replace(one, grade="INCORRECT", outcome="failed") for one in old]
+    english, bulgarian = graded_slice(), graded_slice("bg")
+    away = [
+        replace(one, language="bg", key=f"bg{one.key}", metadata={"fact_id": text or "f"})
+        for one, text in zip(new, HOSTILE, strict=True)
+    ]
+    home = [replace(one, metadata=other.metadata) for one, other in zip(old, away, strict=True)]
+    beside = run_of(new, baseline=run_of(old))
+    languages = run_of([*home, *away], facts_dataset(english, bulgarian))
+    assert beside.comparison is not None
+    assert beside.comparison.changes
+    assert languages.parity[0].lapses
+    for made in (beside, languages):
+        assert active(html.render(made)) == active(html.render(report()))
 
 
 def test_the_policy_lets_in_only_our_script_and_style() -> None:
@@ -66,15 +69,15 @@ def test_the_policy_lets_in_only_our_script_and_style() -> None:
 
 
 def test_everything_is_on_the_page() -> None:
-    """Verdict, decision, gates, measures, labels, notes, provenance and the run block."""
+    """Verdict, exit code, gates, measures, labels, notes, provenance and the run block."""
     made = full(5)
-    text = " ".join(Page(html.render(made)).text.split())
+    text = Page(html.render(made)).text
     for word in (
-        "FAIL", "exit code 1", made.decision.line, "openai:judge", "last-release/run.json",
-        "not below -0.03", "kappa is undefined", "correct given attempted", "mean rating",
-        "given ↓ graded →", "by topic", "| <b>Science</b>", "partial", "an offline stand-in",
-        "The judge was not measured for hu.", "$1.2345", "1,234,567", '"workers": 8', '"python"',
-        "timeout: no reply in 60 s",
+        "FAIL", "exit code 1 : a gate fails", made.decision.line, "openai:judge",
+        "last-release/run.json", "not below -0.03", "kappa is undefined", "mean rating",
+        "correct given attempted", "given ↓ graded →", "by topic", "| <b>Science</b>", "partial",
+        "an offline stand-in", "The judge was not measured for hu.", "$1.2345", "1,234,567",
+        '"workers": 8', '"python"', "timeout: 4", "pytest -n 8 cases/",
     ):  # fmt: skip
         assert word in text, word
 
@@ -82,25 +85,49 @@ def test_everything_is_on_the_page() -> None:
 @pytest.mark.parametrize("text", [text for text in HOSTILE if text.strip()])
 def test_hostile_text_is_shown_as_text(text: str) -> None:
     """The reader sees what the model said, hidden characters by number and keys masked."""
-    shown = " ".join(clean.visible(text).split())[:3000]
-    page = Page(html.render(report((record(answer=text),))))
-    assert shown in " ".join(page.text.split())
+    made = html.render(report((record(answer=text),)))
+    (item,) = items(made)
+    shown = clean.visible(text)
+    assert str(item["answer"])[:3000] == shown[:3000]
+    page = Page(made)
+    (block,) = [word for word in page.words if word.startswith('{"columns"')]
+    assert not set("<>&") & set(block)
 
 
-def test_rows_carry_their_language_and_what_filters_need() -> None:
-    """Screen readers and hyphenation need ``lang``; the script needs the data attributes."""
-    page = Page(html.render(report((record(language="bg", outcome="failed", rating=3),))))
-    (row,) = [attributes for tag, attributes in page.tags if tag == "li"]
-    assert row["data-grade"] == "rating 3"
-    assert (row["data-language"], row["data-outcome"]) == ("bg", "failed")
-    assert any(tag == "dd" and attributes.get("lang") == "bg" for tag, attributes in page.tags)
+def test_an_item_carries_all_that_is_known_of_it() -> None:
+    """Votes, metadata, extra measures, the person who decided, and what the baseline had."""
+    votes = (Vote(judge="a", grade="CORRECT", reason="yes"), Vote(judge="b", error="timeout"))
+    made = record(
+        votes=votes,
+        metadata={"topic": "Art", "tags": ["x", 1]},
+        adjudicated_by="Ana",
+        measures={"faith": 0.5, "none": None},
+        score=float("nan"),
+        cost=float("inf"),
+    )
+    (item,) = items(html.render(report((made,))))
+    assert item["votes"] == [["a", "CORRECT", "yes"], ["b", "", "timeout"]]
+    assert item["metadata"] == [["tags", '["x", 1]'], ["topic", "Art"]]
+    assert item["measures"] == [["faith", 0.5], ["none", None]]
+    assert (item["person"], item["flip"], item["before"]) == ("Ana", "", None)
+    assert (item["score"], item["cost"]) == (None, None)
+
+
+def test_provenance_has_a_table_of_slices() -> None:
+    """Every hash of data, prompt and rubric, and the rest as it is."""
+    slices = {"s:en": {"data_sha256": "ab" * 32, "prompt": "p@1#c", "rubric": ""}}
+    made = report(provenance={"python": "3.11", "slices": slices})
+    text = Page(html.render(made)).text
+    assert "ab" * 32 in text
+    assert "data sha256" in text
+    assert "p@1#c –" in text
 
 
 def test_long_texts_are_cut_with_a_mark() -> None:
     """Shorter where there are many, so that the page of a large run still opens."""
     text = html.render(report((record(answer="я" * 100_000),)))
     assert "100,000 characters in all; the exact text is in records.jsonl" in text
-    assert len(text) < 40_000
+    assert len(text) < 60_000
     many = html.render(report(tuple(record(n, answer="z" * 1700) for n in range(10_000))))
     assert "z" * 1601 not in many
 
@@ -108,9 +135,11 @@ def test_long_texts_are_cut_with_a_mark() -> None:
 @pytest.mark.parametrize("item", [record(answer=None, outcome="error", error="x: y", grade=None),
                                   record(answer=" "), record(cost=None, score=1.0, label="YES"),
                                   record(repeat=2, reason="", model="", judge="")])  # fmt: skip
-def test_odd_records_have_a_row(item: object) -> None:
+def test_odd_records_have_a_row(item: Record) -> None:
     """Every end state can be shown."""
-    assert '<li class="item' in html.render(report((item,)))  # type: ignore[arg-type]
+    (found,) = items(html.render(report((item,))))
+    assert (found["answer"], found["repeat"]) == (item.answer, item.repeat)
+    assert found["kind"] == item.error.partition(":")[0]
 
 
 def test_a_partial_report_says_so_at_the_top() -> None:
@@ -122,10 +151,24 @@ def test_a_partial_report_says_so_at_the_top() -> None:
 
 def test_without_gates_the_page_says_that_nothing_is_decided() -> None:
     """No thresholds, no verdict."""
-    text = html.render(report(decision=Decision(gates=(), code=0, line="-"), baseline="last/"))
+    text = html.render(report(decision=Decision(gates=(), code=6, line="-")))
     assert "No gate was declared" in text
-    assert "the comparison decides nothing" in text
+    assert "or none was declared" in text
     assert words.verdict(report()) == "PASS"
+
+
+def test_reasons_beside_the_verdict_are_few() -> None:
+    """The first five gates that do not pass, and how many more there are."""
+    gates = tuple(gate("FAIL", language=f"l{number}") for number in range(7))
+    text = Page(html.render(report(decision=Decision(gates=gates, code=1, line="-")))).text
+    assert "2 more gates do not pass" in text
+
+
+def test_where_all_pass_the_nearest_bar_is_named() -> None:
+    """What a reader asks next: how close was it."""
+    near = gate("PASS", worst=0.61, best=0.61)
+    text = Page(html.render(report(decision=Decision(gates=(near,), code=0, line="-")))).text
+    assert "The nearest to its bar: simpleqa:en correct, which would fail with 17 items" in text
 
 
 def test_equal_reports_give_equal_pages() -> None:
@@ -133,39 +176,3 @@ def test_equal_reports_give_equal_pages() -> None:
     made = full(3)
     other = replace(made, records=made.records[::-1], run=dict(reversed(list(made.run.items()))))
     assert html.render(made) == html.render(other)
-
-
-def test_a_rate_is_drawn_from_0_to_1() -> None:
-    """Value, interval, bounds and bar at their share of the line."""
-    drawn = plot(gate("FAIL", rule=Rule(measure="correct", min=0.35, max=0.9)))
-    assert (drawn.start, drawn.end, drawn.value, drawn.bars) == (0, 1, 21, (35, 90))
-    assert (drawn.low, drawn.high, drawn.worst, drawn.best) == (10, 32, 15, 25)
-
-
-def test_ratings_drops_and_negative_measures_have_their_own_axis() -> None:
-    """A rating from 1 to 10; a difference around zero, with the margin below it."""
-    rated = plot(gate("PASS", rule=Rule(measure="mean_rating", min=5.5), worst=None, best=11.0))
-    assert (rated.start, rated.end, rated.bars, rated.worst, rated.best) == (
-        1,
-        10,
-        (50,),
-        None,
-        100,
-    )
-    drop = gate("FAIL", rule=Rule(measure="drop", max=0.1), worst=-0.2, best=0.0,
-                estimate=Estimate(value=-0.1, low=-0.2, high=0.0, n=9))  # fmt: skip
-    drawn = plot(drop)
-    assert drawn.start == -drawn.end
-    assert drawn.bars == (drawn.value,)
-    assert drawn.best == 50
-
-
-def test_an_undefined_gate_is_an_empty_line() -> None:
-    """Nothing is drawn where nothing is known."""
-    nothing = Estimate(value=None, low=None, high=float("nan"), n=0)
-    drawn = plot(gate("INCONCLUSIVE", rule=Rule(measure="drop"), estimate=nothing,
-                      worst=None, best=None))  # fmt: skip
-    assert (drawn.value, drawn.low, drawn.high, drawn.bars) == (None, None, None, ())
-    zero = gate("PASS", rule=Rule(measure="drop", max=0.0), worst=0.0, best=0.0,
-                estimate=Estimate(value=0.0, low=0.0, high=0.0, n=1))  # fmt: skip
-    assert plot(zero).value == 50

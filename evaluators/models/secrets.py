@@ -15,17 +15,34 @@ PLACEHOLDER = "no-key"
 SHORTEST = 6  # a shorter "key" is masked nowhere: it would eat ordinary words
 LINE = 300
 
-# Every alternative consumes what it looked at, so that the search stays linear.
-_KEY_SHAPES = re.compile(
-    r"\b(?:sk|rk|pk|gsk|xai|hf|gh[opusr]|glpat|pplx|nvapi|xox[abprs])[-_][A-Za-z0-9_*-]{6,}"
-    r"|\bAIza[A-Za-z0-9_-]{20,}"
-    r"|\bAKIA[A-Z0-9]{12,}"
-    r"|\beyJ[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]+)*"
-    r"|(?<=\bBearer )[A-Za-z0-9._~+/=*-]{8,}",
-    re.IGNORECASE,
+_CHARS = r"[A-Za-z0-9._~+/=-]"
+# A bearer bond is no key: ask for letters among digits, a mixed case, or sheer length.
+_RANDOM = rf"(?={_CHARS}{{0,60}}?(?:[A-Z]{{2}}[a-z]|[a-z][A-Z]|[a-z]\d|\d[a-z]|[\w-]{{24}}))"
+# Nor is sk-learning: a key is long or has digits, an echoed one asterisks as well.
+_BODY = r"(?=[\w-]{20}|[A-Za-z_-]{0,60}[\d*])[\w*-]{8,}"
+# Every pattern is linear: a run of characters is entered once, or its repeats are bounded.
+_KEYS = (  # what the lower-case text must hold for the pattern to be tried at all, and the pattern
+    ("://", r"(?<=://)[^/?#\s]{1,500}(?=@)"),
+    ("sk-", rf"(?<![A-Za-z])sk-{_BODY}"),
+    ("sk-", r"sk-(?:ant|live|or|proj|svcacct|test)-[\w-]{16,}"),  # even glued to a word
+    *((f"{prefix}-", rf"\b{prefix}-{_BODY}") for prefix in ("rk", "pk", "xai", "pplx", "nvapi")),
+    ("_", r"(?<![^\W_])(?:gh[oprsu]|github_pat|gsk|hf)_\w{12,}"),
+    ("_", rf"\b(?:sk|rk|pk|gsk|hf|gh[oprsu])_{_BODY}"),
+    ("glpat-", r"glpat-[\w-]{12,}"),
+    ("xox", r"xox[abeprs]-[\w-]{10,}"),
+    ("akia", r"AKIA[A-Z0-9]{12,}"),
+    ("aiza", r"AIza[\w-]{20,}"),
+    ("eyj", r"(?<![\w-])eyJ[\w-]{10,}+\.[\w-]{10,}+(?:\.[\w-]*+)?"),
+    ("bearer", rf"(?i:bearer)\s{{1,9}}{_RANDOM}{_CHARS}{{6,}}"),
+    (
+        "authorization",
+        r"(?i:authorization)[\"']?\s{0,9}[:=]\s{0,9}[\"']?\w{1,9}\s{1,9}[^\s\"'<>]{4,}",
+    ),
+    ("api", r"(?i:api[_-]?key)[\"']?\s{0,9}[:=]\s{0,9}[\"']?[^\s\"'<>,;]{8,}"),
+    ("private key", r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[A-Za-z0-9+/=\s]{0,8000}"),
 )
-_CREDENTIALS = re.compile(r"://[^/?#\s]{1,500}@")
-_DIGIT_OR_STAR = re.compile(r"[0-9*]")
+_PATTERNS = tuple((hint, re.compile(pattern, re.ASCII)) for hint, pattern in _KEYS)
+_SHORTEST_MATCH = 11  # sk- and eight characters; what stands before the @ of a URL is longer too
 
 
 class Key:
@@ -75,14 +92,18 @@ def require_key(spec: "Spec", environ: Mapping[str, str]) -> Key:
     return Key(value)
 
 
-def mask(text: str) -> str:
-    """Return the text with key-shaped words and passwords in URLs as ``***``; linear in time."""
-    return _KEY_SHAPES.sub(_masked, _CREDENTIALS.sub(f"://{MASK}@", text))
+def mask(text: str, mark: str = MASK) -> str:
+    """Return the text with what is shaped like an API key or token, or a URL's password, masked.
 
-
-def _masked(match: re.Match[str]) -> str:
-    """Keep words such as ``sk-learning``: a key has digits, an echoed one also asterisks."""
-    return MASK if _DIGIT_OR_STAR.search(match[0]) else match[0]
+    Linear in time. ``mark`` takes the place of each.
+    """
+    if len(text) < _SHORTEST_MATCH:
+        return text
+    lowered = text.lower()
+    for hint, pattern in _PATTERNS:
+        if hint in lowered:
+            text = pattern.sub(mark, text)
+    return text
 
 
 def one_line(text: str, limit: int = LINE) -> str:

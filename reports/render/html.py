@@ -1,88 +1,64 @@
-"""``report.html``: one self-contained page that needs no network and runs only its own script."""
+"""``report.html``: one self-contained page that needs no network and runs only its own script.
+
+The list of items is drawn by ``page.js`` from a JSON block, fifty rows at a time. A table library
+was weighed against it: DataTables, as the one maintained package for Python carries it, adds
+726,000 bytes to every report, reads search texts back through ``innerHTML``, and is a module that
+no inline script can import under a policy without ``data:`` sources.
+"""
 
 import base64
 import hashlib
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.resources import files
+from urllib.parse import quote
 
-from jinja2 import DictLoader, Environment, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
-from reports.record import Record, in_order
-from reports.render import clean, words
-from reports.render.plot import plot
+from reports.evidence import Change
+from reports.record import Record
+from reports.render import clean, figures, plot, views, words
+from reports.render.rows import block, mark
 from reports.render.run_json import dump, ordered
-from reports.report import Report, SliceSummary
+from reports.report import Report
 
 LONGEST = 4_000  # characters of one text on the page
 _PAGE = 16_000_000  # characters that all answers together may take, so that the page opens
-_KINDS = {"graded": "Graded", "rated": "Rated", "yes_no": "Yes/no", "judged": "Judges"}
-_STATES = ("passed", "failed", "error", "missing")
+_SHOWN = 600  # characters of a text in a table above the list of items
+_MOST = 100  # rows of a list above the list of items
 
 
 def render(report: Report) -> str:
     """Return the page. Every value is escaped; hidden characters and keys never reach it."""
-    script, style = _asset("report.js"), _asset("report.css")
+    script, style = _asset("page.js"), _asset("page.css")
     return (
-        _environment(_limit(report))
-        .get_template("page")
+        _environment()
+        .get_template("report.html.j2")
         .render(
             report=report,
             verdict=words.verdict(report),
+            exit=views.exit_meaning(report.decision.code),
             policy=_policy(script, style),
             script=Markup(script),  # our own file, no data in it
             style=Markup(style),
-            gates=[(gate, plot(gate)) for gate in words.by_urgency(report.decision.gates)],
-            kinds=_by_kind(report),
-            items=in_order(report.records),
-            filters=_filters(report),
+            data=Markup(block(report, _limit(report))),  # JSON without a markup character
             ungraded=words.ungraded(report),
-            states=_STATES,
+            most=_MOST,
+            **views.sections(report),
         )
     )
 
 
-def grade(record: Record) -> str:
-    """Return what the page shows and filters by: a grade, a rating, or ``not graded``."""
-    if record.rating is not None:
-        return f"rating {record.rating}"
-    return record.grade or "not graded"
-
-
-def shares(counts: Mapping[str, int]) -> list[tuple[str, int, float, float]]:
-    """Return (name, count, start, width) of the parts of a bar 100 wide."""
-    total = sum(counts.values()) or 1
-    parts, start = [], 0
-    for name, count in counts.items():
-        parts.append((name, count, round(100 * start / total, 2), round(100 * count / total, 2)))
-        start += count
-    return parts
-
-
-def _environment(limit: int) -> Environment:
+def _environment() -> Environment:
     environment = Environment(
-        loader=DictLoader({"page": _asset("report.html.j2")}),
+        loader=PackageLoader("reports.render", "page"),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
-        number=words.number,
-        interval=words.interval,
-        money=words.money,
-        bar=words.bar,
-        bounds=words.bounds,
-        grade=grade,
-        shares=shares,
-        states=lambda counts: {state: getattr(counts, state) for state in _STATES},
-        count="{:,}".format,
-        cut=lambda text: _cut(text, limit),
-        json=lambda value: dump(ordered(value), indent=1),
-        matrix=_matrix,
-    )
+    environment.filters.update(_FILTERS)
     return environment
 
 
@@ -92,10 +68,58 @@ def _shown(value: object) -> object:
     return clean.visible(str(value)) if plain_text else value
 
 
-def _cut(text: str, limit: int) -> str:
-    shown = clean.visible(text)
-    mark = f" […cut: {len(text):,} characters in all; the exact text is in records.jsonl]"
-    return clean.cut(shown, limit, mark)
+def _cut(text: str) -> Markup:
+    return escape(clean.cut(clean.visible(text), _SHOWN))
+
+
+def _answer(text: str | None) -> Markup:
+    if text is None:
+        return Markup("<span class='quiet'>none</span>")
+    return _cut(text) if text.strip() else Markup("<span class='quiet'>(empty)</span>")
+
+
+def _grade(one: Record | Change) -> str:
+    return mark(one.grade, one.rating)
+
+
+def _link(key: str) -> str:
+    """Return the address of an item on the page."""
+    return f"#item-{quote(clean.visible(key), safe='')}"
+
+
+def _share(part: int, whole: int) -> str:
+    return f" ({100 * part / whole:.0f} %)" if whole else ""
+
+
+_FILTERS: Mapping[str, Callable[..., object]] = {
+    "against": plot.against,
+    "answer": _answer,
+    "around": plot.around,
+    "bar": words.bar,
+    "bounds": words.bounds,
+    "cells": figures.cells,
+    "count": "{:,}".format,
+    "cut": _cut,
+    "date": views.date,
+    "grade": _grade,
+    "histogram": figures.histogram,
+    "interval": words.interval,
+    "json": lambda value: dump(ordered(value), indent=1),
+    "link": _link,
+    "matrix": figures.matrix,
+    "money": words.money,
+    "number": words.number,
+    "odds": words.odds,
+    "others": views.others,
+    "outlook": views.outlook,
+    "p": words.p_value,
+    "segments": figures.segments,
+    "share": _share,
+    "signed": words.signed,
+    "states": figures.states,
+    "words": lambda name: name.replace("_", " "),
+    "x": lambda position: round(10 + 2 * position, 2),
+}
 
 
 def _limit(report: Report) -> int:
@@ -116,37 +140,4 @@ def _hash(text: str) -> str:
 
 
 def _asset(name: str) -> str:
-    return files("reports.render").joinpath(name).read_text(encoding="utf-8")
-
-
-def _by_kind(report: Report) -> list[tuple[str, list[str], list[SliceSummary]]]:
-    """One table a kind: slices of a kind share their measures, so they share columns."""
-    tables = []
-    for kind in dict.fromkeys(part.kind for part in report.slices):
-        parts = [part for part in report.slices if part.kind == kind]
-        measures = list(dict.fromkeys(name for part in parts for name in part.measures))
-        tables.append((_KINDS.get(kind, kind), measures, parts))
-    return tables
-
-
-def _matrix(
-    confusion: Mapping[tuple[str, str], int],
-) -> tuple[list[str], dict[str, list[tuple[str, int]]]]:
-    """Return the columns (grades) and, for each label, its counts with their columns."""
-    columns = sorted({grade for _, grade in confusion})
-    labels = sorted({label for label, _ in confusion})
-    return columns, {
-        label: [(column, confusion.get((label, column), 0)) for column in columns]
-        for label in labels
-    }
-
-
-def _filters(report: Report) -> dict[str, list[tuple[str, int]]]:
-    """Return for each filter its values with their number of items, in alphabetical order."""
-    counters: dict[str, Counter[str]] = {
-        "dataset": Counter(record.dataset for record in report.records),
-        "language": Counter(record.language for record in report.records),
-        "outcome": Counter(record.outcome for record in report.records),
-        "grade": Counter(map(grade, report.records)),
-    }
-    return {name: sorted(counter.items()) for name, counter in counters.items()}
+    return files("reports.render").joinpath("page", name).read_text(encoding="utf-8")

@@ -1,0 +1,126 @@
+"""The items of ``report.html`` as one compact JSON block, which the page's script draws."""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+
+from evaluators.core import Vote
+from reports.evidence import Change
+from reports.record import Record, in_order
+from reports.render import clean
+from reports.report import Report
+
+_CODED = (
+    *("dataset", "language", "outcome", "grade", "flip", "kind"),
+    *("model", "judge", "label", "person"),
+)
+_PLAIN = ("key", "row", "repeat", "score", "tokens", "cost", "seconds")
+_TEXTS = ("question", "context", "expected", "answer", "reason", "error")
+_LISTS = ("votes", "measures", "metadata", "before")
+COLUMNS = (*_CODED, *_PLAIN, *_TEXTS, *_LISTS)
+_MARKUP = (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"))
+
+Show = Callable[[str], str]
+
+
+def block(report: Report, limit: int) -> str:
+    """Return every item as JSON in which no character means anything to HTML.
+
+    ``limit`` is the number of characters shown of one text. What repeats from item to item is an
+    index into ``words``.
+    """
+    show = _shower(limit)
+    changes = {one.key: one for one in report.comparison.changes} if report.comparison else {}
+    same = "same" if report.comparison else ""
+    coder = _Coder(show)
+    rows = [
+        [*coder.codes(record, changes.get(record.key), same), *_rest(record, changes, show)]
+        for record in in_order(report.records)
+    ]
+    data = {"columns": COLUMNS, "words": coder.words(), "rows": rows}
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    for character, written in _MARKUP:
+        text = text.replace(character, written)
+    return text
+
+
+def mark(grade: str | None, rating: int | None) -> str:
+    """Return what the page shows and filters by: a grade, a rating, or ``not graded``."""
+    return f"rating {rating}" if rating is not None else grade or "not graded"
+
+
+class _Coder:
+    """Numbers for words, column by column, in the order in which they come."""
+
+    def __init__(self, show: Show) -> None:
+        self._show = show
+        self._known: tuple[dict[str, int], ...] = tuple({} for _ in _CODED)
+
+    def codes(self, record: Record, change: Change | None, same: str) -> list[int]:
+        """Return the number of each coded column of an item."""
+        values = (
+            record.dataset,
+            record.language,
+            record.outcome,
+            mark(record.grade, record.rating),
+            change.flip if change else same,
+            record.error.partition(":")[0],
+            record.model,
+            record.judge,
+            record.label or "",
+            record.adjudicated_by,
+        )
+        pairs = zip(self._known, values, strict=True)
+        return [known.setdefault(value, len(known)) for known, value in pairs]
+
+    def words(self) -> dict[str, list[str]]:
+        """Return the words of each column, each at the place that is its number."""
+        named = zip(_CODED, self._known, strict=True)
+        return {name: [self._show(word) for word in known] for name, known in named}
+
+
+def _rest(record: Record, changes: Mapping[str, Change], show: Show) -> Iterable[object]:
+    score = record.rating if record.score is None else record.score
+    yield from (show(record.key), record.row, record.repeat, _finite(score), record.tokens)
+    yield from (_finite(record.cost), round(record.seconds, 3))
+    yield from (show(record.question), show(record.context), show(record.expected))
+    yield None if record.answer is None else show(record.answer)
+    yield from (show(record.reason), show(record.error))
+    yield [_vote(vote, show) for vote in record.votes]
+    yield [[show(name), _finite(value)] for name, value in record.measures.items()]
+    yield [[show(name), show(_text(value))] for name, value in sorted(record.metadata.items())]
+    yield _before(changes.get(record.key), show)
+
+
+def _vote(vote: Vote, show: Show) -> list[str]:
+    return [show(vote.judge), show(vote.label), show(vote.reason or vote.error)]
+
+
+def _before(change: Change | None, show: Show) -> list[str | None] | None:
+    """Return the baseline's answer, grade and reason; None where it had none or the same came."""
+    if change is None or change.flip in ("new", "changed"):
+        return None
+    answer = None if change.answer is None else show(change.answer)
+    return [answer, show(mark(change.grade, change.rating)), show(change.reason)]
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is None or math.isfinite(number) else None
+
+
+def _shower(limit: int) -> Show:
+    """Return what makes a text harmless and cuts it; every text is read once, however often met."""
+    known: dict[str, str] = {}
+
+    def show(text: str) -> str:
+        shown = known.get(text)
+        if shown is None:
+            left = f" […cut: {len(text):,} characters in all; the exact text is in records.jsonl]"
+            shown = known[text] = clean.cut(clean.visible(text), limit, left)
+        return shown
+
+    return show

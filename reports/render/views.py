@@ -1,0 +1,233 @@
+"""What the sections of ``report.html`` show: the report's values grouped and named, no markup."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from reports.evidence import Change, SliceComparison
+from reports.record import Record
+from reports.render import words
+from reports.render.plot import plot, reach_of
+from reports.report import GateResult, Report, SliceSummary
+
+_KINDS = {"graded": "Graded", "rated": "Rated", "yes_no": "Yes/no", "judged": "Judges"}
+_HEADLINES = {
+    "graded": ("correct", "f_score", "correct_given_attempted"),
+    "rated": ("mean_rating", "pass_rate"),
+    "yes_no": ("accuracy", "f1", "unanswered"),
+    "judged": ("agreement", "kappa"),
+}
+_EXITS = {
+    0: "every gate passes, and nothing failed but misses that the gates count",
+    1: "a gate fails, or something failed that is not an item's miss",
+    2: "the run was interrupted; no gate decides",
+    3: "pytest had an internal error",
+    4: "the run was asked for in a way that cannot work",
+    5: "no item was selected",
+    6: "no gate fails, but some cannot be decided, or none was declared",
+}
+_COUNTED = frozenset(
+    (
+        *("correct", "incorrect", "not_attempted", "attempted"),
+        *("accuracy", "unanswered", "pass_rate", "agreement"),
+    )
+)
+_FIRST = 5  # reasons beside the verdict
+_SIDE_BY_SIDE = 100  # flipped items of a kind shown side by side, the first few at once
+_AT_ONCE = {"broke": 8, "fixed": 4}
+_FLIPS = {"broke": "Right then, wrong now", "fixed": "Wrong then, right now"}
+
+
+Pair = tuple[Record, Change]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindView:
+    """Slices of one kind: they share their measures, of which ``shown`` stand in the table."""
+
+    title: str
+    measures: tuple[str, ...]
+    shown: tuple[str, ...]
+    slices: tuple[SliceSummary, ...]
+
+    @property
+    def rest(self) -> tuple[str, ...]:
+        """The measures that stand below the table."""
+        return tuple(name for name in self.measures if name not in self.shown)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The metadata fields by which any of the slices is broken down."""
+        return tuple(dict.fromkeys(name for part in self.slices for name in part.breakdowns))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flipped:
+    """Items that flipped one way, beside what the baseline had; ``total`` of them in all."""
+
+    title: str
+    flip: str
+    first: tuple[Pair, ...]
+    more: tuple[Pair, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """The provenance of slices as a table."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[tuple[str, object], ...]], ...]
+
+
+def sections(report: Report) -> dict[str, object]:
+    """Return what the templates need beside the report itself, by name."""
+    gates = words.by_urgency(report.decision.gates)
+    undecided = [gate for gate in gates if gate.state != "PASS"]
+    compared = report.comparison.slices if report.comparison else ()
+    judging = report.judging
+    return {
+        "gates": [(gate, plot(gate)) for gate in gates],
+        "reasons": undecided[:_FIRST],
+        "more": len(undecided[_FIRST:]),
+        "nearest": nearest(gates),
+        "kinds": kinds(report.slices),
+        "pass_bars": _pass_bars(report),
+        "reach": {
+            "comparison": reach_of(one.difference for one in compared),
+            "parity": reach_of(gap.difference for gap in report.parity),
+        },
+        "records": {record.key: record for record in report.records},
+        "flips": _flips(report),
+        "disputes": [
+            ("Items over which the panel split", judging.disagreements),
+            ("Audited items over which the model differs", judging.audit_disagreements),
+        ],
+        "judged_rate": _rates(report.slices),
+        **_origin(report),
+    }
+
+
+def exit_meaning(code: int) -> str:
+    """Return what the exit code of a run means."""
+    return _EXITS.get(code, "as pytest or a plugin has it")
+
+
+def date(started: object) -> str:
+    """Return the minute of an ISO time stamp, ``unknown`` where there is none."""
+    return str(started)[:16].replace("T", " ") + " UTC" if started else "unknown"
+
+
+def kinds(slices: Sequence[SliceSummary]) -> list[KindView]:
+    """Return one view a kind, in the order of the slices."""
+    return [_kind(kind, slices) for kind in dict.fromkeys(part.kind for part in slices)]
+
+
+def _kind(kind: str, slices: Sequence[SliceSummary]) -> KindView:
+    parts = tuple(part for part in slices if part.kind == kind)
+    measures = tuple(dict.fromkeys(name for part in parts for name in part.measures))
+    shown = tuple(name for name in _HEADLINES.get(kind, ()) if name in measures)
+    return KindView(
+        title=_KINDS.get(kind, kind), measures=measures, shown=shown or measures[:3], slices=parts
+    )
+
+
+def others(one: SliceComparison) -> list[tuple[str, int]]:
+    """Return how many items of a compared slice came to what else."""
+    named = (
+        ("right in both", one.both_right),
+        ("wrong in both", one.both_wrong),
+        ("ungraded", one.ungraded),
+        ("new", one.added),
+        ("with other data", one.changed),
+        ("gone", one.removed),
+    )
+    return [(name, count) for name, count in named if count]
+
+
+def outlook(gate: GateResult) -> str:
+    """Return how many items stand between a share and its bar, nothing where that says too little.
+
+    A gate that is not decided says in its reason what would decide it.
+    """
+    spare = _spare(gate)
+    if spare is None:
+        return ""
+    passes, has_floor = gate.state == "PASS", gate.rule.min is not None
+    side = "fewer" if passes == has_floor else "more"
+    return f"would {'fail' if passes else 'pass'} with {_items(spare)} {side}"
+
+
+def nearest(gates: Iterable[GateResult]) -> GateResult | None:
+    """Return the gate that the fewest items would turn, where all pass and any can tell."""
+    found = list(gates)
+    told = [(spare, gate) for gate in found if (spare := _spare(gate)) is not None]
+    passing = all(gate.state == "PASS" for gate in found)
+    return min(told, key=lambda pair: pair[0])[1] if told and passing else None
+
+
+def _spare(gate: GateResult) -> int | None:
+    """Return the fewest items that would turn a decided gate on a share with one bar."""
+    rule, value, n = gate.rule, gate.estimate.value, gate.estimate.n
+    one_bar = (rule.min is None) != (rule.max is None)
+    plain = rule.evidence == "estimate" and gate.worst == gate.best
+    if not (one_bar and plain and n) or rule.measure not in _COUNTED or value is None:
+        return None
+    count = round(value * n)
+    if rule.min is not None:
+        spare = count - math.ceil(rule.min * n - 1e-9)
+    else:
+        spare = math.floor((rule.max or 0.0) * n + 1e-9) - count
+    return {"PASS": spare + 1, "FAIL": -spare, "INCONCLUSIVE": None}[gate.state]
+
+
+def _items(count: int) -> str:
+    return f"{count:,} item" + ("" if count == 1 else "s")
+
+
+def _pass_bars(report: Report) -> dict[str, int]:
+    every = (one for dataset in report.datasets for one in dataset.slices.values())
+    return {one.name: one.pass_bar for one in every if one.kind == "rated"}
+
+
+def _flips(report: Report) -> list[Flipped]:
+    """Return the items that flipped, those that broke first."""
+    if report.comparison is None:
+        return []
+    records = {record.key: record for record in report.records}
+    fixed = [(records[one.key], one) for one in report.comparison.changes if one.flip == "fixed"]
+    found = {"broke": words.broke(report), "fixed": fixed}
+    return [_flipped(flip, pairs) for flip, pairs in found.items() if pairs]
+
+
+def _flipped(flip: str, pairs: Sequence[Pair]) -> Flipped:
+    at_once = _AT_ONCE[flip]
+    return Flipped(
+        title=_FLIPS[flip],
+        flip=flip,
+        first=tuple(pairs[:at_once]),
+        more=tuple(pairs[at_once:_SIDE_BY_SIDE]),
+        total=len(pairs),
+    )
+
+
+def _rates(slices: Sequence[SliceSummary]) -> dict[str, float | None]:
+    return {one.name: one.measures["correct"].value for one in slices if "correct" in one.measures}
+
+
+def _origin(report: Report) -> dict[str, object]:
+    """Return the provenance, that of the slices as a table beside the rest."""
+    known = report.provenance.get("slices")
+    if not isinstance(known, Mapping) or not known:
+        return {"sources": None, "provenance": report.provenance}
+    rest = {name: part for name, part in report.provenance.items() if name != "slices"}
+    columns = tuple(dict.fromkeys(name for part in known.values() for name in part))
+    rows = tuple(
+        (str(name), tuple((column, _value(part.get(column))) for column in columns))
+        for name, part in sorted(known.items())
+    )
+    return {"sources": Sources(columns=columns, rows=rows), "provenance": rest}
+
+
+def _value(value: object) -> object:
+    return "–" if value is None or value == "" else str(value)

@@ -1,0 +1,59 @@
+"""A real browser for tests of pages, with all that it complained about."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("playwright.sync_api")
+from playwright.sync_api import Browser, sync_playwright
+
+__all__ = ["Browser", "Tab", "browser", "needs_browser"]
+
+CHROMIUM = shutil.which("chromium")
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+
+
+class Tab:
+    """A report in the browser, with everything it complained about or tried to fetch."""
+
+    def __init__(
+        self, browser: Browser, path: Path, address: str = "", width: int = 1280, scheme: str = ""
+    ) -> None:
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page = page = browser.new_page(
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if scheme == "dark" else "light",
+        )
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("console", lambda message: self.complaints.append(message.text))
+        page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.goto(path.as_uri() + address)
+
+    def shown(self) -> int:
+        """Return how many items are listed."""
+        return int(self.page.locator("#items .item").count())
+
+    def choose(self, name: str, value: str) -> None:
+        """Choose a value of a filter."""
+        self.page.select_option(f"select[data-name={name}]", value)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One headless browser for the module."""
+    with sync_playwright() as engine:
+        browser = engine.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        yield browser
+        browser.close()
