@@ -18,8 +18,8 @@ from reports.judging import judging, judging_notes
 from reports.parity import parity
 from reports.record import Record, in_order, make_record
 from reports.report import Decision, GateResult, Report, SessionEnd, SliceSummary
-from reports.summary import count, summarise
 from reports.review import adjudication_notes
+from reports.summary import count, summarise
 from reports.trust import Baseline, changed_judge, distrust
 from reports.wording import plural
 

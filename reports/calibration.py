@@ -23,6 +23,10 @@ _SOURCES: Mapping[Source, str] = {
     "ledger": ", measured earlier",
 }
 
+_MENDED: Mapping[Source, str] = {
+    "ledger": " in the ledger; a run without --items measures it",
+}
+
 
 def calibrate(labelled: Labelled, outcomes: Mapping[str, Outcome], source: Source) -> Calibration:
     """Return what the outcomes of the labelled items say of the judge.
@@ -38,7 +42,8 @@ def calibrate(labelled: Labelled, outcomes: Mapping[str, Outcome], source: Sourc
     summary = summarise(records, slice_)
     if not is_whole(summary):
         ungraded = summary.counts.error + summary.counts.missing
-        return unmeasured(labelled, f"{plural(ungraded, 'labelled item')} without a grade")
+        why = f"{plural(ungraded, 'labelled item')} without a grade"
+        return unmeasured(labelled, f"{why}{_MENDED.get(source, '')}")
     blocks = distrust_in(
         labelled.language, summary, slice_.floor, required=labelled.dataset.require_calibration
     )
