@@ -38,6 +38,8 @@ def visible(text: str) -> str:
 
     Tabs and newlines stay; what is left is legal in XML, in UTF-8 and on a terminal.
     """
+    if text.isascii() and text.isprintable():
+        return mask(text)  # as most texts are; nothing in it is hidden
     return HIDDEN.sub(_escape, mask(text.replace("\r\n", "\n")))
 
 
@@ -55,7 +57,9 @@ def cut(text: str, limit: int, mark: str = "…") -> str:
 def cell(text: str) -> str:
     """Return a text for a spreadsheet cell: no formula, visible, at most ``CELL_LIMIT`` long."""
     shown = cut(visible(text), CELL_LIMIT, f" […cut, {len(text):,} characters in all]")
-    start = unicodedata.normalize("NFKC", shown.lstrip()[:1])[:1]
+    start = shown.lstrip()[:1]
+    if not start.isascii():
+        start = unicodedata.normalize("NFKC", start)[:1]
     risky = start in _FORMULA or shown[:1] in ("\t", "\n")
     return f"'{shown}" if risky else shown
 

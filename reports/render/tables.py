@@ -4,7 +4,7 @@ import csv
 import hashlib
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
@@ -72,6 +72,8 @@ def _cell(value: object) -> str:
         return ""
     if isinstance(value, (str, int, float)):
         return clean.cell(str(value))
+    if not value:
+        return "{}" if isinstance(value, Mapping) else "[]"
     return clean.cell(dump(ordered(value)))
 
 
