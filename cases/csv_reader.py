@@ -2,13 +2,13 @@
 
 import csv
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cases.problems import listed, shown
 from cases.tables import Record, Table, normal, problem
 from evaluators.core import UsageProblem
+from evaluators.csv_text import lines, long_cells
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -22,34 +22,14 @@ def read_csv(path: Path, text: str) -> Table:
     Raises UsageProblem naming row, line and column for a row that is too short or too long, a
     quote never closed, a column that stands twice, other separators, or no rows.
     """
-    with _long_cells(len(text)):
-        reader = csv.reader(_lines(text), strict=True)
+    with long_cells(len(text)):
+        reader = csv.reader(lines(text), strict=True)
         header = _header(path, reader)
         names = _names(path, header)
         records = list(_records(path, reader, header))
     if not records:
         raise problem(path, 1, f"no rows; the file holds only the header {listed(header)}")
     return Table(path=path, names=names, records=records, has_header=True)
-
-
-@contextmanager
-def _long_cells(size: int) -> Iterator[None]:
-    """Let a cell be as long as the file: the module's limit is process-wide, so it is put back."""
-    before = csv.field_size_limit(max(size + 1, csv.field_size_limit()))
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
-
-
-def _lines(text: str) -> Iterator[str]:
-    """Split at LF (at CR in files without LF) and nowhere else, and keep the line ends."""
-    end = "\n" if "\n" in text else "\r"
-    start = 0
-    while start < len(text):
-        stop = text.find(end, start) + 1 or len(text)
-        yield text[start:stop]
-        start = stop
 
 
 def _header(path: Path, reader: "Reader") -> list[str]:

@@ -92,6 +92,14 @@ def test_progress_is_one_line_on_a_terminal() -> None:
     assert stream.getvalue() == "\rjudged 0 of 2, errors 0, spent $0.0000" + last
 
 
+def test_progress_names_no_sum_where_a_price_is_unknown() -> None:
+    """Calls to a model without a price are not said to cost nothing."""
+    stream = Terminal()
+    unknown = Outcome(key="k", state="error", usage=Usage(cost=None))
+    Progress(stream).watch({"a": unknown}, 1)
+    assert stream.getvalue() == "\rjudged 1 of 1, errors 1, spent an unknown sum"
+
+
 def test_a_ledger_that_cannot_keep_replies_stops_it(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,12 +2,12 @@
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from evaluators import strict_json
 from evaluators.core import UsageProblem
+from evaluators.csv_text import lines, long_cells
 from evaluators.files import read_text
 from evaluators.models.secrets import mask, one_line
 
@@ -93,8 +93,8 @@ def _csv_rows(path: Path, text: str) -> Iterator[Row]:
 def _csv_records(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield each record with the line on which it begins; blank lines are none."""
     line = 1
-    with _long_cells(len(text)):
-        reader = csv.reader(_lines(text), strict=True)
+    with long_cells(len(text)):
+        reader = csv.reader(lines(text), strict=True)
         try:
             for cells in reader:
                 if cells:
@@ -102,26 +102,6 @@ def _csv_records(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
                 line = reader.line_num + 1
         except csv.Error as error:
             raise _problem(path, line, f"not valid CSV: {error}") from None
-
-
-@contextmanager
-def _long_cells(size: int) -> Iterator[None]:
-    """Let a cell be as long as the file: the module's limit is process-wide, so it is put back."""
-    before = csv.field_size_limit(max(size + 1, csv.field_size_limit()))
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
-
-
-def _lines(text: str) -> Iterator[str]:
-    """Split at LF (at CR in files without LF) and nowhere else, and keep the line ends."""
-    end = "\n" if "\n" in text else "\r"
-    start = 0
-    while start < len(text):
-        stop = text.find(end, start) + 1 or len(text)
-        yield text[start:stop]
-        start = stop
 
 
 def _names(path: Path, line: int, given: Iterable[str]) -> list[str]:

@@ -45,5 +45,6 @@ class Progress:
 def _line(outcomes: Mapping[str, Outcome], planned: int) -> str:
     ended = outcomes.values()
     errors = sum(one.state in ("error", "missing") for one in ended)
-    spent = sum(one.usage.spent for one in ended)
-    return f"judged {len(outcomes)} of {planned}, errors {errors}, spent ${spent:.4f}"
+    unknown = any(one.usage.cost is None for one in ended)
+    spent = "an unknown sum" if unknown else f"${sum(one.usage.spent for one in ended):.4f}"
+    return f"judged {len(outcomes)} of {planned}, errors {errors}, spent {spent}"

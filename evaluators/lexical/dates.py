@@ -15,6 +15,7 @@ _ROMAN = {  # a month; a lone I is too often a word
         ["ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii"], start=2
     )
 }
+_TENS = (20, 30)
 _REACH = 3  # words between the parts of one date, fillers included
 
 
@@ -78,7 +79,11 @@ def _around(text: Text, place: int, tables: Tables) -> Date:
     start, end = place, place + 1
     for spot in (*before[:1], *after):
         word = text.words[spot]
-        if day is None and year is None and _is_day(word):
+        named = tables.days.get(word)
+        if day is None and named:
+            day, first = _in_words(text, spot, int(named), tables)
+            start, end = min(start, first), max(end, spot + 1)
+        elif day is None and year is None and _is_day(word):
             day, start, end = int(word), min(start, spot), max(end, spot + 1)
         elif year is None and is_year(word[:_YEAR]) and len(word) <= _YEAR + _NOTE:
             year, start, end = int(word[:_YEAR]), min(start, spot), max(end, spot + 1)
@@ -87,13 +92,23 @@ def _around(text: Text, place: int, tables: Tables) -> Date:
     return Date(year=year, month=tables.months[text.words[place]], day=day, start=start, end=end)
 
 
+def _in_words(text: Text, place: int, ones: int, tables: Tables) -> tuple[int, int]:
+    """Return a day in words with the tens before it, and where it begins: "twenty-first" is 21."""
+    before = place - 1
+    while before > 0 and text.words[before] in tables.words("joiners"):
+        before -= 1
+    word = text.words[before] if before >= 0 else ""
+    tens = int(tables.days.get(word) or tables.numbers.get(word, 0))
+    return (tens + ones, before) if tens in _TENS and ones < 10 else (ones, place)
+
+
 def _neighbours(text: Text, place: int, step: int, tables: Tables) -> list[int]:
-    """Return up to two places of digits next to a month, fillers between them passed over."""
+    """Return up to two places of figures next to a month, fillers between them passed over."""
     found: list[int] = []
     fillers = tables.words("date_fillers") | tables.words("articles")
     spot = place + step
     while 0 <= spot < len(text.words) and abs(spot - place) <= _REACH and len(found) < 2:
-        if text.words[spot].isdecimal():
+        if text.words[spot].isdecimal() or text.words[spot] in tables.days:
             found.append(spot)
         elif text.words[spot] not in fillers:
             break

@@ -16,6 +16,7 @@ from evaluators.lexical.passing import (
     repeats,
     trails,
 )
+from evaluators.lexical.weighing import dismissed, one_side, superseded
 
 _BREAK = re.compile(r"[.,;:!?\n()\"”“„«»]")
 _ASIDE = re.compile(r"[,(–—]")
@@ -40,6 +41,8 @@ def _negated(finding: Finding, form: Form, exam: Exam) -> bool:
     for place in range(finding.start - 1, max(-1, finding.start - 1 - _REACH), -1):
         if _BREAK.search(gaps[place + 1]):
             return False
+        if words[place] in exam.tables.words("contrasts"):
+            return False  # "not Graz but Vienna" denies what stands before
         if words[place] in exam.tables.words("negations"):
             undone = words[place + 1] in exam.tables.words("undoing")
             return not undone and not exam.asks("negations")
@@ -232,11 +235,16 @@ _OVERTAKEN = Verdict(grade=INCORRECT, reason="another candidate stands before th
 _TRAILING = Verdict(grade=INCORRECT, reason="the gold is only a later item of a list")
 _SHORT = Verdict(grade=INCORRECT, reason="fewer than half of the accepted answers are given")
 _LATE = Verdict(grade=INCORRECT, reason="the gold comes late, after something else was said")
+_SIDE = Verdict(grade=NOT_ATTEMPTED, reason="the gold is only what some say")
+_SUPERSEDED = Verdict(grade=INCORRECT, reason="the gold is only what was once or wrongly held")
 _LOOSE = Verdict(grade=NOT_ATTEMPTED, reason="the bound leaves the number open")
 
 DOUBTS: tuple[tuple[Verdict, Callable[[Finding, Form, Exam], bool]], ...] = (
     (_DENIED, _negated),
     (_DENIED, _denied),
+    (_DENIED, dismissed),
+    (_SIDE, one_side),
+    (_SUPERSEDED, superseded),
     (_RANGE_END, _range_end),
     (_UNCHOSEN, _one_of_several),
     (_UNCHOSEN, _or_unknown),

@@ -107,11 +107,20 @@ def sound(word: str) -> str:
     """
     if word[:1] == "u" and word[1:2] in _VOWELS:
         word = "v" + word[1:]
-    for written, heard in _sounds():
+    for written, heard in _pairs("sounds"):
         word = word.replace(written, heard)
     first = "a" if word[:1] in _VOWELS else word[:1]
     rest = "".join(letter for letter in word[1:] if letter not in _VOWELS)
     return re.sub(r"(.)\1+", r"\1", first + rest)
+
+
+@cache
+def sounds(word: str) -> frozenset[str]:
+    """Return the sound of a folded word, and of its second reading."""
+    other = word
+    for written, heard in _pairs("readings"):
+        other = other.replace(written, heard)
+    return frozenset({sound(word), sound(other)})
 
 
 @cache
@@ -121,7 +130,7 @@ def _letters() -> dict[int, str]:
 
 
 @cache
-def _sounds() -> tuple[tuple[str, str], ...]:
+def _pairs(key: str) -> tuple[tuple[str, str], ...]:
     data = cast("Mapping[str, list[str]]", load(FOLDER / "letters.yaml"))
-    pairs = (line.split() for line in data["sounds"])
+    pairs = (line.split() for line in data[key])
     return tuple((pair[0], pair[1] if len(pair) > 1 else "") for pair in pairs)

@@ -189,7 +189,8 @@ def _only_roman(raw: str, text: Text, known: Tables) -> Quantity | None:
 
 
 def _only_quantity(raw: str, text: Text, known: Tables) -> Quantity | None:
-    found = find_quantities(text, known) or _one(text, known)
+    counted = len(raw.split()) > 1  # "a week" is one week, "euro" is a word
+    found = find_quantities(text, known) or (_one(text, known) if counted else [])
     if len(found) != 1 or (is_year(text.words[found[0].start]) and not found[0].unit):
         return None
     if text.gaps[found[0].start] in _HYPHENS:

@@ -11,7 +11,7 @@ from evaluators.strict_yaml import load
 _BASE = "en"  # models answer in English to questions in any language
 _PHRASES = (
     "refusals unsure hedges more less excluding inclusive orders year_questions reversals choices"
-    " concessions"
+    " concessions dismissals one_side other_side provisional turns mistakes weighing"
 )
 
 
@@ -101,6 +101,11 @@ class Tables:
     def scales(self) -> Mapping[str, float]:
         """Words that multiply what stands before them."""
         return self._figures("scales")
+
+    @cached_property
+    def days(self) -> Mapping[str, float]:
+        """Days of a month in words: ordinals."""
+        return self._figures("days")
 
     def _figures(self, key: str) -> dict[str, float]:
         tables = (cast("Mapping[str, str]", data.get(key, {})) for data in self.data)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from evaluators.lexical.folding import Text, sound
+from evaluators.lexical.folding import Text, sounds
 from evaluators.lexical.language import Tables
 
 _PLACES = 8  # occurrences looked at; an answer that repeats a gold more often adds nothing
@@ -84,7 +84,7 @@ def alike(wanted: str, word: str, tolerance: Tolerance) -> bool:
         return True
     if wanted in tolerance.tables.units:
         return tolerance.tables.units[wanted] == tolerance.tables.units.get(word)
-    heard = tolerance.scripts and len(wanted) > 2 and _sound_alike(sound(wanted), sound(word))
+    heard = tolerance.scripts and len(wanted) > 2 and _sound_alike(wanted, word)
     return heard or (tolerance.names and _mistyped(wanted, word))
 
 
@@ -95,8 +95,12 @@ def _runs_on(wanted: str, word: str, tolerance: Tolerance) -> bool:
 
 
 def _sound_alike(one: str, other: str) -> bool:
-    """Say whether two sounds are one; in longer ones a letter may be silent."""
-    return one == other or (min(len(one), len(other)) > 3 and distance(one, other) == 1)
+    """Say whether two words sound like one; in longer sounds a letter may be silent."""
+    return any(
+        left == right or (min(len(left), len(right)) > 3 and distance(left, right) == 1)
+        for left in sounds(one)
+        for right in sounds(other)
+    )
 
 
 def _inflected(one: str, other: str, endings: frozenset[str]) -> bool:

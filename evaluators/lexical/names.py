@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from evaluators.lexical.folding import Text
 from evaluators.lexical.matching import Finding, Tolerance, alike, places_of
 
+FULL_NAME = "given and family name are the gold's"
 _FULL = 3  # words of a name with a family name in it, before a sign such as "III"
 _BETWEEN = 3  # words that may stand between a given name and the family name
 
@@ -42,7 +43,7 @@ def _full(
     for place in places_of(name[-1], said, tolerance):
         start = _given(given, name[1:-1], place, (said, tolerance))
         if start is not None:
-            yield Finding(start=start, end=place + 1, rule="given and family name are the gold's")
+            yield Finding(start=start, end=place + 1, rule=FULL_NAME)
 
 
 def _alone(

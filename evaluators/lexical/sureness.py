@@ -6,6 +6,8 @@ from evaluators.lexical.findings import TOGETHER
 from evaluators.lexical.folding import sound
 from evaluators.lexical.golds import Form
 from evaluators.lexical.matching import Finding
+from evaluators.lexical.names import FULL_NAME
+from evaluators.lexical.weighing import is_weighed
 
 _BRIEF = 12  # own words of an answer that says one thing
 _OPEN = 20  # own words of a sentence about it, where other answers hold as well
@@ -24,11 +26,15 @@ def surely_right(finding: Finding, form: Form, exam: Exam) -> bool:
     counted = form.quantity is not None or form.date is not None
     if not _is_plain(finding, exam, counted=counted) or _is_shared(finding, form, exam):
         return False
+    if is_weighed(finding, exam):
+        return False
     first = exam.sentences[finding.start] == 0
     room = _BRIEF if exam.asks_several else _OPEN if exam.open_ended else _FULL
     whole = first and len(exam.own) <= room
     if finding.exact:
         return whole or len(exam.own) <= _BRIEF
+    if finding.rule == FULL_NAME:
+        return whole and len(exam.own) <= _BRIEF
     figures = any(word.isdecimal() for word in form.content)
     return whole and finding.rule == TOGETHER and len(form.content) >= _PARTS and not figures
 
