@@ -6,6 +6,7 @@ is set aside for calls in flight.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from evaluators.core import Model, Reply, Request, StoppedError, UsageProblem
 from evaluators.models.spec import Spec
@@ -35,14 +36,16 @@ class Budget:
         self._models = models
         self._held = 0.0
         self._longest: dict[str, int] = {}
+        self._urgent: list[asyncio.Future[None]] = []
         self._waiting: list[asyncio.Future[None]] = []
         self.refusal = ""
 
-    async def reserve(self, model: Model, request: Request) -> float:
+    async def reserve(self, model: Model, request: Request, *, urgent: bool = False) -> float:
         """Set aside the most that this request can cost, in USD, and return it.
 
-        Waits while it would fit if calls in flight cost less than was set aside for them. Raises
-        StoppedError ("budget") once it cannot fit; nothing is started after that.
+        Waits while it would fit if calls in flight cost less than was set aside for them; an
+        ``urgent`` request goes before those that are not. Raises StoppedError ("budget") once it
+        cannot fit; nothing is started after that.
         """
         spec, tariff = self._models[model.spec]
         tokens, limit = most_input_tokens(request), output_limit(spec, request)
@@ -55,10 +58,11 @@ class Budget:
             if self.refusal:
                 self._wake()
                 raise StoppedError(BUDGET, self.refusal)
-            if self.spent + self._held + most <= self.limit + _ROUNDING:
+            fits = self.spent + self._held + most <= self.limit + _ROUNDING
+            if fits and (urgent or not self._urgent):
                 self._held += most
                 return most
-            await self._change()
+            await self._change(self._urgent if urgent else self._waiting)
 
     def settle(self, reserved: float, spec: str, reply: Reply | None) -> None:
         """Give back what was set aside for a request and book what its reply cost.
@@ -81,14 +85,15 @@ class Budget:
             f"{spec} could cost {money(most)}; raise --max-cost and run again to go on"
         )
 
-    async def _change(self) -> None:
+    async def _change(self, queue: list[asyncio.Future[None]]) -> None:
         changed = asyncio.get_running_loop().create_future()
-        self._waiting.append(changed)
+        queue.append(changed)
         await changed
 
     def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for changed in waiting:
+        queues = self._urgent, self._waiting
+        self._urgent, self._waiting = [], []
+        for changed in chain(*queues):
             if not changed.done():
                 changed.set_result(None)
 

@@ -178,6 +178,7 @@ class Engine:
                 self.errors[outcome.kind] += 1
             self._unposted.append(outcome)
             self._news.set()
+            schedule.done()
             if self.failure:
                 schedule.close()
             # Items that need no call never wait: give the others their turn.

@@ -13,17 +13,24 @@ from collections.abc import Sequence
 class Schedule:
     """The queue between pytest's thread and the engine's loop.
 
-    Items ``beside`` belong to no test, so that none of them ever counts as being ahead.
+    Items ``beside`` belong to no test, so that none of them ever counts as being ahead. Where
+    ``first`` is given no more items than that are handed out until one is ``done``: the first one
+    shows whether every model can be asked, the judge included.
     """
 
     def __init__(
-        self, keys: Sequence[str], window: int, beside: frozenset[str] = frozenset()
+        self,
+        keys: Sequence[str],
+        window: int,
+        beside: frozenset[str] = frozenset(),
+        first: int | None = None,
     ) -> None:
         self._lock = threading.Lock()
         self._ahead = deque(keys)
         self._wanted: deque[str] = deque()
         self._untaken = set(keys)
         self._window = window
+        self._first = first
         self._beside = beside
         self._taken = 0
         self._ended = 0
@@ -44,6 +51,13 @@ class Schedule:
         with self._lock:
             self._ended += 1
         self._wake()
+
+    def done(self) -> None:
+        """Say that an item that was handed out has an outcome."""
+        if self._first is not None:
+            with self._lock:
+                self._first = None
+            self._wake()
 
     def close(self) -> None:
         """Hand out nothing more."""
@@ -71,13 +85,14 @@ class Schedule:
             await turn
 
     def _pick(self) -> str | None:
-        if self._closed:
+        if self._closed or self._first == 0:
             return None
         key = self._next_untaken(self._wanted)
         if key is None and self._taken - self._ended < self._window:
             key = self._next_untaken(self._ahead)
         if key is not None:
             self._untaken.discard(key)
+            self._first = None if self._first is None else self._first - 1
             self._taken += key not in self._beside
         return key
 

@@ -96,6 +96,27 @@ def test_nothing_is_started_after_a_refusal() -> None:
     asyncio.run(run())
 
 
+def test_what_goes_on_with_an_item_comes_before_new_items() -> None:
+    """Once money is short, judge calls that came late are paid for before answers that waited."""
+    purse = budget(10, spec(max_tokens=5))
+
+    async def scenario() -> list[str]:
+        order: list[str] = []
+
+        async def call(name: str, *, urgent: bool) -> None:
+            reserved = await purse.reserve(MODEL, request(), urgent=urgent)
+            order.append(name)
+            await asyncio.sleep(0.001)
+            purse.settle(reserved, "m", Reply(text="", input_tokens=1, output_tokens=1))
+
+        kinds = {"answer": False, "judge": True}
+        calls = [call(name, urgent=kinds[name]) for name in ["answer"] * 4 + ["judge"] * 2]
+        await asyncio.gather(*calls)
+        return order
+
+    assert asyncio.run(scenario()) == ["answer"] * 2 + ["judge"] * 2 + ["answer"] * 2
+
+
 def test_a_reply_without_token_counts_is_booked_at_its_most() -> None:
     """A server that does not count must not make calls free."""
     kept = budget(10, spec(max_tokens=4))

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from evaluators.core import CallError, FatalError, Reply, StoppedError, TransientError
-from evaluators.limits.sender import Bounds, Patience, Sender, Span
+from evaluators.core import CallError, Reply, StoppedError, TransientError
+from evaluators.limits.sender import Bounds, Patience, Sender
 from evaluators.limits.terms import Limits
-from tests.scripted import ask_for
 from tests.simulated import Down, Ended, Server, call_all, now
 from tests.virtual_time import run
 
@@ -164,95 +163,3 @@ def test_a_model_s_own_concurrency() -> None:
     large = Server(limits=Limits(concurrency=99))
     ended = asked(large, 300, concurrency=16)
     assert (ended.replies, large.most, ended.sender.admission.limit) == (300, 16, 16)
-
-
-@pytest.mark.parametrize("kind", ["auth", "not_found", "quota"])
-def test_a_fatal_first_call_stops_the_model(kind: str) -> None:
-    """1,000 items and a wrong key: one request, one reason, no waiting."""
-
-    def refuse(at: float) -> None:
-        raise FatalError(kind, "no")
-
-    server = Server(refuse=refuse)
-    ended = asked(server, 1000, concurrency=64)
-    assert (len(server.at), len(ended.errors), ended.stopped) == (1, 1, 999)
-    assert ended.sender.stops == {kind: "no"}
-
-
-def test_a_quota_that_ends_in_mid_run_stops_the_rest() -> None:
-    """Calls in flight may be refused too; nobody is asked after them."""
-    server = Server()
-
-    def refuse(at: float) -> None:
-        if len(server.at) > 100:
-            kind = "quota"
-            raise FatalError(kind, "used up")
-
-    server.refuse = refuse
-    ended = asked(server, 1000)
-    assert ended.replies == 100
-    assert len(server.at) <= 116
-    assert len(ended.errors) + ended.stopped == 900
-
-
-def test_a_halted_run_starts_nothing() -> None:
-    """After a stop those who wait are told so; what is in flight still brings its reply."""
-    server = Server(latency=1.0)
-
-    async def scenario() -> list[Reply | BaseException]:
-        sender = Sender(Patience(), Bounds(concurrency=2), lambda: 0.0)
-        asks = [sender.send(server, ask_for(str(one)), Span()) for one in range(10)]
-        tasks = [asyncio.create_task(one) for one in asks]
-        await asyncio.sleep(1.5)
-        assert sender.admission.in_flight == 2
-        kind = "stopped"
-        sender.halt(StoppedError(kind, "enough"))
-        results = await asyncio.gather(*tasks, return_exceptions=True)
-        with pytest.raises(StoppedError, match="enough"):
-            await sender.send(server, ask_for("late"), Span())
-        return list(results)
-
-    results = run(scenario())
-    assert sum(isinstance(one, Reply) for one in results) == 3
-    assert sum(isinstance(one, StoppedError) for one in results) == 7
-    assert len(server.at) == 3
-
-
-def test_a_cancelled_call_gives_its_place_back() -> None:
-    """Cancelling calls that wait or are in flight leaves room for others."""
-    server = Server(latency=10.0)
-
-    async def scenario() -> None:
-        sender = Sender(Patience(), Bounds(concurrency=1), lambda: 0.0)
-        tasks = [
-            asyncio.create_task(sender.send(server, ask_for(str(one)), Span())) for one in range(3)
-        ]
-        await asyncio.sleep(1)
-        tasks[1].cancel()
-        tasks[0].cancel()
-        await tasks[2]
-        assert sender.admission.in_flight == 0
-
-    run(scenario())
-    assert len(server.at) == 2
-
-
-def test_a_call_that_is_let_in_and_cancelled_at_once_gives_its_place_back() -> None:
-    """Between being let in and waking up a call may be cancelled: its place is not lost."""
-    server = Server(latency=1.0)
-
-    async def scenario() -> None:
-        sender = Sender(Patience(), Bounds(concurrency=1), lambda: 0.0)
-
-        async def ask_then_cancel() -> None:
-            await sender.send(server, ask_for("1"), Span())
-            second.cancel()  # its place is given to it already, but it has not woken up
-
-        first = asyncio.create_task(ask_then_cancel())
-        second = asyncio.create_task(sender.send(server, ask_for("2"), Span()))
-        await asyncio.wait([first, second])
-        assert second.cancelled()
-        await sender.send(server, ask_for("3"), Span())
-        assert sender.admission.in_flight == 0
-
-    run(scenario())

@@ -58,7 +58,7 @@ def test_a_late_refusal_is_no_news() -> None:
     pace = Pace()
     for at in range(100):
         pace.take(at / 10)
-        pace.grant()
+        pace.grant(at / 10)
     assert pace.refuse(started=10, now=10, resume=11)
     rate = pace.rate
     assert not pace.refuse(started=9.9, now=10.1, resume=12)

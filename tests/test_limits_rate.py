@@ -4,6 +4,7 @@ The clock is virtual; servers count what reaches them.
 """
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -89,6 +90,40 @@ def test_a_rate_limit_that_never_lifts_ends_the_run() -> None:
     assert ended.replies == 1
     assert ended.replies + len(ended.errors) + ended.stopped == 300
     assert ended.seconds <= 300
+
+
+@pytest.mark.parametrize("retry_after", [None, 1.0])
+@pytest.mark.parametrize("concurrency", [16, 64])
+def test_a_window_of_a_minute_is_used_up(concurrency: int, retry_after: float | None) -> None:
+    """300 calls in each minute, however wrong the announced pause: 5 minutes' worth takes five."""
+    used: Counter[int] = Counter()
+
+    def refuse(at: float) -> None:
+        minute = int(at // 60)
+        if used[minute] == 300:
+            kind = "rate_limit"
+            raise TransientError(kind, "too many this minute", retry_after)
+        used[minute] += 1
+
+    server = Server(refuse=refuse)
+    ended = asked(server, 1500, concurrency=concurrency)
+    assert ended.replies == 1500
+    assert ended.seconds <= 1.25 * 240
+    assert len(server.at) <= 1.05 * 1500
+
+
+@pytest.mark.parametrize("retry_after", [None, 1.0])
+def test_refusals_that_are_over_soon_do_not_slow_the_rest(retry_after: float | None) -> None:
+    """Half a minute of nothing but 429 costs little more than that half minute."""
+
+    def refuse(at: float) -> None:
+        if 5 <= at < 35:
+            kind = "rate_limit"
+            raise TransientError(kind, "not now", retry_after)
+
+    ended = asked(Server(refuse=refuse), 4000, concurrency=64)
+    assert ended.replies == 4000
+    assert ended.seconds <= 60
 
 
 def test_a_pace_recovers() -> None:

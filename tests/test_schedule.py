@@ -57,6 +57,22 @@ def test_the_window_moves_on_as_tests_end() -> None:
     assert asyncio.run(scenario()) == ["a", "b"]
 
 
+def test_few_items_are_under_way_until_one_is_done() -> None:
+    """The first items show whether models can be asked; a waiting test changes nothing in that."""
+    schedule = Schedule(["a", "b", "c", "d"], 10, first=2)
+
+    async def scenario() -> list[str | None]:
+        first = [await schedule.take(), await schedule.take()]
+        others = [asyncio.create_task(schedule.take()) for _ in range(3)]
+        schedule.want("d")
+        await asyncio.sleep(0.01)
+        assert not any(other.done() for other in others)
+        schedule.done()
+        return first + list(await asyncio.wait_for(asyncio.gather(*others), 5))
+
+    assert asyncio.run(scenario()) == ["a", "b", "d", "c", None]
+
+
 def test_closing_ends_every_waiting_worker() -> None:
     """After close nothing is handed out, and whoever waits is told so."""
     schedule = Schedule(["a", "b"], 0)

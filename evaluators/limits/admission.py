@@ -32,7 +32,8 @@ class Lane:
     """The calls to one model: its own limits, its host, who waits.
 
     Until its first call has ended the lane is ``proven`` by nothing and lets in one at a time.
-    ``closed`` is why nothing more may be asked of the model.
+    Calls that go on with an item (``urgent``) come before those that begin one (``waiting``), so
+    that a run which is cut short has judged what it asked.
     """
 
     spec: str
@@ -43,7 +44,7 @@ class Lane:
     tpm: Tokens | None
     in_flight: int = 0
     proven: bool = False
-    closed: FatalError | None = None
+    urgent: deque[Waiting] = field(default_factory=deque)
     waiting: deque[Waiting] = field(default_factory=deque)
 
     def size(self, request: Request) -> float:
@@ -101,21 +102,23 @@ class Admission:
         self._turns.append(lane)
         return lane
 
-    async def enter(self, lane: Lane, size: float, until: float) -> float:
+    async def enter(self, lane: Lane, size: float, until: float, *, urgent: bool = False) -> float:
         """Return the loop's time as soon as a call may go; it then counts as in flight.
 
-        Raises TimeoutError at ``until``, and the reason where the call may not go at all.
+        An ``urgent`` one goes before those that are not. Raises TimeoutError at ``until``, and the
+        reason where the call may not go at all.
         """
         loop = asyncio.get_running_loop()
         now = loop.time()
         barred = self._barred(lane, now)
         if barred is not None:
             raise barred
-        if not lane.waiting and self._delay(lane, size, now) <= 0:
+        queue = lane.urgent if urgent else lane.waiting
+        if not (lane.urgent or queue) and self._delay(lane, size, now) <= 0:
             self._start(lane, size, now)
             return now
         waiting = Waiting(future=loop.create_future(), size=size)
-        lane.waiting.append(waiting)
+        queue.append(waiting)
         self._pump()
         return await self._wait(lane, waiting, until)
 
@@ -126,11 +129,6 @@ class Admission:
         lane.in_flight -= 1
         self.in_flight -= 1
         lane.host.end(error, started, now)
-        self._pump()
-
-    def close(self, lane: Lane, error: FatalError) -> None:
-        """Ask nothing more of a model: whoever waits for it is told why."""
-        lane.closed = lane.closed or error
         self._pump()
 
     def halt(self, error: StoppedError) -> None:
@@ -151,16 +149,18 @@ class Admission:
 
     def _pump(self) -> None:
         """Let in whoever may go now, the models in turn; wake up again when time alone decides."""
-        if not any(lane.waiting for lane in self._turns):
+        if not any(lane.urgent or lane.waiting for lane in self._turns):
             return
         now = asyncio.get_running_loop().time()
         self._turns.rotate(1)
-        self._set_alarm(min(self._let_in(lane, now) for lane in self._turns), now)
+        delays = [self._let_in(lane, lane.urgent, now) for lane in self._turns]
+        delays += [self._let_in(lane, lane.waiting, now) for lane in self._turns if not lane.urgent]
+        self._set_alarm(min(delays), now)
 
-    def _let_in(self, lane: Lane, now: float) -> float:
-        """Let in the calls of a lane; returns the seconds until the next may go."""
-        while lane.waiting:
-            first = lane.waiting[0]
+    def _let_in(self, lane: Lane, queue: deque[Waiting], now: float) -> float:
+        """Let in calls of a lane; returns the seconds until the next of them may go."""
+        while queue:
+            first = queue[0]
             if not first.future.done():
                 barred = self._barred(lane, now)
                 delay = self._delay(lane, first.size, now) if barred is None else 0.0
@@ -171,15 +171,15 @@ class Admission:
                     first.future.set_result(now)
                 else:
                     first.future.set_exception(barred)
-            lane.waiting.popleft()
+            queue.popleft()
         return NEVER
 
     def _barred(self, lane: Lane, now: float) -> CallError | None:
         if self._halted is not None:
             return StoppedError(self._halted.kind, str(self._halted))
-        why = lane.closed or lane.host.given_up
-        if why is not None:
-            return FatalError(why.kind, str(why))
+        given_up = lane.host.given_up
+        if given_up is not None:
+            return FatalError(given_up.kind, str(given_up))
         too_long = lane.host.too_long(now)
         return FatalError(RATE_LIMIT, f"{lane.spec}: {too_long}") if too_long else None
 

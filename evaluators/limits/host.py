@@ -11,6 +11,7 @@ LONGEST_WAIT = 120.0  # seconds; a server that asks for more is not waited for
 SPREAD = 0.2  # a pause is lengthened by up to this share: other clients were told the same moment
 FIRST_PAUSE = 0.5  # after a refusal that announces nothing; doubled while nothing succeeds
 LONGEST_PAUSE = 20.0
+BELIEVED = 2  # refusals in a row after which an announced pause is taken as too short
 NEVER_ANSWERED = 10.0  # seconds after which a host that no call ever reached is given up
 
 RATE_LIMIT = "rate_limit"
@@ -94,7 +95,7 @@ class Host:
         self._answered = True
         self._trouble = None
         self._refusals = 0
-        self._pace.grant()
+        self._pace.grant(started)
         self.window.widen()
         self._circuit.succeed(started)
 
@@ -108,14 +109,19 @@ class Host:
         else:
             self._circuit.succeed(started)
         self._answered = reached
-        wait = error.retry_after or 0.0
         if error.kind == RATE_LIMIT:
             self.window.cut(RATE_CUT, started, now)
-            wait = wait or min(LONGEST_PAUSE, FIRST_PAUSE * 2.0**self._refusals)
-        self._pause(wait, now)
+        self._pause(self._rest(error), now)
         if error.kind == RATE_LIMIT and self._pace.refuse(started, now, self._resume):
             self._refusals += 1
         self._count(error, now)
+
+    def _rest(self, error: TransientError) -> float:
+        """Return how long to leave the host alone: as it says, unless that has not helped."""
+        said = error.retry_after or 0.0
+        if error.kind != RATE_LIMIT or (said and self._refusals < BELIEVED):
+            return said
+        return max(said, min(LONGEST_PAUSE, FIRST_PAUSE * 2.0**self._refusals))
 
     def _pause(self, seconds: float, now: float) -> None:
         if now + seconds > max(now, self._announced):

@@ -18,7 +18,8 @@ class Pace:
     """Spreads the requests to one host evenly at a rate that each refusal corrects.
 
     The rate after a refusal is what was granted since the one before, the announced pause
-    included: a token bucket's refill rate, or a fixed window's average.
+    included: a token bucket's refill rate, or a fixed window's average. Where nothing was granted
+    in between, the pause was too short: it is added to the stretch before, whose pace was tried.
     """
 
     def __init__(self) -> None:
@@ -26,6 +27,7 @@ class Pace:
         self._refusals = 0
         self._granted = 0
         self._since: float | None = None
+        self._before = (0, 0.0)  # what was granted, and since when, at the last refusal
         self._refused_at = float("-inf")
         self._refused_rate = 0.0
         self._grown_at = 0.0
@@ -57,9 +59,13 @@ class Pace:
         self._grown_at = now
         self._bucket.take(now)
 
-    def grant(self) -> None:
+    def grant(self, started: float) -> None:
         """Count a request that was answered."""
-        self._granted += 1
+        if started > self._refused_at:
+            self._granted += 1
+        else:
+            granted, since = self._before
+            self._before = granted + 1, since
 
     def refuse(self, started: float, now: float, resume: float) -> bool:
         """Slow down after a refusal; requests may go on at ``resume``.
@@ -68,15 +74,20 @@ class Pace:
         """
         if started <= self._refused_at:
             return False
-        since = now if self._since is None else self._since
-        granted = self._granted / max(resume - since, 1.0)
+        untried = self._bucket is not None and not self._granted
+        stretch = self._granted, now if self._since is None else self._since
+        granted, since = self._before if untried else stretch
+        average = granted / max(resume - since, 1.0)
         if self._bucket is None:
-            rate = max(granted, FIRST)
+            rate = max(average, FIRST)
+        elif untried:
+            rate = min(self._bucket.rate, max(average, LOWEST))
         else:
             self._refused_rate = self._bucket.rate
-            rate = min(BACK * self._bucket.rate, max(granted, self._bucket.rate / 2, LOWEST))
+            rate = min(BACK * self._bucket.rate, max(average, self._bucket.rate / 2, LOWEST))
         self._bucket = Bucket(rate, max(1.0, rate * BURST_SECONDS), resume)
-        self._refusals += 1
+        self._refusals += not untried
+        self._before = granted, since
         self._granted = 0
         self._since = self._grown_at = resume
         self._refused_at = now
@@ -87,7 +98,6 @@ class Pace:
             return SEARCH
         # At a low rate a second holds few requests: then each of them counts, not each second.
         share = min(1.0, self._bucket.rate / FEW) if self._bucket else 1.0
-        if self._bucket and self._bucket.rate < NEAR * self._refused_rate:
-            return RETURN * share
+        near = self._bucket is None or self._bucket.rate >= NEAR * self._refused_rate
         quiet = (now - (self._since or now)) / HURRY
-        return min(SEARCH, GROWTH * share * (1 + quiet * quiet))
+        return min(SEARCH, (GROWTH if near else RETURN) * share * (1 + quiet * quiet))

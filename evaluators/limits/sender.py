@@ -58,6 +58,11 @@ class Span:
     until: float = NEVER
     failed: bool = False
 
+    @property
+    def begun(self) -> bool:
+        """Whether a call was made for the item: what it still needs goes before other items."""
+        return self.until != NEVER
+
 
 class Sender:
     """Sends the requests of one run within all its limits. ``random`` gives numbers from 0 to 1.
@@ -134,7 +139,7 @@ class Sender:
 
     async def _once(self, lane: Lane, model: Model, request: Request, span: Span) -> Reply:
         budget = self._bounds.budget
-        reserved = await self._reserve(budget, model, request) if budget else 0.0
+        reserved = await self._reserve(budget, model, request, span) if budget else 0.0
         reply = None
         try:
             size = lane.size(request)
@@ -149,9 +154,9 @@ class Sender:
             if budget:
                 budget.settle(reserved, model.spec, reply)
 
-    async def _reserve(self, budget: Budget, model: Model, request: Request) -> float:
+    async def _reserve(self, budget: Budget, model: Model, request: Request, span: Span) -> float:
         try:
-            return await budget.reserve(model, request)
+            return await budget.reserve(model, request, urgent=span.begun)
         except StoppedError as error:
             self.stops.setdefault(error.kind, str(error))
             raise
@@ -161,7 +166,7 @@ class Sender:
         try:
             if until <= asyncio.get_running_loop().time():
                 raise TimeoutError
-            started = await self.admission.enter(lane, size, until)
+            started = await self.admission.enter(lane, size, until, urgent=span.begun)
         except FatalError as error:
             self.stops.setdefault(error.kind, str(error))
             if span.failed:
@@ -189,8 +194,9 @@ class Sender:
         except BaseException as error:
             failure = error
             if isinstance(error, FatalError):
+                # Only the user can mend it, and what the others say meanwhile could not be judged.
                 self.stops.setdefault(error.kind, str(error))
-                self.admission.close(lane, error)
+                self.halt(StoppedError(error.kind, str(error)))
             raise
         finally:
             self.admission.leave(lane, started, failure)

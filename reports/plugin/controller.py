@@ -155,8 +155,11 @@ class Controller:
             name = self._plan.items[key].slice.name
             self._progress.add(name, self._run.outcomes.get(key))
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Tell the user's interrupt from xdist's and pytest's own ways to stop early."""
+        # pytest words the whole traceback next: a second Ctrl-C must not fall into that.
+        self._finish_undisturbed()
         early_stop = excinfo.typename == "Interrupted"  # of pytest.Session or of xdist
         by_user = "keyboard-interrupt" in str(excinfo.value)  # a worker heard Ctrl-C first
         self._interrupted = by_user or not early_stop

@@ -25,6 +25,9 @@ from reports.plugin.progress import Activity
 
 WINDOW_PER_CALL = 4  # how far ahead of the tests the engine may work, per call in flight
 SMALLEST_WINDOW = 64
+FIRST_ITEMS = (
+    4  # under way until one has an outcome: so little is paid for if the judge's key is wrong
+)
 
 
 class Run:
@@ -127,7 +130,9 @@ class Run:
     def start(self, keys: Sequence[str]) -> None:
         """Begin to work on these items, in this order, after those that measure the judge."""
         beside = self._calibrator.select(keys)
-        self._schedule = Schedule([*beside, *keys], self._settings.window, frozenset(beside))
+        self._schedule = Schedule(
+            [*beside, *keys], self._settings.window, frozenset(beside), FIRST_ITEMS
+        )
         self._thread = EngineThread(self._engine, self._schedule, self._models)
         self._thread.start()
 
