@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.core import CallError, Reply, StoppedError, TransientError
+from evaluators.core import CallError, Reply, Request, StoppedError, TransientError
 from evaluators.limits.sender import Bounds, Patience, Sender
 from evaluators.limits.terms import Limits
 from tests.simulated import Down, Ended, Server, call_all, now
@@ -56,6 +56,25 @@ def test_an_overload_without_end_ends_the_run() -> None:
     assert ended.seconds <= 120 + 25
     assert len(ended.errors) <= 32
     assert len(ended.errors) + ended.stopped == 1000
+
+
+class Picky(Server):
+    """A server that is busy whenever a third of the requests comes, and never for the others."""
+
+    async def complete(self, request: Request) -> Reply:
+        if int(request.messages[-1].content) % 3 == 0:
+            kind = "overloaded"
+            raise TransientError(kind, "busy")
+        return await Server.complete(self, request)
+
+
+def test_requests_that_alone_find_a_host_busy_do_not_hold_up_the_others() -> None:
+    """What fails while others are answered uses up its own tries; the others all get a reply."""
+    ended = asked(Picky(), 1000)
+    assert ended.replies == 666
+    assert {getattr(one, "kind", "") for one in ended.errors} == {"overloaded"}
+    assert len(ended.errors) == 334
+    assert ended.seconds <= 200
 
 
 def test_the_run_s_deadline_ends_the_waiting() -> None:

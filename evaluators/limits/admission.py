@@ -122,13 +122,15 @@ class Admission:
         self._pump()
         return await self._wait(lane, waiting, until)
 
-    def leave(self, lane: Lane, started: float, error: BaseException | None) -> None:
-        """Count a call as ended; ``error`` None is a success."""
+    def leave(
+        self, lane: Lane, started: float, error: BaseException | None, *, own: bool = False
+    ) -> None:
+        """Count a call as ended; ``error`` None is a success, ``own`` as a host has it."""
         now = asyncio.get_running_loop().time()
         lane.proven = True
         lane.in_flight -= 1
         self.in_flight -= 1
-        lane.host.end(error, started, now)
+        lane.host.end(error, started, now, own=own)
         self._pump()
 
     def halt(self, error: StoppedError) -> None:

@@ -42,11 +42,16 @@ class Host:
         self._refusals = 0
         self._trouble: float | None = None  # since when nothing has succeeded
         self._answered = False
+        self._answered_last = float("-inf")  # when the latest call began that it dealt with
 
     @property
     def is_overloaded(self) -> bool:
         """Whether the circuit is open: its failures say nothing about single requests."""
         return self._circuit.is_open
+
+    def answered_since(self, failed_at: float | None) -> bool:
+        """Say whether it dealt with a call that began after this failure of another one."""
+        return failed_at is not None and self._answered_last > failed_at
 
     def wait(self, now: float) -> float:
         """Return the seconds until a call may go; infinite while one call tries the ground."""
@@ -70,9 +75,16 @@ class Host:
         self._pace.take(now)
         self._circuit.start(now)
 
-    def end(self, error: BaseException | None, started: float, now: float) -> None:
-        """Learn from a call that has ended: ``error`` None is a success."""
-        if isinstance(error, TransientError):
+    def end(
+        self, error: BaseException | None, started: float, now: float, *, own: bool = False
+    ) -> None:
+        """Learn from a call that has ended: ``error`` None is a success.
+
+        ``own``: if it has failed, then for a reason of its own, as the host goes on with others.
+        """
+        if own and isinstance(error, TransientError) and error.kind in OVERLOADS:
+            self._circuit.abandon(started, now)
+        elif isinstance(error, TransientError):
             self._fail(error, started, now)
         elif error is None or isinstance(error, CallError):
             self._live(started)
@@ -93,6 +105,7 @@ class Host:
 
     def _live(self, started: float) -> None:
         self._answered = True
+        self._answered_last = max(self._answered_last, started)
         self._trouble = None
         self._refusals = 0
         self._pace.grant(started)

@@ -53,15 +53,21 @@ class Bounds:
 
 @dataclass(slots=True)
 class Span:
-    """The time of one item: it begins with its first call and ends at ``until``."""
+    """The time of one item: it begins with its first call and ends at ``until``.
+
+    ``failed_at`` is when its call under way failed for the first time, None where it has not.
+    """
 
     until: float = NEVER
-    failed: bool = False
+    failed_at: float | None = None
 
     @property
     def begun(self) -> bool:
-        """Whether a call was made for the item: what it still needs goes before other items."""
-        return self.until != NEVER
+        """Whether a call was made for the item: what it still needs goes before other items.
+
+        Not so what has just failed: a host that answers others must not be tried with it alone.
+        """
+        return self.until != NEVER and self.failed_at is None
 
 
 class Sender:
@@ -118,7 +124,7 @@ class Sender:
             wait_random_exponential,
         )
 
-        tries = _Tries(lane, self._patience)
+        tries = _Tries(lane, self._patience, span)
         backoff = wait_random_exponential(self._patience.first, self._patience.longest)
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(TransientError),
@@ -135,7 +141,9 @@ class Sender:
                 raise error
             return await self._once(lane, model, request, span)
 
-        return await retrying(attempt)
+        reply: Reply = await retrying(attempt)
+        span.failed_at = None
+        return reply
 
     async def _once(self, lane: Lane, model: Model, request: Request, span: Span) -> Reply:
         budget = self._bounds.budget
@@ -144,7 +152,7 @@ class Sender:
         try:
             size = lane.size(request)
             started = await self._enter(lane, size, span)
-            reply = await self._call(lane, model, request, self._until(lane, span, started))
+            reply = await self._call(lane, model, request, (started, span))
             if lane.tpm is not None:
                 lane.tpm.correct(size, request, reply)
             return reply
@@ -169,21 +177,22 @@ class Sender:
             started = await self.admission.enter(lane, size, until, urgent=span.begun)
         except FatalError as error:
             self.stops.setdefault(error.kind, str(error))
-            if span.failed:
+            if span.failed_at is not None:
                 raise
             raise StoppedError(error.kind, str(error)) from None
         span.until = min(span.until, started + lane.limits.item_deadline)
         return started
 
-    def _until(self, lane: Lane, span: Span, started: float) -> tuple[float, float | None]:
-        """Return when a call starts, and when it is to be cut, None where its own deadline does."""
+    def _cut(self, lane: Lane, span: Span, started: float) -> float | None:
+        """Return when a call is to be cut, None where its own deadline does."""
         end = min(span.until, self._end + DEADLINE_GRACE)
-        return started, None if started + lane.limits.deadline <= end else end
+        return None if started + lane.limits.deadline <= end else end
 
     async def _call(
-        self, lane: Lane, model: Model, request: Request, times: tuple[float, float | None]
+        self, lane: Lane, model: Model, request: Request, times: tuple[float, Span]
     ) -> Reply:
-        started, end = times
+        started, span = times
+        end = self._cut(lane, span, started)
         self.requests += 1
         failure: BaseException | None = None
         try:
@@ -199,7 +208,8 @@ class Sender:
                 self.halt(StoppedError(error.kind, str(error)))
             raise
         finally:
-            self.admission.leave(lane, started, failure)
+            own = lane.host.answered_since(span.failed_at)
+            self.admission.leave(lane, started, failure, own=own)
 
     def _time_is_up(self) -> StoppedError:
         message = f"the run's {self._bounds.deadline:g} s are used up (--deadline)"
@@ -218,7 +228,8 @@ class Sender:
         )
 
     def _count(self, span: Span, error: TransientError) -> None:
-        span.failed = True
+        if span.failed_at is None:
+            span.failed_at = asyncio.get_running_loop().time()
         self.retried[error.kind] += 1
 
     async def _sleep(self, seconds: float, span: Span) -> None:
@@ -228,16 +239,24 @@ class Sender:
 
 @dataclass(slots=True)
 class _Tries:
-    """Counts the failures of one call, each kind by its own rule."""
+    """Counts the failures of one call, each kind by its own rule.
+
+    ``of_host`` says that the last one is an overload of the host, which uses up no try.
+    """
 
     lane: Lane
     patience: Patience
+    span: Span
     failures: Counter[str] = field(default_factory=Counter)
+    of_host: bool = False
 
     def are_used_up(self, error: TransientError) -> bool:
         if (error.retry_after or 0.0) > LONGEST_WAIT:
             return True
-        if not self._is_of_host(error):
+        host = self.lane.host
+        own = host.answered_since(self.span.failed_at)
+        self.of_host = error.kind in OVERLOADS and host.is_overloaded and not own
+        if not self.of_host:
             self.failures[error.kind] += 1
         most = TRIES.get(error.kind, self.patience.attempts)
         special = error.kind in TRIES
@@ -245,10 +264,7 @@ class _Tries:
         return counted >= most
 
     def waits_for_host(self, error: TransientError) -> bool:
-        return error.kind == RATE_LIMIT or self._is_of_host(error)
-
-    def _is_of_host(self, error: TransientError) -> bool:
-        return error.kind in OVERLOADS and self.lane.host.is_overloaded
+        return error.kind == RATE_LIMIT or self.of_host
 
 
 def _failure(state: Any) -> TransientError:
