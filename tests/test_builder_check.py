@@ -117,6 +117,20 @@ def test_a_question_about_another_text_is_noticed() -> None:
     assert found[0].detail.startswith("fits the text of be-0002")
 
 
+@pytest.mark.parametrize(("theirs", "reason"), [("Станцыя згарэла зімой", "swapped"), ("Дом", "")])
+def test_one_word_in_common_does_not_hide_a_swap(theirs: str, reason: str) -> None:
+    """A question that has a word of its own text, and four of another's, is of the other text."""
+    own = "Музей у Лугавінах адчынілі пазней."
+    batch = ("be-0001", "be-0002")
+    found = check(
+        [
+            make_item(1, paragraph=own, question="Ці згарэла зімой станцыя Лугавіны?", batch=batch),
+            make_item(2, paragraph=f"{theirs}, а Лугавіны — не.", batch=batch, state="dropped"),
+        ]
+    )
+    assert found[0].reason == reason
+
+
 def test_items_that_were_dropped_before_are_left_alone() -> None:
     """Checking changes nothing of what an earlier step has settled."""
     item = make_item(1, state="dropped", reason="unreadable")

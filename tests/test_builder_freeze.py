@@ -12,7 +12,8 @@ from cases.config import load_dataset
 from cases.dataset import load_cases
 from cases.review import agreement
 from evaluators.core import UsageProblem
-from tests.building import make_item
+from tests.building import make_item, rows
+from tests.building_people import Row, back_from_both, reviewed_site
 
 LABELS = {"YES": "Так", "NO": "Не"}
 ITEMS = [
@@ -133,3 +134,24 @@ def test_a_datasheet_tells_what_there_is(blind: bool) -> None:
     assert "| all | 0 | undefined | undefined | – |" in text
     assert "7 of 8 items were seen by no person." in text
     assert "Not known: there are no items." in text
+
+
+def test_a_source_that_gave_too_little_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A set that comes out smaller than wanted says so, and of which source."""
+    with reviewed_site(tmp_path, count=4) as made:
+        asked = rows(tmp_path / "work", "review")
+        ours = [row for row in asked if row["origin"]["group"] == "encyclopaedia"]
+        kept = {row["answer"]: row["id"] for row in ours}
+
+        def fill(_: int, row: Row) -> Row:
+            fine = [answer for answer, item in kept.items() if item == row["item"]]
+            return {"verdict": fine[0] if fine else "UNCLEAR"}
+
+        assert made.build("accept", *back_from_both(made, fill)) == 0
+        capsys.readouterr()
+        assert made.build("freeze", "--to", str(tmp_path / "mine")) == 0
+    said = capsys.readouterr().err
+    assert "freeze: encyclopaedia: only 2 of 4 items" in said
+    assert "freeze: news: only 0 of 2 items" in said

@@ -129,6 +129,15 @@ def reviewed(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield made
 
 
+def test_what_people_still_owe_is_said(reviewed: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    """While a sheet is out, the way on is to bring it or to do without, not to try again."""
+    sheet = reviewed.path / "work" / "review" / "be-1.csv"
+    empty = sent_back(sheet, reviewed.path / "empty.csv", lambda *_: {"verdict": ""})
+    assert reviewed.build("accept", str(empty)) == 1
+    assert "files that are still out, or with --unreviewed" in capsys.readouterr().err
+    (reviewed.path / "work" / "accept.jsonl").unlink()  # the others begin from the sheets
+
+
 def refused(made: Site, capsys: pytest.CaptureFixture[str], *words: str) -> str:
     """Return the line of a command that is refused."""
     capsys.readouterr()

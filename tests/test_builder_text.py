@@ -59,7 +59,22 @@ def test_belarusian_is_told_from_its_neighbours(text: str, expected: str) -> Non
 
 @pytest.mark.parametrize(
     "word",
-    ["сьнег", "зьява", "песьня", "насеньне", "цьвік", "клюб", "плян", "ня", "эўропа", "газэта"],
+    [
+        *(
+            "сьнег",
+            "зьява",
+            "песьня",
+            "насеньне",
+            "цьвік",
+            "клюб",
+            "плян",
+            "ня",
+            "эўропа",
+            "газэта",
+        ),
+        *("безь", "Ўладзімір", "бясьпека", "разьмеркаваць", "кілямэтар", "дакумэнт"),
+        *("біялёгія", "каталёг", "міністар", "пэдагог", "сытуацыя", "энэргія", "Швэцыя"),
+    ],
 )
 def test_each_mark_of_the_other_spelling_is_noticed(word: str) -> None:
     """One respelt word in a short text is enough."""
@@ -78,6 +93,7 @@ def test_each_mark_of_the_other_spelling_is_noticed(word: str) -> None:
         "пляцоўка",
         "расе",
         "дзве",
+        *("шэўрон", "метр", "палёг", "музыка", "сэрца", "пэўны", "возьмеш", "ЎСЮДЫ", "Сэрвач"),
     ],
 )
 def test_standard_words_that_look_alike_pass(word: str) -> None:

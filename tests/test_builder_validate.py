@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,13 @@ def validated(
 @pytest.mark.parametrize("grade", ["CORRECT", "Правільны"])
 def test_a_confirmed_item_is_kept(tmp_path: Path, grade: str) -> None:
     """Verdict and explanation are kept with the item, and who gave them."""
-    found, model = validated(tmp_path, lambda _: said(reason="Вынікае.", grade=grade))
+    reply = replace(said(reason="Вынікае.", grade=grade), model="scripted-2026")
+    found, model = validated(tmp_path, lambda _: reply)
     assert found.state == "kept"
     assert found.validator["verdict"] == "CORRECT"
     assert found.validator["explanation"] == "Вынікае."
     assert found.validator["prompt"] == RUBRIC.version
+    assert found.validator["returned"] == "scripted-2026"
     assert len(model.requests) == 1
 
 

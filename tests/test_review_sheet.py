@@ -183,3 +183,11 @@ def test_both_files_are_written_or_the_reason_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(QAError, match=r"sheet\.html: cannot be written"):
         write_sheet(sheet(sheet_item("a")), tmp_path / "file")
+
+
+@pytest.mark.parametrize("language", known_languages())
+def test_what_may_be_edited_is_called_the_question(language: str) -> None:
+    """The field to edit bears the question's name, so that nobody takes it for the passage."""
+    one = texts_in(language)
+    assert one.form["edit"].startswith(one.titles["question"])
+    assert not one.form["edit"].startswith(one.titles["context"])

@@ -30,7 +30,7 @@ example:
       --source news=articles.jsonl --licence news=CC0 \\
       --generator openai:NAME --validator anthropic:NAME --max-cost 20
   python -m cases build boolq --language be review --reviewer Anna --reviewer Jan --share 0.5
-  python -m cases build boolq --language be accept be-1.anna.json be-2.jan.csv
+  python -m cases build boolq --language be accept be-1.Anna.json be-2.csv
   python -m cases build boolq --language be freeze --to cases/mine --splits dev=0.2,test=0.8
   python -m cases build boolq --language be evaluate --run new=reports/out \\
       --predictions mdeberta=mdeberta.csv"""

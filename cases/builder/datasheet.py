@@ -61,8 +61,8 @@ def _what(facts: Facts) -> str:
     return (
         f"{len(facts.items):,} items. Each is a passage, a question that is answered {yes} or {no} "
         "by what the passage says, and that answer. A model wrote the questions on paragraphs of "
-        "published texts; they were checked by rule, confirmed by another model, and shown to "
-        "people as told below. No article stands in two splits.\n"
+        "published texts; they were checked by rule and confirmed by another model. What people "
+        "saw of them is told below. No article stands in two splits.\n"
     )
 
 

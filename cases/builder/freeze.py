@@ -1,7 +1,8 @@
 """The last step: the balanced set is chosen, and its files are put into a dataset folder."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -36,14 +37,28 @@ def freeze(build: Build, values: Values, items: Sequence[Item], _: Office) -> li
     """
     made = build.folder.options("sample")
     counts = cast("Mapping[str, int]", made.get("counts", {}))
-    sizes = {item.origin.group: counts.get(item.origin.group, DEFAULT) for item in items}
+    sources = cast("Mapping[str, object]", made["sources"])
+    sizes = {group: counts.get(group, DEFAULT) for group in sources}
     shares = cast("Mapping[str, float]", values["splits"])
     chosen = balance.frozen(items, sizes, shares, int(str(values["seed"])))
     if not any(item.state == "kept" for item in chosen):
         msg = "freeze: no item is left, or all of a source have one answer; sample more"
         raise BuildError(msg)
     freezing.changed(_data_files(build, values, chosen), force=build.options.force)
+    for line in _short(chosen, sizes):
+        build.say(line)
     return chosen
+
+
+def _short(items: Sequence[Item], sizes: Mapping[str, int]) -> Iterator[str]:
+    """Yield a line for each source that gave fewer items than were wanted of it."""
+    kept = Counter(item.origin.group for item in items if item.state == "kept")
+    for group, wanted in sizes.items():
+        if kept[group] < wanted // 2 * 2:
+            yield (
+                f"freeze: {group}: only {kept[group]} of {wanted} items, half and half; a larger "
+                "--oversample in another --folder makes more"
+            )
 
 
 def _data_files(build: Build, values: Values, items: Sequence[Item]) -> freezing.Files:

@@ -7,8 +7,9 @@ from itertools import takewhile
 
 from cases.builder.arguments import ALL
 from cases.builder.folder import REPORT, Folder, Values
-from cases.builder.items import BuildError, Item, left_out
+from cases.builder.items import FAILURES, BuildError, Item, left_out
 from cases.builder.office import Office
+from cases.builder.people import DISPUTED
 from cases.builder.plan import Build
 from cases.builder.report import Files, report, summary
 from cases.builder.steps import STEPS
@@ -119,6 +120,18 @@ def current(folder: Folder) -> Files:
 
 def _unfinished(name: str, pending: Sequence[Item]) -> str:
     why = next((item for item in pending if item.reason != "stopped"), pending[0])
-    return (
-        f"{name}: {len(pending)} items are not done ({why.detail}); run the command again to go on"
-    )
+    advice = _owed(why.reason) if STEPS[name].people else _again(why.reason)
+    return f"{name}: {len(pending)} items are not done ({why.detail}); {advice}"
+
+
+def _owed(reason: str) -> str:
+    if reason in DISPUTED:
+        return "run accept with that person's file"
+    return "run accept with the files that are still out, or with --unreviewed"
+
+
+def _again(reason: str) -> str:
+    advice = "run the command again to go on"
+    if reason in FAILURES:
+        return f"{advice}; --leave-out-failed drops what fails every time"
+    return advice

@@ -14,7 +14,7 @@ from cases.lint.scripts import words
 
 STEM = 5  # letters by which two forms of a word are taken for one
 WHOLE = 25  # letters from which a question found in one piece in its text is a copy
-FOREIGN = 3  # words that a question must share with another text of its batch to be taken for its
+FOREIGN = 3  # words more that it shares with another text of its batch than with its own: swapped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,13 +116,12 @@ def _for_questions(rules: SpellingRules) -> SpellingRules:
 
 
 def _swapped(item: Item, texts: Mapping[str, str]) -> str:
-    """Look whether a question shares nothing with its own text, and much with another's."""
+    """Look whether a question shares far more with another text of its batch than with its own."""
     asked = _stems(item.question)
-    if asked & _stems(item.paragraph):
-        return ""
+    own = asked & _stems(item.paragraph)
     for other in item.batch:
         shared = asked & _stems(texts.get(other, ""))
-        if other != item.id and len(shared) >= FOREIGN:
+        if len(shared) >= len(own) + FOREIGN:
             return f"fits the text of {other}: {', '.join(sorted(shared)[:5])}"
     return ""
 

@@ -56,23 +56,23 @@ class Validator:
                 said["blind"] = await self._answer(item, self.blind, ask)
                 if said["blind"] != item.answer:
                     return _dropped(item, "blind", f"answered {said['blind']}", said)
-            grade, reason = await self._verdict(item, ask)
+            grade, reply = await self._verdict(item, ask)
         except JudgeError as error:
             return _dropped(item, "unreadable", f"{error}", said)
-        said |= {"verdict": grade, "explanation": reason}
+        reason = read_reason(reply)
+        said |= {"returned": reply.model, "verdict": grade, "explanation": reason}
         if grade == CORRECT:
             return replace(item, validator=said)
         return _dropped(item, "not_confirmed", reason, said)
 
-    async def _verdict(self, item: Item, ask: Ask) -> tuple[str, str]:
+    async def _verdict(self, item: Item, ask: Ask) -> tuple[str, Reply]:
         case = self._case(item)
         request = Request(
             messages=judge_messages(self.rubric, case, self.recipe.labels[item.answer]),
             parameters=PARAMETERS,
             version=self.rubric.version,
         )
-        grade, reply = await ask_until_read(self.model, request, ask, _read)
-        return grade, read_reason(reply)
+        return await ask_until_read(self.model, request, ask, _read)
 
     async def _answer(self, item: Item, prompt: Prompt, ask: Ask) -> str:
         """Return the validator's own YES or NO, reached without the proposed one."""
