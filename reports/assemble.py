@@ -1,7 +1,7 @@
 """From the end state of every item to the one Report: summaries, gates, comparison, decision."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cases.plan import Plan
@@ -77,7 +77,7 @@ def account(material: Material, facts: Facts, baseline: Baseline | None) -> Repo
     sides = _sides(scene, facts.judge, baseline) if baseline else {}
     gates = _gates(scene, sides)
     session = _session(facts.session, parts, gates)
-    costs = [*(one.cost for one in records), *(one.cost for one in material.outside)]
+    used: tuple[Record | Calibration, ...] = (*records, *material.outside)
     of_slice = {name: part.records for name, part in parts.items()}
     found = judging(material.datasets, of_slice, summaries, facts.judge, material.outside)
     return Report(
@@ -89,8 +89,8 @@ def account(material: Material, facts: Facts, baseline: Baseline | None) -> Repo
         records=records,
         provenance=facts.provenance,
         run=facts.run,
-        cost=None if None in costs else sum(cost for cost in costs if cost is not None),
-        tokens=sum(one.tokens for one in records) + sum(one.tokens for one in material.outside),
+        cost=_total(one.cost for one in used),
+        tokens=sum(one.tokens for one in used),
         baseline=baseline.path if baseline else "",
         complete=facts.complete,
         notes=(
@@ -111,6 +111,12 @@ def account(material: Material, facts: Facts, baseline: Baseline | None) -> Repo
         parity=tuple(gap for one in material.datasets for gap in _parity(one, of_slice)),
         judging=found,
     )
+
+
+def _total(costs: Iterable[float | None]) -> float | None:
+    """Return the sum, None where one of them is not known."""
+    known = list(costs)
+    return None if None in known else sum(cost for cost in known if cost is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,10 +139,10 @@ def _remedy(seen: Contrast, margin: float) -> str:
 
 def _basis(gate: DropGate, contrasts: Contrasts) -> str:
     seen, ungraded = contrasts.seen, contrasts.worst.n - contrasts.seen.n
-    parts = [f"{seen.fixed} fixed, {seen.broke} broke of {plural(seen.n, 'pair')}"]
+    parts = [f"{seen.fixed:,} fixed, {seen.broke:,} broke of {plural(seen.n, 'pair')}"]
     if ungraded:
         worst, best = figure(contrasts.worst.value), figure(contrasts.best.value)
-        parts.append(f"{ungraded} ungraded: at worst {worst}, at best {best}")
+        parts.append(f"{ungraded:,} ungraded: at worst {worst}, at best {best}")
     if any(one.pairing.unpaired for one in gate.sides):
         parts.append(_unpaired(gate))
     return "; ".join(parts)

@@ -35,12 +35,8 @@ def judging(
     """
     graded_slices = [one for one in _slices(datasets, records) if one.kind in ("graded", "rated")]
     judged_slices = [one for one in _slices(datasets, records) if one.kind == "judged"]
-    decided = [
-        record
-        for one in (*graded_slices, *judged_slices)
-        for record in records[one.name]
-        if is_graded(record)
-    ]
+    every = {one.name: records[one.name] for one in (*graded_slices, *judged_slices)}
+    decided = [record for some in every.values() for record in some if is_graded(record)]
     elsewhere = {name for one in outside for name in one.graders}
     inside = [one for one in graded_slices if one.name not in elsewhere]
     calibrations = (*_calibrations(datasets, records, summaries, inside), *outside)
@@ -57,9 +53,7 @@ def judging(
         audited=sum(len(record.votes) > 1 for record in decided) if cascade else 0,
         audit_disagreements=tuple(split) if cascade else (),
         audit=audit([one for part in graded_slices for one in records[part.name]], judge),
-        panels=panels(
-            {one.name: records[one.name] for one in (*graded_slices, *judged_slices)}, judge
-        ),
+        panels=panels(every, judge),
         corrected=correct_rates(
             [summaries[name] for name, some in records.items() if _are_once(some)], calibrations
         ),

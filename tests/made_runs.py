@@ -29,6 +29,7 @@ RUBRIC = Rubric(
 )
 LETTERS = {"c": CORRECT, "i": INCORRECT, "n": NOT_ATTEMPTED}
 SPEC = "openai:judge"
+ORIGIN = {"file": "en.csv", "data_sha256": "ab" * 32, "rubric": RUBRIC.version, "pass_bar": None}
 
 
 def graded_slice(language: str = "en", *rules: Rule, **fields: object) -> Slice:
@@ -101,7 +102,7 @@ def run_of(
         model="openai:new",
         judge=SPEC,
         session=SessionFacts(pytest_code=int(any(r.outcome != "passed" for r in records))),
-        provenance={"seed": 0, "slices": {}, "models_returned": ["new-1"], "python": "3.11"},
+        provenance={"seed": 0, "slices": dict.fromkeys(sizes, ORIGIN), "python": "3.11"},
         run={"id": "r1"},
     )
     return account(

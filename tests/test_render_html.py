@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from cases.slices import Rule
 from evaluators.core import Vote
 from reports.record import Record
 from reports.render import clean, html, words
@@ -114,13 +115,16 @@ def test_an_item_carries_all_that_is_known_of_it() -> None:
 
 
 def test_provenance_has_a_table_of_slices() -> None:
-    """Every hash of data, prompt and rubric, and the rest as it is."""
-    slices = {"s:en": {"data_sha256": "ab" * 32, "prompt": "p@1#c", "rubric": ""}}
+    """Every hash of data, prompt and rubric; a column that says nothing is left out."""
+    one = {"data_sha256": "ab" * 32, "prompt": "p@1#c", "rubric": "", "metrics": []}
+    slices = {"s:en": one, "s:hu": {**one, "rubric": "r@1#d"}}
     made = report(provenance={"python": "3.11", "slices": slices})
     text = Page(html.render(made)).text
     assert "ab" * 32 in text
     assert "data sha256" in text
     assert "p@1#c –" in text
+    assert "p@1#c r@1#d" in text
+    assert "metrics" not in text.partition("Where this comes from")[2].partition("Versions")[0]
 
 
 def test_long_texts_are_cut_with_a_mark() -> None:
@@ -167,12 +171,33 @@ def test_reasons_beside_the_verdict_are_few() -> None:
 def test_where_all_pass_the_nearest_bar_is_named() -> None:
     """What a reader asks next: how close was it."""
     near = gate("PASS", worst=0.61, best=0.61)
-    text = Page(html.render(report(decision=Decision(gates=(near,), code=0, line="-")))).text
-    assert "The nearest to its bar: simpleqa:en correct, which would fail with 17 items" in text
+    gates = (near, gate("PASS", rule=Rule(measure="f_score", min=0.1)))
+    text = Page(html.render(report(decision=Decision(gates=gates, code=0, line="-")))).text
+    assert "All 2 gates pass. The nearest to its bar: simpleqa:en correct, which would fail" in text
 
 
 def test_equal_reports_give_equal_pages() -> None:
     """The order of records and provenance leaves no trace."""
-    made = full(3)
-    other = replace(made, records=made.records[::-1], run=dict(reversed(list(made.run.items()))))
+    one = {"rubric": "r@1#d", "file": "en.csv", "data_sha256": "ab" * 32, "extra": "x", "more": 1}
+    origin: dict[str, object] = {"seed": 0, "slices": {"s:en": one}}
+    made = replace(full(3), provenance=origin)
+    other = replace(
+        made,
+        records=made.records[::-1],
+        run=dict(reversed(list(made.run.items()))),
+        provenance={"slices": {"s:en": dict(reversed(one.items()))}, "seed": 0},
+    )
     assert html.render(made) == html.render(other)
+
+
+def test_one_of_a_thing_is_not_several() -> None:
+    """The smallest run reads as well as a large one."""
+    near = gate("PASS", worst=0.61, best=0.61)
+    made = report(decision=Decision(gates=(near,), code=0, line="-"), notes=("a",))
+    text = Page(html.render(made)).text
+    assert "The only gate passes: simpleqa:en correct, which would fail with 17 items" in text
+    assert "1 note on this run" in text
+    assert "1 items" not in text
+    many = tuple(gate("FAIL", language=f"l{number}") for number in range(6))
+    text = Page(html.render(report(decision=Decision(gates=many, code=1, line="-")))).text
+    assert "1 more gate does not pass" in text

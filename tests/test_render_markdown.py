@@ -18,6 +18,29 @@ def test_the_verdict_comes_first() -> None:
     assert "compared with ` last-release/run.json `" in text
 
 
+def test_no_measure_stands_without_its_interval() -> None:
+    """The measures that sum a slice up, the F-score among them, and one item is an item."""
+    span = Estimate(value=0.5, low=0.25, high=0.75, n=1)
+    one = replace(part("graded", (record(1),), {}), measures={"correct": span, "f_score": span})
+    text = markdown.render(replace(report(), slices=(one,)))
+    assert r"correct 0.500 \[0.250, 0.750\], f\_score 0.500 \[0.250, 0.750\]" in text
+    assert "1 item planned" in text
+
+
+@pytest.mark.parametrize(
+    ("files", "shown"),
+    [(("a.csv", "a.csv"), "` recorded (a.csv) `"), (("a.csv", "b.csv"), "` recorded `"),
+     (("",), "` recorded `"), ((), "` recorded `")],
+)  # fmt: skip
+def test_recorded_answers_are_named_by_their_file(files: tuple[str, ...], shown: str) -> None:
+    """Two models' recorded answers can be told apart, where a run reads one file."""
+    slices = {f"s:{number}": {"file": file} for number, file in enumerate(files)}
+    made = report(model="recorded", provenance={"slices": slices} if files else {})
+    assert f"Model {shown}," in markdown.render(made)
+    live = report(model="openai:new", provenance={"slices": slices})
+    assert "Model ` openai:new `," in markdown.render(live)
+
+
 def test_gates_are_listed_by_urgency() -> None:
     """FAIL, then INCONCLUSIVE, then PASS."""
     states = re.findall(r"\| (FAIL|INCONCLUSIVE|PASS) \|", markdown.render(full()))

@@ -135,7 +135,8 @@ def _paths(options: argparse.Namespace, *names: str) -> list[Path]:
     found: list[Path] = options.paths
     if len(found) != len(names):
         wanted = " ".join(names) or "no path"
-        msg = f"review: {wanted} is needed here, got {len(found)}; see `--help`"
+        advice = "see `python -m reports review --help`"
+        msg = f"review: {wanted} is needed here, got {len(found)}; {advice}"
         raise UsageProblem(msg)
     return found
 

@@ -53,15 +53,10 @@ def finish(
     Raises WriteError where the folder cannot take it.
     """
     outcomes = book.close(run.outcomes, _why_missing(run, ending))
-    specs = {
-        "model": options.model,
-        "judge": " ".join(options.judges),
-        **_judge_options(options),
-        **provenance_of(run.adjudications),
-    }
+    parties = {"model": options.model, "judge": " ".join(options.judges)}
+    specs = {**parties, **_judge_options(options), **provenance_of(run.adjudications)}
     facts = Facts(
-        model=options.model,
-        judge=" ".join(options.judges),
+        **parties,
         session=SessionFacts(
             other_failures=book.other_failures,
             interrupted=ending.interrupted,

@@ -31,8 +31,8 @@ from reports.plugin.calibration import Calibrator, find_labelled, way_of
 from reports.plugin.finish import read_baseline
 from reports.plugin.judges import connect_parties
 from reports.plugin.options import Options
-from reports.plugin.terminal import wrapped
 from reports.power import power_lines
+from reports.render.console import wrapped
 
 EXTRAS = (
     "extra measures: as many calls as they usually take; what they ask hangs on the replies, and "

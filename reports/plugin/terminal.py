@@ -5,20 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from reports.report import Estimate, GateResult, Report, SliceSummary
+from reports.render import clean, console, words
+from reports.report import GateResult, Report, SliceSummary
 
-WIDTH = 100
 _COLOURS = {"PASS": "green", "FAIL": "red", "INCONCLUSIVE": "yellow"}
-_HEADLINE = {
-    "graded": ("correct", "incorrect", "not_attempted", "f_score"),
-    "rated": ("mean_rating", "pass_rate"),
-    "yes_no": ("accuracy", "f1", "unanswered"),
-    "judged": ("agreement", "kappa", "self_agreement"),
-}
 
 
 def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path) -> None:
-    """Write the slice table, the gate table, the notes and the report's path.
+    """Write the slice table, the gate table (FAIL first), the notes and the report's path.
 
     Under ``-q`` the gate table alone; under ``-v`` the slices' breakdowns too.
     """
@@ -27,12 +21,11 @@ def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path)
         reporter.section("qa slices")
         for line in slice_lines(report.slices, breakdowns=verbosity > 0):
             reporter.write_line(line)
-    _show_gates(reporter, report.decision.gates)
+    _show_gates(reporter, words.by_urgency(report.decision.gates))
     if verbosity < 0:
         return
-    for note in report.notes:
-        for line in wrapped(f"note: {note}"):
-            reporter.write_line(line)
+    for line in console.notes(report):
+        reporter.write_line(line)
     reporter.write_line(f"report: {folder / 'report.html'}")
 
 
@@ -40,8 +33,8 @@ def _show_gates(reporter: pytest.TerminalReporter, gates: Sequence[GateResult]) 
     if gates:
         reporter.section("qa gates")
     for gate in gates:
-        reporter.write(f"{gate.state:<13}", **{_COLOURS[gate.state]: True})
-        for line in gate_lines(gate):
+        reporter.write(f"{gate.state:<{console.STATE}}", **{_COLOURS[gate.state]: True})
+        for line in console.gate_lines(gate):
             reporter.write_line(line)
 
 
@@ -59,53 +52,29 @@ def slice_lines(slices: Iterable[SliceSummary], *, breakdowns: bool = False) -> 
             f" {counts.failed:>6} failed {counts.error:>5} error {counts.missing:>5} missing"
             f"{partial}"
         )
-        shown = [
-            f"{name} {estimate_text(one.measures[name])}"
-            for name in _HEADLINE[one.kind]
-            if name in one.measures
-        ]
-        lines.extend("    " + line for line in _wrapped(shown, WIDTH - 4))
+        shown = [f"{name} {words.estimate(found)}" for name, found in words.headline(one).items()]
+        lines.extend("    " + line for line in _wrapped(shown))
         lines.extend(_breakdown_lines(one) if breakdowns else ())
     return lines
 
 
 def _breakdown_lines(one: SliceSummary) -> Iterator[str]:
-    measure = _HEADLINE[one.kind][0]
+    measure = next(iter(words.headline(one)), "")
     for field, values in one.breakdowns.items():
         for value, measures in values.items():
             if measure in measures:
                 estimate = measures[measure]
-                name = f"{field} = {value}"[:40]
-                yield f"        {name:<40} {measure} {estimate_text(estimate)} (n={estimate.n})"
+                name = clean.cut(clean.line(f"{field} = {value}"), 40)
+                yield f"        {name:<40} {measure} {words.estimate(estimate)} (n={estimate.n})"
 
 
-def gate_lines(gate: GateResult) -> list[str]:
-    """Return what the gate asked and got; the first line follows the verdict's 13 columns."""
-    rule = f"{gate.slice:<20} {gate.rule.measure} {gate.bar}"
-    return [rule, *("    " + line for line in _wrapped(gate.reason.split(" "), WIDTH - 4, " "))]
-
-
-def estimate_text(estimate: Estimate) -> str:
-    """Return a measure with its interval, for instance ``0.412 [0.35, 0.48]``."""
-    if estimate.value is None:
-        return "undefined"
-    if estimate.low is None or estimate.high is None:
-        return f"{estimate.value:.3f}"
-    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
-
-
-def _wrapped(parts: Sequence[str], width: int, joint: str = "  ") -> list[str]:
+def _wrapped(parts: Sequence[str]) -> list[str]:
+    """Return the parts on lines that leave room for an indent, none of them broken."""
     lines = [""]
     for part in parts:
-        longer = f"{lines[-1]}{joint}{part}" if lines[-1] else part
-        if len(longer) > width and lines[-1]:
+        longer = f"{lines[-1]}  {part}" if lines[-1] else part
+        if len(longer) > console.WIDTH - 4 and lines[-1]:
             lines.append(part)
         else:
             lines[-1] = longer
     return lines
-
-
-def wrapped(text: str) -> list[str]:
-    """Return a sentence on lines of at most 100 columns; all but the first are indented."""
-    first, *rest = _wrapped(text.split(" "), WIDTH - 4, " ")
-    return [first, *("    " + line for line in rest)]

@@ -9,6 +9,7 @@ from reports.render import clean, words
 from reports.report import GateResult, Report
 
 WIDTH = 100
+STATE = 13  # columns of a verdict
 LISTED = 10  # changed items named
 _ROW = "{:<16} {:>6} {:>6} {:>6}  {:<24} {:>9}  {:<20}"
 
@@ -16,14 +17,22 @@ _ROW = "{:<16} {:>6} {:>6} {:>6}  {:<24} {:>9}  {:<20}"
 def gates(report: Report) -> Iterator[str]:
     """Yield the gate table, FAIL first: verdict, slice, measure and bar, and below it why."""
     for gate in words.by_urgency(report.decision.gates):
-        yield f"{gate.state:<13} {_title(gate)}"
-        yield from _indented(clean.line(gate.reason))
+        title, *why = gate_lines(gate)
+        yield f"{gate.state:<{STATE}}{title}"
+        yield from why
+    yield from notes(report)
+
+
+def gate_lines(gate: GateResult) -> list[str]:
+    """Return what the gate asked, to stand behind its verdict's 13 columns, and below it why."""
+    title = f"{gate.slice:<20} {gate.rule.measure} {gate.bar}"
+    return [title, *_indented(clean.line(gate.reason))]
+
+
+def notes(report: Report) -> Iterator[str]:
+    """Yield the notes on a run; all lines of a note but the first are indented."""
     for note in report.notes:
-        yield from textwrap.wrap(f"note: {clean.line(note)}", WIDTH)
-
-
-def _title(gate: GateResult) -> str:
-    return f"{gate.slice:<20} {gate.rule.measure} {words.bar(gate)}"
+        yield from wrapped(f"note: {clean.line(note)}")
 
 
 def comparison(report: Report) -> Iterator[str]:
@@ -32,7 +41,7 @@ def comparison(report: Report) -> Iterator[str]:
     if compared is None:
         return
     yield f"old: {clean.line(compared.model)}, judge {clean.line(compared.judge)}"
-    yield f"new: {clean.line(report.model)}, judge {clean.line(report.judge)}"
+    yield f"new: {clean.line(words.model(report))}, judge {clean.line(report.judge)}"
     yield ""
     header = ("slice", "pairs", "fixed", "broke", "new - old [95 %]", "McNemar p")
     yield _ROW.format(*header, "odds fixed : broke").rstrip()
@@ -40,7 +49,7 @@ def comparison(report: Report) -> Iterator[str]:
         yield _ROW.format(*_cells(one)).rstrip()
         yield from _moved(one)
     for warning in compared.warnings:
-        yield from textwrap.wrap(f"WARNING: {clean.line(warning)}", WIDTH)
+        yield from wrapped(f"WARNING: {clean.line(warning)}")
     yield from _broke(report)
 
 
@@ -78,4 +87,14 @@ def _item(record: Record, change: Change) -> Iterator[str]:
 
 
 def _indented(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent="    ", subsequent_indent="    ")
+    return wrapped(text, "    ")
+
+
+def wrapped(text: str, indent: str = "") -> list[str]:
+    """Return a sentence on lines of at most 100 columns, all but the first of them indented.
+
+    A path or an option stays whole where it fits.
+    """
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=indent, subsequent_indent="    ", break_on_hyphens=False
+    )

@@ -21,6 +21,7 @@ from reports.render import clean, figures, plot, views, words
 from reports.render.rows import block, mark
 from reports.render.run_json import dump, ordered
 from reports.report import Report
+from reports.wording import plural
 
 LONGEST = 4_000  # characters of one text on the page
 _PAGE = 16_000_000  # characters that all answers together may take, so that the page opens
@@ -37,6 +38,7 @@ def render(report: Report) -> str:
         .render(
             report=report,
             verdict=words.verdict(report),
+            model=words.model(report),
             exit=views.exit_meaning(report.decision.code),
             policy=_policy(script, style),
             script=Markup(script),  # our own file, no data in it
@@ -113,6 +115,7 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "others": views.others,
     "outlook": views.outlook,
     "p": words.p_value,
+    "plural": plural,
     "segments": figures.segments,
     "share": _share,
     "signed": words.signed,

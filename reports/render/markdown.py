@@ -7,6 +7,7 @@ from reports.evidence import Change, SliceComparison
 from reports.record import Record, in_order
 from reports.render import clean, words
 from reports.report import GateResult, Report, SliceSummary
+from reports.wording import plural
 
 MAX_BYTES = 60_000  # GitHub cuts a comment at 65,536 characters
 _MAX_ROWS = 60
@@ -40,9 +41,9 @@ def _head(report: Report) -> str:
     return (
         f"## {words.verdict(report)} (exit code {report.decision.code})\n\n"
         f"{clean.prose(report.decision.line)}\n\n"
-        f"Model {clean.span(report.model)}, judge {clean.span(report.judge)}{compared}.\n"
-        f"{counts.planned:,} items planned: {counts.passed:,} passed, {counts.failed:,} failed, "
-        f"{counts.error:,} error, {counts.missing:,} missing. "
+        f"Model {clean.span(words.model(report))}, judge {clean.span(report.judge)}{compared}.\n"
+        f"{plural(counts.planned, 'item')} planned: {counts.passed:,} passed, "
+        f"{counts.failed:,} failed, {counts.error:,} error, {counts.missing:,} missing. "
         f"{report.tokens:,} tokens, cost {words.money(report.cost)}.{link}\n"
     )
 
@@ -112,8 +113,8 @@ def _slice(part: SliceSummary) -> tuple[str, ...]:
     counts = part.counts
     name = f"{part.name} (partial)" if part.partial else part.name
     numbers = (counts.planned, counts.passed, counts.failed, counts.error, counts.missing)
-    shown = list(part.measures.items())[:4]
-    measures = ", ".join(f"{key} {words.number(estimate.value)}" for key, estimate in shown)
+    shown = words.headline(part).items()
+    measures = ", ".join(f"{name} {words.estimate(found)}" for name, found in shown)
     return name, *(f"{count:,}" for count in numbers), measures
 
 

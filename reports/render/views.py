@@ -9,6 +9,7 @@ from reports.record import Record
 from reports.render import words
 from reports.render.plot import plot, reach_of
 from reports.report import GateResult, Report, SliceSummary
+from reports.wording import plural
 
 _KINDS = {"graded": "Graded", "rated": "Rated", "yes_no": "Yes/no", "judged": "Judges"}
 _HEADLINES = {
@@ -35,6 +36,7 @@ _COUNTED = frozenset(
 _FIRST = 5  # reasons beside the verdict
 _SIDE_BY_SIDE = 100  # flipped items of a kind shown side by side, the first few at once
 _AT_ONCE = {"broke": 8, "fixed": 4}
+_SOURCES = ("file", "data_sha256", "prompt", "rubric", "pass_bar")  # these columns come first
 _FLIPS = {"broke": "Right then, wrong now", "fixed": "Wrong then, right now"}
 
 
@@ -155,7 +157,7 @@ def outlook(gate: GateResult) -> str:
         return ""
     passes, has_floor = gate.state == "PASS", gate.rule.min is not None
     side = "fewer" if passes == has_floor else "more"
-    return f"would {'fail' if passes else 'pass'} with {_items(spare)} {side}"
+    return f"would {'fail' if passes else 'pass'} with {plural(spare, 'item')} {side}"
 
 
 def nearest(gates: Iterable[GateResult]) -> GateResult | None:
@@ -179,10 +181,6 @@ def _spare(gate: GateResult) -> int | None:
     else:
         spare = math.floor((rule.max or 0.0) * n + 1e-9) - count
     return {"PASS": spare + 1, "FAIL": -spare, "INCONCLUSIVE": None}[gate.state]
-
-
-def _items(count: int) -> str:
-    return f"{count:,} item" + ("" if count == 1 else "s")
 
 
 def _pass_bars(report: Report) -> dict[str, int]:
@@ -216,12 +214,16 @@ def _rates(slices: Sequence[SliceSummary]) -> dict[str, float | None]:
 
 
 def _origin(report: Report) -> dict[str, object]:
-    """Return the provenance, that of the slices as a table beside the rest."""
+    """Return the provenance, that of the slices as a table beside the rest.
+
+    Its columns do not follow the order of the mappings: a run read back has them sorted.
+    """
     known = report.provenance.get("slices")
     if not isinstance(known, Mapping) or not known:
         return {"sources": None, "provenance": report.provenance}
     rest = {name: part for name, part in report.provenance.items() if name != "slices"}
-    columns = tuple(dict.fromkeys(name for part in known.values() for name in part))
+    told = {name for part in known.values() for name, value in part.items() if _told(value)}
+    columns = (*(name for name in _SOURCES if name in told), *sorted(told.difference(_SOURCES)))
     rows = tuple(
         (str(name), tuple((column, _value(part.get(column))) for column in columns))
         for name, part in sorted(known.items())
@@ -229,5 +231,9 @@ def _origin(report: Report) -> dict[str, object]:
     return {"sources": Sources(columns=columns, rows=rows), "provenance": rest}
 
 
+def _told(value: object) -> bool:
+    return value is not None and value not in ("", [], ())
+
+
 def _value(value: object) -> object:
-    return "–" if value is None or value == "" else str(value)
+    return str(value) if _told(value) else "–"

@@ -2,14 +2,22 @@
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 
+from evaluators.answerers import RECORDED
 from reports.evidence import Change
 from reports.record import Record
 from reports.render import clean
-from reports.report import Estimate, GateResult, Report
+from reports.report import Estimate, GateResult, Report, SliceSummary
 
 UNDEFINED = "undefined"
 _VERDICTS = {0: "PASS", 1: "FAIL", 2: "INCOMPLETE", 6: "INCONCLUSIVE"}
+_HEADLINES = {
+    "graded": ("correct", "incorrect", "not_attempted", "f_score"),
+    "rated": ("mean_rating", "pass_rate"),
+    "yes_no": ("accuracy", "f1", "unanswered"),
+    "judged": ("agreement", "kappa", "self_agreement"),
+}
 _URGENCY = {"FAIL": 0, "INCONCLUSIVE": 1, "PASS": 2}
 
 
@@ -24,6 +32,15 @@ def verdict(report: Report) -> str:
     return "NO GATES" if word == "PASS" and not report.decision.gates else word
 
 
+def model(report: Report) -> str:
+    """Return the model's name; that of recorded answers with their file, where they have one."""
+    slices = report.provenance.get("slices")
+    known = slices.values() if isinstance(slices, Mapping) else ()
+    files = {str(part.get("file", "")) for part in known}
+    named = report.model == RECORDED and len(files) == 1 and "" not in files
+    return f"{report.model} ({files.pop()})" if named else report.model
+
+
 def number(value: float | None) -> str:
     """Return a measure with three decimals, or ``undefined`` (also for NaN and infinities)."""
     if value is None or not math.isfinite(value):
@@ -36,6 +53,19 @@ def interval(estimate: Estimate) -> str:
     if estimate.low is None or estimate.high is None:
         return "–"
     return f"{number(estimate.low)} to {number(estimate.high)}"
+
+
+def estimate(found: Estimate) -> str:
+    """Return a measure with its interval, for instance ``0.412 [0.350, 0.480]``."""
+    if found.value is None or found.low is None or found.high is None:
+        return number(found.value)
+    return f"{number(found.value)} [{number(found.low)}, {number(found.high)}]"
+
+
+def headline(part: SliceSummary) -> dict[str, Estimate]:
+    """Return the measures that sum a slice up, its kind's main one first."""
+    names = _HEADLINES.get(part.kind, ())
+    return {name: part.measures[name] for name in names if name in part.measures}
 
 
 def bounds(gate: GateResult) -> str:

@@ -102,7 +102,7 @@
     }
     const range = shown.length ? `${count(start + 1)}–${count(start + shown.length)} of ` : "";
     const rest = found.length < items.length ? ` (${count(items.length)} in all)` : "";
-    byId("status").textContent = `${range}${count(found.length)} items${rest}`;
+    byId("status").textContent = `${range}${count(found.length)} ${found.length === 1 ? "item" : "items"}${rest}`;
     byId("place").textContent = `page ${count(page + 1)} of ${count(Math.max(1, Math.ceil(found.length / PAGE)))}`;
     byId("previous").disabled = page === 0;
     byId("next").disabled = start + PAGE >= found.length;
