@@ -5,13 +5,14 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import TextIO
 
 from cases.config import FILE, load_dataset, with_items
 from cases.lint.checks import check_dataset, check_slice
 from cases.lint.findings import Finding, Subject, read_subject
 from cases.problems import hint, shown
 from cases.slices import Dataset
+from evaluators.command_line import Parser
 from evaluators.core import UsageProblem
 
 BUNDLED = Path(__file__).parent
@@ -32,12 +33,6 @@ class _Result:
     refused: tuple[str, ...] = ()
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        msg = f"check: {message}; see `python -m cases check --help`"
-        raise UsageProblem(msg)
-
-
 def main(argv: Sequence[str]) -> int:
     """Check datasets, print a line for each finding and a summary, and return the exit code."""
     try:
@@ -52,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="python -m cases check",
         description="Look for duplicates, leaks, wrong letters, gaps and weak gates in datasets.",
         epilog=_EPILOG,

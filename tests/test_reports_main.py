@@ -55,7 +55,7 @@ def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixtu
     [
         ([], "COMMAND"),
         (["nonsense"], "nonsense"),
-        (["render"], "render: the following arguments are required: RUN"),
+        (["render"], "the following arguments are required: RUN"),
         (["render", "nowhere"], "nowhere: cannot be read"),
         (["render", "nowhere", "--format", "pdf"], "'pdf' is no format; there are html, md"),
         (["render", "nowhere", "--format", ","], "name a format"),

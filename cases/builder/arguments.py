@@ -5,9 +5,9 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NoReturn
 
 from cases.problems import shown
+from evaluators.command_line import Parser
 from evaluators.core import UsageProblem
 
 ALL = "all"
@@ -36,17 +36,11 @@ example:
       --predictions mdeberta=mdeberta.csv"""
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        msg = f"build: {message}; see `python -m cases build --help`"
-        raise UsageProblem(msg)
-
-
 def make_parser(steps: Mapping[str, str]) -> argparse.ArgumentParser:
     """Return the parser; ``steps`` maps the known steps to their help."""
     known = {**steps, EVALUATE: "compare models on a dataset: one table, and what they miss"}
     table = "\n".join(f"  {name:<11}{what}" for name, what in known.items())
-    parser = _Parser(
+    parser = Parser(
         prog="python -m cases build",
         description=f"Make a BoolQ-type dataset, step by step.\n\nsteps:\n{table}",
         epilog=NOTE,

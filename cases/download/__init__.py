@@ -5,7 +5,6 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from cases.download.benchmarks import Benchmark, load_benchmarks
 from cases.download.checksum import recorded, well_formed
@@ -13,18 +12,13 @@ from cases.download.order import Order, obtain
 from cases.download.source import DownloadError, check_address
 from cases.download.terminal import say
 from cases.problems import shown
+from evaluators.command_line import Parser
 from evaluators.core import UsageProblem
 
 FOLDER = Path(".qa/data")
 NOTE = """\
 exit codes: 0 the file is there and right, 1 it could not be fetched or is not right,
 4 wrong arguments, 130 interrupted. Run again after 1 or 130: what has come is kept."""
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        msg = f"download: {message}; see `python -m cases download --help`"
-        raise UsageProblem(msg)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -51,7 +45,7 @@ def _parser(benchmarks: Mapping[str, Benchmark]) -> argparse.ArgumentParser:
         f"  {name:<12}{one.licence}, for {one.dataset}:{one.language}\n{'':14}{one.url}"
         for name, one in benchmarks.items()
     )
-    parser = _Parser(
+    parser = Parser(
         prog="python -m cases download",
         description="Fetch a public benchmark in its official form, and verify it.",
         epilog=f"benchmarks:\n{table}\n\n{NOTE}",

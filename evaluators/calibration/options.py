@@ -7,11 +7,12 @@ import shlex
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import TextIO
 
 from evaluators.calibration.judges import LEXICAL, Bench, connect_bench
 from evaluators.calibration.session import InterruptedJudgingError, Job, Judged, Store, judge_all
 from evaluators.calibration.terminal import Progress, say
+from evaluators.command_line import Parser
 from evaluators.core import UsageProblem, digest
 from evaluators.files import file_hash
 from evaluators.models.secrets import Key, require_key
@@ -23,15 +24,6 @@ RULES = ("lexical/*", "judges/lexical.py", "judges/overlap.py", "content.py", "c
 EXITS = """\
 exit codes: 0 measured, 1 {failed}, 4 wrong arguments or an unreadable file,
 130 interrupted; replies that were paid for are kept, and running again goes on"""
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line that names the command's help."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise UsageProblem with what is wrong."""
-        msg = f"{message}; see `{self.prog} --help`"
-        raise UsageProblem(msg)
 
 
 def judge_parser(command: str, description: str, failed: str) -> Parser:

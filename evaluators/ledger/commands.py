@@ -10,8 +10,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn
 
+from evaluators.command_line import Parser
 from evaluators.core import UsageProblem
 from evaluators.ledger import transfer, upkeep
 from evaluators.ledger.opening import open_to_read, open_to_write
@@ -124,12 +124,6 @@ COMMANDS: Mapping[str, Command] = {
 }
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        msg = f"ledger: {message}; see `python -m evaluators ledger --help`"
-        raise UsageProblem(msg)
-
-
 def main(argv: Sequence[str]) -> int:
     """Run one subcommand and return the exit code.
 
@@ -148,7 +142,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="python -m evaluators ledger",
         description="Look into a ledger, carry it elsewhere, take old rows out.",
         epilog=NOTE,

@@ -4,8 +4,8 @@ import argparse
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NoReturn
 
+from evaluators import command_line
 from evaluators.core import UsageProblem
 from reports.report import Report
 from reports.store import load_run
@@ -15,8 +15,8 @@ from reports.writer import write
 RUN_HELP = "a report folder or its run.json"
 
 
-class Parser(argparse.ArgumentParser):
-    """A parser whose errors are UsageProblems that name the command."""
+class Parser(command_line.Parser):
+    """The parser of one command on recorded runs."""
 
     def __init__(self, name: str, description: str, codes: str) -> None:
         super().__init__(
@@ -25,12 +25,6 @@ class Parser(argparse.ArgumentParser):
             epilog=f"exit codes: {codes}",
             allow_abbrev=False,
         )
-        self._name = name
-
-    def error(self, message: str) -> NoReturn:
-        """Raise what is wrong with the arguments."""
-        msg = f"{self._name}: {message}; see `python -m reports {self._name} --help`"
-        raise UsageProblem(msg)
 
     def add_to(self, text: str, *, required: bool = False) -> None:
         """Declare ``--to DIR``."""

@@ -1,0 +1,75 @@
+"""The frame of ``python -m PACKAGE COMMAND``: a table of commands, one line for every error."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import NoReturn
+
+from evaluators.core import QAError, UsageProblem
+
+FAILED, USAGE, INTERRUPTED = 1, 4, 130
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One subcommand: what it does, in a line, and the module whose ``main`` takes the words."""
+
+    help: str
+    module: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A package that is run: its name, what it is for, its commands, what its exit codes mean."""
+
+    package: str
+    what: str
+    commands: Mapping[str, Command]
+    note: str
+
+    def run(self, argv: Sequence[str] | None) -> int:
+        """Run one command and return the exit code; without words, those of the process."""
+        words = sys.argv[1:] if argv is None else argv
+        try:
+            options = self._parser().parse_args(words[:1])
+            code: int = import_module(self.commands[options.command].module).main(words[1:])
+        except UsageProblem as problem:
+            return _ended(str(problem), USAGE)
+        except QAError as error:
+            return _ended(str(error), FAILED)
+        except KeyboardInterrupt:
+            return _ended("interrupted", INTERRUPTED)
+        return code
+
+    def _parser(self) -> argparse.ArgumentParser:
+        listed = "\n".join(f"  {name:<10}{one.help}" for name, one in self.commands.items())
+        prog = f"python -m {self.package}"
+        parser = Parser(
+            prog=prog,
+            usage=f"{prog} [-h] COMMAND …",
+            description=f"{self.what}\n\ncommands:\n{listed}",
+            epilog=f"{self.note}\neach command says more: {prog} COMMAND --help",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        parser.add_argument(
+            "command", choices=list(self.commands), metavar="COMMAND", help="one of these"
+        )
+        return parser
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line that names the command's help."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageProblem with what is wrong."""
+        msg = f"{message}; see `{self.prog} --help`"
+        raise UsageProblem(msg)
+
+
+def _ended(message: str, code: int) -> int:
+    encoding = sys.stderr.encoding or "utf-8"
+    line = f"{message}\n".encode(encoding, "backslashreplace").decode(encoding)
+    sys.stderr.write(line)
+    return code
