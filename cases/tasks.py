@@ -1,7 +1,7 @@
 """From planned items to the engine's tasks: who answers, who judges, and what passes."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -96,14 +96,10 @@ def make_tasks(
     judges: dict[tuple[str, int], Judge] = {}
     extras = _extras(items, judge)
     for item in items:
-        name = item.slice.name
-        place = _Place(
-            slice=item.slice,
-            rating=item.slice.kind == "rated" or name in rated,
-            repeat=_judging_repeat(item),
-        )
-        if (name, place.repeat) not in judges:
-            judges[name, place.repeat] = _adjudicated(place, _judge(place, judge), adjudications)
+        place = _place(item, rated)
+        at = (item.slice.name, place.repeat)
+        if at not in judges:
+            judges[at] = _adjudicated(place, _judge(place, judge), adjudications)
     return {
         item.key: Task(
             key=item.key,
@@ -116,6 +112,14 @@ def make_tasks(
         )
         for item in items
     }
+
+
+def _place(item: Item, rated: Collection[str]) -> "_Place":
+    return _Place(
+        slice=item.slice,
+        rating=item.slice.kind == "rated" or item.slice.name in rated,
+        repeat=_judging_repeat(item),
+    )
 
 
 def _extras(items: Iterable[Item], judge: Judging) -> dict[str, tuple[Measurer, ...]]:

@@ -101,15 +101,19 @@ def account(material: Material, facts: Facts, baseline: Baseline | None) -> Repo
             *judging_notes(found, facts.judge, {one.kind for one in summaries.values()}),
         ),
         datasets=material.datasets,
-        session=SessionEnd(
-            pytest_code=session.pytest_code,
-            failures=session.other_failures + session.unexplained,
-            interrupted=session.interrupted,
-            notes=facts.notes,
-        ),
+        session=_end(session, facts.notes),
         comparison=compare(tuple(sides.values()), baseline) if baseline else None,
         parity=tuple(gap for one in material.datasets for gap in _parity(one, of_slice)),
         judging=found,
+    )
+
+
+def _end(session: SessionFacts, notes: tuple[str, ...]) -> SessionEnd:
+    return SessionEnd(
+        pytest_code=session.pytest_code,
+        failures=session.other_failures + session.unexplained,
+        interrupted=session.interrupted,
+        notes=notes,
     )
 
 
