@@ -95,7 +95,7 @@ def test_a_large_run_opens_and_stays_usable(large: Tab, request: pytest.FixtureR
     size = request.node.callspec.params["large"]
     assert page.inner_text("#status") == f"1–50 of {size:,} items"
     page.fill("#search", f"simpleqa-en-{size}")
-    assert page.inner_text("#status") == f"1–1 of 1 items ({size:,} in all)"
+    assert page.inner_text("#status") == f"1–1 of 1 item ({size:,} in all)"
     page.fill("#search", "")
     page.click("#next")
     assert page.inner_text("#status") == f"51–100 of {size:,} items"
