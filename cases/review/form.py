@@ -1,13 +1,12 @@
 """The form: one self-contained page that works without a network and runs only its own script."""
 
-import base64
-import hashlib
 import json
 from importlib.resources import files
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
+from cases.policy import content_policy
 from cases.review.sheet import Sheet, SheetItem
 from cases.review.texts import Texts, texts_in
 from cases.review.visible import visible
@@ -30,7 +29,7 @@ def render(sheet: Sheet) -> str:
     return environment.get_template("form").render(
         language=first.language,
         words=first.form,
-        policy=_policy(script, style),
+        policy=content_policy(script, style),
         script=Markup(script),  # our own file, no data in it
         style=Markup(style),
         data=Markup(_data(sheet, texts)),  # escaped below
@@ -67,19 +66,6 @@ def _item(sheet: Sheet, item: SheetItem, texts: Texts) -> dict[str, object]:
             for one in sheet.choices[item.choices]
         ],
     }
-
-
-def _policy(script: str, style: str) -> Markup:
-    """Return a policy that lets in these two texts, by hash, and nothing else from anywhere."""
-    return Markup(  # base64 and fixed words
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
 def _asset(name: str) -> str:

@@ -6,8 +6,6 @@ was weighed against it: DataTables, as the one maintained package for Python car
 no inline script can import under a policy without ``data:`` sources.
 """
 
-import base64
-import hashlib
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from urllib.parse import quote
@@ -15,6 +13,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from cases.policy import content_policy
 from reports.evidence import Change
 from reports.record import Record
 from reports.render import clean, figures, plot, views, words
@@ -40,7 +39,7 @@ def render(report: Report) -> str:
             verdict=words.verdict(report),
             model=words.model(report),
             exit=views.exit_meaning(report.decision.code),
-            policy=_policy(script, style),
+            policy=content_policy(script, style),
             script=Markup(script),  # our own file, no data in it
             style=Markup(style),
             data=Markup(block(report, _limit(report))),  # JSON without a markup character
@@ -127,19 +126,6 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
 
 def _limit(report: Report) -> int:
     return max(300, min(LONGEST, _PAGE // max(1, len(report.records))))
-
-
-def _policy(script: str, style: str) -> Markup:
-    """Return a policy that lets in these two texts, by hash, and nothing else from anywhere."""
-    return Markup(  # base64 and fixed words
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
 def _asset(name: str) -> str:
