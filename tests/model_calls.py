@@ -1,6 +1,7 @@
 """Calls to a loopback server in both wire formats, as the tests of the models make them."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -17,7 +18,7 @@ from evaluators.core import (
 from evaluators.models import connect
 from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec, build
-from tests.loopback import Answer, Loopback, completion, loopback, message
+from tests.loopback import Answer, Loopback, Seen, completion, loopback, message
 
 SECRET = "sk-loop-5ecret5ecret"
 TOOL = Tool(
@@ -61,6 +62,18 @@ def ask(spec: Spec, request: Request) -> Reply:
             await model.close()
 
     return asyncio.run(run())
+
+
+def good(provider: str) -> bytes:
+    """A body that any call may be answered with; its text is ``good``."""
+    seen = Seen(method="POST", path="/", headers={}, body={"model": "model-1"}, at=0.0)
+    return json.dumps(WIRES[provider](seen, "good")).encode()
+
+
+def answered(provider: str, answer: Answer) -> Reply:
+    """The reply to one call that is answered so."""
+    with loopback(answer) as server:
+        return ask(spec_of(provider, server), asked())
 
 
 def failure(provider: str, answer: Answer, **changes: Any) -> CallError:

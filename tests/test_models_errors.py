@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from importlib import import_module
 
 import pytest
 
@@ -11,7 +12,7 @@ from evaluators.core import (
     RefusedError,
     TransientError,
 )
-from evaluators.models import connect
+from evaluators.models import DIALECTS, connect
 from evaluators.models.secrets import Key
 from tests.loopback import Answer, loopback
 from tests.model_calls import (
@@ -102,6 +103,21 @@ def test_the_model_shows_no_key(provider: str) -> None:
     shown = f"{model!r} {model} {model.spec} {model.identity} {vars(model)}"
     assert SECRET not in shown
     assert repr(model) == f"ApiModel('{provider}:model-1')"
+
+
+@both
+def test_an_open_line_shows_no_key(provider: str) -> None:
+    """The headers that it holds are left out where it is printed."""
+
+    async def run() -> None:
+        opened = import_module(DIALECTS[provider]).DIALECT.open(spec, Key(SECRET))
+        assert opened.headers.get("x-api-key", "") + opened.headers.get("authorization", "")
+        assert SECRET not in repr(opened)
+        await opened.close()
+
+    with loopback() as server:
+        spec = spec_of(provider, server)
+    asyncio.run(run())
 
 
 @both

@@ -3,13 +3,10 @@
 import asyncio
 import json
 
-import pytest
-
-from evaluators.core import CallError, Message, Request
+from evaluators.core import Message, Request
 from evaluators.models import connect
 from evaluators.models.secrets import Key
-from evaluators.models.spec import parse
-from tests.loopback import Answer, loopback, reply
+from tests.loopback import loopback, reply
 from tests.model_calls import (
     SECRET,
     TOOL,
@@ -41,6 +38,15 @@ def test_a_forced_call(provider: str) -> None:
     assert call.name == "grade"
     assert json.loads(call.arguments)["grade"] == "INCORRECT"
     assert got.text == ""
+
+
+@both
+def test_a_base_url_without_a_path(provider: str) -> None:
+    """A server may stand at the root of its host; the SDK's URL then ends without a slash."""
+    paths = {"openai": "/chat/completions", "anthropic": "/v1/messages"}
+    with loopback() as server:
+        ask(spec_of(provider, server, base_url=server.url), asked())
+        assert [seen.path for seen in server.requests] == [paths[provider]]
 
 
 def test_openai_request() -> None:
@@ -129,21 +135,3 @@ def test_each_event_loop_has_its_own_connections(provider: str) -> None:
         first.run(model.complete(asked()))
         first.run(model.close())
         assert server.count == 5
-
-
-def test_proxies_of_the_environment_are_not_for_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A local server is reached past a proxy that is set for the rest of the world."""
-    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
-    with loopback() as server:
-        assert ask(spec_of("openai", server), asked("[[answer=ok]]")).text == "ok"
-
-
-def test_a_proxy_of_the_environment_serves_other_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request to a host that is not this machine goes through the proxy that is set."""
-    with loopback(Answer(status=407)) as proxy:
-        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
-        model = connect(parse("openai:m@https://models.example/v1", {}), Key(SECRET))
-        with pytest.raises(CallError):
-            asyncio.run(model.complete(asked()))
-        assert [seen.method for seen in proxy.requests] == ["CONNECT"]

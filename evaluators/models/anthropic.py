@@ -9,7 +9,7 @@ from evaluators.models.api import Dialect, sendable
 from evaluators.models.failures import refuse_body
 from evaluators.models.secrets import Key
 from evaluators.models.spec import PROVIDERS, Spec
-from evaluators.models.transport import Line, line, open_client
+from evaluators.models.transport import Line, client_of_sdk, line
 
 FINISHES: Mapping[str, str] = {
     "end_turn": "stop",
@@ -27,10 +27,9 @@ def open_line(spec: Spec, key: Key) -> Line:
     """Return the line to one model, as the SDK would address it."""
     from anthropic import AsyncAnthropic
 
-    client = open_client(spec)
-    sdk = AsyncAnthropic(api_key=key.reveal(), base_url=spec.base_url, http_client=client)
+    sdk = AsyncAnthropic(api_key=key.reveal(), base_url=spec.base_url, http_client=client_of_sdk())
     headers = {**sdk.default_headers, **sdk.auth_headers}
-    return line(client, f"{str(sdk.base_url).rstrip('/')}/v1/messages", headers)
+    return line(spec, f"{str(sdk.base_url).rstrip('/')}/v1/messages", headers)
 
 
 def write(spec: Spec, request: Request) -> Mapping[str, object]:

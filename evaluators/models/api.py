@@ -6,15 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
-import httpx2
-
 from evaluators.core import CallError, FatalError, Reply, Request
 from evaluators.limits.terms import Limits
 from evaluators.models import body
 from evaluators.models.failures import FailedError, of_error_body, of_exception, of_response
 from evaluators.models.secrets import Key, one_line
 from evaluators.models.spec import Spec
-from evaluators.models.transport import Line
+from evaluators.models.transport import Line, Response
 
 NO_KEY = "no_key"
 
@@ -61,9 +59,9 @@ class ApiModel:
         if self._key is None:
             msg = f"{self.spec}: no API key; set the environment variable {self._spec.api_key_env}"
             raise FatalError(NO_KEY, msg)
-        line = self._open_here(self._key)
-        start = time.perf_counter()
         try:
+            line = self._open_here(self._key)
+            start = time.perf_counter()
             async with asyncio.timeout(self._spec.deadline):
                 response = await line.post(self._dialect.write(self._spec, request))
             reply = self._read(response)
@@ -83,13 +81,14 @@ class ApiModel:
     def _open_here(self, key: Key) -> Line:
         """Return the running loop's line."""
         loop = asyncio.get_running_loop()
-        if loop not in self._lines:
-            self._lines[loop] = self._dialect.open(self._spec, key)
-        return self._lines[loop]
+        line = self._lines.get(loop)
+        if line is None:
+            line = self._lines[loop] = self._dialect.open(self._spec, key)
+        return line
 
-    def _read(self, response: httpx2.Response) -> Reply:
+    def _read(self, response: Response) -> Reply:
         """Read a response of status 2xx; every other one is a failure."""
-        if not response.is_success:
+        if not 200 <= response.status < 300:
             raise FailedError(of_response(response))
         content = body.parse(response.content)
         if content.get("error") or content.get("type") == "error":

@@ -17,7 +17,7 @@ _RELEASE = re.compile(r"[-@:][0-9][0-9.-]*")
 def parse(content: bytes) -> Object:
     """Return the one JSON object of a body; duplicate keys and NaN are not JSON."""
     try:
-        value = json.loads(content, object_pairs_hook=_unique, parse_constant=_no_constant)
+        value = _DECODER.decode(content.decode(json.detect_encoding(content), "surrogatepass"))
     except (ValueError, RecursionError):
         start = content[:80].decode("utf-8", "replace")
         refuse_body(f"the body is not JSON: {start!r}" if start.strip() else "the body is empty")
@@ -115,3 +115,6 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(name)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)

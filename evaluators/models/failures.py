@@ -4,15 +4,16 @@ import json
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import NoReturn
 
-import httpx2
+import aiohttp
+from aiohttp.http_exceptions import ContentEncodingError
 
 from evaluators.core import CallError, FatalError, RefusedError, TransientError
-from evaluators.models.transport import BodyTooLargeError
+from evaluators.models.transport import BodyTooLargeError, Response, SettingError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +52,12 @@ def refuse_body(what: str) -> NoReturn:
 
 NETWORK: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
     (
-        (httpx2.ConnectError, httpx2.ConnectTimeout, ConnectionRefusedError),
+        (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, ConnectionRefusedError),
         "unreachable",
         "no connection",
     ),
-    ((TimeoutError, httpx2.TimeoutException), "timeout", "no reply in time"),
-    ((httpx2.RequestError, OSError), "connection", "the connection broke"),
+    ((TimeoutError,), "timeout", "no reply in time"),
+    ((aiohttp.ClientError, OSError), "connection", "the connection broke"),
 )
 """Exceptions of the network with their kind and words; the first that fits counts."""
 
@@ -105,8 +106,13 @@ def of_exception(error: Exception) -> Failure:
     """Return the Failure behind whatever a call raised."""
     if isinstance(error, FailedError):
         return error.failure
-    if isinstance(error, (BodyTooLargeError, httpx2.DecodingError)):
+    if isinstance(error, SettingError):
+        return Failure(sort=FatalError, kind="environment", what=str(error))
+    if isinstance(error, BodyTooLargeError):
         return bad_body(str(error))
+    for cause in _causes(error):
+        if isinstance(cause, ContentEncodingError):
+            return bad_body(f"the body cannot be decoded: {cause.message}")
     for types, kind, what in NETWORK:
         if isinstance(error, types):
             said = what if kind == "timeout" else f"{what}: {_named(error)}"
@@ -115,20 +121,20 @@ def of_exception(error: Exception) -> Failure:
     return Failure(sort=RefusedError, kind="bad_request", what=f"cannot be sent: {_named(error)}")
 
 
-def of_response(response: httpx2.Response) -> Failure:
+def of_response(response: Response) -> Failure:
     """Return the Failure that a response of another status than 2xx stands for."""
     said, words = message_of(response.content)
-    sort, kind = _sorted(response.status_code, words)
+    sort, kind = _sorted(response.status, words)
     advice = f"; {ADVICE[kind]}" if kind in ADVICE else ""
     return Failure(
         sort=sort,
         kind=kind,
-        what=f"HTTP {response.status_code} ({kind}{advice}): {said}",
+        what=f"HTTP {response.status} ({kind}{advice}): {said}",
         retry_after=retry_after(response.headers),
     )
 
 
-def of_error_body(body: Mapping[str, object], headers: httpx2.Headers) -> Failure:
+def of_error_body(body: Mapping[str, object], headers: Mapping[str, str]) -> Failure:
     """Return the Failure of an error object that came under status 200."""
     said, words = message_of(json.dumps(body).encode())
     sort, kind = _sorted_words(words)
@@ -179,7 +185,7 @@ def message_of(content: bytes) -> tuple[str, str]:
     return str(said), " ".join(str(word) for word in words)[:LOOKED_AT]
 
 
-def retry_after(headers: httpx2.Headers) -> float | None:
+def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return how many seconds the server asks to wait, None where it does not say so readably."""
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
@@ -213,5 +219,16 @@ def _moment(text: str) -> float | None:
         return None
 
 
-def _named(error: BaseException) -> str:
-    return f"{type(error).__name__} {error}".strip()
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__} {_said(error)}".strip()
+
+
+def _said(error: Exception) -> str:
+    """Return an error's words; those of a response that cannot be read would start with a 400."""
+    return error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)

@@ -8,7 +8,7 @@ from evaluators.models.api import Dialect, sendable
 from evaluators.models.failures import refuse_body
 from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec
-from evaluators.models.transport import Line, line, open_client
+from evaluators.models.transport import Line, client_of_sdk, line
 
 FINISHES: Mapping[str, str] = {"function_call": "tool_calls"}
 MAY_BE_EMPTY = frozenset({"length", "content_filter"})
@@ -18,10 +18,9 @@ def open_line(spec: Spec, key: Key) -> Line:
     """Return the line to one model, as the SDK would address it."""
     from openai import AsyncOpenAI
 
-    client = open_client(spec)
-    sdk = AsyncOpenAI(api_key=key.reveal(), base_url=spec.base_url, http_client=client)
+    sdk = AsyncOpenAI(api_key=key.reveal(), base_url=spec.base_url, http_client=client_of_sdk())
     headers = {**sdk.default_headers, **sdk.auth_headers}
-    return line(client, f"{sdk.base_url}chat/completions", headers)
+    return line(spec, f"{str(sdk.base_url).rstrip('/')}/chat/completions", headers)
 
 
 def write(spec: Spec, request: Request) -> Mapping[str, object]:
