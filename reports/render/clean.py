@@ -7,6 +7,7 @@ carries them should look as odd as it is.
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 from evaluators.models import secrets
 
@@ -54,9 +55,28 @@ def cut(text: str, limit: int, mark: str = "…") -> str:
     return text if len(text) <= limit else text[: max(0, limit - len(mark))] + mark
 
 
+def is_plain(texts: Iterable[str]) -> bool:
+    """Return whether ``visible`` and ``mask`` leave every one of these texts as it is.
+
+    They are looked at all at once, which may only find more: where a key would begin in one text
+    and end in the next. So True is certain, False is not.
+    """
+    joined = " ".join(texts)
+    seen = joined.isascii() and joined.isprintable()
+    return (seen or not HIDDEN.search(joined)) and mask(joined) == joined
+
+
 def cell(text: str) -> str:
     """Return a text for a spreadsheet cell: no formula, visible, at most ``CELL_LIMIT`` long."""
-    shown = cut(visible(text), CELL_LIMIT, f" […cut, {len(text):,} characters in all]")
+    return plain_cell(visible(text), len(text))
+
+
+def plain_cell(text: str, length: int | None = None) -> str:
+    """Return what ``cell`` does for a text that is visible already; it had ``length`` before."""
+    if text[:1].isalnum() and len(text) <= CELL_LIMIT:
+        return text  # as most cells are; no formula starts so
+    whole = len(text) if length is None else length
+    shown = cut(text, CELL_LIMIT, f" […cut, {whole:,} characters in all]")
     start = shown.lstrip()[:1]
     if not start.isascii():
         start = unicodedata.normalize("NFKC", start)[:1]

@@ -3,16 +3,20 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from reports.render import html, junit, markdown, run_json, tables
+from reports.render.plain import find_plain
 from reports.report import Report
 
 LAST = "run.json"
-RENDERERS: Mapping[str, Callable[[Report], str]] = {
+OF_ITEMS: Mapping[str, Callable[[Report, Collection[str]], str]] = {
     run_json.RECORDS: run_json.records,
     "results.csv": tables.results,
     "report.html": html.render,
+}
+"""The files that hold every item; they need to know as well which items are plain."""
+
+OF_FIGURES: Mapping[str, Callable[[Report], str]] = {
     "summary.md": markdown.render,
     "gates.xml": junit.render,
-    LAST: run_json.render,
 }
 FORMATS: Mapping[str, tuple[str, ...]] = {
     "html": ("report.html",),
@@ -29,7 +33,7 @@ def render_all(report: Report) -> dict[str, str]:
 
     Records come first and ``run.json`` last: it is never newer than what it vouches for.
     """
-    return _render(report, frozenset(RENDERERS))
+    return render_formats(report, FORMATS)
 
 
 def render_formats(report: Report, formats: Iterable[str]) -> dict[str, str]:
@@ -37,9 +41,10 @@ def render_formats(report: Report, formats: Iterable[str]) -> dict[str, str]:
     return _render(report, frozenset(name for word in formats for name in FORMATS[word]))
 
 
-def _render(report: Report, wanted: Collection[str]) -> dict[str, str]:
-    names = [name for name in RENDERERS if name in wanted and name != LAST]
-    files = {name: RENDERERS[name](report) for name in names}
+def _render(report: Report, wanted: frozenset[str]) -> dict[str, str]:
+    plain_keys = find_plain(report.records) if wanted & OF_ITEMS.keys() else frozenset()
+    files = {name: f(report, plain_keys) for name, f in OF_ITEMS.items() if name in wanted}
+    files |= {name: f(report) for name, f in OF_FIGURES.items() if name in wanted}
     letters = tables.graded(report) if "results.csv" in wanted else {}
     items = files.get(run_json.RECORDS)
     last = {LAST: run_json.render(report, items)} if LAST in wanted else {}

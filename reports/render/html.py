@@ -6,7 +6,8 @@ was weighed against it: DataTables, as the one maintained package for Python car
 no inline script can import under a policy without ``data:`` sources.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import cache
 from importlib.resources import files
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ from cases.policy import content_policy
 from reports.evidence import Change
 from reports.record import Record
 from reports.render import clean, figures, plot, views, words
+from reports.render.plain import find_plain
 from reports.render.rows import block, mark
 from reports.render.run_json import dump, ordered
 from reports.report import Report
@@ -28,8 +30,12 @@ _SHOWN = 600  # characters of a text in a table above the list of items
 _MOST = 100  # rows of a list above the list of items
 
 
-def render(report: Report) -> str:
-    """Return the page. Every value is escaped; hidden characters and keys never reach it."""
+def render(report: Report, plain_keys: Collection[str] | None = None) -> str:
+    """Return the page. Every value is escaped; hidden characters and keys never reach it.
+
+    ``plain_keys`` is what ``find_plain`` says of the records, where it was asked already.
+    """
+    keys = find_plain(report.records) if plain_keys is None else plain_keys
     script, style = _asset("page.js"), _asset("page.css")
     return (
         _environment()
@@ -42,7 +48,7 @@ def render(report: Report) -> str:
             policy=content_policy(script, style),
             script=Markup(script),  # our own file, no data in it
             style=Markup(style),
-            data=Markup(block(report, _limit(report))),  # JSON without a markup character
+            data=Markup(block(report, _limit(report), keys)),  # JSON without a markup character
             ungraded=words.ungraded(report),
             most=_MOST,
             **views.sections(report),
@@ -50,6 +56,14 @@ def render(report: Report) -> str:
     )
 
 
+def prepare() -> None:
+    """Compile the page's templates, which takes longer than filling them."""
+    environment = _environment()
+    for name in environment.list_templates(extensions=["j2"]):
+        environment.get_template(name)
+
+
+@cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("reports.render", "page"),

@@ -1,8 +1,7 @@
 """What a miss or an ERROR looks like in the terminal: five lines, safe to print anywhere."""
 
 from cases.plan import Item
-from evaluators.core import Outcome
-from reports.record import Record, make_record
+from evaluators.core import Outcome, Verdict
 from reports.render.clean import cut, line
 
 WIDTH = 300  # characters of each text that are shown
@@ -10,14 +9,14 @@ WIDTH = 300  # characters of each text that are shown
 
 def miss_lines(item: Item, outcome: Outcome) -> str:
     """Return question, expected, answer, verdict and reason, a line each."""
-    record = make_record(item, outcome)
+    verdict = outcome.verdict or Verdict()
     return "\n".join(
         [
-            _line("question", record.question),
-            _line("expected", _expected(record, item)),
-            _line("answer", record.answer or "(empty)"),
-            _line("verdict", _verdict(record, item)),
-            _line("reason", record.reason or "(none given)"),
+            _line("question", item.case.question),
+            _line("expected", _expected(item)),
+            _line("answer", outcome.answer or "(empty)"),
+            _line("verdict", _verdict(verdict, item)),
+            _line("reason", verdict.reason or "(none given)"),
         ]
     )
 
@@ -31,16 +30,16 @@ def error_lines(item: Item, outcome: Outcome) -> str:
     return "\n".join(lines)
 
 
-def _expected(record: Record, item: Item) -> str:
+def _expected(item: Item) -> str:
     if item.slice.kind == "judged":
-        return f"{record.label} (gold: {record.expected})"
-    return record.expected
+        return f"{item.case.label} (gold: {item.case.expected})"
+    return item.case.expected
 
 
-def _verdict(record: Record, item: Item) -> str:
-    if record.rating is not None:
-        return f"{record.rating} of 10, passes from {item.slice.pass_bar}"
-    return record.grade or "(none)"
+def _verdict(verdict: Verdict, item: Item) -> str:
+    if verdict.rating is not None:
+        return f"{verdict.rating} of 10, passes from {item.slice.pass_bar}"
+    return verdict.grade or "(none)"
 
 
 def _line(name: str, text: str) -> str:

@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
 
 from evaluators.core import Vote
 from reports.evidence import Change
@@ -23,18 +24,23 @@ _MARKUP = (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"))
 Show = Callable[[str], str]
 
 
-def block(report: Report, limit: int) -> str:
+def block(report: Report, limit: int, plain_keys: Collection[str]) -> str:
     """Return every item as JSON in which no character means anything to HTML.
 
     ``limit`` is the number of characters shown of one text. What repeats from item to item is an
-    index into ``words``.
+    index into ``words``. ``plain_keys`` is what ``find_plain`` says of the records.
     """
     show = _shower(limit)
+    brief = partial(_brief, show, limit)
     changes = {one.key: one for one in report.comparison.changes} if report.comparison else {}
     same = "same" if report.comparison else ""
     coder = _Coder(show)
     rows = [
-        [*coder.codes(record, changes.get(record.key), same), *_rest(record, changes, show)]
+        [
+            *coder.codes(record, change := changes.get(record.key), same),
+            *_rest(record, brief if record.key in plain_keys else show, show),
+            _before(change, show),
+        ]
         for record in in_order(report.records)
     ]
     data = {"columns": COLUMNS, "words": coder.words(), "rows": rows}
@@ -79,7 +85,13 @@ class _Coder:
         return {name: [self._show(word) for word in known] for name, known in named}
 
 
-def _rest(record: Record, changes: Mapping[str, Change], show: Show) -> Iterable[object]:
+def _brief(show: Show, limit: int, text: str) -> str:
+    """Return a text that is plain, cut as ``show`` would cut it."""
+    return text if len(text) <= limit else show(text)
+
+
+def _rest(record: Record, show: Show, show_any: Show) -> Iterable[object]:
+    """Yield the other columns but the last; ``show_any`` is for what no record holds as text."""
     score = record.rating if record.score is None else record.score
     yield from (show(record.key), record.row, record.repeat, _finite(score), record.tokens)
     yield from (_finite(record.cost), round(record.seconds, 3))
@@ -88,8 +100,10 @@ def _rest(record: Record, changes: Mapping[str, Change], show: Show) -> Iterable
     yield from (show(record.reason), show(record.error))
     yield [_vote(vote, show) for vote in record.votes]
     yield [[show(name), _finite(value)] for name, value in record.measures.items()]
-    yield [[show(name), show(_text(value))] for name, value in sorted(record.metadata.items())]
-    yield _before(changes.get(record.key), show)
+    yield [
+        [show(name), show(value) if isinstance(value, str) else show_any(_text(value))]
+        for name, value in sorted(record.metadata.items())
+    ]
 
 
 def _vote(vote: Vote, show: Show) -> list[str]:
@@ -105,7 +119,7 @@ def _before(change: Change | None, show: Show) -> list[str | None] | None:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _finite(number: float | None) -> float | None:

@@ -3,20 +3,25 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import asdict, fields
 from numbers import Integral, Real
+from operator import attrgetter
 
 from evaluators.core import Vote
 from reports import declared
 from reports.record import Record, in_order
 from reports.render import clean, words
+from reports.render.plain import find_plain
 from reports.report import Counts, Estimate, GateResult, Report, SliceSummary
 
 SCHEMA_VERSION = 2
 RECORDS = "records.jsonl"
 _FIELDS = tuple(field.name for field in fields(Record))
 _KNOWN = frozenset(_FIELDS)
+_values = attrgetter(*_FIELDS)
+_STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
 def render(report: Report, items: str | None = None) -> str:
@@ -27,9 +32,22 @@ def render(report: Report, items: str | None = None) -> str:
     return dump(_run(report, records(report) if items is None else items), indent=1) + "\n"
 
 
-def records(report: Report) -> str:
-    """Return ``records.jsonl``: one object a line, by dataset, language, row and repeat."""
-    return "".join(f"{dump(_record(record))}\n" for record in in_order(report.records))
+def records(report: Report, plain_keys: Collection[str] | None = None) -> str:
+    """Return ``records.jsonl``: one object a line, by dataset, language, row and repeat.
+
+    ``plain_keys`` is what ``find_plain`` says of the records, where it was asked already.
+    """
+    keys = find_plain(report.records) if plain_keys is None else plain_keys
+    lines = (_line(record, record.key in keys) for record in in_order(report.records))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _line(record: Record, is_plain: bool) -> str:
+    values = _record(record)
+    if is_plain:
+        with suppress(TypeError, ValueError):  # a number or a type that strict JSON does not have
+            return _STRICT.encode(values)
+    return dump(values)
 
 
 def dump(value: object, indent: int | None = None) -> str:
@@ -165,5 +183,7 @@ def _gate(gate: GateResult) -> dict[str, object]:
 
 
 def _record(record: Record) -> dict[str, object]:
-    values = {name: getattr(record, name) for name in _FIELDS}
-    return {**values, "metadata": ordered(record.metadata)}
+    values = dict(zip(_FIELDS, _values(record), strict=True))
+    values["votes"] = [asdict(vote) for vote in record.votes]
+    values["metadata"] = ordered(record.metadata)
+    return values

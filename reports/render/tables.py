@@ -4,12 +4,14 @@ import csv
 import hashlib
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
+from operator import attrgetter
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from reports.record import Record, in_order
 from reports.render import clean
+from reports.render.plain import find_plain
 from reports.render.run_json import dump, ordered
 from reports.report import Report, SliceSummary
 
@@ -18,12 +20,22 @@ GRADED_HEADER = ("Question number", "Classification")
 GRADED_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*-graded\.csv")
 _LETTERS = {CORRECT: "A", INCORRECT: "B", NOT_ATTEMPTED: "C"}
 _COLUMNS = tuple(field.name for field in fields(Record))
+_values = attrgetter(*_COLUMNS)
 
 
-def results(report: Report) -> str:
-    """Return ``results.csv``: a column for each field of a record, no cell a formula."""
-    rows = ([_cell(getattr(r, name)) for name in _COLUMNS] for r in in_order(report.records))
+def results(report: Report, plain_keys: Collection[str] | None = None) -> str:
+    """Return ``results.csv``: a column for each field of a record, no cell a formula.
+
+    ``plain_keys`` is what ``find_plain`` says of the records, where it was asked already.
+    """
+    keys = find_plain(report.records) if plain_keys is None else plain_keys
+    rows = (_row(record, record.key in keys) for record in in_order(report.records))
     return BOM + _csv(_COLUMNS, rows)
+
+
+def _row(record: Record, is_plain: bool) -> list[str]:
+    show = clean.plain_cell if is_plain else clean.cell
+    return [show(v) if type(v) is str else _cell(v) for v in _values(record)]
 
 
 def graded(report: Report) -> dict[str, str]:
@@ -40,11 +52,9 @@ def graded(report: Report) -> dict[str, str]:
 
 
 def _letters(part: SliceSummary, records: Sequence[Record]) -> list[tuple[str, str]]:
-    return [
-        (str(record.row), _letter(record))
-        for record in in_order(records)
-        if (record.dataset, record.language) == (part.dataset, part.language) and record.repeat == 1
-    ]
+    where = part.dataset, part.language
+    own = (r for r in records if (r.dataset, r.language, r.repeat) == (*where, 1))
+    return [(str(record.row), _letter(record)) for record in in_order(own)]
 
 
 def _letter(record: Record) -> str:
@@ -70,7 +80,9 @@ def _slug(text: str) -> str:
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    if isinstance(value, (str, int, float)):
+    if isinstance(value, (int, float)):
+        return clean.plain_cell(str(value))
+    if isinstance(value, str):
         return clean.cell(str(value))
     if not value:
         return "{}" if isinstance(value, Mapping) else "[]"
