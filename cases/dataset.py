@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 
 from cases.columns import LAYOUTS, check_columns
-from cases.fields import LateMapping, Row, golds_of, id_of, metadata_of, recorded_of, rows_of
+from cases.fields import Row, golds_of, id_of, metadata_of, recorded_of, rows_of
 from cases.identity import case_digest, given_id, own_id, unique
 from cases.labels import grade_or_rating, yes_or_no
 from cases.problems import shown
@@ -18,18 +17,16 @@ RATERS = "label_"
 IDENTIFIERS = ("_id", "_row", "idx")
 
 
-def load_cases(slice_: Slice, *, late: bool = False) -> list[Case]:
+def load_cases(slice_: Slice) -> list[Case]:
     """Return the cases of a slice's file in its order.
 
-    ``late`` leaves the metadata to be read when it is looked at: twice as fast, for a process that
-    looks at few items of a file that another has checked. Raises UsageProblem naming file, row,
-    line and column for anything that is not as it must be.
+    Raises UsageProblem naming file, row, line and column for anything that is not as it must be.
     """
     table = read_table(slice_.path)
     layout = LAYOUTS[slice_.kind]
     check_columns(table, layout)
     rows = list(rows_of(table, layout))
-    cases = [_case(slice_, row, late=late) for row in rows]
+    cases = [_case(slice_, row) for row in rows]
     _check_ids(rows)
     if slice_.kind == "judged":
         _check_labels(rows, cases)
@@ -38,7 +35,7 @@ def load_cases(slice_: Slice, *, late: bool = False) -> list[Case]:
     return _with_unique_ids(cases)
 
 
-def _case(slice_: Slice, row: Row, *, late: bool) -> Case:
+def _case(slice_: Slice, row: Row) -> Case:
     context = _context(row)
     golds, label = _gold_and_label(slice_, row)
     question = row.text(row.required("question"))
@@ -56,7 +53,7 @@ def _case(slice_: Slice, row: Row, *, late: bool) -> Case:
         context=context,
         recorded=recorded,
         label=label,
-        metadata=LateMapping(partial(_metadata, slice_, row)) if late else _metadata(slice_, row),
+        metadata=_metadata(slice_, row),
         digest=digest,
     )
 

@@ -3,8 +3,7 @@
 import ast
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from copy import deepcopy
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cases.columns import FIELDS, Layout, missing
@@ -56,12 +55,13 @@ class Row:
 
 
 def rows_of(table: Table, layout: Layout) -> Iterator[Row]:
-    """Yield the records with their columns found: once where a header names them for all."""
-    columns: Mapping[str, str] = {}
+    """Yield the records with their columns found: once for all records that have the same ones."""
+    found: dict[tuple[str, ...], Mapping[str, str]] = {}
     for record in table.records:
-        if not (columns and table.has_header):
-            columns = _columns(table, layout, record)
-        yield Row(table, layout, record, columns)
+        names = tuple(record.values)
+        if names not in found:
+            found[names] = _columns(table, layout, record)
+        yield Row(table, layout, record, found[names])
 
 
 def _columns(table: Table, layout: Layout, record: Record) -> dict[str, str]:
@@ -136,33 +136,6 @@ def id_of(row: Row) -> str | None:
     if not isinstance(value, str):
         raise row.problem(column, f"text or a number is needed, not {shown(value)}")
     return row.checked(column, str(value)).strip()
-
-
-class LateMapping(Mapping[str, object]):
-    """A mapping that is made when it is first looked at."""
-
-    __slots__ = ("_found", "_make")
-
-    def __init__(self, make: Callable[[], Mapping[str, object]]) -> None:
-        self._make = make
-        self._found: Mapping[str, object] | None = None
-
-    def _all(self) -> Mapping[str, object]:
-        if self._found is None:
-            self._found = self._make()
-        return self._found
-
-    def __getitem__(self, key: str) -> object:
-        return self._all()[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
-
-    def __len__(self) -> int:
-        return len(self._all())
-
-    def __deepcopy__(self, memo: dict[int, object]) -> dict[str, object]:
-        return deepcopy(dict(self._all()), memo)
 
 
 def metadata_of(row: Row) -> dict[str, object]:

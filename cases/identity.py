@@ -4,7 +4,8 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 
-from evaluators.core import Case, digest
+from evaluators.canonical import digest
+from evaluators.core import Case
 
 GOOD_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -112,12 +113,12 @@ def _children(value: object) -> Iterable[object]:
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for key, value in pairs:
-        if key in found:
-            msg = f"key {shown(key)} stands twice in one object; keep one"
-            raise ValueError(msg)
-        found[key] = value
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
+        msg = f"key {shown(twice)} stands twice in one object; keep one"
+        raise ValueError(msg)
     return found
 
 
@@ -136,15 +137,18 @@ _DECODER = json.JSONDecoder(
 
 def _table(path: Path, entries: Iterable[Entry]) -> Table:
     names: dict[str, str] = {}
+    normals: dict[str, str] = {}
     records = []
     for row, line, value in entries:
         if not isinstance(value, dict):
             raise problem(path, line, f"row {row}: an object is needed, not {shown(value)}")
-        values = {normal(key): item for key, item in value.items()}
+        for key in value:
+            if key not in normals:
+                normals[key] = normal(key)
+                names.setdefault(normals[key], key)
+        values = {normals[key]: item for key, item in value.items()}
         if len(values) != len(value):
             raise problem(path, line, f"row {row}: {_twin(value)}")
-        for key in value:
-            names.setdefault(normal(key), key)
         records.append(Record(row, line, values))
     if not records:
         msg = f"{path}: no rows"

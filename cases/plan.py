@@ -1,18 +1,14 @@
-"""From dataset files and the user's choice to the items of a run, the same in every process."""
+"""What a run is made of: the user's choice, its items, and the plan that every process shares.
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+A worker of xdist gets the plan from the controller, so nothing that reads files is loaded here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from cases.config import load_dataset, load_gates, with_gates, with_items
-from cases.dataset import load_cases
-from cases.identity import sample
 from cases.slices import Dataset, Slice
-from evaluators.core import Case, UsageProblem
-from evaluators.files import file_hash
-from evaluators.rubric import load_prompt
-
-RUBRICS = Path(__file__).parent.parent / "evaluators" / "rubrics"
+from evaluators.core import Case
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,99 +61,3 @@ class Plan:
         """Return the items of one dataset."""
         slices = set(map(id, dataset.slices.values()))
         return [item for item in self.items.values() if id(item.slice) in slices]
-
-
-def make_plan(files: Sequence[Path], choice: Choice, *, late: bool = False) -> Plan:
-    """Return the plan over these ``dataset.yaml`` files; ``late`` as ``load_cases`` has it.
-
-    Raises UsageProblem for anything wrong in a file or in the choice, before any call.
-    """
-    datasets = [load_dataset(path, RUBRICS) for path in files]
-    _check_names(datasets, choice)
-    chosen = [_narrow(dataset, choice) for dataset in datasets]
-    _check_prompts(chosen, choice)
-    if choice.gates is not None:
-        chosen = _gated(chosen, choice.gates)
-    items: dict[str, Item] = {}
-    for item in (item for dataset in chosen for item in _items(dataset, choice, late=late)):
-        if items.setdefault(item.key, item) is not item:
-            other = items[item.key].slice
-            msg = f"{item.slice.path}: item {item.key!r} is also one of {other.path}; rename an id"
-            raise UsageProblem(msg)
-    slices = {item.slice.name: item.slice for item in items.values()}
-    hashes = {name: file_hash(slice_.path) for name, slice_ in slices.items()}
-    return Plan(datasets=tuple(chosen), items=items, hashes=hashes)
-
-
-def _check_names(datasets: Sequence[Dataset], choice: Choice) -> None:
-    known = sorted(dataset.name for dataset in datasets)
-    folders = {dataset.name: dataset.folder for dataset in datasets}
-    for dataset in datasets:
-        if folders[dataset.name] != dataset.folder:
-            both = f"{dataset.folder} and {folders[dataset.name]}"
-            msg = f"two datasets are named {dataset.name!r}: {both}; rename one folder"
-            raise UsageProblem(msg)
-    for option in (*choice.items, *choice.prompts):
-        if option.dataset not in known:
-            msg = (
-                f"dataset {option.dataset!r} is not among those found ({', '.join(known)}); "
-                "name a folder that holds it, for instance `pytest cases/`"
-            )
-            raise UsageProblem(msg)
-    languages = {language for dataset in datasets for language in dataset.slices}
-    languages.update(option.language for option in choice.items)
-    for language in choice.languages:
-        if language not in languages:
-            there = ", ".join(sorted(languages))
-            msg = f"--languages: no dataset has {language!r}; there are {there}"
-            raise UsageProblem(msg)
-
-
-def _check_prompts(datasets: Sequence[Dataset], choice: Choice) -> None:
-    there = {slice_.name for dataset in datasets for slice_ in dataset.slices.values()}
-    for option in choice.prompts:
-        name = f"{option.dataset}:{option.language}"
-        if name not in there:
-            msg = f"--prompt: {name} is not asked in this run; there are {', '.join(sorted(there))}"
-            raise UsageProblem(msg)
-
-
-def _gated(datasets: Sequence[Dataset], path: Path) -> list[Dataset]:
-    gates = load_gates(path)
-    known = [dataset.name for dataset in datasets]
-    if not set(gates) & set(known):
-        msg = f"{path}: no gate for any dataset of this run ({', '.join(known)}); name one of them"
-        raise UsageProblem(msg)
-    return [with_gates(dataset, gates) for dataset in datasets]
-
-
-def _narrow(dataset: Dataset, choice: Choice) -> Dataset:
-    own = [option for option in choice.items if option.dataset == dataset.name]
-    for option in own:
-        dataset = with_items(dataset, option.language, option.path)
-    keep = {option.language for option in own} if choice.items else set(dataset.slices)
-    if choice.languages:
-        keep &= set(choice.languages)
-    slices = {
-        language: _with_prompt(slice_, choice)
-        for language, slice_ in dataset.slices.items()
-        if language in keep
-    }
-    return replace(dataset, slices=slices)
-
-
-def _with_prompt(slice_: Slice, choice: Choice) -> Slice:
-    for option in choice.prompts:
-        if (option.dataset, option.language) == (slice_.dataset, slice_.language):
-            return replace(slice_, prompt=load_prompt(option.path))
-    return slice_
-
-
-def _items(dataset: Dataset, choice: Choice, *, late: bool) -> Iterator[Item]:
-    for slice_ in dataset.slices.values():
-        cases = sample(load_cases(slice_, late=late), choice.limit, choice.seed)
-        for case in cases:
-            stem = f"{slice_.dataset}-{slice_.language}-{case.id}"
-            for repeat in range(1, choice.repeats + 1):
-                key = stem if repeat == 1 else f"{stem}~r{repeat}"
-                yield Item(key=key, slice=slice_, case=case, repeat=repeat)

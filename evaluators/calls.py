@@ -5,7 +5,8 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
-from evaluators.core import Ask, CallError, Model, Reply, Request, Usage, request_key
+from evaluators.canonical import request_key
+from evaluators.core import Ask, CallError, Model, Reply, Request, Usage
 from evaluators.ledger import Ledger, Row
 from evaluators.limits.sender import Sender, Span
 from evaluators.rounds import ItemAsk

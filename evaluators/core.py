@@ -1,9 +1,7 @@
 """The nouns of the suite: cases, requests, replies, verdicts, outcomes, and the error tree."""
 
-import hashlib
-import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from evaluators.limits.terms import Limits
@@ -280,18 +278,3 @@ class Outcome:
     def reason(self) -> str:
         """What the judge gave as its reason; empty where there is no verdict."""
         return self.verdict.reason if self.verdict else ""
-
-
-def canonical(value: object) -> str:
-    """Return the one JSON text of a value: sorted keys, no spaces, ASCII."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-
-
-def digest(value: object) -> str:
-    """Return the SHA-256 of a value's canonical JSON, in hexadecimal."""
-    return hashlib.sha256(canonical(value).encode("ascii")).hexdigest()
-
-
-def request_key(identity: Mapping[str, object], request: Request) -> str:
-    """Return the ledger key of a request to the model with this identity."""
-    return digest({"model": dict(identity), "request": asdict(request)})

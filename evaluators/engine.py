@@ -1,14 +1,12 @@
 """Works through the items of a run: answer, then judge, many calls in flight, one event loop.
 
-It runs as a thread of the process that the user started. Tests, in whatever process, only wait
-for what it posts on the board.
+Tests, in whatever process, only wait for what it posts.
 """
 
 import asyncio
 import contextlib
 import random
 import sqlite3
-import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,10 +30,9 @@ from evaluators.extras import Measurer, Taken, take
 from evaluators.judges.naming import returned_names
 from evaluators.ledger import Ledger, LedgerError
 from evaluators.limits.sender import Bounds, Patience, Sender
-from evaluators.outcomes import BEAT_SECONDS, Board
+from evaluators.outcomes import BEAT_SECONDS, Sink
 from evaluators.schedule import Schedule
 
-GRACE_SECONDS = 3.0  # what is in flight when a run is stopped may still arrive
 BATCH_SECONDS = 0.005
 
 
@@ -66,7 +63,6 @@ class Settings:
     """
 
     concurrency: int = 16
-    window: int = 128
     replay: bool = False
     reask_invalid: bool = False
     rpm: int | None = None
@@ -83,6 +79,29 @@ class Settings:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What an engine is at, and what its run came to.
+
+    ``requests`` were sent, ``in_flight`` of them have no reply yet, and no more than ``limit`` may
+    be: what the servers bear. ``retried`` counts by kind the calls that failed and were tried
+    again; ``waiting`` says in a few words what holds calls back now. ``stops`` are the reasons why
+    calls were no longer made, one line by kind: a wrong key, the deadline, the budget. ``failure``
+    is why the engine had to stop. ``spent`` is in USD and None where there is no budget; ``notes``
+    are what the report should say of the ledger.
+    """
+
+    requests: int = 0
+    in_flight: int = 0
+    limit: int = 0
+    retried: Mapping[str, int] = field(default_factory=dict)
+    waiting: str = ""
+    stops: Mapping[str, str] = field(default_factory=dict)
+    failure: str = ""
+    spent: float | None = None
+    notes: tuple[str, ...] = ()
+
+
 class Engine:
     """Fills the ledger and the board for the tasks of one run."""
 
@@ -90,7 +109,7 @@ class Engine:
         self,
         tasks: Mapping[str, Task],
         ledger: Ledger,
-        board: Board,
+        board: Sink,
         price: Price,
         settings: Settings,
     ) -> None:
@@ -111,38 +130,31 @@ class Engine:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
-    def requests(self) -> int:
-        """How many requests were sent to models so far."""
-        return self._sender.requests
+    def status(self) -> Status:
+        """What it is at; may be read from any thread."""
+        loop, sender, budget = self._loop, self._sender, self._settings.budget
+        return Status(
+            requests=sender.requests,
+            in_flight=sender.admission.in_flight,
+            limit=sender.admission.limit,
+            retried=dict(sender.retried),
+            waiting="" if loop is None else sender.admission.describe(loop.time()),
+            stops=dict(sender.stops),
+            failure=self.failure,
+            spent=None if budget is None else budget.spent,
+            notes=self._ledger.notes,
+        )
 
-    @property
-    def in_flight(self) -> int:
-        """How many calls are at the models now."""
-        return self._sender.admission.in_flight
+    def fail(self, error: Exception) -> None:
+        """Let no test wait for an engine that broke down."""
+        self.failure = f"the engine failed: {type(error).__name__}: {error}"
+        with contextlib.suppress(sqlite3.Error):
+            self._board.end(self.failure)
 
-    @property
-    def limit(self) -> int:
-        """How many may be, as the servers bear it; never more than ``concurrency``."""
-        return self._sender.admission.limit
-
-    @property
-    def retried(self) -> Mapping[str, int]:
-        """How many calls failed and were tried again, by kind."""
-        return dict(self._sender.retried)
-
-    @property
-    def waiting(self) -> str:
-        """What holds calls back now, in a few words; empty where nothing does."""
-        loop = self._loop
-        return "" if loop is None else self._sender.admission.describe(loop.time())
-
-    @property
-    def stops(self) -> Mapping[str, str]:
-        """Why calls were no longer made, one line by kind: a wrong key, the deadline, the budget.
-
-        Items that needed none of them have ended as usual, the others are MISSING.
-        """
-        return dict(self._sender.stops)
+    def close(self) -> None:
+        """Close the ledger and the sink; the status can still be read."""
+        self._ledger.close()
+        self._board.close()
 
     def halt(self) -> None:
         """Start no further call; to be called from the engine's own loop."""
@@ -152,7 +164,6 @@ class Engine:
     async def run(self, schedule: Schedule, models: Sequence[Model] = ()) -> None:
         """Work until the schedule hands out nothing more; then close the models."""
         self._loop = asyncio.get_running_loop()
-        self._sender.begin()
         posting = asyncio.create_task(self._keep_posting(schedule))
         # Twice as many items as calls: some always wait for their reply to reach the disk.
         count = 2 * self._settings.concurrency
@@ -172,6 +183,7 @@ class Engine:
 
     async def _work(self, schedule: Schedule) -> None:
         while (key := await schedule.take()) is not None:
+            self._sender.begin()
             outcome = await self._outcome(self._tasks[key])
             self.outcomes[key] = outcome
             if outcome.state == "error":
@@ -243,7 +255,7 @@ class Engine:
                         await self._news.wait()
                 self._news.clear()
                 await asyncio.sleep(BATCH_SECONDS)
-        except sqlite3.Error as error:
+        except Exception as error:  # noqa: BLE001
             # No test would hear of a further outcome: nothing more is to be paid for.
             self.failure = f"the outcomes cannot be posted: {error}; free space in the temp folder"
             schedule.close()
@@ -252,49 +264,3 @@ class Engine:
         batch, self._unposted = self._unposted, []
         if batch:
             self._board.post(batch)
-
-
-class EngineThread:
-    """Runs an engine beside pytest and passes on what pytest knows."""
-
-    def __init__(self, engine: Engine, schedule: Schedule, models: Sequence[Model]) -> None:
-        self._engine = engine
-        self._schedule = schedule
-        self._models = models
-        self._loop = asyncio.new_event_loop()
-        self._main: asyncio.Task[None] | None = None
-        self._thread = threading.Thread(target=self._run, name="qa-engine", daemon=True)
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether it is still at work."""
-        return self._thread.is_alive()
-
-    def start(self) -> None:
-        """Begin to work through the schedule."""
-        self._thread.start()
-
-    def stop(self, grace: float = GRACE_SECONDS) -> None:
-        """Start no item and no call, wait ``grace`` seconds for those in flight, then give up."""
-        self._schedule.close()
-        with contextlib.suppress(RuntimeError):  # the loop is closed: all is done
-            self._loop.call_soon_threadsafe(self._engine.halt)
-        self._thread.join(grace)
-        if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._cancel)
-            self._thread.join(grace)
-
-    def _run(self) -> None:
-        try:
-            self._main = self._loop.create_task(self._engine.run(self._schedule, self._models))
-            with contextlib.suppress(asyncio.CancelledError):
-                self._loop.run_until_complete(self._main)
-        except Exception as error:  # noqa: BLE001  # said in the report; the tests must not hang
-            self._engine.failure = f"the engine failed: {type(error).__name__}: {error}"
-        finally:
-            self._loop.run_until_complete(self._loop.shutdown_default_executor())
-            self._loop.close()
-
-    def _cancel(self) -> None:
-        if self._main is not None:
-            self._main.cancel()

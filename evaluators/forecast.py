@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from evaluators.budget import USUAL_OUTPUT, most_input_tokens, output_limit, text_bytes
+from evaluators.canonical import request_key
 from evaluators.core import (
     Ask,
     CallError,
@@ -18,7 +19,6 @@ from evaluators.core import (
     Model,
     Reply,
     Request,
-    request_key,
 )
 from evaluators.engine import Task
 from evaluators.extras import Measurer

@@ -6,11 +6,13 @@ commit, and lets ``--replay`` read a ledger that cannot be written.
 
 import json
 import sqlite3
+import threading
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
+from evaluators.canonical import flat
 from evaluators.core import Outcome, QAError, Usage, Verdict, Vote
 
 BEAT_SECONDS = 0.5
@@ -20,7 +22,7 @@ POLL_SECONDS = 0.01
 _TABLES = """
 CREATE TABLE IF NOT EXISTS outcomes (key TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS pulse (beat INTEGER NOT NULL, ended TEXT);
-INSERT INTO pulse VALUES (0, NULL);
+INSERT INTO pulse SELECT 0, NULL WHERE NOT EXISTS (SELECT * FROM pulse);
 """
 
 
@@ -28,8 +30,105 @@ class EngineLostError(QAError):
     """The engine's heartbeat stopped, so no outcome will come."""
 
 
+class Sink(Protocol):
+    """Where an engine tells how its items ended."""
+
+    def post(self, outcomes: Sequence[Outcome]) -> None:
+        """Make these outcomes known."""
+
+    def beat(self) -> None:
+        """Show that the engine is alive."""
+
+    def end(self, message: str) -> None:
+        """Say that nothing more will be posted, and why."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+class Waiting(Protocol):
+    """Where a test waits for its outcome."""
+
+    def wait(self, key: str) -> Outcome:
+        """Return the outcome of this item once it is known; MISSING where none will be."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+class Sinks:
+    """Several sinks, told one after the other."""
+
+    def __init__(self, *sinks: Sink) -> None:
+        self._sinks = sinks
+
+    def post(self, outcomes: Sequence[Outcome]) -> None:
+        """Post to every one."""
+        for sink in self._sinks:
+            sink.post(outcomes)
+
+    def beat(self) -> None:
+        """Beat in every one."""
+        for sink in self._sinks:
+            sink.beat()
+
+    def end(self, message: str) -> None:
+        """End every one."""
+        for sink in self._sinks:
+            sink.end(message)
+
+    def close(self) -> None:
+        """Close every one."""
+        for sink in self._sinks:
+            sink.close()
+
+
+class Arrivals:
+    """The outcomes that have come in, for whoever waits for them in the same process."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.outcomes: dict[str, Outcome] = {}
+        self._clock = clock
+        self._since = clock()
+        self._ended: str | None = None
+        self._news = threading.Condition()
+
+    def post(self, outcomes: Sequence[Outcome]) -> None:
+        """Wake the tests that wait for these outcomes."""
+        with self._news:
+            self.outcomes.update((one.key, one) for one in outcomes)
+            self._news.notify_all()
+
+    def beat(self) -> None:
+        """Show that the engine is alive."""
+        self._since = self._clock()
+
+    def end(self, message: str) -> None:
+        """Say that nothing more will come, and why."""
+        with self._news:
+            self._ended = message
+            self._news.notify_all()
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to give back."""
+
+    def wait(self, key: str) -> Outcome:
+        """Return the outcome of this item once it has come; MISSING where none will.
+
+        Raises EngineLostError when the engine has shown no sign of life for 30 seconds.
+        """
+        with self._news:
+            while key not in self.outcomes:
+                if self._ended is not None:
+                    return _missing(key, self._ended)
+                if self._clock() - self._since > SILENCE_SECONDS:
+                    raise _lost()
+                self._news.wait(BEAT_SECONDS)
+            return self.outcomes[key]
+
+
 class Board:
-    """The engine's side: one writer."""
+    """The engine's side of the file that other processes watch: one writer."""
 
     def __init__(self, path: Path) -> None:
         self._connection = _connect(path)
@@ -37,7 +136,7 @@ class Board:
         self._connection.execute("PRAGMA synchronous = OFF")
         self._connection.executescript(_TABLES)
 
-    def post(self, outcomes: Iterable[Outcome]) -> None:
+    def post(self, outcomes: Sequence[Outcome]) -> None:
         """Make these outcomes visible to every waiting test, in one transaction."""
         rows = [(one.key, encode(one)) for one in outcomes]
         with self._connection:
@@ -78,33 +177,45 @@ class Watcher:
 
         Raises EngineLostError when the engine has shown no sign of life for 30 seconds.
         """
-        while True:
-            # The pulse is read first: whatever was posted before the end is then found.
+        while (outcome := self._posted(key)) is None:
             latest, ended = self._row("SELECT beat, ended FROM pulse") or (None, None)
-            row = self._row("SELECT body FROM outcomes WHERE key = ?", key)
-            if row is not None:
-                return decode(str(row[0]))
             if ended is not None:
-                return Outcome(key=key, state="missing", kind="stopped", message=str(ended))
+                # It may have been posted just before the end was.
+                return self._posted(key) or _missing(key, str(ended))
             if latest != self._beat:
                 self._beat, self._since = latest, self._clock()
             elif self._clock() - self._since > SILENCE_SECONDS:
-                msg = f"the engine has been silent for {SILENCE_SECONDS:g} s; run again to resume"
-                raise EngineLostError(msg)
+                raise _lost()
             self._sleep(POLL_SECONDS)
+        return outcome
 
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+
+    def _posted(self, key: str) -> Outcome | None:
+        row = self._row("SELECT body FROM outcomes WHERE key = ?", key)
+        return None if row is None else decode(str(row[0]))
 
     def _row(self, query: str, *values: str) -> tuple[object, ...] | None:
         row: tuple[object, ...] | None = self._connection.execute(query, values).fetchone()
         return row
 
 
+def _missing(key: str, message: str) -> Outcome:
+    return Outcome(key=key, state="missing", kind="stopped", message=message)
+
+
+def _lost() -> EngineLostError:
+    msg = f"the engine has been silent for {SILENCE_SECONDS:g} s; run again to resume"
+    return EngineLostError(msg)
+
+
 def encode(outcome: Outcome) -> str:
     """Return an outcome as ASCII JSON; any text survives, lone surrogates included."""
-    return json.dumps(asdict(outcome))
+    verdict = outcome.verdict
+    said = verdict and {**flat(verdict), "votes": [flat(vote) for vote in verdict.votes]}
+    return json.dumps({**flat(outcome), "verdict": said, "usage": flat(outcome.usage)})
 
 
 def decode(text: str) -> Outcome:

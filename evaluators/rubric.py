@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Literal, NoReturn, cast, get_args
 
 from evaluators import strict_yaml
-from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED, UsageProblem, digest
+from evaluators.canonical import digest
+from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED, UsageProblem
 from evaluators.files import read_text
 from evaluators.strict_yaml import Map, Seq
 from evaluators.template import canonical_places, encode_fixed, fill, places

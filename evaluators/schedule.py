@@ -15,7 +15,8 @@ class Schedule:
 
     Items ``beside`` belong to no test, so that none of them ever counts as being ahead. Where
     ``first`` is given no more items than that are handed out until one is ``done``: the first one
-    shows whether every model can be asked, the judge included.
+    shows whether every model can be asked, the judge included. Where ``lead`` is given, which items
+    have a test is not known yet: so many are handed out until ``select`` names them.
     """
 
     def __init__(
@@ -24,6 +25,8 @@ class Schedule:
         window: int,
         beside: frozenset[str] = frozenset(),
         first: int | None = None,
+        *,
+        lead: int | None = None,
     ) -> None:
         self._lock = threading.Lock()
         self._ahead = deque(keys)
@@ -31,6 +34,7 @@ class Schedule:
         self._untaken = set(keys)
         self._window = window
         self._first = first
+        self._lead = lead
         self._beside = beside
         self._taken = 0
         self._ended = 0
@@ -39,6 +43,20 @@ class Schedule:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._waking = False
 
+    def lead(self, count: int) -> None:
+        """Let so many items be handed out before it is known which of them have a test."""
+        with self._lock:
+            self._lead = None if self._lead is None else count
+        self._wake()
+
+    def select(self, keys: Sequence[str]) -> None:
+        """Say which items are to be worked on, in their order; the others are forgotten."""
+        with self._lock:
+            self._lead = None
+            self._ahead = deque(keys)
+            self._untaken.intersection_update(keys)
+        self._wake()
+
     def want(self, key: str) -> None:
         """Say that a test is waiting for this item."""
         with self._lock:
@@ -46,10 +64,10 @@ class Schedule:
                 self._wanted.append(key)
         self._wake()
 
-    def ended(self) -> None:
-        """Say that one more test is over."""
+    def ended(self, count: int = 1) -> None:
+        """Say that so many more tests are over."""
         with self._lock:
-            self._ended += 1
+            self._ended += count
         self._wake()
 
     def done(self) -> None:
@@ -85,7 +103,7 @@ class Schedule:
             await turn
 
     def _pick(self) -> str | None:
-        if self._closed or self._first == 0:
+        if self._closed or self._first == 0 or self._lead == 0:
             return None
         key = self._next_untaken(self._wanted)
         if key is None and self._taken - self._ended < self._window:
@@ -93,6 +111,7 @@ class Schedule:
         if key is not None:
             self._untaken.discard(key)
             self._first = None if self._first is None else self._first - 1
+            self._lead = None if self._lead is None else self._lead - 1
             self._taken += key not in self._beside
         return key
 
@@ -119,7 +138,8 @@ class Schedule:
         """Wake as many as there are items for, not all of them for one item."""
         with self._lock:
             self._waking = False
-            room = len(self._wanted) + self._window - (self._taken - self._ended)
+            # What tests wanted may lie beyond the window: that takes no room from what they want.
+            room = len(self._wanted) + max(0, self._window - (self._taken - self._ended))
             over = self._closed or not self._untaken
         count = len(self._waiting) if over else min(room, len(self._waiting))
         for _ in range(count):

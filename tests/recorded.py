@@ -7,7 +7,8 @@ from contextlib import closing
 from pathlib import Path
 
 from evaluators.calls import Caller
-from evaluators.core import Reply, digest
+from evaluators.canonical import digest
+from evaluators.core import Reply
 from evaluators.ledger import Ledger, Row
 from evaluators.limits.sender import Bounds, Patience, Sender
 

@@ -10,9 +10,11 @@ from typing import cast
 import pytest
 
 from cases.calibration import labelled_for
-from cases.plan import Choice, Plan, SliceFile, make_plan
+from cases.plan import Choice, Plan, SliceFile
+from cases.planning import make_plan
 from cases.tasks import RULES
-from evaluators.core import Outcome, Reply, ToolCall, request_key
+from evaluators.canonical import request_key
+from evaluators.core import Outcome, Reply, ToolCall
 from evaluators.judges.choice import ChoiceJudge
 from reports.plugin.calibration import Calibrator, Patient, find_labelled, way_of
 from reports.plugin.options import Options, read_options

@@ -2,20 +2,23 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from evaluators.calls import Caller, Meter
+from evaluators.canonical import digest, request_key
 from evaluators.core import (
     CallError,
     FatalError,
+    Message,
     RefusedError,
     Reply,
     Request,
     StoppedError,
+    Tool,
     TransientError,
-    request_key,
 )
 from evaluators.ledger import Ledger
 from evaluators.limits.sender import Bounds, Patience, Sender
@@ -63,6 +66,24 @@ def failing(*errors: CallError) -> Scripted:
         return Reply(text="at last", model="m-2026")
 
     return Scripted(handler)
+
+
+def test_the_key_of_a_request_never_changes() -> None:
+    """What is in a ledger is found again: the key is the digest of the request's every field."""
+    tool = Tool(name="grade", description="d", schema={"type": "object"})
+    request = Request(
+        messages=(Message(role="system", content="s"), Message(role="user", content="Ą?")),
+        tool=tool,
+        parameters={"temperature": 0.0, "stop": ["x"]},
+        version="judge@3",
+        repeat=2,
+        attempt=1,
+    )
+    for asked in (request, replace(request, tool=None)):
+        assert request_key({"name": "m"}, asked) == digest(
+            {"model": {"name": "m"}, "request": asdict(asked)}
+        )
+    assert request_key({"name": "m"}, request).startswith("7a582e96eaad")
 
 
 def test_a_kept_reply_costs_no_request(ledger: Ledger) -> None:

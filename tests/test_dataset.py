@@ -1,7 +1,6 @@
 """Files become cases: every layout, every format, real files."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -32,18 +31,6 @@ def test_simpleqa_layout(tmp_path: Path) -> None:
     )
     assert (case.question, case.golds, case.recorded) == ("q?", ("NA",), None)
     assert case.metadata == {"topic": "Art", "n": [1, 2.5]}
-
-
-def test_metadata_can_be_read_late(tmp_path: Path) -> None:
-    """A late load gives the same cases; what is wrong in their metadata shows when it is read."""
-    path = tmp_path / "a.csv"
-    path.write_text("metadata,problem,answer,x\n{'n': 1},q?,a,1\nopen('f'),r?,b,2\n")
-    good, bad = load_cases(made(path), late=True)
-    assert good.metadata == {"n": 1, "x": "1"}
-    assert (len(good.metadata), good.metadata["n"], list(good.metadata)) == (2, 1, ["n", "x"])
-    assert type(asdict(good)["metadata"]) is dict
-    with pytest.raises(UsageProblem, match="row 2"):
-        len(bad.metadata)
 
 
 @pytest.mark.parametrize("word", ["NA", "None", "null", "nan", "007", "1e5", "No", "2024-12-31"])

@@ -21,7 +21,8 @@ from evaluators.core import (
     StoppedError,
     TransientError,
 )
-from evaluators.engine import EngineThread, Settings
+from evaluators.engine import Settings, Status
+from evaluators.hosting import EngineThread
 from evaluators.limits.sender import Patience
 from evaluators.limits.terms import Limits
 from evaluators.outcomes import Watcher
@@ -226,8 +227,8 @@ def test_a_used_up_budget_leaves_the_rest_missing(tmp_path: Path) -> None:
     assert len(model.requests) == 5
     assert [reply is None for _, _, reply in budget.settled].count(True) == 1
     assert {held for held, _, _ in budget.settled} == {0.25}
-    assert bench.engine.stops == {"budget": "the money is used up"}
-    assert bench.engine.retried == {"server": 1}
+    assert bench.engine.status.stops == {"budget": "the money is used up"}
+    assert bench.engine.status.retried == {"server": 1}
 
 
 def test_what_is_kept_needs_no_time(tmp_path: Path) -> None:
@@ -239,7 +240,7 @@ def test_what_is_kept_needs_no_time(tmp_path: Path) -> None:
     states = Counter((one.state, one.kind) for one in bench.run().values())
     assert states == {("passed", ""): 3, ("missing", "deadline"): 5}
     assert len(model.requests) == 3
-    assert list(bench.engine.stops) == ["deadline"]
+    assert list(bench.engine.status.stops) == ["deadline"]
 
 
 def test_the_figures_of_a_run_under_way(tmp_path: Path) -> None:
@@ -255,15 +256,15 @@ def test_the_figures_of_a_run_under_way(tmp_path: Path) -> None:
 
     model = Slow(lambda request: Reply(), limits=Limits(host="api.example"))
     bench = Bench(tmp_path, [prompted(1, model)])
-    assert (bench.engine.waiting, bench.engine.limit, bench.engine.in_flight) == ("", 4, 0)
+    assert bench.engine.status == Status(limit=4)
     thread = EngineThread(bench.engine, Schedule(bench.keys, 9), [])
     thread.start()
     assert at_work.wait(10)
-    assert bench.engine.in_flight == 1
+    assert bench.engine.status.in_flight == 1
     go_on.set()
     outcome = Watcher(bench.path).wait("k1")
     assert (outcome.state, outcome.kind) == ("error", "rate_limit")
-    assert bench.engine.waiting.startswith("api.example paused")
+    assert bench.engine.status.waiting.startswith("api.example paused")
     assert bench.engine.errors == {"rate_limit": 1}
     thread.stop()
 

@@ -78,7 +78,7 @@ def test_every_fault_ends_and_the_others_go_on(tmp_path: Path, provider: str) ->
     assert result.states == {"error": len(FAULTS), "passed": 20 - len(FAULTS)}
     assert result.kinds == {"timeout": 6, "bad_body": 2, "connection": 3}
     assert result.bench.engine.errors == result.kinds
-    assert result.bench.engine.in_flight == 0
+    assert result.bench.engine.status.in_flight == 0
 
 
 RAW: Sequence[str | bytes] = (
@@ -140,7 +140,7 @@ def test_no_broken_body_is_an_answer(tmp_path: Path, provider: str) -> None:
     assert result.states == {"error": 25}
     assert result.kinds == {"bad_body": 23, "error_body": 2}
     assert set(Counter(number_of(seen) for seen in result.server.requests).values()) == {3}
-    assert result.bench.engine.retried == {"bad_body": 46, "error_body": 4}
+    assert result.bench.engine.status.retried == {"bad_body": 46, "error_body": 4}
 
 
 @both
@@ -161,7 +161,7 @@ def test_what_no_call_can_get_past_stops_the_run(
     assert result.server.count == 1
     assert result.states == {"error": 1, "missing": items - 1}
     assert {one.kind for one in result.outcomes.values()} == {kind}
-    assert list(result.bench.engine.stops) == [kind]
+    assert list(result.bench.engine.status.stops) == [kind]
 
 
 @both

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Mapping
 
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
-from evaluators.core import Answerer, Judge, Reply, ToolCall, request_key
+from evaluators.canonical import request_key
+from evaluators.core import Answerer, Judge, Reply, ToolCall
 from evaluators.engine import Task
 from evaluators.forecast import Call, Forecast, calls_ahead, foreseen
 from evaluators.judges.cascade import CascadeJudge

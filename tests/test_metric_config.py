@@ -9,6 +9,7 @@ from cases.config import load_gates, with_gates
 from cases.metrics import measurers
 from cases.slices import Rule
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
+from evaluators.canonical import request_key
 from evaluators.core import (
     Answerer,
     Ask,
@@ -18,7 +19,6 @@ from evaluators.core import (
     Outcome,
     Reply,
     UsageProblem,
-    request_key,
 )
 from evaluators.engine import Task
 from evaluators.extras import Measurer, Taken, take

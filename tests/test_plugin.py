@@ -329,3 +329,45 @@ def test_the_users_mistakes_are_one_line(
     assert message in errors[0]
     assert "Traceback" not in result.stderr.str()
     assert not (capitals.path / "reports").exists()
+
+
+def test_other_items_of_other_plugins_are_left_alone(
+    project: Project, mode: tuple[str, ...]
+) -> None:
+    """Where no dataset is, items that are no functions run as if the plugin were not there."""
+    project.write(
+        "conftest.py",
+        """
+import pytest
+
+
+class Line(pytest.Item):
+    def runtest(self):
+        pass
+
+
+class Lines(pytest.File):
+    def collect(self):
+        yield Line.from_parent(self, name="line")
+
+
+def pytest_collect_file(file_path, parent):
+    if file_path.suffix == ".lines":
+        return Lines.from_parent(parent, path=file_path)
+""",
+    )
+    project.write("other/some.lines", "")
+    project.run(*mode, "other").assert_outcomes(passed=1)
+
+
+def test_a_leak_of_other_tests_is_still_seen(project: Project) -> None:
+    """Where no dataset is, pytest's search for what was never closed finds as much as ever."""
+    project.write(
+        "other/test_leak.py",
+        """
+def test_leak():
+    opened = [open(__file__)]
+    opened.append(opened)
+""",
+    )
+    assert project.run("-W", "error", "other").ret == 1

@@ -174,6 +174,16 @@ def test_a_judge_below_its_floor_decides_nothing(capitals: Project, mode: tuple[
     assert server.count == 16
 
 
+def test_where_nothing_is_selected_nothing_is_measured(
+    capitals: Project, mode: tuple[str, ...]
+) -> None:
+    """A run without a test of its own ends at once and asks nobody, the judge included."""
+    with_labels(capitals)
+    with loopback(handler=truthful()) as server:
+        result = capitals.run(*mode, "--judge", spec(server), "qa/capital", "-k", "zzz")
+        assert (result.ret, server.count) == (5, 0)
+
+
 def test_a_measured_judge_lets_its_gates_pass(capitals: Project) -> None:
     """Above its floor nothing is in the way; where no gate asks, nothing is measured."""
     with_labels(capitals)

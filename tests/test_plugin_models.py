@@ -329,13 +329,13 @@ def test_a_full_disk_stops_the_run_at_once(capitals: Project, mode: tuple[str, .
 from evaluators.ledger import Ledger
 
 
-def pytest_sessionstart():
-    def full(self, rows):
-        import sqlite3
+def full(self, rows):
+    import sqlite3
 
-        raise sqlite3.OperationalError("database or disk is full")
+    raise sqlite3.OperationalError("database or disk is full")
 
-    Ledger._insert = full
+
+Ledger._insert = full
 """,
     )
     with loopback(handler=good) as server:

@@ -129,3 +129,48 @@ def test_the_last_item_ends_the_waiting() -> None:
         return [await asyncio.wait_for(one, 5) for one in waiting]
 
     assert asyncio.run(scenario()) == ["a", None, None]
+
+
+def test_a_lead_comes_before_the_selection_and_no_further() -> None:
+    """Until it is known which items have a test only so many are handed out, then those alone."""
+    schedule = Schedule(["a", "b", "c", "d"], 10, lead=0)
+
+    async def scenario() -> list[str | None]:
+        waiting = asyncio.create_task(schedule.take())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        schedule.lead(2)
+        first = [await asyncio.wait_for(waiting, 5), await asyncio.wait_for(schedule.take(), 5)]
+        third = asyncio.create_task(schedule.take())
+        await asyncio.sleep(0.01)
+        assert not third.done()
+        schedule.select(["d", "b"])
+        rest = [await asyncio.wait_for(third, 5), await asyncio.wait_for(schedule.take(), 5)]
+        return [*first, *rest]
+
+    assert asyncio.run(scenario()) == ["a", "b", "d", None]
+
+
+def test_a_selection_without_a_lead_is_all_there_is() -> None:
+    """What is selected is handed out in its own order; a late lead changes nothing."""
+    schedule = Schedule(["a", "b", "c"], 10, lead=0)
+    schedule.select(["c", "a"])
+    schedule.lead(0)
+    assert take(schedule, 3) == ["c", "a", None]
+
+
+def test_demand_beyond_the_window_holds_no_demand_up() -> None:
+    """However many wanted items are out, who waits for work is woken for the next wanted one."""
+    schedule = Schedule(["a", "b", "c", "d", "e"], 1)
+
+    async def scenario() -> str | None:
+        assert await schedule.take() == "a"
+        for key in ("b", "c", "d"):
+            schedule.want(key)
+            assert await asyncio.wait_for(schedule.take(), 5) == key
+        waiting = asyncio.create_task(schedule.take())
+        await asyncio.sleep(0.01)
+        schedule.want("e")
+        return await asyncio.wait_for(waiting, 5)
+
+    assert asyncio.run(scenario()) == "e"

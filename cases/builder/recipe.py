@@ -7,7 +7,8 @@ from pathlib import Path
 
 from cases.labels import yes_or_no
 from cases.settings import Settings, load_settings
-from evaluators.core import NO, YES, UsageProblem, digest
+from evaluators.canonical import digest
+from evaluators.core import NO, YES, UsageProblem
 
 FOLDER = Path(__file__).parent / "recipes"
 PLACES = ("{count}", "{texts}")

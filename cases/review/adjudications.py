@@ -15,9 +15,8 @@ from cases.settings import Settings
 from cases.tables import problem
 from evaluators import strict_yaml
 from evaluators.core import NO, UNANSWERED, YES, UsageProblem
-from evaluators.judges.adjudicated import Adjudication, Adjudications
+from evaluators.judges.adjudicated import FILE, Adjudication, Adjudications
 
-FILE = "adjudications.yaml"
 _KEYS = ("item", "digest", "verdict", "name", "reason", "date")
 DIGEST = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _HEAD = """\

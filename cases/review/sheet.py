@@ -7,7 +7,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from cases.settings import load_settings
-from evaluators.core import UsageProblem, digest
+from evaluators.canonical import digest
+from evaluators.core import UsageProblem
 
 UNCLEAR = "UNCLEAR"
 """The verdict of a reviewer who cannot decide."""

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from evaluators import strict_yaml
-from evaluators.core import Case, UsageProblem, digest
+from evaluators.canonical import digest
+from evaluators.core import Case, UsageProblem
 from evaluators.strict_yaml import Map, Seq
 
 FOLDER = Path(__file__).parent

@@ -24,7 +24,8 @@ from evaluators.calibration.options import (
 from evaluators.calibration.scales import parse_scale
 from evaluators.calibration.session import Job, Judged
 from evaluators.calibration.terminal import say
-from evaluators.core import Outcome, QAError, UsageProblem, canonical
+from evaluators.canonical import canonical
+from evaluators.core import Outcome, QAError, UsageProblem
 from evaluators.rubric import Rubric
 
 COMMAND = "calibrate"

@@ -16,7 +16,8 @@ from evaluators.calibration.scales import (
     read_grade,
     read_number,
 )
-from evaluators.core import Case, UsageProblem, digest
+from evaluators.canonical import digest
+from evaluators.core import Case, UsageProblem
 from evaluators.files import file_hash
 
 Style = Literal["graded", "rated"]

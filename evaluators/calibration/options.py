@@ -12,8 +12,9 @@ from typing import TextIO
 from evaluators.calibration.judges import LEXICAL, Bench, connect_bench
 from evaluators.calibration.session import InterruptedJudgingError, Job, Judged, Store, judge_all
 from evaluators.calibration.terminal import Progress, say
+from evaluators.canonical import digest
 from evaluators.command_line import Parser
-from evaluators.core import UsageProblem, digest
+from evaluators.core import UsageProblem
 from evaluators.files import file_hash
 from evaluators.models.secrets import Key, require_key
 from evaluators.models.spec import Spec

@@ -11,7 +11,8 @@ from pathlib import Path
 from evaluators.answerers import RecordedAnswer
 from evaluators.calibration.judges import Bench
 from evaluators.core import Ask, Case, Judge, Model, Outcome, QAError, Reply, Request, Verdict
-from evaluators.engine import Engine, EngineThread, Settings, Task
+from evaluators.engine import Engine, Settings, Task
+from evaluators.hosting import EngineThread
 from evaluators.ledger import Ledger
 from evaluators.outcomes import Board
 from evaluators.prices import cost_of, tariff_of
@@ -120,7 +121,7 @@ def _judge_all(
     thread.stop(LAST_SECONDS)
     if engine.failure:
         raise QAError(engine.failure)
-    return Judged(outcomes=dict(engine.outcomes), requests=engine.requests)
+    return Judged(outcomes=dict(engine.outcomes), requests=engine.status.requests)
 
 
 def _task(job: Job) -> Task:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from evaluators.canonical import digest
 from evaluators.core import (
     Ask,
     CallError,
@@ -14,10 +15,10 @@ from evaluators.core import (
     Reply,
     Request,
     Verdict,
-    digest,
 )
 from evaluators.judges.hearing import vote_of
 
+FILE = "adjudications.yaml"
 UNFIT = "adjudication"
 
 

@@ -1,10 +1,11 @@
 """What a row holds, and how it shows that it still is what was written."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from evaluators.core import QAError, Reply, ToolCall, canonical, digest
+from evaluators.canonical import canonical, digest, flat
+from evaluators.core import QAError, Reply, ToolCall
 
 SCHEMA = 1
 
@@ -51,7 +52,7 @@ class Stored(NamedTuple):
 
 def seal(row: Row, at: float) -> Stored:
     """Return a row as it is stored, with its checksum."""
-    text = canonical(asdict(row.reply))
+    text = canonical({**flat(row.reply), "calls": [flat(call) for call in row.reply.calls]})
     return Stored(row.key, SCHEMA, at, row.spec, text, checksum(row.key, text))
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaluators.core import UsageProblem, canonical
+from evaluators.canonical import canonical
+from evaluators.core import UsageProblem
 from evaluators.ledger.rows import COLUMNS, INSERT, SCHEMA, Stored, is_sound
 from evaluators.strict_json import loads
 

@@ -87,8 +87,8 @@ class Sender:
         self._end = NEVER
 
     def begin(self) -> None:
-        """Start the run's clock."""
-        if self._bounds.deadline is not None:
+        """Start the run's clock, unless it goes already."""
+        if self._bounds.deadline is not None and self._end == NEVER:
             self._end = asyncio.get_running_loop().time() + self._bounds.deadline
 
     def halt(self, error: StoppedError) -> None:

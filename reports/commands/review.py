@@ -8,7 +8,6 @@ from pathlib import Path
 
 from cases.review import agreement, read_sheets, write_sheet
 from cases.review.adjudications import (
-    FILE,
     load_adjudications,
     merged,
     save_adjudications,
@@ -18,6 +17,7 @@ from cases.review.files import put
 from cases.review.reading import Review
 from cases.review.texts import FALLBACK, texts_in
 from evaluators.core import UsageProblem
+from evaluators.judges.adjudicated import FILE
 from reports.commands.common import RUN_HELP, Parser, emit, read_baseline
 from reports.render import clean
 from reports.report import Report

@@ -5,28 +5,21 @@ writes the report. Tests, in xdist's workers or in the same process, wait for th
 """
 
 import gc
-import sys
 from pathlib import Path
 
 import pytest
 
 from reports.plugin.options import add_options
+from reports.plugin.session import SESSION, begin, join
 from reports.plugin.tests import (
-    case,
+    Verdicts,
     pytest_collection_modifyitems,
     pytest_generate_tests,
-    pytest_runtest_makereport,
-    pytest_runtest_setup,
-    verdict,
 )
 
 __all__ = [
-    "case",
     "pytest_collection_modifyitems",
     "pytest_generate_tests",
-    "pytest_runtest_makereport",
-    "pytest_runtest_setup",
-    "verdict",
 ]
 
 
@@ -47,23 +40,20 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Validate everything in the controller, before any call; exit code 4 for the user's errors."""
     config.addinivalue_line("markers", "qa(dataset): one case for each item of a dataset")
+    config.pluginmanager.register(Verdicts(), "qa-verdicts")
     if hasattr(config, "workerinput"):
-        from reports.plugin.session import join  # noqa: PLC0415  # only where datasets are run
-
         join(config)
         return
-    from reports.plugin.session import begin  # noqa: PLC0415
-
     begin(config, Path(config.invocation_params.dir))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Let the collector of garbage pass over the items: they are alive to the end."""
-    if any("qa_item" in item.fixturenames for item in session.items[-1:]):  # type: ignore[attr-defined]
+    if SESSION in session.config.stash:
         gc.freeze()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Let pytest's five last garbage collections pass over what is alive."""
-    if "reports.plugin.session" in sys.modules:
+    """Let pytest's five last garbage collections pass over a run's items."""
+    if SESSION in config.stash:
         gc.freeze()

@@ -1,9 +1,8 @@
 """Which verdicts by people hold in a run: of ``--adjudications``, or beside the data."""
 
 from cases.plan import Plan
-from cases.review.adjudications import beside, load_adjudications
-from evaluators.core import digest
-from evaluators.judges.adjudicated import Adjudications
+from evaluators.canonical import digest
+from evaluators.judges.adjudicated import FILE, Adjudications
 from reports.plugin.options import Options
 
 
@@ -12,11 +11,18 @@ def adjudications_of(options: Options, plan: Plan) -> Adjudications:
 
     Raises UsageProblem where a file is missing that was named, or cannot be read.
     """
-    if options.adjudications_off:
+    folders = dict.fromkeys(dataset.folder for dataset in plan.datasets)
+    there = options.adjudications or any((folder / FILE).is_file() for folder in folders)
+    if options.adjudications_off or not there:
         return {}
+    from cases.review.adjudications import (  # noqa: PLC0415  # brings the forms for people along
+        beside,
+        load_adjudications,
+    )
+
     if options.adjudications is not None:
         return load_adjudications(options.adjudications)
-    return beside(dict.fromkeys(dataset.folder for dataset in plan.datasets))
+    return beside(folders)
 
 
 def provenance_of(adjudications: Adjudications) -> dict[str, object]:

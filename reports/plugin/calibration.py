@@ -14,6 +14,7 @@ from cases.config import load_dataset
 from cases.plan import Plan
 from cases.settings import load_settings
 from cases.tasks import RULES, Judging, asks_model, make_tasks
+from evaluators.canonical import request_key
 from evaluators.core import (
     CallError,
     JudgeError,
@@ -22,7 +23,6 @@ from evaluators.core import (
     Reply,
     Request,
     UsageProblem,
-    request_key,
 )
 from evaluators.engine import Task
 from reports.calibration import calibrate, unmeasured
@@ -98,6 +98,11 @@ class Calibrator:
         for one in self._selected:
             for item in one.items:
                 yield item.key
+
+    @property
+    def needs_ledger(self) -> bool:
+        """Whether earlier replies are what the judge is measured by."""
+        return self.way == "ledger" and bool(self._selected)
 
     def is_complete(self, outcomes: Mapping[str, Outcome]) -> bool:
         """Return whether every item that is judged in this session has come to its end."""

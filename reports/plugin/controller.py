@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,15 +22,19 @@ from evaluators.core import QAError
 from reports.plugin import ci
 from reports.plugin.book import Book, key_of
 from reports.plugin.calibration import Patient, find_labelled
-from reports.plugin.finish import Ending, finish, read_baseline
 from reports.plugin.options import Options
 from reports.plugin.progress import Progress
 from reports.plugin.reruns import refuse_reruns, rerun_settings
 from reports.plugin.run import Run
-from reports.plugin.terminal import show_report
+from reports.plugin.selection import may_end_early, takes_everything
+from reports.plugin.tests import WATCHER
 from reports.plugin.watch import Watch
 from reports.render.clean import mask
-from reports.report import Report
+
+if TYPE_CHECKING:
+    from reports.assemble import Baseline
+    from reports.plugin.finish import Ending
+    from reports.report import Report
 
 EXIT_UNWRITTEN = 1
 
@@ -54,24 +59,34 @@ class Controller:
         self._watch: Watch | None = None
         if not options.gates_off:
             refuse_reruns(config)
-        self._baseline = read_baseline(options.baseline)
+        self._baseline = _baseline_of(options)
         self._folder = Path(tempfile.mkdtemp(prefix="qa-"))
         config.add_cleanup(lambda: shutil.rmtree(self._folder, ignore_errors=True))
         self.board = self._folder / "board.sqlite3"
-        self._run = Run(
-            options,
-            plan,
-            self.board,
-            calling=not config.option.collectonly,
-            labelled=find_labelled(options, plan, config.rootpath),
-        )
-        config.add_cleanup(self._run.close)
+        calling = not config.option.collectonly
+        labelled = find_labelled(options, plan, config.rootpath)
+        self._run = Run(options, plan, labelled, calling=calling)
+        if calling:
+            self._open()
         config.pluginmanager.register(Patient(lambda: self._run.is_judge_measured))
 
     # Starting
 
+    def _open(self) -> None:
+        """Start the engine's process: now, as long as nothing else in this one has a thread."""
+        distributed = bool(getattr(self._config.option, "tx", None))
+        board = self.board if distributed else None
+        self._run.open(board, ahead=not may_end_early(self._config))
+        self._config.add_cleanup(self._run.stop)
+        if self._run.waiting is not None and not distributed:
+            self._config.stash[WATCHER] = self._run.waiting
+
     def pytest_sessionstart(self) -> None:
-        """Refuse a wrong ``-m`` or ``-k``; let SIGTERM end a run as Ctrl-C does."""
+        """Refuse a wrong ``-m`` or ``-k``; let SIGTERM end a run as Ctrl-C does; begin if it can.
+
+        Eight workers take seconds to collect. Where they will find just what is planned the engine
+        needs not wait for them.
+        """
         # xdist's workers would meet such an expression with an internal error of their own.
         marks = self._config.pluginmanager.get_plugin("mark")
         if marks is not None:
@@ -79,15 +94,8 @@ class Controller:
         if threading.current_thread() is threading.main_thread():
             former = signal.signal(signal.SIGTERM, _interrupt)
             self._config.add_cleanup(partial(_listen, signal.SIGTERM, former))
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_configure_node(self, node: pytest.Item) -> None:
-        """Tell a worker which run it takes part in."""
-        node.workerinput["qa"] = {  # type: ignore[attr-defined]
-            "here": str(self._config.invocation_params.dir),
-            "files": "\n".join(map(str, self._files)),
-            "board": str(self.board),
-        }
+        if takes_everything(self._config, self._files):
+            self._run.lead()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
@@ -114,6 +122,7 @@ class Controller:
                 planned=len(keys), started=time.monotonic(), priced=not self._run.unpriced
             )
             self._run.start(keys)
+            threading.Thread(target=_load_ending, name="qa-ending", daemon=True).start()
             self._watch = Watch(self._config, self._progress, lambda: self._run.activity)
             self._config.add_cleanup(self._watch.stop)
             self._watch.start()
@@ -204,6 +213,8 @@ class Controller:
         if not self._book.planned:
             self._finish_without_items(session, code)
             return
+        from reports.plugin.finish import finish  # noqa: PLC0415  # loaded while tests wait
+
         try:
             ending = self._ending(session, code)
             self._report, self._warning = finish(
@@ -222,7 +233,9 @@ class Controller:
         if broken and code == pytest.ExitCode.INTERRUPTED:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def _ending(self, session: pytest.Session, code: int) -> Ending:
+    def _ending(self, session: pytest.Session, code: int) -> "Ending":
+        from reports.plugin.finish import Ending  # noqa: PLC0415
+
         arguments = map(str, self._config.invocation_params.args)
         return Ending(
             pytest_code=code,
@@ -241,6 +254,8 @@ class Controller:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Show the slices and the gates."""
         if self._report is not None:
+            from reports.plugin.terminal import show_report  # noqa: PLC0415
+
             show_report(terminalreporter, self._report, self._options.report_dir)
             for line in ci.lines(self._report, os.environ):
                 terminalreporter.write_line(line)
@@ -257,6 +272,21 @@ class Controller:
 def _rerun_notes(config: pytest.Config) -> tuple[str, ...]:
     found = rerun_settings(config)
     return (f"failing tests were run again: {', '.join(found)}",) if found else ()
+
+
+def _load_ending() -> None:
+    """Load what writes the report: while replies are waited for it costs nobody any time."""
+    from reports.plugin.finish import prepare  # noqa: PLC0415
+
+    prepare()
+
+
+def _baseline_of(options: Options) -> "Baseline | None":
+    if options.baseline is None:
+        return None
+    from reports.plugin.finish import read_baseline  # noqa: PLC0415
+
+    return read_baseline(options.baseline)
 
 
 def _listen(number: int, handler: object) -> None:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 from cases.plan import Plan
@@ -13,9 +14,11 @@ from reports.extras import extra_notes
 from reports.plugin.adjudications import provenance_of
 from reports.plugin.book import Book
 from reports.plugin.ci import link
+from reports.plugin.garbage import no_collection
 from reports.plugin.options import Options
 from reports.plugin.run import Run
 from reports.provenance import provenance
+from reports.render import html
 from reports.report import Report
 from reports.store import load_run
 from reports.writer import append_summary, write
@@ -37,6 +40,12 @@ class Ending:
     about: Mapping[str, object]
 
 
+def prepare() -> None:
+    """Load what the report will need."""
+    import_module("numpy")
+    html.prepare()
+
+
 def read_baseline(path: Path | None) -> Baseline | None:
     """Return the run to compare with. Raises UsageProblem where it cannot be read."""
     if path is None:
@@ -52,6 +61,13 @@ def finish(
 
     Raises WriteError where the folder cannot take it.
     """
+    with no_collection():  # nothing of what is made is garbage before all is written
+        return _finish(options, plan, book, run, ending)
+
+
+def _finish(
+    options: Options, plan: Plan, book: Book, run: Run, ending: Ending
+) -> tuple[Report, str]:
     outcomes = book.close(run.outcomes, _why_missing(run, ending))
     parties = {"model": options.model, "judge": " ".join(options.judges)}
     specs = {**parties, **_judge_options(options), **provenance_of(run.adjudications)}

@@ -10,10 +10,12 @@ from cases.plan import Plan
 from cases.tasks import make_tasks
 from evaluators.budget import BUDGET, budget_of
 from evaluators.core import Outcome
-from evaluators.engine import Engine, EngineThread, Settings
+from evaluators.engine import Engine, Settings, Status
+from evaluators.hosting import Host, Job, begin
 from evaluators.ledger import Ledger
 from evaluators.limits.sender import DEADLINE
-from evaluators.outcomes import Board
+from evaluators.models import load
+from evaluators.outcomes import Sink, Waiting
 from evaluators.prices import cost_of, tariff_of
 from evaluators.schedule import Schedule
 from reports.evidence import Calibration
@@ -25,9 +27,9 @@ from reports.plugin.progress import Activity
 
 WINDOW_PER_CALL = 4  # how far ahead of the tests the engine may work, per call in flight
 SMALLEST_WINDOW = 64
-FIRST_ITEMS = (
-    4  # under way until one has an outcome: so little is paid for if the judge's key is wrong
-)
+LEAD_PER_CALL = 16  # items started, per call in flight, before the tests are collected
+# Under way until one has an outcome: so little is paid for if the judge's key is wrong.
+FIRST_ITEMS = 4
 
 
 class Run:
@@ -41,60 +43,67 @@ class Run:
         self,
         options: Options,
         plan: Plan,
-        board: Path,
+        labelled: Sequence[Labelled] = (),
         *,
         calling: bool,
-        labelled: Sequence[Labelled] = (),
     ) -> None:
         parties = connect_parties(options, needs_key=calling and not options.replay)
         self.adjudications = adjudications_of(options, plan)
         self.tasks = make_tasks(
             plan.items.values(), parties.model, parties.judge, self.adjudications
         )
+        self._options = options
+        self._plan = plan
         self._calibrator = Calibrator.of(plan, labelled, way_of(options), parties.judge)
-        self._models = parties.models
+        self._parties = parties
         today = datetime.now(UTC).date()
         self._tariffs = {spec.text: tariff_of(spec, today) for spec in parties.specs}
-        self.budget = budget_of(options.max_cost, parties.specs, self._tariffs)
-        self._settings = Settings(
-            concurrency=options.concurrency,
-            window=max(SMALLEST_WINDOW, WINDOW_PER_CALL * options.concurrency),
-            replay=options.replay,
-            reask_invalid=options.reask_invalid,
-            rpm=options.rpm,
-            deadline=options.deadline,
-            budget=self.budget,
-        )
-        ledger = options.ledger if calling else board.with_name("ledger")
-        self._ledger = Ledger(ledger, read_only=options.replay and calling)
-        self._board = Board(board)
-        price = partial(cost_of, self._tariffs)
-        tasks = {**self.tasks, **self._calibrator.tasks}
-        self._engine = Engine(tasks, self._ledger, self._board, price, self._settings)
-        self._schedule: Schedule | None = None
-        self._thread: EngineThread | None = None
+        self._budget = budget_of(options.max_cost, parties.specs, self._tariffs)
+        self._host: Host | None = None
+        self._windowed = False
+        self._has_workers = False
+        self._has_tests = False
 
     @property
     def outcomes(self) -> Mapping[str, Outcome]:
         """How the items ended so far, by key."""
-        return self._engine.outcomes
+        return {} if self._host is None else self._host.arrivals.outcomes
+
+    @property
+    def status(self) -> Status:
+        """What the engine is at, or came to; may be read from any thread."""
+        return Status() if self._host is None else self._host.status
 
     @property
     def requests(self) -> int:
         """How many requests were sent to models."""
-        return self._engine.requests
+        return self.status.requests
+
+    @property
+    def failure(self) -> str:
+        """Why the engine had to stop, or nothing."""
+        return self.status.failure
+
+    @property
+    def ledger_notes(self) -> tuple[str, ...]:
+        """What the report says of the ledger: damage, and who could have changed it."""
+        return self.status.notes
+
+    @property
+    def waiting(self) -> Waiting | None:
+        """Where tests of this process wait for their outcomes."""
+        return None if self._host is None else self._host.arrivals
 
     @property
     def spent(self) -> float:
-        """What those requests cost in USD, as far as prices are known."""
-        if self.budget is not None:
-            return self.budget.spent
-        return sum(one.usage.spent for one in self.outcomes.values())
+        """What the requests cost in USD, as far as prices are known."""
+        spent = self.status.spent
+        return sum(one.usage.spent for one in self.outcomes.values()) if spent is None else spent
 
     @property
     def stopped(self) -> str:
         """The kind of what ended the run before its items did (budget, deadline), or nothing."""
-        return next((kind for kind in (BUDGET, DEADLINE) if kind in self._engine.stops), "")
+        return next((kind for kind in (BUDGET, DEADLINE) if kind in self.status.stops), "")
 
     @property
     def unpriced(self) -> tuple[str, ...]:
@@ -104,68 +113,110 @@ class Run:
     @property
     def activity(self) -> Activity:
         """What the engine is at, for whoever watches; may be read from any thread."""
+        status = self.status
         return Activity(
-            requests=self._engine.requests,
-            in_flight=self._engine.in_flight,
-            limit=self._engine.limit,
-            retried=self._engine.retried,
-            waiting=self._engine.waiting,
+            requests=status.requests,
+            in_flight=status.in_flight,
+            limit=status.limit,
+            retried=status.retried,
+            waiting=status.waiting,
         )
-
-    @property
-    def failure(self) -> str:
-        """Why the engine had to stop, or nothing."""
-        return self._engine.failure
 
     @property
     def takes_extras(self) -> bool:
         """Whether some answer gets measures beside its verdict."""
         return any(task.measurers for task in self.tasks.values())
 
-    @property
-    def ledger_notes(self) -> tuple[str, ...]:
-        """What the report says of the ledger: damage, and who could have changed it."""
-        return self._ledger.notes
+    def open(self, board: Path | None, *, ahead: bool) -> None:
+        """Open the ledger and get ready, in a process of its own where that can be.
+
+        ``board`` is where tests of other processes look for their outcomes. ``ahead`` of the tests
+        the engine works as far as it can get; without it a window bounds what a run that ends
+        early has paid for.
+        """
+        keys = list(self._plan.items)
+        beside = frozenset(self._calibrator.tasks)
+        window = max(SMALLEST_WINDOW, WINDOW_PER_CALL * self._options.concurrency)
+        schedule = Schedule(
+            [*self._calibrator.select(keys), *keys],
+            len(keys) if ahead else window,
+            beside,
+            FIRST_ITEMS,
+            lead=0,
+        )
+        job = Job(
+            make=self._make,
+            schedule=schedule,
+            models=self._parties.models,
+            prepare=partial(load, () if self._options.replay else self._parties.specs),
+            board=board,
+        )
+        self._host = begin(job)
+        self._windowed, self._has_workers = not ahead, board is not None
+
+    def _make(self, sink: Sink) -> Engine:
+        options = self._options
+        settings = Settings(
+            concurrency=options.concurrency,
+            replay=options.replay,
+            reask_invalid=options.reask_invalid,
+            rpm=options.rpm,
+            deadline=options.deadline,
+            budget=self._budget,
+        )
+        return Engine(
+            {**self.tasks, **self._calibrator.tasks},
+            Ledger(options.ledger, read_only=options.replay),
+            sink,
+            partial(cost_of, self._tariffs),
+            settings,
+        )
+
+    def lead(self) -> None:
+        """Begin before the tests are collected, as all that is planned will be among them.
+
+        Returns when the first call goes: workers that start now would hold it up for seconds.
+        """
+        if self._host is not None:
+            self._host.lead(LEAD_PER_CALL * self._options.concurrency)
+            if self._has_workers:
+                self._host.wait_until_ready()
 
     def start(self, keys: Sequence[str]) -> None:
-        """Begin to work on these items, in this order, after those that measure the judge."""
-        beside = self._calibrator.select(keys)
-        self._schedule = Schedule(
-            [*beside, *keys], self._settings.window, frozenset(beside), FIRST_ITEMS
-        )
-        self._thread = EngineThread(self._engine, self._schedule, self._models)
-        self._thread.start()
+        """Work on these items, in this order, after those that measure the judge."""
+        self._has_tests = True
+        if self._host is not None:
+            self._host.select([*self._calibrator.select(keys), *keys])
 
     @property
     def is_judge_measured(self) -> bool:
         """Whether nothing is left to be waited for before the judge is known."""
-        working = self._thread is not None and self._thread.is_alive
+        working = self._has_tests and self._host is not None and self._host.is_alive
         return not working or self._calibrator.is_complete(self.outcomes)
 
     def calibrations(self) -> tuple[Calibration, ...]:
         """Return how far the judge can be believed in each language; once the engine is over."""
-        return self._calibrator.calibrations(self.outcomes, self._ledger.get)
+        if not self._calibrator.needs_ledger:
+            return self._calibrator.calibrations(self.outcomes, lambda _: None)
+        with Ledger(self._options.ledger, read_only=True) as ledger:
+            return self._calibrator.calibrations(self.outcomes, ledger.get)
 
     def refuse(self, why: str) -> None:
         """Let no test wait: nothing will be asked."""
-        self._board.end(why)
+        if self._host is not None:
+            self._host.refuse(why)
 
     def want(self, key: str) -> None:
         """Put an item first: its test is waiting."""
-        if self._schedule is not None:
-            self._schedule.want(key)
+        if self._host is not None:
+            self._host.want(key)
 
     def test_ended(self) -> None:
         """Let the engine work one item further ahead."""
-        if self._schedule is not None:
-            self._schedule.ended()
+        if self._host is not None and self._windowed:
+            self._host.ended()
 
     def stop(self) -> None:
         """Start no further call; what is in flight may still arrive for a moment."""
-        if self._thread is not None:
-            self._thread.stop()
-
-    def close(self) -> None:
-        """Close the files."""
-        self._board.close()
-        self._ledger.close()
+        if self._host is not None:
+            self._host.stop()

@@ -1,24 +1,23 @@
-"""What a run knows before its first test: options and plan, the same in every process."""
+"""What a run knows before its first test: the plan, the same in every process."""
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import pytest
 
-from cases.plan import Plan, make_plan
+from cases.plan import Plan
 from evaluators.core import UsageProblem
 from reports.plugin.discover import dataset_files
+from reports.plugin.garbage import Unswept, no_collection
+from reports.plugin.handover import Handover, take
 from reports.plugin.options import Options, read_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """Options, plan, and the file on which outcomes appear."""
+    """The plan, and the file on which outcomes appear."""
 
-    options: Options
     plan: Plan
     board: Path
 
@@ -60,13 +59,15 @@ def _begin(config: pytest.Config, options: Options, files: list[Path]) -> None:
         msg = "no dataset.yaml is in, under or beside the given paths; try `pytest cases/`"
         raise UsageProblem(msg)
     _check_folder(options.report_dir)
-    plan = make_plan(files, options.choice)
+    from cases.planning import make_plan  # noqa: PLC0415  # workers are given the plan
+
+    with no_collection():
+        plan = make_plan(files, options.choice)
     if options.dry_run:
         board = _rehearse(config, options, plan)
     else:
         board = _control(config, options, plan, files)
-    config.stash[SESSION] = Session(options=options, plan=plan, board=board)
-    _declare_marks(config, plan)
+    _join(config, Session(plan=plan, board=board))
 
 
 def _control(config: pytest.Config, options: Options, plan: Plan, files: list[Path]) -> Path:
@@ -74,6 +75,7 @@ def _control(config: pytest.Config, options: Options, plan: Plan, files: list[Pa
 
     controller = Controller(config, options, plan, files)
     config.pluginmanager.register(controller, "qa-controller")
+    config.pluginmanager.register(Handover(plan, controller.board), "qa-handover")
     return controller.board
 
 
@@ -86,14 +88,16 @@ def _rehearse(config: pytest.Config, options: Options, plan: Plan) -> Path:
 
 def join(config: pytest.Config) -> None:
     """Take part in the controller's run, in a worker."""
-    given = cast("Mapping[str, Mapping[str, str]]", config.workerinput).get("qa")  # type: ignore[attr-defined]
-    if given is None:
-        return
-    options = read_options(config, Path(given["here"]))
-    files = [Path(path) for path in given["files"].split("\n")]
-    plan = make_plan(files, options.choice, late=True)  # the controller has checked every value
-    config.stash[SESSION] = Session(options=options, plan=plan, board=Path(given["board"]))
-    _declare_marks(config, plan)
+    with no_collection():
+        taken = take(config)
+        if taken is not None:
+            _join(config, Session(plan=taken.plan, board=taken.board))
+
+
+def _join(config: pytest.Config, session: Session) -> None:
+    config.stash[SESSION] = session
+    config.pluginmanager.register(Unswept(), "qa-unswept")
+    _declare_marks(config, session.plan)
 
 
 def _declare_marks(config: pytest.Config, plan: Plan) -> None:

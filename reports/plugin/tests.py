@@ -6,15 +6,12 @@ from pathlib import Path
 import pytest
 
 from cases.plan import Item, Plan
-from cases.slices import Dataset
+from cases.slices import Dataset, Slice
 from evaluators.core import Case, Outcome, QAError
-from evaluators.outcomes import EngineLostError, Watcher
+from evaluators.outcomes import EngineLostError, Waiting, Watcher
 from reports.plugin.session import SESSION
-from reports.render.miss import error_lines, miss_lines
-from reports.render.properties import qa_property
 
-OUTCOME = pytest.StashKey[Outcome]()
-WATCHER = pytest.StashKey[Watcher]()
+WATCHER = pytest.StashKey[Waiting]()
 
 
 class NoVerdictError(QAError):
@@ -31,17 +28,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if session is not None:
         dataset = _dataset(session.plan, marker, Path(metafunc.definition.path).parent)
         items = session.plan.of(dataset)
-    marks = {
-        item.slice.name: (
-            getattr(pytest.mark, item.slice.dataset),
-            getattr(pytest.mark, item.slice.language),
-        )
-        for item in items
-    }
+    slices = {id(item.slice): item.slice for item in items}
+    marks = {at: _marks(slice_) for at, slice_ in slices.items()}
     metafunc.parametrize(
         "qa_item",
-        [pytest.param(item, id=item.key, marks=marks[item.slice.name]) for item in items],
+        [pytest.param(item, id=item.key, marks=marks[id(item.slice)]) for item in items],
     )
+
+
+def _marks(slice_: Slice) -> tuple[pytest.MarkDecorator, pytest.MarkDecorator]:
+    return getattr(pytest.mark, slice_.dataset), getattr(pytest.mark, slice_.language)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -64,31 +60,54 @@ def _dataset(plan: Plan, marker: pytest.Mark, folder: Path) -> Dataset:
     raise pytest.Collector.CollectError(msg)
 
 
-@pytest.fixture
-def case(qa_item: Item) -> Case:
-    """Return the item: question, accepted answers, context, metadata."""
-    return qa_item.case
+class Verdicts:
+    """Gives each test what it is about, and says in five lines what a miss was.
 
+    An object, so that ``verdict`` need not ask pytest for its configuration: a fixture that does
+    costs as much as an empty test.
+    """
 
-@pytest.fixture
-def verdict(qa_item: Item, pytestconfig: pytest.Config) -> Outcome:
-    """Return the verdict on the answer; without one the test is an ERROR, or skipped as MISSING."""
-    assert pytestconfig.stash[OUTCOME].key == qa_item.key
-    return pytestconfig.stash[OUTCOME]
+    def __init__(self) -> None:
+        self._outcome: Outcome | None = None  # of the test that is being run
 
+    @pytest.fixture
+    def case(self, qa_item: Item) -> Case:
+        """Return the item: question, accepted answers, context, metadata."""
+        return qa_item.case
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Wait for the item's outcome. Not in the fixture: ``request`` costs more than all the rest."""
-    planned = _planned(item)
-    if planned is None or "verdict" not in item.fixturenames:  # type: ignore[attr-defined]
-        return
-    outcome = _outcome(item.config, planned.key)
-    item.stash[OUTCOME] = item.config.stash[OUTCOME] = outcome
-    if outcome.state == "missing":
-        pytest.skip(f"MISSING ({outcome.kind}): {outcome.message}")
-    if outcome.state == "error":
-        msg = f"{outcome.kind}: {outcome.message}"
-        raise NoVerdictError(msg)
+    @pytest.fixture
+    def verdict(self, qa_item: Item) -> Outcome:
+        """Return the verdict on the answer; without one: an ERROR, or skipped as MISSING."""
+        assert self._outcome is not None
+        assert self._outcome.key == qa_item.key
+        return self._outcome
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Wait for the item's outcome. Not in the fixture, whose failure pytest would word."""
+        self._outcome, planned = None, _planned(item)
+        if planned is None or "verdict" not in item.fixturenames:  # type: ignore[attr-defined]
+            return
+        outcome = self._outcome = _outcome(item.config, planned.key)
+        if outcome.state == "missing":
+            pytest.skip(f"MISSING ({outcome.kind}): {outcome.message}")
+        if outcome.state == "error":
+            msg = f"{outcome.kind}: {outcome.message}"
+            raise NoVerdictError(msg)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> pytest.TestReport | None:
+        """Word a miss, and mark it, so that the controller can tell it from other failures."""
+        outcome, planned = self._outcome, _planned(item)
+        if outcome is None or planned is None or outcome.key != planned.key:
+            return None
+        report = _report(item, call, planned, outcome)
+        if report.when == "teardown" and item.config.getoption("xmlpath", None):
+            from reports.render.properties import qa_property  # noqa: PLC0415  # nor here
+
+            report.user_properties.append(("qa", qa_property(planned, outcome)))
+        return report
 
 
 def _planned(item: pytest.Item) -> Item | None:
@@ -104,32 +123,26 @@ def _outcome(config: pytest.Config, key: str) -> Outcome:
         return Outcome(key=key, state="error", kind="engine_lost", message=str(error))
 
 
-def _watcher(config: pytest.Config) -> Watcher:
+def _watcher(config: pytest.Config) -> Waiting:
     if WATCHER not in config.stash:
         config.stash[WATCHER] = Watcher(config.stash[SESSION].board)
         config.add_cleanup(config.stash[WATCHER].close)
     return config.stash[WATCHER]
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> pytest.TestReport | None:
-    """Say in five lines what a miss was, and mark it, so that the controller can tell it apart."""
-    outcome, planned = item.stash.get(OUTCOME, None), _planned(item)
-    if outcome is None or planned is None:
-        return None
+def _report(
+    item: pytest.Item, call: pytest.CallInfo[None], planned: Item, outcome: Outcome
+) -> pytest.TestReport:
+    from reports.render.miss import error_lines, miss_lines  # noqa: PLC0415  # not at the start
+
     error = call.excinfo.value if call.excinfo else None
     if isinstance(error, NoVerdictError):
-        report = _short(item, call, "error", error_lines(planned, outcome))
-    elif call.when == "call" and isinstance(error, AssertionError) and outcome.state == "failed":
-        report = _short(item, call, "miss", miss_lines(planned, outcome))
-    else:
-        report = pytest.TestReport.from_item_and_call(item, call)
-        if report.skipped and outcome.state == "missing":
-            _name(report, "missing")
-    if report.when == "teardown" and item.config.getoption("xmlpath", None):
-        report.user_properties.append(("qa", qa_property(planned, outcome)))
+        return _short(item, call, "error", error_lines(planned, outcome))
+    if call.when == "call" and isinstance(error, AssertionError) and outcome.state == "failed":
+        return _short(item, call, "miss", miss_lines(planned, outcome))
+    report = pytest.TestReport.from_item_and_call(item, call)
+    if report.skipped and outcome.state == "missing":
+        _name(report, "missing")
     return report
 
 
