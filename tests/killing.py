@@ -17,8 +17,8 @@ from typing import Any, Literal
 from tests.conftest import INI, MODULE, item
 from tests.loopback import Answer, Loopback, Seen, loopback, plausible
 
-Victim = Literal["controller", "worker", "group"]
-VICTIMS: tuple[Victim, ...] = ("controller", "worker", "group")
+Victim = Literal["controller", "engine", "worker", "group"]
+VICTIMS: tuple[Victim, ...] = ("controller", "engine", "worker", "group")
 SETTLED_SECONDS = 0.25  # a reply that was delivered so long before a kill must have been kept
 YAML = """
 kind: graded
@@ -179,11 +179,21 @@ def strike(pid: int, victim: Victim, chance: random.Random) -> bool:
     if victim == "group":
         os.killpg(pid, signal.SIGKILL)
         return True
-    workers = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
-    target = pid if victim == "controller" else int(chance.choice(workers)) if workers else 0
-    if target:
-        os.kill(target, signal.SIGKILL)
-    return bool(target)
+    found = {"controller": [pid], "engine": [], "worker": []}
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split():
+        # A forked process goes by its parent's command, a worker by its own.
+        found["engine" if command(int(child)) == command(pid) else "worker"].append(int(child))
+    if found[victim]:
+        os.kill(chance.choice(found[victim]), signal.SIGKILL)
+    return bool(found[victim])
+
+
+def command(pid: int) -> bytes:
+    """Return the command line of a process; empty where it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def alive(group: int) -> bool:

@@ -14,10 +14,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are fou
 
 
 def test_runs_killed_one_after_the_other_lose_nothing(tmp_path: Path) -> None:
-    """Kill -9 of group, controller and worker in turn: no kept call is repeated, none is lost."""
+    """Kill -9 of group, controller, engine, worker: no kept call is repeated, none is lost."""
     chance = random.Random(4)
     plan: list[tuple[Victim, float]] = [
-        ("group", 0.4), ("controller", 0.25), ("worker", 0.3), ("controller", 0.0), ("group", 0.5)
+        ("group", 0.4), ("controller", 0.2), ("worker", 0.3), ("engine", 0.2), ("group", 0.5)
     ]  # fmt: skip
     with chain(
         tmp_path / "disturbed", ITEMS, DELAY, "-n", "2", "--concurrency", CONCURRENCY

@@ -1,10 +1,10 @@
 """Kill runs at random moments and count what is lost.
 
 Run as ``python -m tests.benchmarks.kills [--kills 200] [--workers 8] [--seed 1]``. Kills the
-controller, one worker or the whole group in turn; each chain of kills on one ledger ends with a run
-that is left alone. Prints a line for each chain and the sums; exit code 1 where a reply that had
-been delivered 250 ms before a kill was asked again, where progress went back, or where a verdict
-differs from those of a run without kills.
+controller, the engine, one worker or the whole group in turn; each chain of kills on one ledger
+ends with a run that is left alone. Prints a line for each chain and the sums; exit code 1 where a
+reply that had been delivered 250 ms before a kill was asked again, where progress went back, or
+where a verdict differs from those of a run without kills.
 """
 
 import argparse
