@@ -349,6 +349,7 @@ def test_a_thread_that_hangs_does_not_make_a_death_of_the_end(tmp_path: Path) ->
 
 def test_an_interrupt_at_the_start_leaves_no_process(tmp_path: Path) -> None:
     """Ctrl-C while the engine is made ends its process: nobody else could."""
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
 
     def slow(sink: Sink) -> Engine:
         os.kill(os.getppid(), signal.SIGINT)
@@ -359,6 +360,7 @@ def test_an_interrupt_at_the_start_leaves_no_process(tmp_path: Path) -> None:
     running = EngineProcess(Job(make=slow, schedule=job.schedule))
     with pytest.raises(KeyboardInterrupt):
         running.start()
+    signal.signal(signal.SIGINT, former)
     assert running._process.exitcode == -signal.SIGKILL
 
 

@@ -102,7 +102,7 @@ def test_the_model_shows_no_key(provider: str) -> None:
             runner.run(model.close())
     shown = f"{model!r} {model} {model.spec} {model.identity} {vars(model)}"
     assert SECRET not in shown
-    assert repr(model) == f"ApiModel('{provider}:model-1')"
+    assert repr(model) == f"LateModel('{provider}:model-1')"
 
 
 @both
