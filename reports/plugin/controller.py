@@ -3,16 +3,13 @@
 import os
 import shlex
 import shutil
-import signal
 import tempfile
 import threading
 import time
 from collections.abc import Generator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,6 +24,7 @@ from reports.plugin.progress import Progress
 from reports.plugin.reruns import refuse_reruns, rerun_settings
 from reports.plugin.run import Run
 from reports.plugin.selection import may_end_early, takes_everything
+from reports.plugin.signals import end_by_term, finish_undisturbed
 from reports.plugin.tests import WATCHER
 from reports.plugin.watch import Watch
 from reports.render.clean import mask
@@ -52,6 +50,7 @@ class Controller:
         self._plan = plan
         self._progress = Progress(planned=0, started=time.monotonic())
         self._interrupted = False
+        self._is_over = False
         self._report: Report | None = None
         self._last_line = ""
         self._warning = ""
@@ -91,9 +90,7 @@ class Controller:
         marks = self._config.pluginmanager.get_plugin("mark")
         if marks is not None:
             marks.pytest_collection_modifyitems(items=[], config=self._config)
-        if threading.current_thread() is threading.main_thread():
-            former = signal.signal(signal.SIGTERM, _interrupt)
-            self._config.add_cleanup(partial(_listen, signal.SIGTERM, former))
+        end_by_term(self._config)
         if takes_everything(self._config, self._files):
             self._run.lead()
 
@@ -168,7 +165,7 @@ class Controller:
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Tell the user's interrupt from xdist's and pytest's own ways to stop early."""
         # pytest words the whole traceback next: a second Ctrl-C must not fall into that.
-        self._finish_undisturbed()
+        finish_undisturbed(self._config)
         early_stop = excinfo.typename == "Interrupted"  # of pytest.Session or of xdist
         by_user = "keyboard-interrupt" in str(excinfo.value)  # a worker heard Ctrl-C first
         self._interrupted = by_user or not early_stop
@@ -180,24 +177,26 @@ class Controller:
         self, session: pytest.Session, exitstatus: int
     ) -> Generator[None, object, object]:
         """Stop the engine, write the report, set the exit code; the last line comes last."""
-        self._finish_undisturbed()
+        session.exitstatus = self._end(int(exitstatus))
+        self._forget_silent_phases()
+        result = yield
+        self._say(self._last_line)
+        return result
+
+    def pytest_unconfigure(self) -> None:
+        """Report on a run that was interrupted while its workers were being started."""
+        if self._interrupted and not self._is_over:
+            self._end(int(pytest.ExitCode.INTERRUPTED))
+            self._say(self._last_line)
+
+    def _end(self, code: int) -> int:
+        """Stop the engine and write the report; return the exit code."""
+        self._is_over = True
+        finish_undisturbed(self._config)
         self._run.stop()
         if self._watch is not None:
             self._watch.stop()
-        if not session.config.option.collectonly:
-            self._finish(session, int(exitstatus))
-            self._forget_silent_phases()
-        result = yield
-        if self._last_line:
-            self._say(self._last_line)
-        return result
-
-    def _finish_undisturbed(self) -> None:
-        """Let no second signal take the partial report away: what follows ends within seconds."""
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                former = signal.signal(number, signal.SIG_IGN)
-                self._config.add_cleanup(partial(_listen, number, former))
+        return code if self._config.option.collectonly else self._finish(code)
 
     def _forget_silent_phases(self) -> None:
         """Drop phases without output: pytest would search them all again for every failure."""
@@ -206,34 +205,34 @@ class Controller:
             kept = [report for report in reporter.stats[""] if getattr(report, "sections", None)]
             reporter.stats[""] = kept
 
-    def _finish(self, session: pytest.Session, code: int) -> None:
+    def _finish(self, code: int) -> int:
         if self._interrupted and not self._book.planned:
             # Nothing was selected yet: everything that could have been is missing.
             self._book.planned = tuple(self._plan.items)
         if not self._book.planned:
-            self._finish_without_items(session, code)
-            return
+            return self._finish_without_items(code)
         from reports.plugin.finish import finish  # noqa: PLC0415  # loaded while tests wait
 
         try:
-            ending = self._ending(session, code)
+            ending = self._ending(code)
             self._report, self._warning = finish(
                 self._options, self._plan, self._book, self._run, ending
             )
         except (QAError, OSError) as error:
-            session.exitstatus = max(code, EXIT_UNWRITTEN)
-            self._last_line = f"REPORT NOT WRITTEN: exit {int(session.exitstatus)}; {error}"
-        else:
-            session.exitstatus = self._report.decision.code
-            self._last_line = self._report.decision.line
+            code = max(code, EXIT_UNWRITTEN)
+            self._last_line = f"REPORT NOT WRITTEN: exit {code}; {error}"
+            return code
+        self._last_line = self._report.decision.line
+        return int(self._report.decision.code)
 
-    def _finish_without_items(self, session: pytest.Session, code: int) -> None:
+    def _finish_without_items(self, code: int) -> int:
         """No report: nothing was planned. A broken module is 1 in every mode, as a failure is."""
         broken = self._book.other_failures and not self._interrupted
         if broken and code == pytest.ExitCode.INTERRUPTED:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            return int(pytest.ExitCode.TESTS_FAILED)
+        return code
 
-    def _ending(self, session: pytest.Session, code: int) -> "Ending":
+    def _ending(self, code: int) -> "Ending":
         from reports.plugin.finish import Ending  # noqa: PLC0415
 
         arguments = map(str, self._config.invocation_params.args)
@@ -247,7 +246,7 @@ class Controller:
                 "started": self._started.isoformat(timespec="seconds"),
                 "seconds": round(time.monotonic() - self._progress.started, 1),
                 "command": mask(shlex.join(["pytest", *arguments])),
-                "workers": int(getattr(session.config.option, "numprocesses", 0) or 0),
+                "workers": int(getattr(self._config.option, "numprocesses", 0) or 0),
             },
         )
 
@@ -264,7 +263,7 @@ class Controller:
 
     def _say(self, line: str) -> None:
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
-        if reporter is not None:
+        if line and reporter is not None:
             reporter.ensure_newline()
             reporter.write_line(line)
 
@@ -287,11 +286,3 @@ def _baseline_of(options: Options) -> "Baseline | None":
     from reports.plugin.finish import read_baseline  # noqa: PLC0415
 
     return read_baseline(options.baseline)
-
-
-def _listen(number: int, handler: object) -> None:
-    signal.signal(number, handler)  # type: ignore[arg-type]
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
