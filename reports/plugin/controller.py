@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from reports.report import Report
 
 EXIT_UNWRITTEN = 1
+SWEEP = 500  # tests after which what pytest keeps of them is looked through
 
 
 class Controller:
@@ -51,9 +52,9 @@ class Controller:
         self._progress = Progress(planned=0, started=time.monotonic())
         self._interrupted = False
         self._is_over = False
+        self._teardowns = 0
         self._report: Report | None = None
-        self._last_line = ""
-        self._warning = ""
+        self._last_line = self._warning = ""
         self._started = datetime.now(UTC)
         self._watch: Watch | None = None
         if not options.gates_off:
@@ -155,6 +156,9 @@ class Controller:
         self._book.note(report.nodeid, str(report.when), report.outcome, getattr(report, "qa", ""))
         if report.when != "teardown":
             return
+        self._teardowns += 1
+        if self._teardowns % SWEEP == 0:
+            self._forget_silent_phases()
         self._run.test_ended()
         key = key_of(report.nodeid)
         if key in self._plan.items:
@@ -199,7 +203,10 @@ class Controller:
         return code if self._config.option.collectonly else self._finish(code)
 
     def _forget_silent_phases(self) -> None:
-        """Drop phases without output: pytest would search them all again for every failure."""
+        """Drop phases without output: pytest would search them all again for every failure.
+
+        They would also be the larger part of what a run of 50,000 items holds in memory.
+        """
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None and "" in reporter.stats:
             kept = [report for report in reporter.stats[""] if getattr(report, "sections", None)]

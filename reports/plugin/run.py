@@ -10,7 +10,7 @@ from cases.plan import Plan
 from cases.tasks import make_tasks
 from evaluators.budget import BUDGET, budget_of
 from evaluators.core import Outcome
-from evaluators.engine import Engine, Settings, Status
+from evaluators.engine import Engine, Settings, Status, Task
 from evaluators.hosting import Host, Job, begin
 from evaluators.ledger import Ledger
 from evaluators.limits.sender import DEADLINE
@@ -36,7 +36,7 @@ class Run:
     """The engine of one run and what it needs. Raises UsageProblem for what the user got wrong.
 
     Without ``calling``, where tests are only listed, no key is asked for and the user's ledger
-    stays closed.
+    stays closed. ``takes_extras`` says whether some answer gets measures beside its verdict.
     """
 
     def __init__(
@@ -49,9 +49,9 @@ class Run:
     ) -> None:
         parties = connect_parties(options, needs_key=calling and not options.replay)
         self.adjudications = adjudications_of(options, plan)
-        self.tasks = make_tasks(
-            plan.items.values(), parties.model, parties.judge, self.adjudications
-        )
+        tasks = make_tasks(plan.items.values(), parties.model, parties.judge, self.adjudications)
+        self._tasks: Mapping[str, Task] = tasks
+        self.takes_extras = any(task.measurers for task in tasks.values())
         self._options = options
         self._plan = plan
         self._calibrator = Calibrator.of(plan, labelled, way_of(options), parties.judge)
@@ -122,11 +122,6 @@ class Run:
             waiting=status.waiting,
         )
 
-    @property
-    def takes_extras(self) -> bool:
-        """Whether some answer gets measures beside its verdict."""
-        return any(task.measurers for task in self.tasks.values())
-
     def open(self, board: Path | None, *, ahead: bool) -> None:
         """Open the ledger and get ready, in a process of its own where that can be.
 
@@ -152,6 +147,7 @@ class Run:
             board=board,
         )
         self._host = begin(job)
+        self._tasks = {}  # the engine has them; this side needs the memory
         self._windowed, self._has_workers = not ahead, board is not None
 
     def _make(self, sink: Sink) -> Engine:
@@ -165,7 +161,7 @@ class Run:
             budget=self._budget,
         )
         return Engine(
-            {**self.tasks, **self._calibrator.tasks},
+            {**self._tasks, **self._calibrator.tasks},
             Ledger(options.ledger, read_only=options.replay),
             sink,
             partial(cost_of, self._tariffs),
