@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 from evaluators.core import CallError, FatalError, Reply, Request
-from evaluators.limits.terms import Limits
 from evaluators.models import body
 from evaluators.models.failures import FailedError, of_error_body, of_exception, of_response
 from evaluators.models.secrets import Key, one_line
@@ -26,8 +25,8 @@ class Dialect:
     read: Callable[[body.Object, Spec], Reply]
 
 
-class ApiModel:
-    """A model behind one provider's API. It shows its key nowhere."""
+class Exchange:
+    """The calls to one model, by the way its provider is spoken to. It shows its key nowhere."""
 
     def __init__(self, spec: Spec, key: Key | None, dialect: Dialect) -> None:
         self._spec = spec
@@ -36,28 +35,11 @@ class ApiModel:
         # connections cannot be used from another loop than the one that opened them
         self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, Line] = WeakKeyDictionary()
 
-    def __repr__(self) -> str:
-        return f"ApiModel({self.spec!r})"
-
-    @property
-    def spec(self) -> str:
-        """The SPEC that names it, without any key."""
-        return self._spec.text
-
-    @property
-    def identity(self) -> Mapping[str, object]:
-        """What tells it from every other model."""
-        return self._spec.identity
-
-    @property
-    def limits(self) -> Limits:
-        """How it may be asked."""
-        return self._spec.limits
-
     async def complete(self, request: Request) -> Reply:
         """One attempt, without retries, ended by the Spec's deadline. Raises only CallErrors."""
         if self._key is None:
-            msg = f"{self.spec}: no API key; set the environment variable {self._spec.api_key_env}"
+            variable = self._spec.api_key_env
+            msg = f"{self._spec.text}: no API key; set the environment variable {variable}"
             raise FatalError(NO_KEY, msg)
         try:
             line = self._open_here(self._key)
@@ -97,7 +79,7 @@ class ApiModel:
 
     def _worded(self, error: Exception, key: Key) -> CallError:
         failure = of_exception(error)
-        return failure.error(one_line(key.mask(f"{self.spec}: {failure.what}")))
+        return failure.error(one_line(key.mask(f"{self._spec.text}: {failure.what}")))
 
 
 def sendable(text: str) -> str:

@@ -5,11 +5,15 @@ An HTTP client takes a fifth of a second to load and an SDK half of one; pytest 
 
 from collections.abc import Mapping
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from evaluators.core import Model, Reply, Request
+from evaluators.core import Reply, Request
 from evaluators.limits.terms import Limits
 from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec
+
+if TYPE_CHECKING:
+    from evaluators.models.api import Exchange
 
 DIALECTS: Mapping[str, str] = {
     "openai": "evaluators.models.openai",
@@ -27,7 +31,7 @@ class LateModel:
     def __init__(self, spec: Spec, key: Key | None) -> None:
         self._spec = spec
         self._key = key
-        self._made: Model | None = None
+        self._made: Exchange | None = None
 
     def __repr__(self) -> str:
         return f"LateModel({self.spec!r})"
@@ -50,10 +54,10 @@ class LateModel:
     async def complete(self, request: Request) -> Reply:
         """One attempt, without retries. Raises only CallErrors."""
         if self._made is None:
-            from evaluators.models.api import ApiModel  # noqa: PLC0415
+            from evaluators.models.api import Exchange  # noqa: PLC0415
 
             dialect = import_module(DIALECTS[self._spec.provider]).DIALECT
-            self._made = ApiModel(self._spec, self._key, dialect)
+            self._made = Exchange(self._spec, self._key, dialect)
         return await self._made.complete(request)
 
     async def close(self) -> None:
