@@ -34,36 +34,42 @@ def write(report: Report, folder: Path) -> tuple[Path, ...]:
     return write_files(render_all(report), folder, whole=True)
 
 
-def write_files(texts: Mapping[str, str], folder: Path, *, whole: bool = False) -> tuple[Path, ...]:
+def write_files(
+    texts: Iterable[tuple[str, str]], folder: Path, *, whole: bool = False
+) -> tuple[Path, ...]:
     """Write these files as ``write`` does; ``whole`` says that they are all there are of a report.
 
     Raises WriteError.
     """
-    files = {name: text.encode() for name, text in texts.items()}
-    needed = sum(map(len, files.values()))
+    parts: dict[str, Path] = {}
+    needed = 0
+    left = iter(texts)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _place(folder, files, whole=whole)
-    except OSError as error:
-        raise WriteError(folder, needed, error) from error
-    return tuple(folder / name for name in files)
-
-
-def _place(folder: Path, files: Mapping[str, bytes], *, whole: bool) -> None:
-    parts = {name: folder / f".{name}.part" for name in files}
-    try:
-        for name, content in files.items():
+        for name, text in left:
+            parts[name] = folder / f".{name}.part"
+            content = text.encode()
+            del text  # or it would be held while the next one is made
+            needed += len(content)
             _store(parts[name], content)
-        *others, last = files
-        for name in others:
-            parts[name].replace(folder / name)
-        if whole:
-            _remove_stale(folder, files)
-        parts[last].replace(folder / last)
+        _place(folder, parts, whole=whole)
+    except OSError as error:
+        needed += sum(len(text.encode()) for _, text in left)
+        raise WriteError(folder, needed, error) from error
     finally:
         for part in parts.values():
             with suppress(OSError):
                 part.unlink(missing_ok=True)
+    return tuple(folder / name for name in parts)
+
+
+def _place(folder: Path, parts: Mapping[str, Path], *, whole: bool) -> None:
+    *others, last = parts
+    for name in others:
+        parts[name].replace(folder / name)
+    if whole:
+        _remove_stale(folder, parts)
+    parts[last].replace(folder / last)
 
 
 def _store(path: Path, content: bytes) -> None:

@@ -1,6 +1,6 @@
 """The report files: pure functions from a Report to text, in one table."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from reports.render import html, junit, markdown, run_json, tables
 from reports.render.plain import find_plain
@@ -28,24 +28,30 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
 """The files behind each word for a format; ``csv`` has one more for each graded slice."""
 
 
-def render_all(report: Report) -> dict[str, str]:
-    """Return file name → text of all files of a run, in the order to write them.
+def render_all(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of all files of a run, in the order to write them.
 
     Records come first and ``run.json`` last: it is never newer than what it vouches for.
     """
     return render_formats(report, FORMATS)
 
 
-def render_formats(report: Report, formats: Iterable[str]) -> dict[str, str]:
-    """Return file name → text of the files of these formats, in the order to write them."""
-    return _render(report, frozenset(name for word in formats for name in FORMATS[word]))
+def render_formats(report: Report, formats: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each file of these formats, in the order to write them.
 
-
-def _render(report: Report, wanted: frozenset[str]) -> dict[str, str]:
+    No text is kept here: those of 50,000 items take 100 MB together.
+    """
+    wanted = frozenset(name for word in formats for name in FORMATS[word])
     plain_keys = find_plain(report.records) if wanted & OF_ITEMS.keys() else frozenset()
-    files = {name: f(report, plain_keys) for name, f in OF_ITEMS.items() if name in wanted}
-    files |= {name: f(report) for name, f in OF_FIGURES.items() if name in wanted}
-    letters = tables.graded(report) if "results.csv" in wanted else {}
-    items = files.get(run_json.RECORDS)
-    last = {LAST: run_json.render(report, items)} if LAST in wanted else {}
-    return {**files, **letters, **last}
+    digest = ""
+    for name in (name for name in OF_ITEMS if name in wanted):
+        text = OF_ITEMS[name](report, plain_keys)
+        if name == run_json.RECORDS:
+            digest = run_json.digest(text)
+        yield name, text
+        del text  # not to be held while the next one is made
+    yield from ((name, f(report)) for name, f in OF_FIGURES.items() if name in wanted)
+    if "results.csv" in wanted:
+        yield from tables.graded(report).items()
+    if LAST in wanted:
+        yield LAST, run_json.render(report, digest)

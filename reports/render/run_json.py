@@ -24,12 +24,17 @@ _values = attrgetter(*_FIELDS)
 _STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
-def render(report: Report, items: str | None = None) -> str:
+def render(report: Report, vouched: str | None = None) -> str:
     """Return ``run.json``: everything but the items, which its ``records`` block vouches for.
 
-    ``items`` is the text of ``records.jsonl`` where it has been rendered already.
+    ``vouched`` is the digest of ``records.jsonl`` where that has been rendered already.
     """
-    return dump(_run(report, records(report) if items is None else items), indent=1) + "\n"
+    return dump(_run(report, vouched or digest(records(report))), indent=1) + "\n"
+
+
+def digest(items: str) -> str:
+    """Return the SHA-256 of ``records.jsonl``, in hex, by which ``run.json`` knows it."""
+    return hashlib.sha256(items.encode()).hexdigest()
 
 
 def records(report: Report, plain_keys: Collection[str] | None = None) -> str:
@@ -100,7 +105,7 @@ def ordered(value: object) -> object:
     return value
 
 
-def _run(report: Report, items: str) -> dict[str, object]:
+def _run(report: Report, vouched: str) -> dict[str, object]:
     return {
         "schema_version": SCHEMA_VERSION,
         "complete": report.complete,
@@ -123,7 +128,7 @@ def _run(report: Report, items: str) -> dict[str, object]:
         "records": {
             "file": RECORDS,
             "count": len(report.records),
-            "sha256": hashlib.sha256(items.encode()).hexdigest(),
+            "sha256": vouched,
         },
         "provenance": ordered(report.provenance),
         "run": ordered(report.run),
