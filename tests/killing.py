@@ -55,11 +55,11 @@ class Timed(Answer):
 
 @dataclass
 class Trace:
-    """What the server saw: each request's prompt and time, and when a reply to it first left."""
+    """What the server saw: each request's prompt and time, and each reply's."""
 
     delay: float
     sent: list[tuple[str, float]] = field(default_factory=list)
-    left: dict[str, float] = field(default_factory=dict)
+    left: list[tuple[str, float]] = field(default_factory=list)
 
     def answer(self, seen: Seen) -> Answer:
         """Grade every second item CORRECT, after the delay."""
@@ -69,13 +69,17 @@ class Trace:
         return Timed(
             body=good(seen).body,
             delay=self.delay,
-            leaves=lambda: self.left.setdefault(prompt, time.monotonic()),
+            leaves=lambda: self.left.append((prompt, time.monotonic())),
         )
 
-    def lost(self, kill: float) -> list[str]:
-        """Return the prompts asked again although their reply had left well before a kill."""
-        again = {prompt for prompt, at in self.sent if at > kill}
-        return [one for one in again if self.left.get(one, kill) <= kill - SETTLED_SECONDS]
+    def lost(self, kill: "Kill") -> set[str]:
+        """Return the prompts asked again although the killed run had long had their reply.
+
+        What an earlier run had under way when that one was killed is not this run's to lose.
+        """
+        again = {prompt for prompt, at in self.sent if at > kill.at}
+        settled = kill.at - SETTLED_SECONDS
+        return again & {prompt for prompt, at in self.left if kill.begun <= at <= settled}
 
     def asked(self, until: float) -> int:
         """Return how many different requests had come by then."""
@@ -97,10 +101,12 @@ def grade(prompt: str) -> str:
 class Kill:
     """Who was killed, and how many replies the ledger had afterwards.
 
-    In monotonic seconds: ``at`` just before the kill, ``over`` when the server had heard the last.
+    In monotonic seconds: ``begun`` before the run's first request, ``at`` just before the kill,
+    ``over`` when the server had heard the last.
     """
 
     victim: Victim
+    begun: float
     at: float
     over: float
     kept: int
@@ -135,6 +141,7 @@ class Chain:
     def run_killed(self, victim: Victim, seconds: float, chance: random.Random) -> None:
         """Start a run and kill something so long after its first request; wait for the end."""
         before = len(self.trace.sent)
+        begun = time.monotonic()
         process = self.start()
         until(lambda: len(self.trace.sent) > before or process.poll() is not None)
         time.sleep(seconds)
@@ -146,7 +153,8 @@ class Chain:
         if struck:
             time.sleep(SETTLED_SECONDS)  # what was sent is still on its way through the server
             over = time.monotonic()
-            self.kills.append(Kill(victim=victim, at=at, over=over, kept=self.kept[-1]))
+            kept = self.kept[-1]
+            self.kills.append(Kill(victim=victim, begun=begun, at=at, over=over, kept=kept))
 
     @property
     def fatal(self) -> list[Kill]:

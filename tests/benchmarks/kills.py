@@ -39,7 +39,7 @@ class Sums:
         """Count one chain."""
         for kill in one.kills:
             self.kills[kill.victim] += 1
-        self.lost += sum(len(one.trace.lost(kill.at)) for kill in one.fatal)
+        self.lost += sum(len(one.trace.lost(kill)) for kill in one.fatal)
         self.repeats += one.trace.repeats
         self.unkept += sum(one.trace.asked(kill.over) - kill.kept for kill in one.fatal)
         self.falls += sum(b < a for a, b in zip(one.kept, one.kept[1:], strict=False))
