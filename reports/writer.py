@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from evaluators.core import QAError
-from reports.render.files import render_all
+from reports.render.files import Files
 from reports.render.markdown import render as render_summary
 from reports.render.tables import GRADED_HEADER, GRADED_NAME
 from reports.report import Report
@@ -31,30 +31,26 @@ def write(report: Report, folder: Path) -> tuple[Path, ...]:
     All files are complete on disk before the first takes its place, so a full disk leaves the
     report of an earlier run as it was. Raises WriteError.
     """
-    return write_files(render_all(report), folder, whole=True)
+    return write_files(Files(report), folder, whole=True)
 
 
 def write_files(
-    texts: Iterable[tuple[str, str]], folder: Path, *, whole: bool = False
+    files: Iterable[tuple[str, Iterable[str]]], folder: Path, *, whole: bool = False
 ) -> tuple[Path, ...]:
     """Write these files as ``write`` does; ``whole`` says that they are all there are of a report.
 
-    Raises WriteError.
+    ``files`` is passed over again where they cannot be written, to say what they need. Raises
+    WriteError.
     """
     parts: dict[str, Path] = {}
-    needed = 0
-    left = iter(texts)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in left:
+        for name, pieces in files:
             parts[name] = folder / f".{name}.part"
-            content = text.encode()
-            del text  # or it would be held while the next one is made
-            needed += len(content)
-            _store(parts[name], content)
+            _store(parts[name], pieces)
         _place(folder, parts, whole=whole)
     except OSError as error:
-        needed += sum(len(text.encode()) for _, text in left)
+        needed = sum(len(piece.encode()) for _, pieces in files for piece in pieces)
         raise WriteError(folder, needed, error) from error
     finally:
         for part in parts.values():
@@ -72,11 +68,11 @@ def _place(folder: Path, parts: Mapping[str, Path], *, whole: bool) -> None:
     parts[last].replace(folder / last)
 
 
-def _store(path: Path, content: bytes) -> None:
+def _store(path: Path, pieces: Iterable[str]) -> None:
     """Made anew and exclusively: a link that waits under the name is not followed."""
     path.unlink(missing_ok=True)
     with path.open("xb") as file:
-        file.write(content)
+        file.writelines(piece.encode() for piece in pieces)
         file.flush()
         os.fsync(file.fileno())
 

@@ -20,7 +20,7 @@ def rows(text: str) -> list[list[str]]:
 def test_results_have_a_row_an_item_and_a_column_a_field() -> None:
     """The byte-order mark lets a spreadsheet see UTF-8."""
     made = full(5)
-    text = tables.results(made)
+    text = "".join(tables.results(made))
     assert text.startswith("\ufeff")
     header, *items = rows(text[1:])
     assert header == [field.name for field in fields(Record)]
@@ -30,14 +30,14 @@ def test_results_have_a_row_an_item_and_a_column_a_field() -> None:
 
 def test_no_cell_of_hostile_records_is_a_formula() -> None:
     """Whatever a model answers, the spreadsheet shows it and runs nothing."""
-    for row in rows(tables.results(report(hostile()))[1:]):
+    for row in rows("".join(tables.results(report(hostile())))[1:]):
         assert not any(cell[:1] in tuple("=+-@\t\r\n＝＋－＠") for cell in row)
 
 
 def test_values_of_all_types_have_a_cell() -> None:
     """None is empty, text is itself, metadata is JSON in one order."""
     item = record(answer=None, score=0.5, metadata={"b": [1], "a": "Изкуство"})
-    header, row = rows(tables.results(report((item,)))[1:])
+    header, row = rows("".join(tables.results(report((item,))))[1:])
     cells = dict(zip(header, row, strict=True))
     assert (cells["answer"], cells["score"], cells["row"]) == ("", "0.5", "1")
     assert cells["metadata"] == '{"a": "Изкуство", "b": [1]}'

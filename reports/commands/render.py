@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.commands.common import RUN_HELP, Parser, emit
-from reports.render.files import FORMATS, render_formats
+from reports.render.files import FORMATS, Files
 from reports.store import load_report
 from reports.writer import write_files
 
@@ -15,7 +15,7 @@ def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     report = load_report(options.run)
     home = options.run if options.run.is_dir() else options.run.parent
-    paths = write_files(render_formats(report, options.format), options.to or home)
+    paths = write_files(Files(report, options.format), options.to or home)
     emit(map(str, paths))
     return 0
 

@@ -1,18 +1,24 @@
-"""The report files: pure functions from a Report to text, in one table."""
+"""The report files: pure functions from a Report to text, in two tables."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from reports.render import html, junit, markdown, run_json, tables
 from reports.render.plain import find_plain
 from reports.report import Report
 
+if TYPE_CHECKING:
+    from hashlib import _Hash as Hash
+
 LAST = "run.json"
-OF_ITEMS: Mapping[str, Callable[[Report, Collection[str]], str]] = {
+OF_ITEMS: Mapping[str, Callable[[Report, Collection[str]], Iterable[str]]] = {
     run_json.RECORDS: run_json.records,
     "results.csv": tables.results,
-    "report.html": html.render,
+    "report.html": lambda report, plain_keys: (html.render(report, plain_keys),),
 }
-"""The files that hold every item; they need to know as well which items are plain."""
+"""The files that hold every item, as pieces of text; they are told which items are plain."""
 
 OF_FIGURES: Mapping[str, Callable[[Report], str]] = {
     "summary.md": markdown.render,
@@ -28,30 +34,34 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
 """The files behind each word for a format; ``csv`` has one more for each graded slice."""
 
 
-def render_all(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of all files of a run, in the order to write them.
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files of a report in these formats. Each pass over it renders them anew.
 
-    Records come first and ``run.json`` last: it is never newer than what it vouches for.
+    A pass yields the name of a file and the pieces of its text, to be read before the next name;
+    the whole texts of 50,000 items, 60 MB, are never held. Records come first and ``run.json``
+    last: it is never newer than what it vouches for.
     """
-    return render_formats(report, FORMATS)
+
+    report: Report
+    formats: Iterable[str] = tuple(FORMATS)
+
+    def __iter__(self) -> Iterator[tuple[str, Iterable[str]]]:
+        report = self.report
+        wanted = frozenset(name for word in self.formats for name in FORMATS[word])
+        plain_keys = find_plain(report.records) if wanted & OF_ITEMS.keys() else frozenset()
+        vouched = sha256()
+        for name in (name for name in OF_ITEMS if name in wanted):
+            pieces = OF_ITEMS[name](report, plain_keys)
+            yield name, _digested(pieces, vouched) if name == run_json.RECORDS else pieces
+        yield from ((name, (f(report),)) for name, f in OF_FIGURES.items() if name in wanted)
+        if "results.csv" in wanted:
+            yield from ((name, (text,)) for name, text in tables.graded(report).items())
+        if LAST in wanted:
+            yield LAST, (run_json.render(report, vouched.hexdigest()),)
 
 
-def render_formats(report: Report, formats: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each file of these formats, in the order to write them.
-
-    No text is kept here: those of 50,000 items take 100 MB together.
-    """
-    wanted = frozenset(name for word in formats for name in FORMATS[word])
-    plain_keys = find_plain(report.records) if wanted & OF_ITEMS.keys() else frozenset()
-    digest = ""
-    for name in (name for name in OF_ITEMS if name in wanted):
-        text = OF_ITEMS[name](report, plain_keys)
-        if name == run_json.RECORDS:
-            digest = run_json.digest(text)
-        yield name, text
-        del text  # not to be held while the next one is made
-    yield from ((name, f(report)) for name, f in OF_FIGURES.items() if name in wanted)
-    if "results.csv" in wanted:
-        yield from tables.graded(report).items()
-    if LAST in wanted:
-        yield LAST, run_json.render(report, digest)
+def _digested(pieces: Iterable[str], digest: "Hash") -> Iterator[str]:
+    for piece in pieces:
+        digest.update(piece.encode())
+        yield piece

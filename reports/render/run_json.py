@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, fields
 from numbers import Integral, Real
@@ -27,24 +27,22 @@ _STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 def render(report: Report, vouched: str | None = None) -> str:
     """Return ``run.json``: everything but the items, which its ``records`` block vouches for.
 
-    ``vouched`` is the digest of ``records.jsonl`` where that has been rendered already.
+    ``vouched`` is the SHA-256 of ``records.jsonl``, in hex, where that has been rendered already.
     """
-    return dump(_run(report, vouched or digest(records(report))), indent=1) + "\n"
+    return dump(_run(report, vouched or _digest(records(report))), indent=1) + "\n"
 
 
-def digest(items: str) -> str:
-    """Return the SHA-256 of ``records.jsonl``, in hex, by which ``run.json`` knows it."""
-    return hashlib.sha256(items.encode()).hexdigest()
+def _digest(lines: Iterable[str]) -> str:
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def records(report: Report, plain_keys: Collection[str] | None = None) -> str:
-    """Return ``records.jsonl``: one object a line, by dataset, language, row and repeat.
+def records(report: Report, plain_keys: Collection[str] | None = None) -> Iterator[str]:
+    """Return the lines of ``records.jsonl``: an object each, by dataset, language, row and repeat.
 
     ``plain_keys`` is what ``find_plain`` says of the records, where it was asked already.
     """
     keys = find_plain(report.records) if plain_keys is None else plain_keys
-    lines = (_line(record, record.key in keys) for record in in_order(report.records))
-    return "".join(f"{line}\n" for line in lines)
+    return (f"{_line(record, record.key in keys)}\n" for record in in_order(report.records))
 
 
 def _line(record: Record, is_plain: bool) -> str:

@@ -2,10 +2,10 @@
 
 import csv
 import hashlib
-import io
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from itertools import chain
 from operator import attrgetter
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
@@ -23,14 +23,14 @@ _COLUMNS = tuple(field.name for field in fields(Record))
 _values = attrgetter(*_COLUMNS)
 
 
-def results(report: Report, plain_keys: Collection[str] | None = None) -> str:
-    """Return ``results.csv``: a column for each field of a record, no cell a formula.
+def results(report: Report, plain_keys: Collection[str] | None = None) -> Iterator[str]:
+    """Return the rows of ``results.csv``: a column for each field of a record, no cell a formula.
 
     ``plain_keys`` is what ``find_plain`` says of the records, where it was asked already.
     """
     keys = find_plain(report.records) if plain_keys is None else plain_keys
     rows = (_row(record, record.key in keys) for record in in_order(report.records))
-    return BOM + _csv(_COLUMNS, rows)
+    return chain((BOM,), _csv(_COLUMNS, rows))
 
 
 def _row(record: Record, is_plain: bool) -> list[str]:
@@ -47,7 +47,7 @@ def graded(report: Report) -> dict[str, str]:
     for part in report.slices:
         if part.kind == "graded":
             name = _free_name(part, files)
-            files[name] = _csv(GRADED_HEADER, _letters(part, report.records))
+            files[name] = "".join(_csv(GRADED_HEADER, _letters(part, report.records)))
     return files
 
 
@@ -89,9 +89,13 @@ def _cell(value: object) -> str:
     return clean.cell(dump(ordered(value)))
 
 
-def _csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return out.getvalue()
+class _Line:
+    """A file for the CSV writer, which hands each line back."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def _csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    writer = csv.writer(_Line(), lineterminator="\r\n")
+    return map(writer.writerow, chain((header,), rows))
