@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -102,7 +102,8 @@ class Kill:
     """Who was killed, and how many replies the ledger had afterwards.
 
     In monotonic seconds: ``begun`` before the run's first request, ``at`` just before the kill,
-    ``over`` when the server had heard the last.
+    ``over`` when the server had heard the last. ``starved`` is how long the engine could have run
+    in the SETTLED_SECONDS before ``at`` but was given no processor.
     """
 
     victim: Victim
@@ -110,6 +111,7 @@ class Kill:
     at: float
     over: float
     kept: int
+    starved: float = 0.0
 
 
 @dataclass
@@ -139,12 +141,15 @@ class Chain:
         )
 
     def run_killed(self, victim: Victim, seconds: float, chance: random.Random) -> None:
-        """Start a run and kill something so long after its first request; wait for the end."""
+        """Start a run, kill something so long after its first request, wait for the end."""
         before = len(self.trace.sent)
         begun = time.monotonic()
         process = self.start()
         until(lambda: len(self.trace.sent) > before or process.poll() is not None)
-        time.sleep(seconds)
+        time.sleep(max(0.0, seconds - SETTLED_SECONDS))
+        waited = waiting_seconds(process.pid)
+        time.sleep(min(seconds, SETTLED_SECONDS))
+        starved = waiting_seconds(process.pid) - waited
         at = time.monotonic()
         struck = process.poll() is None and strike(process.pid, victim, chance)
         process.wait(120)
@@ -153,8 +158,16 @@ class Chain:
         if struck:
             time.sleep(SETTLED_SECONDS)  # what was sent is still on its way through the server
             over = time.monotonic()
-            kept = self.kept[-1]
-            self.kills.append(Kill(victim=victim, begun=begun, at=at, over=over, kept=kept))
+            self.kills.append(
+                Kill(
+                    victim=victim,
+                    begun=begun,
+                    at=at,
+                    over=over,
+                    kept=self.kept[-1],
+                    starved=starved,
+                )
+            )
 
     @property
     def fatal(self) -> list[Kill]:
@@ -187,13 +200,30 @@ def strike(pid: int, victim: Victim, chance: random.Random) -> bool:
     if victim == "group":
         os.killpg(pid, signal.SIGKILL)
         return True
-    found = {"controller": [pid], "engine": [], "worker": []}
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split():
-        # A forked process goes by its parent's command, a worker by its own.
-        found["engine" if command(int(child)) == command(pid) else "worker"].append(int(child))
-    if found[victim]:
-        os.kill(chance.choice(found[victim]), signal.SIGKILL)
-    return bool(found[victim])
+    found = members(pid)[victim]
+    if found:
+        os.kill(chance.choice(found), signal.SIGKILL)
+    return bool(found)
+
+
+def members(pid: int) -> dict[Victim, list[int]]:
+    """Return the processes of a run by what they are; ``pid`` is the controller's."""
+    found: dict[Victim, list[int]] = {"controller": [pid], "engine": [], "worker": []}
+    with suppress(OSError):  # it may just have ended
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split():
+            # A forked process goes by its parent's command, a worker by its own.
+            found["engine" if command(int(child)) == command(pid) else "worker"].append(int(child))
+    return found
+
+
+def waiting_seconds(pid: int) -> float:
+    """Return how long a run's engine has been ready to go on but waiting for a processor."""
+    spent = 0.0
+    for engine in members(pid)["engine"]:
+        with suppress(OSError):  # it may just have ended, or the kernel does not count
+            _, waited, _ = Path(f"/proc/{engine}/schedstat").read_text(encoding="ascii").split()
+            spent += int(waited) / 1e9
+    return spent
 
 
 def command(pid: int) -> bytes:
