@@ -43,6 +43,13 @@ class Schedule:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._waking = False
 
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
+        self._lock = threading.Lock()  # each process has one of its own
+
     def lead(self, count: int) -> None:
         """Let so many items be handed out before it is known which of them have a test."""
         with self._lock:

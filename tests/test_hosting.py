@@ -9,12 +9,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from evaluators.core import CallError, Reply, Request, UsageProblem
+from evaluators.core import Reply, Request, UsageProblem
 from evaluators.engine import Engine, Settings
 from evaluators.hosting import Host, Job, begin, can_fork
 from evaluators.hosting.process import EngineProcess
@@ -22,14 +21,15 @@ from evaluators.hosting.thread import LocalHost
 from evaluators.ledger import Ledger
 from evaluators.outcomes import Sink, Watcher
 from evaluators.schedule import Schedule
-from tests.engine_bench import prompted, task
+from tests.engine_bench import task
+from tests.hosted import Made, good, hanging, pid_of
 from tests.scripted import Scripted
 
 HOSTS: tuple[Callable[[Job], Host], ...] = (EngineProcess, LocalHost)
 ROOT = Path(__file__).parent.parent
 ORPHAN = """
 import os, pathlib, sys, tempfile, time
-from tests.test_hosting import Made, hanging
+from tests.hosted import Made, hanging
 from evaluators.hosting.process import EngineProcess
 
 folder = pathlib.Path(tempfile.mkdtemp())
@@ -39,56 +39,6 @@ host.select(["k0", "k1"])
 print(host._process.pid, flush=True)
 time.sleep(60)
 """
-
-
-def hanging() -> Scripted:
-    """Return a model whose first call never ends."""
-
-    class Hanging(Scripted):
-        async def complete(self, request: Request) -> Reply:
-            self.requests.append(request)
-            await asyncio.sleep(3600)
-            kind = "never"
-            raise CallError(kind, "never")
-
-    return Hanging(lambda request: Reply())
-
-
-@dataclass
-class Made:
-    """A job of a few items, and how to make its engine."""
-
-    folder: Path
-    model: Scripted
-    count: int = 5
-    board: bool = True
-    lead: int | None = 0
-    error: Exception | None = None
-    prepared: list[str] = field(default_factory=list)
-
-    @property
-    def keys(self) -> list[str]:
-        return [f"k{number}" for number in range(self.count)]
-
-    def job(self) -> Job:
-        return Job(
-            make=self.make,
-            schedule=Schedule(self.keys, 2, lead=self.lead),
-            models=[self.model],
-            prepare=lambda: self.prepared.append("loaded"),
-            board=self.folder / "board" if self.board else None,
-        )
-
-    def make(self, sink: Sink) -> Engine:
-        if self.error is not None:
-            raise self.error
-        tasks = {f"k{number}": prompted(number, self.model) for number in range(self.count)}
-        ledger = Ledger(self.folder / "ledger")
-        return Engine(tasks, ledger, sink, lambda spec, reply: 0.5, Settings(concurrency=2))
-
-
-def good() -> Scripted:
-    return Scripted(lambda request: Reply(text="CORRECT"))
 
 
 @pytest.fixture(params=HOSTS)
@@ -389,13 +339,6 @@ def test_a_single_thread_is_forked() -> None:
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == str(sys.platform == "linux")
-
-
-def pid_of(running: EngineProcess) -> int:
-    """Return the number of the engine's process."""
-    pid = running._process.pid
-    assert pid is not None
-    return pid
 
 
 def test_recorded_items_need_no_call(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ A process of its own shares no interpreter lock with pytest: on two cores both g
 import multiprocessing
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from evaluators.hosting.job import Host, Job
@@ -14,22 +15,42 @@ from evaluators.hosting.thread import EngineThread, LocalHost
 
 TASKS = Path("/proc/self/task")  # Linux lists a process's threads there, C's own included
 
-__all__ = ["EngineThread", "Host", "Job", "begin", "can_fork"]
+__all__ = ["EngineProcess", "EngineThread", "Host", "Job", "begin", "can_fork", "head_start"]
 
 
-def begin(job: Job) -> Host:
-    """Start an engine where it best runs here. Raises UsageProblem where it cannot be made."""
-    if can_fork():
-        process = EngineProcess(job)
-        try:
-            process.start()
-        except OSError:  # no process is to be had, yet a thread may be
-            process.close()
-        else:
-            return process
-    local = LocalHost(job)
-    local.start()
-    return local
+def head_start(load: Callable[[], None]) -> EngineProcess | None:
+    """Return a process that does ``load`` until ``begin`` gives it a job.
+
+    None where no process may be forked, or none is to be had.
+    """
+    return _forked(EngineProcess(load=load)) if can_fork() else None
+
+
+def begin(job: Job, early: EngineProcess | None = None) -> Host:
+    """Start an engine where it best runs here. Raises UsageProblem where it cannot be made.
+
+    ``early`` is what ``head_start`` returned.
+    """
+    process = early
+    if early is not None:
+        early.give(job)
+    elif can_fork():
+        process = _forked(EngineProcess(job))
+    host: Host = process or LocalHost(job)
+    host.start()
+    return host
+
+
+def _forked(process: EngineProcess) -> EngineProcess | None:
+    try:
+        process.fork()
+    except OSError:  # no process is to be had, yet a thread may be
+        process.abandon()
+        return None
+    except BaseException:  # an interrupt: nobody else knows of the process yet
+        process.abandon()
+        raise
+    return process
 
 
 def can_fork() -> bool:

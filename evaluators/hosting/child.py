@@ -4,13 +4,14 @@ import asyncio
 import contextlib
 import gc
 import signal
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from types import FrameType
 
 from evaluators.core import Outcome, UsageProblem
 from evaluators.engine import Engine
-from evaluators.hosting.job import GRACE_SECONDS, TAIL_SECONDS, Job, refuse
+from evaluators.hosting.job import GRACE_SECONDS, TAIL_SECONDS, Job, nothing, refuse
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 STATUS_SECONDS = 0.1
@@ -62,8 +63,8 @@ class Worker:
         self._is_ending = False
         self._is_told_to_end = False
 
-    def work(self) -> None:
-        """Make the engine, say whether that went well, run it."""
+    def work(self, loaded: Callable[[], None] = nothing) -> None:
+        """Make the engine, say whether that went well, run it; ``loaded`` is waited for before."""
         # The terminal interrupts every process at once: pytest decides what that means.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, self._end_soon)
@@ -76,6 +77,7 @@ class Worker:
             return
         self._wire.send("made")
         try:
+            loaded()
             self._job.prepare()
             gc.freeze()
             gc.enable()
@@ -135,7 +137,27 @@ class Worker:
         signal.setitimer(signal.ITIMER_REAL, grace + TAIL_SECONDS)
 
 
-def work(job: Job, own: Connection, others: Connection) -> None:
-    """Do the job; ``own`` is this process's end of the line, ``others`` the other one's."""
+def work(
+    own: Connection, others: Connection, job: Job | None, load: Callable[[], None] = nothing
+) -> None:
+    """Do the job; ``own`` is this process's end of the line, ``others`` the other one's.
+
+    Where the job is not known yet it comes by the line, packed, and ``load`` is done meanwhile.
+    """
     others.close()  # or the end of pytest's process would never be seen
-    Worker(job, own).work()
+    if job is not None:
+        Worker(job, own).work()
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    gc.disable()
+    loading = threading.Thread(target=_try, args=(load,), name="qa-engine-loader", daemon=True)
+    loading.start()
+    with contextlib.suppress(EOFError, OSError):  # there is none: the user got something wrong
+        Worker(own.recv(), own).work(loading.join)
+
+
+def _try(load: Callable[[], None]) -> None:
+    with contextlib.suppress(Exception):  # what is still missing then is loaded when it is needed
+        load()

@@ -16,7 +16,8 @@ from queue import SimpleQueue
 from evaluators.core import UsageProblem
 from evaluators.engine import Status
 from evaluators.hosting.child import SIGNALS, work
-from evaluators.hosting.job import GRACE_SECONDS, TAIL_SECONDS, Job
+from evaluators.hosting.job import GRACE_SECONDS, TAIL_SECONDS, Job, nothing
+from evaluators.hosting.packing import pack
 from evaluators.outcomes import Arrivals, Board
 
 READY_SECONDS = 5.0  # an SDK loads in less, or tests had better begin
@@ -24,16 +25,19 @@ ENDED_AT_ONCE = 8  # tests whose end is told in one word
 
 
 class EngineProcess:
-    """An engine in a forked process, as pytest's side sees it."""
+    """An engine in a forked process, as pytest's side sees it.
 
-    def __init__(self, job: Job) -> None:
+    Without a job the process does ``load`` until it is given one.
+    """
+
+    def __init__(self, job: Job | None = None, load: Callable[[], None] = nothing) -> None:
         self.arrivals = Arrivals()
         self.status = Status()
-        self._job = job
+        self._board = None if job is None else job.board
         self._connection, self._others = multiprocessing.Pipe()
         self._process = multiprocessing.get_context("fork").Process(
             target=work,
-            args=(job, self._others, self._connection),
+            args=(self._others, self._connection, job, load),
             name="qa-engine",
             daemon=True,
         )
@@ -55,8 +59,8 @@ class EngineProcess:
         """Whether more may come from it."""
         return self._reader.is_alive()
 
-    def start(self) -> None:
-        """Make the engine and begin. Raises UsageProblem where that cannot be done, or OSError."""
+    def fork(self) -> None:
+        """Start the process. Raises OSError where none is to be had."""
         # Until the new process has its own way with signals it must not have pytest's.
         former = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
@@ -64,13 +68,23 @@ class EngineProcess:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
         self._others.close()
+
+    def give(self, job: Job) -> None:
+        """Say what is to be done, where that was not known yet."""
+        self._board = job.board
+        with contextlib.suppress(OSError):  # it has died, and ``start`` will say so
+            self._connection.send_bytes(pack(job))
+
+    def start(self) -> None:
+        """Make the engine and begin. Raises UsageProblem where that cannot be done, or OSError."""
         try:
+            if self._process.pid is None:
+                self.fork()
             word, value = self._connection.recv()
-        except EOFError:
+        except (EOFError, ConnectionError):
             word, value = "problem", self._death()
         except BaseException:  # an interrupt: nobody else knows of the process yet
-            self._process.kill()
-            self._process.join()
+            self.abandon()
             raise
         if word == "problem":
             self._process.join()
@@ -78,8 +92,13 @@ class EngineProcess:
         self._reader.start()
         self._writer.start()
 
-    def close(self) -> None:
-        """Give back the line of a process that could not be started."""
+    def abandon(self) -> None:
+        """End what never began: a process without a job, or the line of one that is not there."""
+        if self._reader.ident is not None:
+            return
+        if self._process.pid is not None:
+            self._process.kill()
+            self._process.join()
         self._connection.close()
         self._others.close()
 
@@ -159,8 +178,8 @@ class EngineProcess:
         why = self.status.failure or self._death()
         self.status = replace(self.status, failure=why, in_flight=0, waiting="")
         self._end(why)
-        if self._job.board is not None:
-            board = Board(self._job.board)
+        if self._board is not None:
+            board = Board(self._board)
             board.end(why)
             board.close()
 

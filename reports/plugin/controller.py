@@ -19,6 +19,7 @@ from evaluators.core import QAError
 from reports.plugin import ci
 from reports.plugin.book import Book, key_of
 from reports.plugin.calibration import Patient, find_labelled
+from reports.plugin.early import EARLY
 from reports.plugin.options import Options
 from reports.plugin.progress import Progress
 from reports.plugin.reruns import refuse_reruns, rerun_settings
@@ -76,7 +77,8 @@ class Controller:
         """Start the engine's process: now, as long as nothing else in this one has a thread."""
         distributed = bool(getattr(self._config.option, "tx", None))
         board = self.board if distributed else None
-        self._run.open(board, ahead=not may_end_early(self._config))
+        early = self._config.stash.get(EARLY, None)
+        self._run.open(board, early, ahead=not may_end_early(self._config))
         self._config.add_cleanup(self._run.stop)
         if self._run.waiting is not None and not distributed:
             self._config.stash[WATCHER] = self._run.waiting

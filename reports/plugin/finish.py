@@ -42,7 +42,7 @@ class Ending:
 
 def prepare() -> None:
     """Load what the report will need."""
-    import_module("numpy")
+    import_module("numpy.random")
     html.prepare()
 
 

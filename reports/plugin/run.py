@@ -1,6 +1,6 @@
 """One run's machinery: models, ledger, engine; everything checked before the first call."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -11,12 +11,12 @@ from cases.tasks import make_tasks
 from evaluators.budget import BUDGET, budget_of
 from evaluators.core import Outcome
 from evaluators.engine import Engine, Settings, Status, Task
-from evaluators.hosting import Host, Job, begin
+from evaluators.hosting import EngineProcess, Host, Job, begin
 from evaluators.ledger import Ledger
 from evaluators.limits.sender import DEADLINE
 from evaluators.models import load
 from evaluators.outcomes import Sink, Waiting
-from evaluators.prices import cost_of, tariff_of
+from evaluators.prices import Tariff, cost_of, tariff_of
 from evaluators.schedule import Schedule
 from reports.evidence import Calibration
 from reports.plugin.adjudications import adjudications_of
@@ -122,12 +122,12 @@ class Run:
             waiting=status.waiting,
         )
 
-    def open(self, board: Path | None, *, ahead: bool) -> None:
+    def open(self, board: Path | None, early: EngineProcess | None, *, ahead: bool) -> None:
         """Open the ledger and get ready, in a process of its own where that can be.
 
-        ``board`` is where tests of other processes look for their outcomes. ``ahead`` of the tests
-        the engine works as far as it can get; without it a window bounds what a run that ends
-        early has paid for.
+        ``board`` is where tests of other processes look for their outcomes; ``early`` is a process
+        that has loaded what it needs. ``ahead`` of the tests the engine works as far as it can
+        get; without it a window bounds what a run that ends early has paid for.
         """
         keys = list(self._plan.items)
         beside = frozenset(self._calibrator.tasks)
@@ -140,17 +140,17 @@ class Run:
             lead=0,
         )
         job = Job(
-            make=self._make,
+            make=self._maker(),
             schedule=schedule,
             models=self._parties.models,
             prepare=partial(load, () if self._options.replay else self._parties.specs),
             board=board,
         )
-        self._host = begin(job)
+        self._host = begin(job, early)
         self._tasks = {}  # the engine has them; this side needs the memory
         self._windowed, self._has_workers = not ahead, board is not None
 
-    def _make(self, sink: Sink) -> Engine:
+    def _maker(self) -> Callable[[Sink], Engine]:
         options = self._options
         settings = Settings(
             concurrency=options.concurrency,
@@ -160,13 +160,8 @@ class Run:
             deadline=options.deadline,
             budget=self._budget,
         )
-        return Engine(
-            {**self._tasks, **self._calibrator.tasks},
-            Ledger(options.ledger, read_only=options.replay),
-            sink,
-            partial(cost_of, self._tariffs),
-            settings,
-        )
+        tasks = {**self._tasks, **self._calibrator.tasks}
+        return partial(_make, tasks, options.ledger, self._tariffs, settings)
 
     def lead(self) -> None:
         """Begin before the tests are collected, as all that is planned will be among them.
@@ -216,3 +211,14 @@ class Run:
         """Start no further call; what is in flight may still arrive for a moment."""
         if self._host is not None:
             self._host.stop()
+
+
+def _make(
+    tasks: Mapping[str, Task],
+    ledger: Path,
+    tariffs: Mapping[str, Tariff | None],
+    settings: Settings,
+    sink: Sink,
+) -> Engine:
+    price = partial(cost_of, tariffs)
+    return Engine(tasks, Ledger(ledger, read_only=settings.replay), sink, price, settings)
