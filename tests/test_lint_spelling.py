@@ -65,7 +65,9 @@ def test_the_other_belarusian_orthography_is_noticed(word: str) -> None:
     assert repr(word) in said(orthography, one)
 
 
-@pytest.mark.parametrize("word", ["Калісьці", "пісьмо", "восьмы", "тэлефон", "гэтыя", "дзьмуць"])
+@pytest.mark.parametrize(
+    "word", ["Калісьці", "пісьмо", "восьмы", "тэлефон", "гэтыя", "дзьмуць", "Юньнань"]
+)
 def test_official_words_are_not_taken_for_it(word: str) -> None:
     """The official orthography has soft signs of its own."""
     assert not found(orthography, asked(f"Гэта {word}?", "be"))
