@@ -12,11 +12,11 @@ from reports.assemble import Facts, Material, account
 from reports.decide import SessionFacts
 from reports.evidence import Calibration
 from reports.record import Record
-from reports.render import run_json
 from reports.report import Report
 from reports.trust import Baseline
 from reports.writer import write
 from tests.made_records import make_record
+from tests.samples import rendered
 
 RUBRIC = Rubric(
     name="facts",
@@ -119,7 +119,7 @@ def run_of(
 
 def before(report: Report, path: str = "before") -> Baseline:
     """Return a report as a baseline."""
-    run = json.loads(run_json.render(report))
+    run = json.loads(rendered(report)["run.json"])
     return Baseline(path=path, run=run, records=report.records)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from cases.slices import Rule
 from evaluators.core import State
 from reports.record import Record
+from reports.render.files import Files
 from reports.report import (
     Counts,
     Decision,
@@ -276,3 +277,8 @@ def _gates() -> tuple[GateResult, ...]:
             best=7.0,
         ),
     )
+
+
+def rendered(made: Report) -> dict[str, str]:
+    """Return the text of every file of a report by its name."""
+    return {name: "".join(pieces) for name, pieces in Files(made)}

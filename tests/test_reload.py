@@ -12,11 +12,10 @@ from evaluators.core import UsageProblem, Vote
 from reports import declared
 from reports.codec import decode
 from reports.evidence import Comparison, Estimate, Gap, Judging, SliceComparison
-from reports.render.files import Files
 from reports.report import Report, SessionEnd
 from reports.store import load_report
 from tests.made_runs import answered, facts_dataset, graded_slice, run_of, written
-from tests.samples import full
+from tests.samples import full, rendered
 
 DROP = Rule(measure="drop", max=0.1, evidence="confident")
 POOLED = replace(DROP, pool=True)
@@ -34,17 +33,12 @@ def rich() -> Report:
     )
 
 
-def texts(made: Report) -> dict[str, str]:
-    """Return the text of every file of a report by its name."""
-    return {name: "".join(pieces) for name, pieces in Files(made)}
-
-
 @pytest.mark.parametrize("make", [rich, full, lambda: run_of(answered("c"))])
 def test_a_report_comes_back_as_it_was(make: Callable[[], Report], tmp_path: Path) -> None:
     """Every file rendered again from run.json and records.jsonl has the same bytes."""
     made = make()
     again = load_report(written(made, tmp_path))
-    assert texts(again) == texts(made)
+    assert rendered(again) == rendered(made)
     assert (again.decision, again.slices, again.comparison, again.parity, again.judging) == (
         *(made.decision, made.slices, made.comparison, made.parity, made.judging),
     )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reports.record import Record
 from reports.render import run_json
 from reports.report import Counts
-from tests.samples import estimate, full, hostile, part, record, report
+from tests.samples import estimate, full, hostile, part, record, rendered, report
 
 NUMBERS = st.floats() | st.integers() | st.none()
 VALUES = st.recursive(
@@ -65,7 +65,7 @@ def test_values_of_other_types_are_plain() -> None:
 def test_run_json_says_what_the_run_came_to() -> None:
     """Decision, counts, slices with measures and intervals, gates, cost, tokens, provenance."""
     made = full()
-    run = strict(run_json.render(made))
+    run = strict(rendered(made)["run.json"])
     assert run["schema_version"] == run_json.SCHEMA_VERSION
     assert run["complete"] is True
     assert run["verdict"] == "FAIL"
@@ -86,7 +86,7 @@ def test_run_json_says_what_the_run_came_to() -> None:
 
 def test_counts_sum_to_the_plan_in_every_slice() -> None:
     """Passed, failed, error and missing are all there is."""
-    for one in strict(run_json.render(full()))["slices"]:
+    for one in strict(rendered(full())["run.json"])["slices"]:
         counts = dict(one["counts"])
         assert counts.pop("plan") == sum(counts.values())
 
@@ -96,14 +96,14 @@ def test_undefined_measures_are_null() -> None:
     slices = (part("graded", (record(),), {"correct": None}),)
     odd = replace(slices[0], measures={"correct": replace(estimate(None), value=math.nan)})
     for one in (slices[0], odd):
-        run = strict(run_json.render(report(slices=(one,))))
+        run = strict(rendered(report(slices=(one,)))["run.json"])
         assert run["slices"][0]["measures"]["correct"]["value"] is None
 
 
 def test_the_checksum_is_that_of_records_jsonl() -> None:
     """``run.json`` vouches for the bytes of the file beside it."""
     made = full()
-    block = strict(run_json.render(made))["records"]
+    block = strict(rendered(made)["run.json"])["records"]
     raw = "".join(run_json.records(made)).encode()
     assert block == {
         "file": "records.jsonl",
@@ -121,7 +121,7 @@ def test_only_the_run_block_tells_two_runs_apart() -> None:
         run={"id": "r2", "workers": 1},
         provenance=dict(reversed(list(first.provenance.items()))),
     )
-    one, two = (strict(run_json.render(each)) for each in (first, second))
+    one, two = (strict(rendered(each)["run.json"]) for each in (first, second))
     assert one.pop("run") != two.pop("run")
     assert json.dumps(one) == json.dumps(two)
     assert list(run_json.records(first)) == list(run_json.records(second))
@@ -141,11 +141,11 @@ def test_keys_in_answers_and_in_the_command_line_are_masked() -> None:
     """No report file is a place to read a key from."""
     key = "sk-test-0123456789abcdef"
     made = report((record(answer=f"It is {key}."),), run={"command": f"--model x {key}", key: 1})
-    assert key not in "".join(run_json.records(made)) + run_json.render(made)
+    assert key not in "".join(run_json.records(made)) + rendered(made)["run.json"]
 
 
 def test_a_partial_run_says_so() -> None:
     """An interrupted run is INCOMPLETE, whatever its code and gates."""
     counts = Counts(planned=3, passed=1, failed=0, error=0, missing=2)
-    run = strict(run_json.render(report(complete=False, counts=counts)))
+    run = strict(rendered(report(complete=False, counts=counts))["run.json"])
     assert (run["complete"], run["verdict"], run["counts"]["missing"]) == (False, "INCOMPLETE", 2)

@@ -10,10 +10,10 @@ from evaluators.core import UsageProblem
 from reports.decide import SessionFacts
 from reports.evidence import UNDEFINED, Calibration
 from reports.merge import merged
-from reports.render import run_json
 from reports.report import Report
 from reports.rework import rebuilt, regated
 from tests.made_runs import answered, before, facts_dataset, graded_slice, run_of
+from tests.samples import rendered
 
 DROP = Rule(measure="drop", max=0.1, evidence="confident")
 HIGH = Rule(measure="correct", min=0.9)
@@ -23,7 +23,7 @@ BOTH = facts_dataset(graded_slice("en"), graded_slice("bg"))
 def test_a_run_rebuilt_is_the_same_run() -> None:
     """Nothing but the records and what was declared goes into a report."""
     made = run_of(answered("cice"))
-    assert run_json.render(rebuilt(made, None)) == run_json.render(made)
+    assert rendered(rebuilt(made, None)) == rendered(made)
 
 
 def test_other_gates_decide_anew() -> None:
@@ -90,7 +90,7 @@ def test_shards_make_the_run_that_they_are_parts_of() -> None:
     whole = run_of([*answered("cci"), *answered("cic", "bg")], BOTH)
     found = merged(shards(), None)
     assert found.counts == whole.counts
-    assert run_json.render(replace(found, run={})) == run_json.render(replace(whole, run={}))
+    assert rendered(replace(found, run={})) == rendered(replace(whole, run={}))
     assert found.run == {"shards": [{"id": "r1"}, {"id": "r1"}]}
 
 

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import UsageProblem, Vote
-from reports.render import run_json
 from reports.report import Report
 from reports.store import load_run
 from reports.writer import write
-from tests.samples import full, record, report
+from tests.samples import full, record, rendered, report
 
 
 @pytest.fixture
@@ -58,7 +57,7 @@ def test_a_large_report_comes_back_whole(tmp_path: Path) -> None:
     write(made, tmp_path)
     run, records = load_run(tmp_path)
     assert len(records) == len(made.records)
-    assert run["counts"] == json.loads(run_json.render(made))["counts"]
+    assert run["counts"] == json.loads(rendered(made)["run.json"])["counts"]
 
 
 @pytest.mark.parametrize("name", ["run.json", "records.jsonl"])

@@ -38,9 +38,9 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
 class Files:
     """The files of a report in these formats. Each pass over it renders them anew.
 
-    A pass yields the name of a file and the pieces of its text, to be read before the next name;
-    the whole texts of 50,000 items, 60 MB, are never held. Records come first and ``run.json``
-    last: it is never newer than what it vouches for.
+    A pass yields the name of a file and the pieces of its text, to be read before the next name:
+    of 50,000 items the records and the table, 48 MB, are never held whole. Records come first and
+    ``run.json`` last: it is never newer than what it vouches for.
     """
 
     report: Report
