@@ -102,8 +102,8 @@ class Kill:
     """Who was killed, and how many replies the ledger had afterwards.
 
     In monotonic seconds: ``begun`` before the run's first request, ``at`` just before the kill,
-    ``over`` when the server had heard the last. ``starved`` is how long the engine could have run
-    in the SETTLED_SECONDS before ``at`` but was given no processor.
+    ``over`` when the server had heard the last. ``starved`` is how long the engine's main
+    thread could have run in the SETTLED_SECONDS before ``at`` but was given no processor.
     """
 
     victim: Victim
@@ -217,7 +217,7 @@ def members(pid: int) -> dict[Victim, list[int]]:
 
 
 def waiting_seconds(pid: int) -> float:
-    """Return how long a run's engine has been ready to go on but waiting for a processor."""
+    """Return how long the main thread of a run's engine has waited for a processor, ready to go."""
     spent = 0.0
     for engine in members(pid)["engine"]:
         with suppress(OSError):  # it may just have ended, or the kernel does not count

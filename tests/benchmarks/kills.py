@@ -4,8 +4,9 @@ Run as ``python -m tests.benchmarks.kills [--kills 200] [--workers 8] [--seed 1]
 controller, the engine, one worker or the whole group in turn; each chain of kills on one ledger
 ends with a run that is left alone. Prints a line for each chain and the sums; exit code 1 where a
 reply that had been delivered 250 ms before a kill was asked again, where progress went back, or
-where a verdict differs from those of a run without kills. An engine that was given no processor in
-those 250 ms cannot have read the reply: such a kill is counted as starved and not as a loss.
+where a verdict differs from those of a run without kills. An engine that waited for a processor for
+100 of those 250 ms may not have read the reply: such a kill proves nothing and is counted as
+starved; more than one in four, and the whole of it proves nothing: exit code 1 too.
 """
 
 import argparse
@@ -37,6 +38,12 @@ class Sums:
     @property
     def total(self) -> int:
         return sum(self.kills.values())
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing was lost, as far as enough kills can tell."""
+        bad = self.lost or self.falls or self.different or self.repeats > self.unkept
+        return not bad and self.starved <= self.total / 4
 
     def add(self, one: Chain, *, same: bool) -> None:
         """Count one chain."""
@@ -74,7 +81,7 @@ def main() -> int:
                     one.run_killed(victim, chance.uniform(0, 2.0), chance)
                 sums.add(one, same=one.finish() == expected)
             _say(f"chain {number}: kills {len(one.kills)}, kept {one.kept}, {sums}")
-    return int(bool(sums.lost or sums.falls or sums.different or sums.repeats > sums.unkept))
+    return 0 if sums.is_good else 1
 
 
 def _say(line: str) -> None:
