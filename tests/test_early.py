@@ -14,6 +14,15 @@ from tests.conftest import Project
 
 MODEL, OTHER = "openai:m@http://127.0.0.1:9/v1", "anthropic:a@http://127.0.0.1:9"
 
+PLUS = "openai:m+lora@http://127.0.0.1:9/v1"
+WATCH = """
+import pathlib
+
+from reports.plugin import early
+
+early.start_early = lambda config, options: pathlib.Path("started").touch()
+"""
+
 
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
@@ -40,6 +49,8 @@ def start(project: Project, *words: str) -> None:
     [
         (["--model", MODEL, "--judge", OTHER], (OTHER, MODEL)),
         (["--judge", f"lexical+{MODEL}"], (MODEL,)),
+        (["--model", PLUS, "--judge", f"lexical+{PLUS}"], (PLUS,)),
+        (["--model", MODEL, "--judge", "nobody"], (MODEL,)),
         (["--judge", MODEL, "--judge", "lexical", "--tie-breaker", OTHER], (OTHER, MODEL)),
         *((["--model", name], (name,)) for name in load_catalogue()),
     ],
@@ -56,16 +67,13 @@ def test_every_model_that_may_be_asked_is_loaded(
     "words",
     [
         ["--judge=lexical"],
-        ["--model", MODEL, "--replay"],
-        ["--model", MODEL, "--dry-run"],
-        ["--model", MODEL, "--collect-only"],
         ["--model", "opnai:m"],
     ],
 )
 def test_who_asks_no_model_has_no_head_start(
     words: list[str], loads: list[tuple[str, ...]], project: Project
 ) -> None:
-    """Rules, replays, dry runs and listings load no SDK; nor does a SPEC that names nothing."""
+    """Rules load no SDK; nor does a SPEC that names nothing."""
     start(project, *words)
     assert loads == []
 
@@ -93,3 +101,17 @@ def test_a_mistake_of_the_users_is_one_line_as_ever(
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     (line,) = filter(None, result.errlines)
     assert line.startswith("ERROR: openai:m: no API key; set the environment variable")
+
+
+@pytest.mark.parametrize(
+    ("option", "starts"),
+    [("--replay", False), ("--dry-run", False), ("--collect-only", False), ("--seed=1", True)],
+)
+def test_who_sends_nothing_starts_nothing_early(
+    option: str, starts: bool, project: Project
+) -> None:
+    """Replays, dry runs and listings have no use for an SDK."""
+    project.dataset("capital", {"en": ["Sofia"]})
+    project.write("conftest.py", WATCH)
+    project.run("qa", f"--model={MODEL}", option)
+    assert (project.path / "started").exists() == starts

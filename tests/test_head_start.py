@@ -68,13 +68,27 @@ def test_a_head_start_ends_when_nobody_can_give_it_a_job() -> None:
     assert early._process.exitcode == 0
 
 
-def test_a_head_start_that_died_says_so(tmp_path: Path) -> None:
-    """A job for a process that is no more is one line for the user."""
+def test_a_head_start_that_died_is_done_without(tmp_path: Path) -> None:
+    """A process that is no more before it had a job costs the run nothing but the head start."""
     early = EngineProcess()
     early.fork()
     os.kill(pid_of(early), signal.SIGKILL)
     early._process.join()
-    with pytest.raises(UsageProblem, match=r"died \(exit code -9\)"):
+    running = begin(Made(tmp_path, good(), count=1).packable(), early)
+    assert running is not early
+    running.select(["k0"])
+    assert running.arrivals.wait("k0").state == "passed"
+    running.stop()
+
+
+def test_a_job_that_does_not_arrive_whole_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a process cannot make of its job is one line for the user, not a traceback."""
+    monkeypatch.setattr("evaluators.hosting.process.pack", lambda job: b"cos\nnothing_there\n.")
+    early = EngineProcess()
+    early.fork()
+    with pytest.raises(UsageProblem, match=r"^the engine failed: AttributeError: "):
         begin(Made(tmp_path, good()).packable(), early)
 
 

@@ -7,6 +7,7 @@ import multiprocessing
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from evaluators.hosting.job import Host, Job
@@ -23,34 +24,32 @@ def head_start(load: Callable[[], None]) -> EngineProcess | None:
 
     None where no process may be forked, or none is to be had.
     """
-    return _forked(EngineProcess(load=load)) if can_fork() else None
+    if not can_fork():
+        return None
+    process = EngineProcess(load=load)
+    try:
+        process.fork()
+    except OSError:
+        return None
+    return process
 
 
 def begin(job: Job, early: EngineProcess | None = None) -> Host:
     """Start an engine where it best runs here. Raises UsageProblem where it cannot be made.
 
-    ``early`` is what ``head_start`` returned.
+    ``early`` is what ``head_start`` returned; where it has died it is done without.
     """
-    process = early
-    if early is not None:
-        early.give(job)
-    elif can_fork():
-        process = _forked(EngineProcess(job))
-    host: Host = process or LocalHost(job)
-    host.start()
-    return host
-
-
-def _forked(process: EngineProcess) -> EngineProcess | None:
-    try:
-        process.fork()
-    except OSError:  # no process is to be had, yet a thread may be
-        process.abandon()
-        return None
-    except BaseException:  # an interrupt: nobody else knows of the process yet
-        process.abandon()
-        raise
-    return process
+    if early is not None and early.give(job):
+        early.start()
+        return early
+    if can_fork():
+        process = EngineProcess(job)
+        with suppress(OSError):  # no process is to be had, yet a thread may be
+            process.start()
+            return process
+    local = LocalHost(job)
+    local.start()
+    return local
 
 
 def can_fork() -> bool:

@@ -12,6 +12,7 @@ from types import FrameType
 from evaluators.core import Outcome, UsageProblem
 from evaluators.engine import Engine
 from evaluators.hosting.job import GRACE_SECONDS, TAIL_SECONDS, Job, nothing, refuse
+from evaluators.hosting.packing import unpack
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 STATUS_SECONDS = 0.1
@@ -154,8 +155,14 @@ def work(
     gc.disable()
     loading = threading.Thread(target=_try, args=(load,), name="qa-engine-loader", daemon=True)
     loading.start()
-    with contextlib.suppress(EOFError, OSError):  # there is none: the user got something wrong
-        Worker(own.recv(), own).work(loading.join)
+    try:
+        job = unpack(own.recv_bytes())
+    except (EOFError, OSError):  # there is none: the user got something wrong
+        return
+    except UsageProblem as problem:
+        Wire(own).send("problem", str(problem))
+        return
+    Worker(job, own).work(loading.join)
 
 
 def _try(load: Callable[[], None]) -> None:

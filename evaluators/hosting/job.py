@@ -22,6 +22,7 @@ def nothing() -> None:
 class Job:
     """What an engine is to do. ``make`` is called where it runs, as no open file can move there.
 
+    All of it can be pickled, as it may have to get to a process that is there already.
     ``prepare`` loads what the first call will need; ``board`` is the file on which processes that
     were started apart look for outcomes, None where there are none.
     """

@@ -4,6 +4,7 @@ import copyreg
 import pickle
 from io import BytesIO
 
+from evaluators.core import UsageProblem
 from evaluators.hosting.job import Job
 from evaluators.models.secrets import Key
 
@@ -18,6 +19,17 @@ def pack(job: Job) -> bytes:
     pickler.dispatch_table = copyreg.dispatch_table | {Key: _reveal}
     pickler.dump(job)
     return buffer.getvalue()
+
+
+def unpack(packed: bytes) -> Job:
+    """Return the job. Raises UsageProblem, whatever is wrong with it."""
+    try:
+        job = pickle.loads(packed)
+    except Exception as error:  # noqa: BLE001  # no traceback, of another process even
+        msg = f"the engine failed: {type(error).__name__}: {error}"
+        raise UsageProblem(msg) from None
+    assert isinstance(job, Job)
+    return job
 
 
 def _reveal(key: Key) -> tuple[type[Key], tuple[str]]:

@@ -64,26 +64,35 @@ class EngineProcess:
         # Until the new process has its own way with signals it must not have pytest's.
         former = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
-            self._process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, former)
+            try:
+                self._process.start()
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, former)
+        except BaseException:  # an interrupt too: nobody else knows of the process yet
+            self.abandon()
+            raise
         self._others.close()
 
-    def give(self, job: Job) -> None:
-        """Say what is to be done, where that was not known yet."""
+    def give(self, job: Job) -> bool:
+        """Say what is to be done, where that was not known yet; return False where it has died."""
+        packed = pack(job)
+        try:
+            self._connection.send_bytes(packed)
+        except OSError:
+            self.abandon()
+            return False
         self._board = job.board
-        with contextlib.suppress(OSError):  # it has died, and ``start`` will say so
-            self._connection.send_bytes(pack(job))
+        return True
 
     def start(self) -> None:
         """Make the engine and begin. Raises UsageProblem where that cannot be done, or OSError."""
+        if self._process.pid is None:
+            self.fork()
         try:
-            if self._process.pid is None:
-                self.fork()
             word, value = self._connection.recv()
         except (EOFError, ConnectionError):
             word, value = "problem", self._death()
-        except BaseException:  # an interrupt: nobody else knows of the process yet
+        except BaseException:  # an interrupt: nobody else can end the process
             self.abandon()
             raise
         if word == "problem":
@@ -93,7 +102,7 @@ class EngineProcess:
         self._writer.start()
 
     def abandon(self) -> None:
-        """End what never began: a process without a job, or the line of one that is not there."""
+        """Kill a process that has begun no job and give its line back; do nothing once it has."""
         if self._reader.ident is not None:
             return
         if self._process.pid is not None:

@@ -1,9 +1,18 @@
 """Names of judges: what ``--judge`` calls one, and what the providers called the models asked."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 BEFORE = "+"
 """Between the rules that settle what they are sure of and the model that judges the rest."""
+
+
+def split(name: str, rules: Container[str]) -> tuple[str, str]:
+    """Return the rules that a judge has before its model, if any, and that model's SPEC.
+
+    ``rules`` are the names that rules have: a plus sign may as well belong to a model's own name.
+    """
+    head, plus, rest = name.partition(BEFORE)
+    return (head, rest) if plus and head in rules else ("", name)
 
 
 def joined(specs: tuple[str, ...]) -> str:

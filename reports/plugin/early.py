@@ -1,5 +1,6 @@
 """A head start for the engine: what its calls need is loaded while the tests are being planned."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 
@@ -7,7 +8,7 @@ import pytest
 
 from evaluators.core import UsageProblem
 from evaluators.hosting import EngineProcess, head_start
-from evaluators.judges.naming import BEFORE
+from evaluators.judges.naming import split
 from evaluators.models import load
 from evaluators.models.catalogue import RESERVED, load_catalogue
 from evaluators.models.spec import Spec, parse
@@ -21,8 +22,6 @@ def start_early(config: pytest.Config, options: Options) -> None:
 
     Nothing is checked here. The process ends with the session where it is given no job.
     """
-    if options.replay or options.dry_run or config.option.collectonly:
-        return
     specs = _specs(options)
     early = head_start(partial(load, specs)) if specs else None
     if early is not None:
@@ -32,9 +31,14 @@ def start_early(config: pytest.Config, options: Options) -> None:
 
 def _specs(options: Options) -> list[Spec]:
     """Return the models that are named rightly; what is wrong is said once all is checked."""
-    words = {options.model, *options.judges, options.tie_breaker or options.model} - RESERVED
+    judges = filter(None, (*options.judges, options.tie_breaker))
+    words = {options.model, *(split(judge, RESERVED)[1] for judge in judges)} - RESERVED
+    catalogue: Mapping[str, Spec] = {}
+    if words:
+        with suppress(UsageProblem):
+            catalogue = load_catalogue()
     found = []
-    with suppress(UsageProblem):
-        catalogue = load_catalogue() if words else {}
-        found += [parse(word.rpartition(BEFORE)[2], catalogue) for word in sorted(words)]
+    for word in sorted(words):
+        with suppress(UsageProblem):
+            found.append(parse(word, catalogue))
     return found

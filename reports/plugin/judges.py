@@ -8,7 +8,7 @@ from itertools import combinations
 from cases.tasks import RULES, Cascade, Judging, Panel, Rules
 from evaluators.answerers import RECORDED
 from evaluators.core import Model, UsageProblem
-from evaluators.judges.naming import BEFORE
+from evaluators.judges.naming import BEFORE, split
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.secrets import require_key
@@ -79,15 +79,14 @@ def _named(options: Options) -> tuple[Spec | None, list[_Named], _Named | None]:
 def _judge(option: str, text: str, catalogue: Mapping[str, Spec]) -> _Named:
     if text in RULES:
         return _Named(option=option, text=text, rules=RULES[text])
-    head, plus, rest = text.partition(BEFORE)
-    rules = RULES.get(head) if plus else None
+    rules, model = split(text, RULES)
     try:
-        spec = parse(rest if rules else text, catalogue)
+        spec = parse(model, catalogue)
     except UsageProblem as problem:
         offline = ", ".join(RULES)
         msg = f"--{option}: {problem}; offline: {offline}; before a model: {offline}{BEFORE}SPEC"
         raise UsageProblem(msg) from None
-    return _Named(option=option, text=text, rules=rules, spec=spec)
+    return _Named(option=option, text=text, rules=RULES.get(rules), spec=spec)
 
 
 def _check(options: Options, answering: Spec | None, judges: Sequence[_Named]) -> None:

@@ -9,7 +9,6 @@ import pytest
 from cases.plan import Plan
 from evaluators.core import UsageProblem
 from reports.plugin.discover import dataset_files
-from reports.plugin.early import start_early
 from reports.plugin.garbage import Unswept, no_collection
 from reports.plugin.handover import Handover, take
 from reports.plugin.options import Options, read_options
@@ -60,7 +59,10 @@ def _begin(config: pytest.Config, options: Options, files: list[Path]) -> None:
         msg = "no dataset.yaml is in, under or beside the given paths; try `pytest cases/`"
         raise UsageProblem(msg)
     _check_folder(options.report_dir)
-    start_early(config, options)
+    if not (options.replay or options.dry_run or config.option.collectonly):
+        from reports.plugin.early import start_early  # noqa: PLC0415  # brings the engine along
+
+        start_early(config, options)
     from cases.planning import make_plan  # noqa: PLC0415  # workers are given the plan
 
     with no_collection():
