@@ -111,7 +111,7 @@ class Kill:
     at: float
     over: float
     kept: int
-    starved: float = 0.0
+    starved: float
 
 
 @dataclass

@@ -13,7 +13,6 @@ from reports.plugin.options import read_options
 from tests.conftest import Project
 
 MODEL, OTHER = "openai:m@http://127.0.0.1:9/v1", "anthropic:a@http://127.0.0.1:9"
-
 PLUS = "openai:m+lora@http://127.0.0.1:9/v1"
 WATCH = """
 import pathlib
@@ -63,13 +62,7 @@ def test_every_model_that_may_be_asked_is_loaded(
     assert loads == [specs]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--judge=lexical"],
-        ["--model", "opnai:m"],
-    ],
-)
+@pytest.mark.parametrize("words", [["--judge=lexical"], ["--model=opnai:m"]])
 def test_who_asks_no_model_has_no_head_start(
     words: list[str], loads: list[tuple[str, ...]], project: Project
 ) -> None:

@@ -66,11 +66,8 @@ class Worker:
 
     def work(self, loaded: Callable[[], None] = nothing) -> None:
         """Make the engine, say whether that went well, run it; ``loaded`` is waited for before."""
-        # The terminal interrupts every process at once: pytest decides what that means.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, self._end_soon)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-        gc.disable()  # until everything is loaded that stays to the end
         try:
             self._engine = self._job.engine(self._wire)
         except UsageProblem as problem:
@@ -146,13 +143,14 @@ def work(
     Where the job is not known yet it comes by the line, packed, and ``load`` is done meanwhile.
     """
     others.close()  # or the end of pytest's process would never be seen
+    # The terminal interrupts every process at once: pytest decides what that means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.disable()  # until everything is loaded that stays to the end
     if job is not None:
         Worker(job, own).work()
         return
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing is begun that would have to end well
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-    gc.disable()
     loading = threading.Thread(target=_try, args=(load,), name="qa-engine-loader", daemon=True)
     loading.start()
     try:
