@@ -10,12 +10,12 @@ exit codes: 0 done, 1 errors found or nothing fetched, 4 wrong arguments or an u
 130 interrupted"""
 COMMANDS: Mapping[str, Command] = {
     "build": Command(
-        "make a BoolQ-type dataset from articles, with models and people", "cases.builder"
+        "make a BoolQ-type dataset from articles, with models and people", "cases.tools.builder"
     ),
     "check": Command(
         "look for what is wrong with datasets although they can be loaded", "cases.check"
     ),
-    "download": Command("fetch a public benchmark in its official form", "cases.download"),
+    "download": Command("fetch a public benchmark in its official form", "cases.tools.download"),
 }
 
 

@@ -39,7 +39,7 @@ def labelled_for(plan: Plan, judged: Sequence[Dataset]) -> tuple[Labelled, ...]:
     """Return what measures the judge of the plan's gated slices, every item of it.
 
     A slice is measured by labels in its language that are judged by its own rubric. Slices without
-    any labelled dataset of their kind are left out. Raises UsageProblem for a data file that cannot
+    any labelled dataset of their kind are left out. Raises UsageError for a data file that cannot
     be read.
     """
     found: dict[tuple[str, str, str], Labelled] = {}

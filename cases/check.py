@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TextIO
 
 from cases.config import FILE, load_dataset, with_items
-from cases.lint.checks import check_dataset, check_slice
-from cases.lint.findings import Finding, Subject, read_subject
 from cases.problems import hint, shown
 from cases.slices import Dataset
+from cases.tools.check.checks import check_dataset, check_slice
+from cases.tools.check.findings import Finding, Subject, read_subject
 from evaluators.command_line import Parser
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 
 BUNDLED = Path(__file__).parent
 CLEAN, FOUND, USAGE = 0, 1, 4
@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         options = _parser().parse_args(argv)
         result = _run([Path(name) for name in options.files], options.as_)
-    except UsageProblem as problem:
+    except UsageError as problem:
         _write(sys.stderr, [str(problem)])
         return USAGE
     _write(sys.stdout, [*(finding.line for finding in result.findings), _summary(result)])
@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
 def _run(paths: Sequence[Path], as_: str) -> _Result:
     if as_ and not paths:
         msg = f"check: --as {as_}: no file given; name the data files to check"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     if as_:
         return _joined([_check_file(path, as_) for path in paths])
     return _joined([_check_dataset(path) for path in _dataset_files(paths or [_here(BUNDLED)])])
@@ -92,11 +92,11 @@ def _below(path: Path) -> list[Path]:
         files = sorted(path.rglob(FILE))
         if not files:
             msg = f"{path}: no {FILE} in this folder or below it; name another"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
         return files
     if path.name != FILE:
         msg = f"{path}: neither a folder nor a {FILE}; say --as DATASET:LANG to check a data file"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return [path]
 
 
@@ -113,7 +113,7 @@ def _check_dataset(path: Path) -> _Result:
     for language, slice_ in dataset.slices.items():
         try:
             subjects[language] = read_subject(slice_)
-        except UsageProblem as problem:
+        except UsageError as problem:
             refused.append(str(problem))
     findings = [finding for subject in subjects.values() for finding in check_slice(subject)]
     return _Result(
@@ -130,7 +130,7 @@ def _check_file(path: Path, as_: str) -> _Result:
     dataset = with_items(_bundled(name, as_), language, path)
     try:
         subject = read_subject(dataset.slices[language])
-    except UsageProblem as problem:
+    except UsageError as problem:
         return _Result(files=1, refused=(str(problem),))
     return _Result(files=1, items=len(subject.cases), findings=tuple(check_slice(subject)))
 
@@ -139,7 +139,7 @@ def _bundled(name: str, as_: str) -> Dataset:
     files = {path.parent.name: path for path in sorted(BUNDLED.rglob(FILE))}
     if name not in files or ":" not in as_:
         msg = f"check: --as {shown(as_)}: want DATASET:LANG; {hint(name, files)}"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return load_dataset(files[name])
 
 

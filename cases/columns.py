@@ -77,7 +77,7 @@ LOOK_ALIKES = str.maketrans(
 
 
 def check_columns(table: Table, layout: Layout) -> None:
-    """Raise UsageProblem where a column is missing or its name only looks like a known one."""
+    """Raise UsageError where a column is missing or its name only looks like a known one."""
     for column, name in table.names.items():
         if not encodable(name):
             what = f"column name {name!a} holds a lone surrogate, half a character; retype it"

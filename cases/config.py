@@ -19,10 +19,10 @@ from cases.rules import (
     rules_of,
 )
 from cases.settings import Settings, load_settings
-from cases.slices import Dataset, Rule, Slice
+from cases.slices import Dataset, Slice, Threshold
 from cases.tables import normal
 from cases.templates import find_prompt, find_rubric
-from evaluators.core import Kind, UsageProblem
+from evaluators.core import Kind, UsageError
 from evaluators.metrics import GEVAL, METRICS
 
 FILE = "dataset.yaml"
@@ -52,7 +52,7 @@ KIND_KEYS: Mapping[str, Kind] = {
     "floor": "judged",
 }
 
-Gates = Mapping[str, Mapping[str, tuple[Rule, ...]]]
+Gates = Mapping[str, Mapping[str, tuple[Threshold, ...]]]
 """Rules by dataset and language."""
 
 
@@ -73,7 +73,7 @@ class _Source:
 def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
     """Return the dataset that a ``dataset.yaml`` declares, named after its folder.
 
-    ``rubrics`` is the folder of the bundled rubrics and prompts. Raises UsageProblem naming file,
+    ``rubrics`` is the folder of the bundled rubrics and prompts. Raises UsageError naming file,
     line and key for anything unknown, missing or out of range; data files are not opened.
     """
     source = _source(path, rubrics)
@@ -113,7 +113,7 @@ def with_items(dataset: Dataset, language: str, file: Path, rubrics: Path = RUBR
 def load_gates(path: Path) -> Gates:
     """Return the rules of a gates file: ``dataset: {language: {measure: {min: …}}}``.
 
-    Raises UsageProblem naming file, line and key.
+    Raises UsageError naming file, line and key.
     """
     every = {name: limits for table in MEASURES.values() for name, limits in table.items()}
     every[DROP] = MEASURES["rated"][DROP]
@@ -126,7 +126,7 @@ def load_gates(path: Path) -> Gates:
     }
 
 
-def _gates(part: Settings, measures: Mapping[str, Range]) -> tuple[Rule, ...]:
+def _gates(part: Settings, measures: Mapping[str, Range]) -> tuple[Threshold, ...]:
     own = {name: RATE for name in part.values if name.startswith(GEVAL)}
     return rules_of(part, {**measures, **own})
 
@@ -134,7 +134,7 @@ def _gates(part: Settings, measures: Mapping[str, Range]) -> tuple[Rule, ...]:
 def with_gates(dataset: Dataset, gates: Gates) -> Dataset:
     """Return the dataset with these gates in place of all its own.
 
-    Raises UsageProblem for a language that it does not have, or a measure of another kind.
+    Raises UsageError for a language that it does not have, or a measure of another kind.
     """
     own = gates.get(dataset.name, {})
     for language, rules in own.items():
@@ -146,7 +146,7 @@ def with_gates(dataset: Dataset, gates: Gates) -> Dataset:
             problem = f"no such language here; {hint(language, dataset.slices)}"
         if problem:
             msg = f"--gates: {dataset.name}: {language}: {problem}"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
     slices = {
         language: replace(slice_, rules=own.get(language, ()))
         for language, slice_ in dataset.slices.items()
@@ -202,7 +202,7 @@ def _slice(source: _Source, language: str, own: Settings) -> Slice:
 def _stand_in(source: _Source, language: str, file: Path) -> Slice:
     if not LANGUAGE.fullmatch(language):
         msg = f"--items: {shown(language)} is not a language code such as 'bg'"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     own = _languages(source).part(STAND_IN)
     own.check_keys([key for key in LANGUAGE_KEYS if key not in ("file", "gates")])
     return replace(_bare(source, own, language, file), declared=False)
@@ -264,7 +264,7 @@ def _floor(source: _Source, own: Settings) -> dict[str, float]:
     return {key: bar for key, bar in bars.items() if bar is not None}
 
 
-def _pooled(source: _Source) -> tuple[Rule, ...]:
+def _pooled(source: _Source) -> tuple[Threshold, ...]:
     if DROP not in source.top.values:
         return ()
     if DROP not in MEASURES[source.kind]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cases.problems import listed, shown
 from cases.tables import Record, Table, normal, problem
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 from evaluators.csv_text import lines, long_cells
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 def read_csv(path: Path, text: str) -> Table:
     """Return the table of a CSV text.
 
-    Raises UsageProblem naming row, line and column for a row that is too short or too long, a
+    Raises UsageError naming row, line and column for a row that is too short or too long, a
     quote never closed, a column that stands twice, other separators, or no rows.
     """
     with long_cells(len(text)):
@@ -39,7 +39,7 @@ def _header(path: Path, reader: "Reader") -> list[str]:
         raise problem(path, 1, f"header: not valid CSV: {error}") from None
     if header is None:
         msg = f"{path}: the file is empty; a header line and rows are needed"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     if len(header) == 1:
         for mark, word in OTHER_SEPARATORS.items():
             if mark in header[0]:

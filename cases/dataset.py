@@ -20,7 +20,7 @@ IDENTIFIERS = ("_id", "_row", "idx")
 def load_cases(slice_: Slice) -> list[Case]:
     """Return the cases of a slice's file in its order.
 
-    Raises UsageProblem naming file, row, line and column for anything that is not as it must be.
+    Raises UsageError naming file, row, line and column for anything that is not as it must be.
     """
     table = read_table(slice_.path)
     layout = LAYOUTS[slice_.kind]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cases.columns import FIELDS, Layout, missing
 from cases.problems import encodable, shown
 from cases.tables import Number, Record, Table
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 
 MAX_LITERAL = 200_000
 MAX_DEPTH = 20
@@ -25,12 +25,12 @@ class Row:
     record: Record
     columns: Mapping[str, str]
 
-    def problem(self, column: str, what: str) -> UsageProblem:
+    def problem(self, column: str, what: str) -> UsageError:
         """Return the error about one of its values, to be raised."""
         return self.table.problem(self.record, column, what)
 
     def required(self, field: str) -> str:
-        """Return the column of a field; raises UsageProblem where there is none."""
+        """Return the column of a field; raises UsageError where there is none."""
         if field not in self.columns:
             names = self.layout.names(field)
             raise self.problem(names[0], missing(self.table, names))
@@ -44,7 +44,7 @@ class Row:
         return self.checked(column, value)
 
     def checked(self, column: str, value: str) -> str:
-        """Return a text from this column; raises UsageProblem where it is blank or broken."""
+        """Return a text from this column; raises UsageError where it is blank or broken."""
         if not value.strip():
             raise self.problem(column, "empty; fill it in or drop the row")
         if "\0" in value:
@@ -183,7 +183,7 @@ def _evaluated(text: str) -> object:
 
 
 def _plain(row: Row, column: str, value: object, depth: int = 0) -> object:
-    """Return a metadata value as strict JSON can hold it. Raises UsageProblem where it cannot."""
+    """Return a metadata value as strict JSON can hold it. Raises UsageError where it cannot."""
     if depth > MAX_DEPTH:
         raise row.problem(column, f"nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, Mapping):

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from cases.problems import shown
 from cases.tables import Number, Record, Table, normal, problem
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 
 MAX_DEPTH = 40
 SPACE = re.compile(r"[ \t\r\n]*")
@@ -18,7 +18,7 @@ SPACE = re.compile(r"[ \t\r\n]*")
 def read_jsonl(path: Path, text: str) -> Table:
     """Return the table of one JSON object a line; blank lines are skipped.
 
-    Raises UsageProblem naming row and line for anything else.
+    Raises UsageError naming row and line for anything else.
     """
     return _table(path, _each_line(path, text))
 
@@ -26,7 +26,7 @@ def read_jsonl(path: Path, text: str) -> Table:
 def read_json(path: Path, text: str) -> Table:
     """Return the table of one JSON list of objects.
 
-    Raises UsageProblem naming row and line for anything else.
+    Raises UsageError naming row and line for anything else.
     """
     return _table(path, _each_item(path, text))
 
@@ -92,7 +92,7 @@ def _decode(path: Path, text: str, index: int, where: tuple[int, int]) -> tuple[
     return value, end
 
 
-def _refused(path: Path, row: int, line: int, what: str) -> UsageProblem:
+def _refused(path: Path, row: int, line: int, what: str) -> UsageError:
     return problem(path, line, f"row {row}: not valid JSON: {what}")
 
 
@@ -152,7 +152,7 @@ def _table(path: Path, entries: Iterable[Entry]) -> Table:
         records.append(Record(row, line, values))
     if not records:
         msg = f"{path}: no rows"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return Table(path=path, names=names, records=records)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from cases.problems import hint
 from cases.rules import BAR_KEYS, RATE, Range, bar_rule
 from cases.settings import Settings
-from cases.slices import Rule, Slice
-from evaluators.core import Case, Kind, Model, UsageProblem
+from cases.slices import Slice, Threshold
+from evaluators.core import Case, Kind, Model, UsageError
 from evaluators.extras import Measurer
 from evaluators.metrics import FIELDS, GEVAL, KINDS, METRICS, MetricSpec
 
@@ -19,7 +19,7 @@ _OWN_KEYS = ("criteria", "steps", "evaluation_params", *BAR_KEYS)
 def metrics_of(holder: Settings, kind: Kind) -> tuple[MetricSpec, ...]:
     """Return the metrics that a dataset or a language names, in their order.
 
-    Raises UsageProblem for one that is not known, or where no model answers.
+    Raises UsageError for one that is not known, or where no model answers.
     """
     metrics = holder.part(KEY)
     if metrics.values and kind not in KINDS:
@@ -27,7 +27,7 @@ def metrics_of(holder: Settings, kind: Kind) -> tuple[MetricSpec, ...]:
     return tuple(_metric(metrics, name) for name in metrics.values)
 
 
-def metric_rules(holder: Settings, gates: Settings) -> tuple[Rule, ...]:
+def metric_rules(holder: Settings, gates: Settings) -> tuple[Threshold, ...]:
     """Return the rules that stand beside the metrics themselves, such as ``{min: 0.7}``."""
     metrics = holder.part(KEY)
     rules = (_rule(metrics, name, gates) for name in metrics.values)
@@ -65,7 +65,7 @@ def _metric(metrics: Settings, name: str) -> MetricSpec:
     return made
 
 
-def _rule(metrics: Settings, name: str, gates: Settings) -> Rule | None:
+def _rule(metrics: Settings, name: str, gates: Settings) -> Threshold | None:
     part = metrics.part(name)
     rule = bar_rule(part, name, RATE)
     if rule is None and "evidence" in part.values:
@@ -78,7 +78,7 @@ def _rule(metrics: Settings, name: str, gates: Settings) -> Rule | None:
 def measurers(slice_: Slice, cases: Sequence[Case], model: Model | None) -> tuple[Measurer, ...]:
     """Return what takes the extra measures of a slice; nothing without a model that judges.
 
-    Raises UsageProblem where one of the cases lacks the context that a metric reads.
+    Raises UsageError where one of the cases lacks the context that a metric reads.
     """
     if not slice_.metrics or model is None:
         return ()
@@ -89,7 +89,7 @@ def measurers(slice_: Slice, cases: Sequence[Case], model: Model | None) -> tupl
             f"{slice_.path}: metric {needing[0]} reads an item's context, and item "
             f"{without[0]!r} has none; add it, or take the metric out"
         )
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     # Loads deepeval: seconds, and only for those who ask for it.
     from evaluators.judges.metric import measurers_of  # noqa: PLC0415
 

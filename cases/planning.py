@@ -9,7 +9,7 @@ from cases.dataset import load_cases
 from cases.identity import sample
 from cases.plan import Choice, Item, Plan
 from cases.slices import Dataset, Slice
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 from evaluators.files import file_hash
 from evaluators.rubric import load_prompt
 
@@ -19,7 +19,7 @@ RUBRICS = Path(__file__).parent.parent / "evaluators" / "rubrics"
 def make_plan(files: Sequence[Path], choice: Choice) -> Plan:
     """Return the plan over these ``dataset.yaml`` files.
 
-    Raises UsageProblem for anything wrong in a file or in the choice, before any call.
+    Raises UsageError for anything wrong in a file or in the choice, before any call.
     """
     datasets = [load_dataset(path, RUBRICS) for path in files]
     _check_names(datasets, choice)
@@ -32,7 +32,7 @@ def make_plan(files: Sequence[Path], choice: Choice) -> Plan:
         if items.setdefault(item.key, item) is not item:
             other = items[item.key].slice
             msg = f"{item.slice.path}: item {item.key!r} is also one of {other.path}; rename an id"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
     slices = {item.slice.name: item.slice for item in items.values()}
     hashes = {name: file_hash(slice_.path) for name, slice_ in slices.items()}
     return Plan(datasets=tuple(chosen), items=items, hashes=hashes)
@@ -45,21 +45,21 @@ def _check_names(datasets: Sequence[Dataset], choice: Choice) -> None:
         if folders[dataset.name] != dataset.folder:
             both = f"{dataset.folder} and {folders[dataset.name]}"
             msg = f"two datasets are named {dataset.name!r}: {both}; rename one folder"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
     for option in (*choice.items, *choice.prompts):
         if option.dataset not in known:
             msg = (
                 f"dataset {option.dataset!r} is not among those found ({', '.join(known)}); "
                 "name a folder that holds it, for instance `pytest cases/`"
             )
-            raise UsageProblem(msg)
+            raise UsageError(msg)
     languages = {language for dataset in datasets for language in dataset.slices}
     languages.update(option.language for option in choice.items)
     for language in choice.languages:
         if language not in languages:
             there = ", ".join(sorted(languages))
             msg = f"--languages: no dataset has {language!r}; there are {there}"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
 
 
 def _check_prompts(datasets: Sequence[Dataset], choice: Choice) -> None:
@@ -68,7 +68,7 @@ def _check_prompts(datasets: Sequence[Dataset], choice: Choice) -> None:
         name = f"{option.dataset}:{option.language}"
         if name not in there:
             msg = f"--prompt: {name} is not asked in this run; there are {', '.join(sorted(there))}"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
 
 
 def _gated(datasets: Sequence[Dataset], path: Path) -> list[Dataset]:
@@ -76,7 +76,7 @@ def _gated(datasets: Sequence[Dataset], path: Path) -> list[Dataset]:
     known = [dataset.name for dataset in datasets]
     if not set(gates) & set(known):
         msg = f"{path}: no gate for any dataset of this run ({', '.join(known)}); name one of them"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return [with_gates(dataset, gates) for dataset in datasets]
 
 

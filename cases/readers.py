@@ -8,7 +8,7 @@ from cases.json_reader import read_json, read_jsonl
 from cases.problems import shown
 from cases.tables import Record, Table, normal, problem
 from evaluators import strict_yaml
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 from evaluators.files import read_text
 
 Parse = Callable[[Path, str], Table]
@@ -20,7 +20,7 @@ YAML = (".yaml", ".yml")
 def read_table(path: Path) -> Table:
     """Return all records of a CSV, JSON, JSONL or YAML file, with values as they stand there.
 
-    Raises UsageProblem naming file, row and line for whatever cannot be read.
+    Raises UsageError naming file, row and line for whatever cannot be read.
     """
     suffix = path.suffix.lower()
     if suffix in YAML:
@@ -29,7 +29,7 @@ def read_table(path: Path) -> Table:
         return PARSERS[suffix](path, read_text(path))
     known = ", ".join((*PARSERS, *YAML))
     msg = f"{path}: files ending in {shown(path.suffix)} are not read; give one of {known}"
-    raise UsageProblem(msg)
+    raise UsageError(msg)
 
 
 def _read_yaml(path: Path) -> Table:
@@ -48,5 +48,5 @@ def _read_yaml(path: Path) -> Table:
         records.append(Record(row, line, {normal(key): value for key, value in item.items()}))
     if not records:
         msg = f"{path}: no rows"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return Table(path=path, names=names, records=records)

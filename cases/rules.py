@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from cases.problems import hint
 from cases.settings import Settings
-from cases.slices import Evidence, Rule
+from cases.slices import Evidence, Threshold
 from evaluators.core import Kind
 
 Range = tuple[float, float]
@@ -51,16 +51,16 @@ MEASURES: Mapping[Kind, Mapping[str, Range]] = {
 }
 
 
-def rules_of(gates: Settings, measures: Mapping[str, Range]) -> tuple[Rule, ...]:
+def rules_of(gates: Settings, measures: Mapping[str, Range]) -> tuple[Threshold, ...]:
     """Return the rules of one slice's ``gates`` in their order.
 
-    Raises UsageProblem for a measure that is not among these, or a threshold out of its range.
+    Raises UsageError for a measure that is not among these, or a threshold out of its range.
     """
     gates.check_keys(measures)
     return tuple(_rule(gates, measure, measures[measure]) for measure in gates.values)
 
 
-def pooled_rule(settings: Settings, limits: Range) -> Rule:
+def pooled_rule(settings: Settings, limits: Range) -> Threshold:
     """Return the rule of a dataset's own ``drop``, which puts all languages together."""
     part = settings.part(DROP)
     if part.text("pool") != "languages":
@@ -70,7 +70,7 @@ def pooled_rule(settings: Settings, limits: Range) -> Rule:
 
 
 def check_measures(
-    rules: tuple[Rule, ...], kind: Kind, extra: Mapping[str, Range] | None = None
+    rules: tuple[Threshold, ...], kind: Kind, extra: Mapping[str, Range] | None = None
 ) -> str:
     """Return what is wrong with rules for a slice of this kind, ``""`` where nothing is.
 
@@ -87,7 +87,7 @@ def check_measures(
     return ""
 
 
-def _rule(gates: Settings, measure: str, limits: Range) -> Rule:
+def _rule(gates: Settings, measure: str, limits: Range) -> Threshold:
     part = gates.part(measure)
     if measure == DROP:
         return _drop(gates, part, limits, pool=False)
@@ -98,22 +98,22 @@ def _rule(gates: Settings, measure: str, limits: Range) -> Rule:
     return rule
 
 
-def bar_rule(part: Settings, measure: str, limits: Range) -> Rule | None:
+def bar_rule(part: Settings, measure: str, limits: Range) -> Threshold | None:
     """Return the rule that ``min``, ``max`` and ``evidence`` of a part say; None without a bar."""
     low, high = (part.number(key, *limits) for key in ("min", "max"))
     if low is None and high is None:
         return None
     if low is not None and high is not None and low > high:
         raise part.problem(key="min", what=f"{low:g} is above max, {high:g}; no value can pass")
-    return Rule(measure=measure, min=low, max=high, evidence=_evidence(part, "estimate"))
+    return Threshold(measure=measure, min=low, max=high, evidence=_evidence(part, "estimate"))
 
 
-def _drop(settings: Settings, part: Settings, limits: Range, *, pool: bool) -> Rule:
+def _drop(settings: Settings, part: Settings, limits: Range, *, pool: bool) -> Threshold:
     part.check_keys(("max", "evidence", "pool") if pool else ("max", "evidence"))
     margin = part.number("max", *limits)
     if margin is None:
         raise settings.problem(DROP, "give max, the largest drop that is no loss: {max: 0.05}")
-    return Rule(measure=DROP, max=margin, evidence=_evidence(part, "confident"), pool=pool)
+    return Threshold(measure=DROP, max=margin, evidence=_evidence(part, "confident"), pool=pool)
 
 
 def _evidence(part: Settings, default: Evidence) -> Evidence:

@@ -9,7 +9,7 @@ from pathlib import Path
 from cases.problems import hint, shown
 from cases.tables import problem
 from evaluators import strict_yaml
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 from evaluators.models.fields import SECRET
 from evaluators.strict_yaml import Map, Seq
 
@@ -24,14 +24,14 @@ class Settings:
     name: str
     values: Map
 
-    def problem(self, key: str, what: str) -> UsageProblem:
+    def problem(self, key: str, what: str) -> UsageError:
         """Return the error about one key, to be raised."""
         line = self.values.lines.get(key, self.values.line)
         where = f"{self.name}: " if self.name else ""
         return problem(self.path, line, f"{where}key {shown(key)}: {what}")
 
     def check_keys(self, known: Collection[str]) -> None:
-        """Raise UsageProblem for a key that is not known; a secret's value is never shown."""
+        """Raise UsageError for a key that is not known; a secret's value is never shown."""
         for key in self.values:
             if key in known:
                 continue
@@ -97,7 +97,7 @@ class Settings:
 
 
 def load_settings(path: Path) -> Settings:
-    """Return the one mapping of a YAML file. Raises UsageProblem where it holds anything else."""
+    """Return the one mapping of a YAML file. Raises UsageError where it holds anything else."""
     document = strict_yaml.load(path)
     if not isinstance(document, Map):
         raise problem(path, 1, "a mapping of keys to values is needed")

@@ -13,7 +13,7 @@ Evidence = Literal["estimate", "confident"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Threshold:
     """One threshold. ``drop`` rules have only ``max``: the non-inferiority margin.
 
     ``evidence: confident`` asks that the 95 % interval clear the bar; ``pool`` (only on a
@@ -43,7 +43,7 @@ class Slice:
     path: Path
     prompt: Prompt | None = None
     rubric: Rubric | None = None
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[Threshold, ...] = ()
     pass_bar: int = 6
     penalty: float = 1.0
     by: tuple[str, ...] = ()
@@ -67,6 +67,6 @@ class Dataset:
     folder: Path
     kind: Kind
     slices: Mapping[str, Slice]
-    pooled: tuple[Rule, ...] = ()
+    pooled: tuple[Threshold, ...] = ()
     holm: bool = False
     require_calibration: bool = False

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cases.problems import shown
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 
 
 class Number(str):
@@ -38,15 +38,15 @@ class Table:
     records: list[Record]
     has_header: bool = False
 
-    def problem(self, record: Record, column: str, what: str) -> UsageProblem:
+    def problem(self, record: Record, column: str, what: str) -> UsageError:
         """Return the error about one value, to be raised."""
         name = self.names.get(column, column)
         return problem(self.path, record.line, f"row {record.row}, column {shown(name)}: {what}")
 
 
-def problem(path: Path, line: int, what: str) -> UsageProblem:
+def problem(path: Path, line: int, what: str) -> UsageError:
     """Return the error about one line of a file, to be raised."""
-    return UsageProblem(f"{path}:{line}: {what}")
+    return UsageError(f"{path}:{line}: {what}")
 
 
 def normal(name: str) -> str:

@@ -19,21 +19,21 @@ from evaluators.core import (
     Case,
     Judge,
     Model,
-    UsageProblem,
+    UsageError,
     Verdict,
 )
-from evaluators.engine import Task
 from evaluators.extras import Measurer
 from evaluators.judges.adjudicated import AdjudicatedJudge, Adjudications
 from evaluators.judges.cascade import AUDIT, CascadeJudge
-from evaluators.judges.choice import ChoiceJudge, spared_grade
-from evaluators.judges.lexical import LexicalJudge
+from evaluators.judges.choice import ChoiceJudge, empty_answer_verdict
+from evaluators.judges.lexical.judge import LexicalJudge
 from evaluators.judges.overlap import OverlapRater
 from evaluators.judges.panel import PanelJudge
-from evaluators.judges.rating import RatingJudge, spared_rating
+from evaluators.judges.rating import RatingJudge, empty_answer_rating
 from evaluators.judges.voting import HIGHEST, LOWEST
 from evaluators.judges.yes_no import YesNoJudge
 from evaluators.rubric import Rubric
+from evaluators.runtime.engine import Task
 
 Passes = Callable[[Case, Verdict], bool]
 
@@ -83,7 +83,7 @@ def make_tasks(
     """Return the task of each item, by key. ``model`` None means the recorded answers.
 
     ``adjudications`` stand before every judge but one that is itself the thing tested.
-    Raises UsageProblem where a slice lacks what the choice needs: recorded answers, a prompt, a
+    Raises UsageError where a slice lacks what the choice needs: recorded answers, a prompt, a
     rubric.
     """
     items = list(items)
@@ -154,14 +154,14 @@ def _answerer(slice_: Slice, model: Model | None, *, recorded: bool) -> Answerer
                 f"{slice_.name}: no answer prompt for {slice_.language!r}; add "
                 f"answer.{slice_.language}.yaml beside its dataset.yaml or give --prompt"
             )
-            raise UsageProblem(msg)
+            raise UsageError(msg)
         return PromptedAnswer(model=model, prompt=slice_.prompt, whole=slice_.kind == "yes_no")
     if not recorded:
         msg = (
             f"{slice_.path}: no item has a recorded answer, so there is nothing to judge; "
             "name a --model"
         )
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return RecordedAnswer()
 
 
@@ -205,7 +205,7 @@ def _panel(place: _Place, panel: Panel) -> Judge:
         judges=tuple(_single(place, member) for member in panel.members),
         tie_breaker=_single(place, breaker) if breaker else None,
         rating=place.rating,
-        spared=spared_rating if place.rating else spared_grade,
+        spared=empty_answer_rating if place.rating else empty_answer_verdict,
     )
 
 
@@ -234,7 +234,7 @@ def _single(place: _Place, judge: Model | Rules) -> Judge:
 def _rubric(slice_: Slice) -> Rubric:
     if slice_.rubric is None:
         msg = f"{slice_.name}: an LLM judge needs a rubric; name one in its dataset.yaml"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return slice_.rubric
 
 

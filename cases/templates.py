@@ -23,7 +23,7 @@ def find_rubric(settings: Settings, rubrics: Path, language: str, kind: Kind) ->
     """Return the rubric that ``rubric:`` names in this language, None where the key is absent.
 
     A bare name is a bundled ``<name>.<language>.yaml``; anything else is a path relative to the
-    settings file, and may hold ``{lang}``. Raises UsageProblem where there is none, where it is
+    settings file, and may hold ``{lang}``. Raises UsageError where there is none, where it is
     of another language, or where its protocol does not give what this kind of dataset needs.
     """
     name = settings.text("rubric").replace(PLACE, language)
@@ -57,7 +57,7 @@ def find_prompt(settings: Settings, rubrics: Path, languages: Sequence[str]) -> 
 
     A bare name is ``<name>.<language>.yaml``, a path may hold ``{lang}``; both are looked for
     beside the settings file and then among the bundled ones. Without the key it is
-    ``answer.<language>.yaml`` beside the file, None where that is not there. Raises UsageProblem
+    ``answer.<language>.yaml`` beside the file, None where that is not there. Raises UsageError
     where a named one is missing or of none of these languages.
     """
     name = settings.text("prompt")

@@ -16,7 +16,7 @@ from evaluators.core import (
     QAError,
     Reply,
     Request,
-    UsageProblem,
+    UsageError,
 )
 from evaluators.judges.asking import ask_until_read
 from evaluators.models.secrets import mask, one_line
@@ -144,9 +144,9 @@ def case_of(test_case: Shown, language: str) -> Case:
 
 
 def gold_word(expected: str, yes: str, no: str) -> str:
-    """Return YES or NO, as an expected answer says. Raises UsageProblem where it says neither."""
+    """Return YES or NO, as an expected answer says. Raises UsageError where it says neither."""
     gold = read_yes_no(expected, "stop", (yes,), (no,))
     if isinstance(gold, Invalid):
         msg = f"expected_output {expected[:40]!r} is neither {yes!r} nor {no!r}"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return gold

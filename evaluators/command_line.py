@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import NoReturn
 
-from evaluators.core import QAError, UsageProblem
+from evaluators.core import QAError, UsageError
 
 FAILED, USAGE, INTERRUPTED = 1, 4, 130
 
@@ -35,7 +35,7 @@ class Program:
         try:
             options = self._parser().parse_args(words[:1])
             code: int = import_module(self.commands[options.command].module).main(words[1:])
-        except UsageProblem as problem:
+        except UsageError as problem:
             return _ended(str(problem), USAGE)
         except QAError as error:
             return _ended(str(error), FAILED)
@@ -63,9 +63,9 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line that names the command's help."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise UsageProblem with what is wrong."""
+        """Raise UsageError with what is wrong."""
         msg = f"{message}; see `{self.prog} --help`"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
 
 
 def _ended(message: str, code: int) -> int:

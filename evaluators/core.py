@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from evaluators.limits.terms import Limits
+from evaluators.runtime.limits import Limits
 
 CORRECT = "CORRECT"
 INCORRECT = "INCORRECT"
@@ -20,7 +20,7 @@ class QAError(Exception):
     """Anything this suite raises on purpose; its text is one line for the user."""
 
 
-class UsageProblem(QAError):
+class UsageError(QAError):
     """The user's input is wrong: an option, a file, a key. Ends the run with exit code 4."""
 
 

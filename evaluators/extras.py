@@ -25,7 +25,7 @@ class Measurer(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class MetricResults:
     """Extra measures of one answer: the value by name, None where ``unmeasured`` says why.
 
     ``failure`` is why no further reply can be kept, or empty.
@@ -36,7 +36,9 @@ class Taken:
     failure: str = ""
 
 
-async def take(measurers: Sequence[Measurer], case: Case, answer: str, ask: Ask) -> Taken:
+async def measure_all(
+    measurers: Sequence[Measurer], case: Case, answer: str, ask: Ask
+) -> MetricResults:
     """Return what the measurers say of an answer; one that fails leaves no trace on the others."""
     asked = (measurer.measure(case, answer, ask) for measurer in measurers)
     found = await asyncio.gather(*asked, return_exceptions=True)
@@ -52,7 +54,7 @@ async def take(measurers: Sequence[Measurer], case: Case, answer: str, ask: Ask)
             unmeasured[name] = _told(result)
         if isinstance(result, LedgerError):
             failure = str(result)
-    return Taken(values=values, unmeasured=unmeasured, failure=failure)
+    return MetricResults(values=values, unmeasured=unmeasured, failure=failure)
 
 
 def _told(error: Exception) -> str:

@@ -4,7 +4,7 @@ import hashlib
 import stat
 from pathlib import Path
 
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 
 MAX_BYTES = 512 * 1024 * 1024
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -20,22 +20,22 @@ ARCHIVES = {
 def read_text(path: Path, limit: int = MAX_BYTES) -> str:
     """Return a regular file's text without BOM, its line ends untouched.
 
-    Raises UsageProblem where the file is missing, is a folder, a pipe or an archive, is larger
+    Raises UsageError where the file is missing, is a folder, a pipe or an archive, is larger
     than ``limit`` bytes, or is not UTF-8 (naming the line of the first wrong byte).
     """
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             msg = f"{path}: not a regular file; give the path of a text file"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
         if status.st_size > limit:
             msg = f"{path}: {status.st_size:,} bytes; at most {limit:,} are read"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
         raw = path.read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         msg = f"{path}: cannot be read ({reason}); check the path"
-        raise UsageProblem(msg) from None
+        raise UsageError(msg) from None
     return _decode(path, raw)
 
 
@@ -43,10 +43,10 @@ def _decode(path: Path, raw: bytes) -> str:
     for mark, what in ARCHIVES.items():
         if raw.startswith(mark):
             msg = f"{path}: {what}; archives are not read, give the text file itself"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
     if b"\0" in raw[:2] or raw[:2] in UTF_16:
         msg = f"{path}:1: wrong encoding: UTF-16; save the file as UTF-8"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -55,7 +55,7 @@ def _decode(path: Path, raw: bytes) -> str:
             f"{path}:{line}: wrong encoding: byte 0x{raw[error.start]:02x} is not UTF-8; "
             "save the file as UTF-8"
         )
-        raise UsageProblem(msg) from None
+        raise UsageError(msg) from None
 
 
 def file_hash(path: Path) -> str:

@@ -8,7 +8,7 @@ from typing import Literal, NoReturn, cast, get_args
 
 from evaluators import strict_yaml
 from evaluators.canonical import digest
-from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED, UsageProblem
+from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED, UsageError
 from evaluators.files import read_text
 from evaluators.strict_yaml import Map, Seq
 from evaluators.template import canonical_places, encode_fixed, fill, places
@@ -48,7 +48,7 @@ _TEMPLATE_NAME = re.compile(rf"(?P<name>.+)\.(?P<language>{_LANGUAGE.pattern})\.
 
 
 def load_prompt(path: Path) -> Prompt:
-    """Return the answer prompt of a YAML file. Raises UsageProblem naming file, line and key."""
+    """Return the answer prompt of a YAML file. Raises UsageError naming file, line and key."""
     data = _mapping(path, (*_HEAD, "user"), ("system",))
     system, user = (canonical_places(_text(path, data, key)) for key in ("system", "user"))
     if "question" not in places(user):
@@ -63,7 +63,7 @@ def load_prompt(path: Path) -> Prompt:
 def load_rubric(path: Path) -> Rubric:
     """Return the rubric of a YAML file, its examples rendered into their place.
 
-    Raises UsageProblem naming file, line and key.
+    Raises UsageError naming file, line and key.
     """
     data = _mapping(path, (*_HEAD, "protocol", "user"), ("system", "examples", "scores"))
     protocol = _protocol(path, data)
@@ -83,7 +83,7 @@ def load_template(path: Path, language: str, protocol: Protocol = "letter") -> R
     """Return a user's own grading template as a rubric for this language.
 
     A YAML file is a rubric. A text file is the user message alone; its language stands in its
-    name (``mine.bg.txt``), and ``protocol`` says how its replies are read. Raises UsageProblem,
+    name (``mine.bg.txt``), and ``protocol`` says how its replies are read. Raises UsageError,
     also where the template declares another language or none.
     """
     if path.suffix in (".yaml", ".yml"):
@@ -95,7 +95,7 @@ def load_template(path: Path, language: str, protocol: Protocol = "letter") -> R
 
 
 def check_language(rubric: Rubric | Prompt, language: str, where: str) -> None:
-    """Raise UsageProblem where a rubric or prompt of one language serves another.
+    """Raise UsageError where a rubric or prompt of one language serves another.
 
     ``where`` names the file or slice that asked for it.
     """
@@ -104,14 +104,14 @@ def check_language(rubric: Rubric | Prompt, language: str, where: str) -> None:
             f"{where}: {rubric.name!r} is written for language {rubric.language!r}, got a slice "
             f"in {language!r}; give a template of that language"
         )
-        raise UsageProblem(msg)
+        raise UsageError(msg)
 
 
 def _plain_template(path: Path, protocol: Protocol) -> Rubric:
     declared = _TEMPLATE_NAME.fullmatch(path.name)
     if declared is None:
         msg = f"{path}: language not declared; name the file like 'mine.bg.txt' (got {path.name!r})"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     user = canonical_places(read_text(path))
     data = Map(1)
     data["user"] = user
@@ -126,14 +126,14 @@ def _plain_template(path: Path, protocol: Protocol) -> Rubric:
 def _wrong(path: Path, data: Map, key: str, problem: str) -> NoReturn:
     line = data.lines.get(key, data.line)
     msg = f"{path}:{line}: key {key!r}: {problem}"
-    raise UsageProblem(msg)
+    raise UsageError(msg)
 
 
 def _mapping(path: Path, required: tuple[str, ...], optional: tuple[str, ...]) -> Map:
     data = strict_yaml.load(path)
     if not isinstance(data, Map):
         msg = f"{path}:1: want a mapping with keys {', '.join(required)}"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     _check_keys(path, data, required, optional)
     return data
 

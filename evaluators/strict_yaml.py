@@ -29,7 +29,7 @@ class Seq(list[object]):
 def load(path: Path) -> object:
     """Return the one document of a YAML file as Map, Seq and str; ``""`` for an empty file.
 
-    A null (``~`` or ``null`` without quotes) is no value and reads as ``""``. Raises UsageProblem
+    A null (``~`` or ``null`` without quotes) is no value and reads as ``""``. Raises UsageError
     naming file and line for anything that is not plain YAML.
     """
     from evaluators.yaml_document import read  # noqa: PLC0415  # PyYAML: workers read no file

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 from evaluators.files import read_text
 from evaluators.strict_yaml import Map, Seq
 
@@ -21,10 +21,10 @@ def read(path: Path) -> object:
         node = yaml.compose(text, Loader=yaml.CSafeLoader)
     except yaml.MarkedYAMLError as error:
         msg = f"{path}:{_line(error.problem_mark)}: not valid YAML: {error.problem}"
-        raise UsageProblem(msg) from None
+        raise UsageError(msg) from None
     except yaml.YAMLError as error:
         msg = f"{path}: not valid YAML: {str(error).splitlines()[0]}"
-        raise UsageProblem(msg) from None
+        raise UsageError(msg) from None
     return "" if node is None else _build(path, node)
 
 
@@ -47,7 +47,7 @@ def _refuse_surprises(path: Path, text: str) -> None:
             problem = "a second document; one file holds one"
         if problem:
             msg = f"{path}:{_line(event.start_mark)}: {problem}"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
 
 
 def _surprise(event: yaml.Event) -> str:
@@ -76,11 +76,11 @@ def _build_map(path: Path, node: yaml.MappingNode) -> Map:
         line = _line(key_node.start_mark)
         if not isinstance(key_node, yaml.ScalarNode):
             msg = f"{path}:{line}: a key must be plain text"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
         key = str(key_node.value)
         if key in mapping:
             msg = f"{path}:{line}: key {key!r} stands twice; keep one"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
         mapping[key] = _build(path, value_node)
         mapping.lines[key] = line
     return mapping

@@ -16,7 +16,7 @@ __all__ = ["load"]
 
 
 def load(path: str | Path) -> Run:
-    """Return a recorded run, given its report folder or ``run.json``. Raises UsageProblem."""
+    """Return a recorded run, given its report folder or ``run.json``. Raises UsageError."""
     from reports.notebook import load as load_run  # noqa: PLC0415  # keeps the package light
 
     return load_run(path)

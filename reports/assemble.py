@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from cases.plan import Plan
 from cases.slices import Dataset, Slice
 from evaluators.core import Outcome
-from reports.compare import pair
-from reports.contrast import Against
+from reports.compare import pair_records
+from reports.contrast import PairedSlice
 from reports.decide import SessionFacts, decide
 from reports.drop import drop_gates, margin_warnings, no_baseline_note
-from reports.evidence import Calibration, Gap
+from reports.evidence import Calibration, LanguageGap
 from reports.flips import compare
 from reports.gate import PARTIAL, slice_gates
 from reports.judging import judging, judging_notes
@@ -169,7 +169,7 @@ def _summary(part: _Part, whole: int) -> SliceSummary:
     return replace(made, whole=whole)
 
 
-def _sides(scene: _Scene, judge: str, baseline: Baseline) -> dict[str, Against]:
+def _sides(scene: _Scene, judge: str, baseline: Baseline) -> dict[str, PairedSlice]:
     """Return every slice of the run beside the baseline's, by name, in the declared order."""
     before = _grouped(baseline.records)
     found = {}
@@ -177,16 +177,16 @@ def _sides(scene: _Scene, judge: str, baseline: Baseline) -> dict[str, Against]:
         old = before.get(part.slice.name, ())
         changed = changed_judge(part.slice, part.records, old, baseline, judge)
         partial = PARTIAL if scene.summaries[part.slice.name].partial else ""
-        found[part.slice.name] = Against(
+        found[part.slice.name] = PairedSlice(
             slice_=part.slice,
-            pairing=pair(part.records, old),
+            pairing=pair_records(part.records, old),
             blocked=_distrust(scene, part) or partial or changed,
             changed=changed,
         )
     return found
 
 
-def _gates(scene: _Scene, sides: Mapping[str, Against]) -> tuple[GateResult, ...]:
+def _gates(scene: _Scene, sides: Mapping[str, PairedSlice]) -> tuple[GateResult, ...]:
     gates: list[GateResult] = []
     for dataset in scene.datasets:
         own = scene.of(dataset)
@@ -204,7 +204,7 @@ def _distrust(scene: _Scene, part: _Part) -> str:
     return outside.blocks if outside else distrust(scene.datasets, part.slice, scene.summaries)
 
 
-def _parity(dataset: Dataset, records: Mapping[str, Sequence[Record]]) -> tuple[Gap, ...]:
+def _parity(dataset: Dataset, records: Mapping[str, Sequence[Record]]) -> tuple[LanguageGap, ...]:
     own = {
         language: records[one.name]
         for language, one in dataset.slices.items()

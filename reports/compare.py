@@ -20,7 +20,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pairing:
+class PairedRecords:
     """The pairs, in the new run's order, and why other items have no partner.
 
     ``lone`` maps the keys of the new run's items without a partner to the reason: ``added`` (the
@@ -65,7 +65,7 @@ def right(record: Record, bar: int | None = None) -> bool | None:
     return record.outcome == "passed"
 
 
-def pair(new: Sequence[Record], old: Sequence[Record]) -> Pairing:
+def pair_records(new: Sequence[Record], old: Sequence[Record]) -> PairedRecords:
     """Pair the records by dataset, language, id and repeat, where the item's digest is the same.
 
     Old records of slices that the new run does not have are left out of account.
@@ -74,7 +74,7 @@ def pair(new: Sequence[Record], old: Sequence[Record]) -> Pairing:
     fates = {record.key: _fate(record, before) for record in new}
     present = {_identity(record) for record in new}
     slices = {key[:2] for key in present}
-    return Pairing(
+    return PairedRecords(
         pairs=tuple(fate for fate in fates.values() if isinstance(fate, Pair)),
         lone={key: fate for key, fate in fates.items() if not isinstance(fate, Pair)},
         removed=sum(key[:2] in slices and key not in present for key in before),

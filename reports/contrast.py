@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from cases.slices import Slice
 from evaluators.statistics import Interval, drop_p_value, shrink, tango
-from reports.compare import Pairing, right
+from reports.compare import PairedRecords, right
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Against:
+class PairedSlice:
     """One slice beside the baseline's.
 
     ``blocked`` says why its drop gates cannot be decided (another judge or rubric, a partial
@@ -23,13 +23,13 @@ class Against:
     """
 
     slice_: Slice
-    pairing: Pairing
+    pairing: PairedRecords
     blocked: str = ""
     changed: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contrast:
+class PairedDifference:
     """The paired difference under one fate of the new run's ungraded items.
 
     ``weight`` is the share of pairs that count as independent: 1 unless items were repeated.
@@ -61,27 +61,27 @@ class Contrast:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contrasts:
+class PairedDifferences:
     """The graded pairs alone, and all pairs with every ungraded item wrong, and right."""
 
-    seen: Contrast
-    worst: Contrast
-    best: Contrast
+    seen: PairedDifference
+    worst: PairedDifference
+    best: PairedDifference
 
 
-def contrasts_of(sides: Sequence[Against]) -> Contrasts:
+def contrasts_of(sides: Sequence[PairedSlice]) -> PairedDifferences:
     """Return the contrasts over all pairs of these slices; at least one pair must be graded."""
-    return Contrasts(
+    return PairedDifferences(
         seen=_contrast(sides, None), worst=_contrast(sides, False), best=_contrast(sides, True)
     )
 
 
-def _contrast(sides: Sequence[Against], fate: bool | None) -> Contrast:
+def _contrast(sides: Sequence[PairedSlice], fate: bool | None) -> PairedDifference:
     return contrast_of(changes_of(sides, fate).values())
 
 
 def changes_of(
-    sides: Sequence[Against], fate: bool | None = None
+    sides: Sequence[PairedSlice], fate: bool | None = None
 ) -> Mapping[tuple[str, str], list[int]]:
     """Return 1 (fixed), -1 (broke) or 0 for each pair, by language and id.
 
@@ -103,11 +103,11 @@ def bar_of(slice_: Slice) -> int | None:
     return slice_.pass_bar if slice_.kind == "rated" else None
 
 
-def contrast_of(changes: Collection[list[int]]) -> Contrast:
+def contrast_of(changes: Collection[list[int]]) -> PairedDifference:
     """Return the contrast over clusters of changes: one an item, one entry a repeat of it."""
     flat = [change for item in changes for change in item]
     weight = _weight(changes) if len(flat) > len(changes) else 1.0
-    return Contrast(n=len(flat), fixed=flat.count(1), broke=flat.count(-1), weight=weight)
+    return PairedDifference(n=len(flat), fixed=flat.count(1), broke=flat.count(-1), weight=weight)
 
 
 def net(changes: Collection[list[int]]) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from cases.slices import Dataset, Rule, Slice
+from cases.slices import Dataset, Slice, Threshold
 from evaluators.core import Kind
 from evaluators.metrics import MetricSpec
 from evaluators.rubric import Protocol, Rubric
@@ -17,7 +17,7 @@ class DeclaredSlice:
 
     language: str
     file: str
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[Threshold, ...] = ()
     pass_bar: int = 6
     penalty: float = 1.0
     by: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class DeclaredDataset:
     name: str
     kind: Kind
     slices: tuple[DeclaredSlice, ...]
-    pooled: tuple[Rule, ...] = ()
+    pooled: tuple[Threshold, ...] = ()
     holm: bool = False
     require_calibration: bool = False
 

@@ -11,7 +11,7 @@ from cases.slices import Slice
 from evaluators.core import Kind
 from evaluators.statistics import percentile, resample
 from reports.compare import Pair, right
-from reports.contrast import Against
+from reports.contrast import PairedSlice
 from reports.evidence import Estimate
 from reports.measures import Measure, Table, measures_for
 from reports.tally import axes_of, gold_of, outcome_of
@@ -33,7 +33,7 @@ HEADLINE: Mapping[Kind, frozenset[str]] = {
 Cells = tuple[tuple[int, int, int], ...]
 
 
-def differences(side: Against) -> dict[str, Estimate]:
+def differences(side: PairedSlice) -> dict[str, Estimate]:
     """Return new - old of each measure over the pairs graded in both runs; empty without a pair.
 
     Items are drawn with both their answers and all their repeats, so that what is common to the
@@ -54,7 +54,7 @@ def differences(side: Against) -> dict[str, Estimate]:
     return {name: estimate for name, estimate in found.items() if estimate}
 
 
-def _comparable(side: Against) -> list[Pair]:
+def _comparable(side: PairedSlice) -> list[Pair]:
     """Return the graded pairs; a run of a dataset that was of another kind then has none."""
     graded = [pair for pair in side.pairing.pairs if right(pair.new) is not None]
     records = [record for pair in graded for record in (pair.old, pair.new)]

@@ -7,10 +7,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cases.slices import Dataset, Rule, Slice
+from cases.slices import Dataset, Slice, Threshold
 from evaluators.statistics import holm, pairs_needed, smallest_n
 from reports.compare import right
-from reports.contrast import Against, Contrast, Contrasts, contrasts_of
+from reports.contrast import PairedDifference, PairedDifferences, PairedSlice, contrasts_of
 from reports.gate import DROP, ROUNDING
 from reports.report import Estimate, GateResult, GateState
 from reports.wording import figure, plural, span_of
@@ -22,11 +22,11 @@ class DropGate:
 
     dataset: str
     language: str
-    rule: Rule
-    sides: tuple[Against, ...]
+    rule: Threshold
+    sides: tuple[PairedSlice, ...]
 
 
-def drop_gates(dataset: Dataset, against: Sequence[Against]) -> tuple[GateResult, ...]:
+def drop_gates(dataset: Dataset, against: Sequence[PairedSlice]) -> tuple[GateResult, ...]:
     """Return every drop gate of a dataset: its slices' own, then those pooled over languages.
 
     ``against`` holds the slices of this dataset that were run; call it only with a baseline. With
@@ -42,7 +42,7 @@ def drop_gates(dataset: Dataset, against: Sequence[Against]) -> tuple[GateResult
     )
 
 
-def _declared(dataset: Dataset, against: Sequence[Against]) -> list[DropGate]:
+def _declared(dataset: Dataset, against: Sequence[PairedSlice]) -> list[DropGate]:
     sides = tuple(against)
     single = [(rule, (one,)) for one in sides for rule in one.slice_.rules if rule.measure == DROP]
     pooled = [(rule, sides) for rule in dataset.pooled if rule.measure == DROP and sides]
@@ -50,7 +50,9 @@ def _declared(dataset: Dataset, against: Sequence[Against]) -> list[DropGate]:
     return own + [_gate(dataset, rule, scope, "") for rule, scope in pooled]
 
 
-def _gate(dataset: Dataset, rule: Rule, sides: tuple[Against, ...], language: str) -> DropGate:
+def _gate(
+    dataset: Dataset, rule: Threshold, sides: tuple[PairedSlice, ...], language: str
+) -> DropGate:
     return DropGate(dataset=dataset.name, language=language, rule=rule, sides=sides)
 
 
@@ -79,7 +81,7 @@ def _undecided(gate: DropGate) -> GateResult:
     )
 
 
-def _decided(gate: DropGate, contrasts: Contrasts, p_value: float) -> GateResult:
+def _decided(gate: DropGate, contrasts: PairedDifferences, p_value: float) -> GateResult:
     seen = contrasts.seen
     low, high = seen.interval
     state = _state(gate.rule, contrasts, p_value)
@@ -95,7 +97,7 @@ def _decided(gate: DropGate, contrasts: Contrasts, p_value: float) -> GateResult
     )
 
 
-def _state(rule: Rule, contrasts: Contrasts, p_value: float) -> GateState:
+def _state(rule: Threshold, contrasts: PairedDifferences, p_value: float) -> GateState:
     """Return PASS or FAIL only where every fate of the ungraded items agrees on it."""
     margin = rule.max or 0.0
     if rule.evidence == "estimate":
@@ -108,7 +110,7 @@ def _state(rule: Rule, contrasts: Contrasts, p_value: float) -> GateState:
     return "FAIL" if shown else "INCONCLUSIVE"
 
 
-def _finding(rule: Rule, contrasts: Contrasts, state: GateState) -> str:
+def _finding(rule: Threshold, contrasts: PairedDifferences, state: GateState) -> str:
     """Return the verdict in words, without the counts it rests on."""
     margin, seen = rule.max or 0.0, contrasts.seen
     stem = f"new - old is {figure(seen.value, -margin)}"
@@ -126,7 +128,7 @@ def _finding(rule: Rule, contrasts: Contrasts, state: GateState) -> str:
     return f"{stem}: not settled for a drop of {margin:g}{_remedy(contrasts.seen, margin)}"
 
 
-def _remedy(seen: Contrast, margin: float) -> str:
+def _remedy(seen: PairedDifference, margin: float) -> str:
     """Return how many pairs would decide, with 80 % power if the difference is as seen."""
     gap = seen.value + margin if seen.value > -margin else seen.value
     needed = pairs_needed(gap, (seen.fixed + seen.broke) / seen.n, seen.value)
@@ -137,7 +139,7 @@ def _remedy(seen: Contrast, margin: float) -> str:
     return f"; about {plural(total, 'pair')} would decide it"
 
 
-def _basis(gate: DropGate, contrasts: Contrasts) -> str:
+def _basis(gate: DropGate, contrasts: PairedDifferences) -> str:
     seen, ungraded = contrasts.seen, contrasts.worst.n - contrasts.seen.n
     parts = [f"{seen.fixed:,} fixed, {seen.broke:,} broke of {plural(seen.n, 'pair')}"]
     if ungraded:
@@ -174,7 +176,7 @@ def margin_warnings(dataset: Dataset, items: Mapping[str, int]) -> tuple[str, ..
     return tuple(filter(None, (_warning(*entry) for entry in own + pooled)))
 
 
-def _warning(where: str, rule: Rule, count: int) -> str:
+def _warning(where: str, rule: Threshold, count: int) -> str:
     if rule.measure != DROP or rule.evidence != "confident" or not 0 < (rule.max or 0) < 1:
         return ""
     fewest = smallest_n(rule.max or 0)

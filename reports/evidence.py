@@ -105,7 +105,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lapse:
+class MissedFact:
     """A fact that is right in the reference language and wrong in another; keys of both records."""
 
     fact: str
@@ -114,7 +114,7 @@ class Lapse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
+class LanguageGap:
     """How much worse the same facts come out in a language than in the reference language.
 
     ``difference`` is language - reference of the share that passes, paired by fact, with Tango's
@@ -127,7 +127,7 @@ class Gap:
     language: str
     difference: Estimate
     p_value: float
-    lapses: tuple[Lapse, ...] = ()
+    lapses: tuple[MissedFact, ...] = ()
     ahead: int = 0
 
 

@@ -5,19 +5,19 @@ from collections.abc import Collection, Sequence
 
 from evaluators.statistics import detectable_drop, mcnemar, odds_ratio
 from reports.compare import Pair, right
-from reports.contrast import Against, bar_of, changes_of, contrast_of, net
+from reports.contrast import PairedSlice, bar_of, changes_of, contrast_of, net
 from reports.differences import differences
 from reports.evidence import UNDEFINED, Change, Comparison, Estimate, Flip, SliceComparison
 from reports.trust import Baseline
 
 
-def compare(sides: Sequence[Against], baseline: Baseline) -> Comparison:
+def compare(sides: Sequence[PairedSlice], baseline: Baseline) -> Comparison:
     """Return the comparison of a run with its baseline over all slices they may share.
 
     ``sides`` holds every slice of the run; datasets of several languages are pooled as well.
     """
     slices = [_slice((one,)) for one in sides]
-    by_dataset: dict[str, list[Against]] = defaultdict(list)
+    by_dataset: dict[str, list[PairedSlice]] = defaultdict(list)
     for one in sides:
         by_dataset[one.slice_.dataset].append(one)
     pooled = [_slice(parts) for parts in by_dataset.values() if len(parts) > 1]
@@ -35,7 +35,7 @@ def compare(sides: Sequence[Against], baseline: Baseline) -> Comparison:
     )
 
 
-def _slice(sides: Sequence[Against]) -> SliceComparison:
+def _slice(sides: Sequence[PairedSlice]) -> SliceComparison:
     changes = changes_of(sides).values()
     before = [right(p.old, bar_of(one.slice_)) for one in sides for p in _graded(one)]
     fixed = sum(item.count(1) for item in changes)
@@ -86,11 +86,11 @@ def _detectable(changes: Collection[list[int]]) -> float | None:
     return detectable_drop(int(contrast.n * contrast.weight), share)
 
 
-def _graded(side: Against) -> list[Pair]:
+def _graded(side: PairedSlice) -> list[Pair]:
     return [pair for pair in side.pairing.pairs if right(pair.new) is not None]
 
 
-def _changes(side: Against) -> list[Change]:
+def _changes(side: PairedSlice) -> list[Change]:
     bar = bar_of(side.slice_)
     found = [_change(pair, bar) for pair in side.pairing.pairs]
     flips: dict[str, Flip] = {"added": "new", "changed": "changed", "ungraded": "ungraded"}

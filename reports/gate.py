@@ -4,14 +4,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cases.slices import Rule, Slice
+from cases.slices import Slice, Threshold
 from evaluators.statistics import Interval
 from reports.evidence import UNDEFINED
 from reports.extras import untaken
 from reports.measures import measures_for
 from reports.record import Record
 from reports.report import Estimate, GateResult, GateState, SliceSummary
-from reports.tally import Sample, estimates, fills, tabulate, value
+from reports.tally import Sample, estimates, tabulate, value, worst_case_bounds
 from reports.wording import figure, plural, reason
 
 DROP = "drop"
@@ -21,7 +21,7 @@ ROUNDING = 1e-12  # a measure that equals its bar on paper may miss it by this m
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class GateInputs:
     """A slice as its gates see it.
 
     ``fates`` holds a sample for each way in which the ungraded items may all have come out; where
@@ -43,13 +43,13 @@ class Standing:
 
 def standing(
     slice_: Slice, records: Sequence[Record], summary: SliceSummary, distrust: str = ""
-) -> Standing:
+) -> GateInputs:
     """Return what the gates of a slice need. ``records`` holds every planned item of it."""
     sample = tabulate(records, slice_)
     fates: tuple[Sample, ...] = (sample,)
     if summary.counts.error + summary.counts.missing:
-        fates = tuple(tabulate(records, slice_, fill) for fill in fills(sample))
-    return Standing(
+        fates = tuple(tabulate(records, slice_, fill) for fill in worst_case_bounds(sample))
+    return GateInputs(
         summary=summary, sample=sample, fates=fates, distrust=distrust, untaken=untaken(records)
     )
 
@@ -68,7 +68,7 @@ def slice_gates(
     return tuple(evaluate(rule, scene) for rule in rules)
 
 
-def evaluate(rule: Rule, scene: Standing) -> GateResult:
+def evaluate(rule: Threshold, scene: GateInputs) -> GateResult:
     """Return the verdict of one ``min``/``max`` rule.
 
     PASS where the measure (or, with ``evidence: confident``, its whole interval) keeps to the bar
@@ -91,7 +91,7 @@ def evaluate(rule: Rule, scene: Standing) -> GateResult:
     )
 
 
-def _verdict(rule: Rule, scene: Standing, estimate: Estimate) -> tuple[GateState, str]:
+def _verdict(rule: Threshold, scene: GateInputs, estimate: Estimate) -> tuple[GateState, str]:
     obstacle = _blocked(rule, scene) or _unfit(rule, scene, estimate)
     if obstacle:
         return "INCONCLUSIVE", obstacle
@@ -103,7 +103,7 @@ def _verdict(rule: Rule, scene: Standing, estimate: Estimate) -> tuple[GateState
     return state, reason(rule, state, estimate, span, scene.summary.counts)
 
 
-def _blocked(rule: Rule, scene: Standing) -> str:
+def _blocked(rule: Threshold, scene: GateInputs) -> str:
     """Return why the gate is not to be decided, whatever the figures, or nothing."""
     if scene.summary.partial:
         return PARTIAL
@@ -116,7 +116,7 @@ def _blocked(rule: Rule, scene: Standing) -> str:
     )
 
 
-def _unfit(rule: Rule, scene: Standing, estimate: Estimate) -> str:
+def _unfit(rule: Threshold, scene: GateInputs, estimate: Estimate) -> str:
     """Return why the figures cannot decide the gate, or nothing."""
     name = rule.measure
     if name not in scene.summary.measures:
@@ -132,12 +132,12 @@ def _unfit(rule: Rule, scene: Standing, estimate: Estimate) -> str:
     return ""
 
 
-def _bounded(rule: Rule, scene: Standing) -> bool:
+def _bounded(rule: Threshold, scene: GateInputs) -> bool:
     row = measures_for(scene.sample.kind, scene.sample.whole).get(rule.measure)
     return row is not None and (row.bounded or not scene.ungraded)
 
 
-def _values(rule: Rule, scene: Standing) -> Interval | None:
+def _values(rule: Threshold, scene: GateInputs) -> Interval | None:
     """Return the lowest and the highest value over all fates, None where any is undefined."""
     if rule.measure in scene.untaken:
         taken = scene.summary.measures[rule.measure].value
@@ -149,7 +149,7 @@ def _values(rule: Rule, scene: Standing) -> Interval | None:
     return (min(known), max(known)) if len(known) == len(figures) else None
 
 
-def _ends(rule: Rule, scene: Standing) -> Interval | None:
+def _ends(rule: Threshold, scene: GateInputs) -> Interval | None:
     """Return the lowest and the highest end of the 95 % intervals over all fates."""
     if rule.measure in scene.untaken:
         taken = scene.summary.measures[rule.measure]
@@ -160,7 +160,7 @@ def _ends(rule: Rule, scene: Standing) -> Interval | None:
     return (min(lows), max(highs)) if len(lows) == len(highs) == len(found) else None
 
 
-def _state(rule: Rule, span: Interval) -> GateState:
+def _state(rule: Threshold, span: Interval) -> GateState:
     low, high = span
     floor = -math.inf if rule.min is None else rule.min - ROUNDING
     ceiling = math.inf if rule.max is None else rule.max + ROUNDING

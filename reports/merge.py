@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 
 from cases.slices import Dataset, Slice
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 from reports.assemble import Facts, Material, account
 from reports.decide import FAILED, INTERRUPTED, OK, SessionFacts
 from reports.evidence import Calibration
@@ -20,7 +20,7 @@ MAY_DIFFER = ("python", "packages")  # kept side by side
 def merged(reports: Sequence[Report], baseline: Baseline | None) -> Report:
     """Return the report of all items of these runs, of which there is at least one.
 
-    Raises UsageProblem where the runs are not parts of one: another model, judge, seed, prompt,
+    Raises UsageError where the runs are not parts of one: another model, judge, seed, prompt,
     rubric, data file or gate, or an item with two different outcomes.
     """
     for name in ("model", "judge"):
@@ -68,7 +68,7 @@ def _records(reports: Iterable[Report]) -> tuple[Record, ...]:
                 f"item {record.key} is in two of the runs with another {odd!r}; give each item to "
                 "one run, or let the runs share a ledger"
             )
-            raise UsageProblem(msg)
+            raise UsageError(msg)
     return tuple(found.values())
 
 
@@ -114,7 +114,7 @@ def _dataset(parts: Sequence[Dataset]) -> Dataset:
                 f"{slice_.name}: gates, rubric or data file are not those of the other runs; merge "
                 "parts of one run only"
             )
-            raise UsageProblem(msg)
+            raise UsageError(msg)
     return Dataset(
         name=name,
         folder=parts[0].folder,
@@ -160,4 +160,4 @@ def _same(what: str, values: Sequence[object]) -> None:
     if other != values[0]:
         first, second = (str(value)[:200] for value in (values[0], other))
         msg = f"the runs differ in {what}: {first!r} and {second!r}; merge parts of one run only"
-        raise UsageProblem(msg)
+        raise UsageError(msg)

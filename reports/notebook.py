@@ -48,7 +48,7 @@ class Run:
 
 
 def load(path: str | Path) -> Run:
-    """Return the run of a report folder or its ``run.json``. Raises UsageProblem."""
+    """Return the run of a report folder or its ``run.json``. Raises UsageError."""
     return Run(report=load_report(Path(path)))
 
 

@@ -7,7 +7,7 @@ from cases.slices import Dataset
 from evaluators.statistics import mcnemar
 from reports.compare import right
 from reports.contrast import net
-from reports.evidence import Gap, Lapse
+from reports.evidence import LanguageGap, MissedFact
 from reports.flips import paired_difference
 from reports.record import Record
 
@@ -17,7 +17,7 @@ Facts = Mapping[str, Mapping[int, Record]]
 """Graded records of a slice by fact and repeat."""
 
 
-def parity(dataset: Dataset, records: Mapping[str, Sequence[Record]]) -> tuple[Gap, ...]:
+def parity(dataset: Dataset, records: Mapping[str, Sequence[Record]]) -> tuple[LanguageGap, ...]:
     """Return the gap of every language to the first one declared, over the facts they share.
 
     ``records`` holds the dataset's by language. Items pair by their ``fact_id`` and repeat; a fact
@@ -46,7 +46,9 @@ def _facts(records: Sequence[Record]) -> Facts:
     }
 
 
-def _gap(dataset: str, reference: str, other: str, facts: Mapping[str, Facts]) -> Gap | None:
+def _gap(
+    dataset: str, reference: str, other: str, facts: Mapping[str, Facts]
+) -> LanguageGap | None:
     home, away = facts[reference], facts[other]
     pairs = {
         fact: [(home[fact][n], away[fact][n]) for n in home[fact] if n in away[fact]]
@@ -60,14 +62,14 @@ def _gap(dataset: str, reference: str, other: str, facts: Mapping[str, Facts]) -
     ]
     if not changes:
         return None
-    return Gap(
+    return LanguageGap(
         dataset=dataset,
         reference=reference,
         language=other,
         difference=paired_difference(changes),
         p_value=mcnemar(*net(changes)),
         lapses=tuple(
-            Lapse(fact=fact, reference=here.key, other=there.key)
+            MissedFact(fact=fact, reference=here.key, other=there.key)
             for fact, repeats in pairs.items()
             for here, there in repeats
             if right(here) and not right(there)

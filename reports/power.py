@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from cases.rules import MEASURES, RATE
-from cases.slices import Dataset, Rule, Slice
+from cases.slices import Dataset, Slice, Threshold
 from evaluators.statistics import detectable_drop, smallest_n, wilson
 from reports.gate import DROP
 from reports.wording import figure, plural
@@ -28,13 +28,13 @@ def power_lines(dataset: Dataset, items: Mapping[str, int], *, baseline: bool) -
         yield f"{dataset.name}:* {_bar(rule)}: {_drop(rule, total, baseline=baseline)}"
 
 
-def _bar(rule: Rule) -> str:
+def _bar(rule: Threshold) -> str:
     bars = [(">=", rule.min), ("<=", rule.max)]
     shown = " and ".join(f"{sign} {bar:g}" for sign, bar in bars if bar is not None)
     return f"{rule.measure} {shown}"
 
 
-def _power(rule: Rule, slice_: Slice, count: int, *, baseline: bool) -> str:
+def _power(rule: Threshold, slice_: Slice, count: int, *, baseline: bool) -> str:
     if rule.measure == DROP:
         return _drop(rule, count, baseline=baseline)
     bar = rule.max if rule.min is None else rule.min
@@ -51,7 +51,7 @@ def _power(rule: Rule, slice_: Slice, count: int, *, baseline: bool) -> str:
     return _within((high - low) / 2, rule, count) + share
 
 
-def _within(half: float, rule: Rule, count: int) -> str:
+def _within(half: float, rule: Threshold, count: int) -> str:
     """Return the half-width of the interval at the bar, as a difference that can be told."""
     shown = figure(half)
     asked = (
@@ -62,7 +62,7 @@ def _within(half: float, rule: Rule, count: int) -> str:
     return f"95 % interval ± {shown} with {plural(count, 'item')}; {asked}"
 
 
-def _drop(rule: Rule, count: int, *, baseline: bool) -> str:
+def _drop(rule: Threshold, count: int, *, baseline: bool) -> str:
     margin = rule.max or 0.0
     smallest = detectable_drop(count, DISCORDANCE)
     if not 0 < margin < 1 or smallest is None:

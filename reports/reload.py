@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 
-from cases.slices import Rule
+from cases.slices import Threshold
 from reports import declared
 from reports.codec import decode
-from reports.evidence import Comparison, Gap, Judging
+from reports.evidence import Comparison, Judging, LanguageGap
 from reports.record import Record
 from reports.report import Counts, Decision, GateResult, Report, SessionEnd, SliceSummary
 
-_RULE = tuple(field.name for field in fields(Rule))
+_RULE = tuple(field.name for field in fields(Threshold))
 _PLAIN = ("model", "judge", "baseline", "complete", "cost", "tokens", "provenance", "run")
 
 
@@ -29,7 +29,7 @@ def report_from(run: Mapping[str, object], records: tuple[Record, ...]) -> Repor
         datasets=declared.load(_list(run["datasets"])),
         session=decode(SessionEnd, run["session"]),
         comparison=decode(Comparison, run["comparison"]) if run["comparison"] else None,
-        parity=tuple(decode(Gap, gap) for gap in _list(run["parity"])),
+        parity=tuple(decode(LanguageGap, gap) for gap in _list(run["parity"])),
         judging=decode(Judging, run["judging"]),
     )
 

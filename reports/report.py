@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cases.slices import Dataset, Rule
-from reports.evidence import Comparison, Estimate, Gap, Judging
+from cases.slices import Dataset, Threshold
+from reports.evidence import Comparison, Estimate, Judging, LanguageGap
 from reports.record import Record
 
 __all__ = [
@@ -73,7 +73,7 @@ class GateResult:
 
     dataset: str
     language: str
-    rule: Rule
+    rule: Threshold
     state: GateState
     estimate: Estimate
     worst: float | None
@@ -141,5 +141,5 @@ class Report:
     datasets: tuple[Dataset, ...] = ()
     session: SessionEnd = field(default_factory=SessionEnd)
     comparison: Comparison | None = None
-    parity: tuple[Gap, ...] = ()
+    parity: tuple[LanguageGap, ...] = ()
     judging: Judging = field(default_factory=Judging)

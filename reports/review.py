@@ -5,10 +5,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cases.review.adjudications import DIGEST, is_label
-from cases.review.reading import Review
-from cases.review.settle import AGREED, CONFLICT, Settled, settle
-from cases.review.sheet import UNCLEAR, Field, Sheet, SheetItem, choice_set
+from cases.tools.review.adjudications import DIGEST, is_label
+from cases.tools.review.reading import Review
+from cases.tools.review.settle import AGREED, CONFLICT, Settled, settle
+from cases.tools.review.sheet import UNCLEAR, Field, Sheet, SheetItem, choice_set
 from evaluators.core import NO, UNANSWERED, YES, Kind
 from evaluators.judges.adjudicated import Adjudication, Adjudications, answer_digest
 from reports.record import Record, in_order

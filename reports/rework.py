@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from cases.config import Gates, with_gates
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 from reports.assemble import Facts, Material, account
 from reports.decide import SessionFacts
 from reports.report import Report
@@ -46,12 +46,12 @@ def rebuilt(report: Report, baseline: Baseline | None) -> Report:
 def regated(report: Report, gates: Gates, baseline: Baseline | None) -> Report:
     """Return the report with these gates in place of all that the run had.
 
-    Raises UsageProblem where the gates name none of the run's datasets, or a language or measure
+    Raises UsageError where the gates name none of the run's datasets, or a language or measure
     that one of them does not have.
     """
     names = [dataset.name for dataset in report.datasets]
     if not set(gates) & set(names):
         msg = f"--gates: no gate for any dataset of this run ({', '.join(names)}); name one of them"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     datasets = tuple(with_gates(dataset, gates) for dataset in report.datasets)
     return account(replace(material_of(report), datasets=datasets), facts_of(report), baseline)

@@ -5,7 +5,7 @@ import json
 from dataclasses import fields
 from pathlib import Path
 
-from evaluators.core import UsageProblem, Vote
+from evaluators.core import UsageError, Vote
 from evaluators.files import read_text
 from reports.record import Record
 from reports.reload import report_from
@@ -19,7 +19,7 @@ _FIELDS = frozenset(field.name for field in fields(Record))
 def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
     """Return ``run.json`` and the records beside it, given the report folder or the file.
 
-    Raises UsageProblem where a file is missing, is no report of this version, or where
+    Raises UsageError where a file is missing, is no report of this version, or where
     ``records.jsonl`` is not the file that ``run.json`` was written for.
     """
     source = path / RUN if path.is_dir() else path
@@ -33,7 +33,7 @@ def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
 def load_report(path: Path) -> Report:
     """Return the report that a folder, or its ``run.json``, was written for.
 
-    What renders it again renders the same bytes. Raises UsageProblem as ``load_run`` does, and
+    What renders it again renders the same bytes. Raises UsageError as ``load_run`` does, and
     where ``run.json`` was altered.
     """
     run, records = load_run(path)
@@ -41,7 +41,7 @@ def load_report(path: Path) -> Report:
         return report_from(run, records)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         msg = f"{path}: run.json is not as it was written ({error}); restore it from the run"
-        raise UsageProblem(msg) from None
+        raise UsageError(msg) from None
 
 
 def _run(path: Path) -> dict[str, object]:
@@ -52,7 +52,7 @@ def _run(path: Path) -> dict[str, object]:
             f"{path}: 'schema_version' is {version!r}, this version reads {SCHEMA_VERSION}; "
             "give the report folder of a run"
         )
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return run
 
 
@@ -61,7 +61,7 @@ def _checksum(path: Path, run: dict[str, object]) -> str:
     sha256 = block.get("sha256") if isinstance(block, dict) else None
     if not isinstance(sha256, str):
         msg = f"{path}: 'records.sha256' is {sha256!r}, not a checksum; write the report again"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return sha256
 
 
@@ -74,13 +74,13 @@ def _check(items: Path, source: Path, expected: str) -> None:
             f"{items}: cannot be read ({error.strerror or error}); "
             f"{source.name} needs it in the same folder"
         )
-        raise UsageProblem(msg) from None
+        raise UsageError(msg) from None
     if found != expected:
         msg = (
             f"{items}: altered since {source.name} was written (SHA-256 {found[:12]}…, expected "
             f"{expected[:12]}…); restore both files from the same run"
         )
-        raise UsageProblem(msg)
+        raise UsageError(msg)
 
 
 def _record(path: Path, row: int, line: str) -> Record:
@@ -88,7 +88,7 @@ def _record(path: Path, row: int, line: str) -> Record:
     if values.keys() != _FIELDS:
         odd = sorted(values.keys() ^ _FIELDS)
         msg = f"{path}:{row}: fields {odd} are missing or unknown; another version wrote the file"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     votes = tuple(Vote(**vote) for vote in values.pop("votes"))  # type: ignore[attr-defined]
     return Record(votes=votes, **values)  # type: ignore[arg-type]  # the checksum vouches for it
 
@@ -98,8 +98,8 @@ def _parse(text: str, where: str) -> dict[str, object]:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         msg = f"{where}: not valid JSON ({error}); give the report folder of a run"
-        raise UsageProblem(msg) from None
+        raise UsageError(msg) from None
     if not isinstance(value, dict):
         msg = f"{where}: a JSON {type(value).__name__}, not an object; give the folder of a run"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return value

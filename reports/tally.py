@@ -144,7 +144,7 @@ def _scores(records: Sequence[Record], slice_: Slice) -> dict[str, float]:
     return {str(grade): score for grade, score in {**declared, **seen}.items()}
 
 
-def fills(sample: Sample) -> tuple[Fill, ...]:
+def worst_case_bounds(sample: Sample) -> tuple[Fill, ...]:
     """Return the fates of ungraded items among which every bounded measure has its extremes.
 
     Each measure is a ratio of two sums over items, hence monotone between any two fates of any
@@ -227,7 +227,7 @@ def _unvaried_interval(row: Measure, sample: Sample, whole: Table) -> Interval |
     if not row.bounded:
         return perfect_interval(whole.counts, items)
     share = unseen_share(items)
-    ends = [_ratio(row, _mixed(whole, fill, share)) for fill in fills(sample)]
+    ends = [_ratio(row, _mixed(whole, fill, share)) for fill in worst_case_bounds(sample)]
     known = [figure, *(end for end in ends if end is not None)]
     return min(known), max(known)
 

@@ -1,6 +1,6 @@
 """Figures and thresholds in the plain sentences of gate verdicts."""
 
-from cases.slices import Rule
+from cases.slices import Threshold
 from evaluators.statistics import Interval
 from reports.report import Counts, Estimate, GateState
 
@@ -18,7 +18,7 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
-def _relation(rule: Rule, number: float) -> str:
+def _relation(rule: Threshold, number: float) -> str:
     """Return on which side of its bars a number lies, for instance ``is below 0.35``."""
     if rule.min is not None and number < rule.min - 1e-12:
         return f"is below {rule.min:g}"
@@ -33,7 +33,9 @@ def span_of(interval: Interval) -> str:
     return f"{figure(interval[0])} to {figure(interval[1])}"
 
 
-def reason(rule: Rule, state: GateState, estimate: Estimate, span: Interval, counts: Counts) -> str:
+def reason(
+    rule: Threshold, state: GateState, estimate: Estimate, span: Interval, counts: Counts
+) -> str:
     """Return a verdict's sentence: the figure, its bar, and what stands in the way.
 
     ``span`` holds the extremes over all fates of ungraded items: of the measure, or of the ends
@@ -52,7 +54,7 @@ def reason(rule: Rule, state: GateState, estimate: Estimate, span: Interval, cou
     return f"{stem} ({size}{_extreme(rule, state, span) if ungraded else ''})"
 
 
-def _extreme(rule: Rule, state: GateState, span: Interval) -> str:
+def _extreme(rule: Threshold, state: GateState, span: Interval) -> str:
     if rule.min is not None and rule.max is not None:
         return f"; {span_of(span)} whatever became of them"
     word, towards_low = ("worst", True) if state == "PASS" else ("best", False)
@@ -60,7 +62,9 @@ def _extreme(rule: Rule, state: GateState, span: Interval) -> str:
     return f"; at {word} {figure(span[place], rule.min, rule.max)}"
 
 
-def _evidence(rule: Rule, state: GateState, estimate: Estimate, span: Interval, graded: int) -> str:
+def _evidence(
+    rule: Threshold, state: GateState, estimate: Estimate, span: Interval, graded: int
+) -> str:
     interval = f"95 % interval, {span_of(span)}"
     if state != "INCONCLUSIVE":
         return f" with its whole {interval}"
@@ -71,7 +75,7 @@ def _evidence(rule: Rule, state: GateState, estimate: Estimate, span: Interval, 
     return f", but its {interval}, does not clear the bar; {remedy}"
 
 
-def items_to_decide(rule: Rule, estimate: Estimate, graded: int) -> int | None:
+def items_to_decide(rule: Threshold, estimate: Estimate, graded: int) -> int | None:
     """Return about how many graded items would bring the interval clear of the nearest bar.
 
     An interval shrinks with the square root of the number of items. None where no number would:

@@ -12,7 +12,7 @@ from evaluators.core import Case, Reply, ToolCall
 from evaluators.prompting import judge_messages
 from evaluators.replies import Invalid, read_grade, read_rating, read_yes_no
 from evaluators.rubric import load_rubric
-from tests.robustness_load import load
+from tests.support.robustness_load import load
 
 __all__ = [
     "build_judge_prompt",
@@ -35,7 +35,7 @@ YES_NO = {
 
 def write_reports(cases: Sequence[Mapping[str, str]], outdir: str) -> None:
     """Write all report files of these cases into a folder."""
-    from tests.robustness_reports import write_reports as write  # noqa: PLC0415  # pytest, numpy
+    from tests.support.robustness_reports import write_reports as write  # noqa: PLC0415  # pytest, numpy
 
     write(cases, outdir)
 

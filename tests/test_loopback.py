@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.loopback import Answer, Loopback, Seen, loopback, plausible, reply
+from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible, reply
 
 OPENAI = "/v1/chat/completions"
 ANTHROPIC = "/v1/messages"
@@ -153,7 +153,7 @@ def test_many_threads() -> None:
 
 def test_by_hand() -> None:
     """Run as a module it prints its URL and serves other processes."""
-    command = [sys.executable, "-m", "tests.loopback", "--port", "0"]
+    command = [sys.executable, "-m", "tests.support.loopback", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -5,8 +5,8 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from tests.hostile import HOSTILE, needs_kit
 from tests.robustness_adapter import write_reports
+from tests.support.hostile import HOSTILE, needs_kit
 
 ADAPTER = Path(__file__).with_name("robustness_adapter.py")
 

@@ -7,14 +7,14 @@ from cases.evaluation.answers import Data, Entrant, entrants, read_data
 from cases.evaluation.misses import Facet, facets_of
 from cases.evaluation.render import csv_table, json_table, markdown, sheet
 from cases.evaluation.scores import Estimate, scores
-from cases.evaluation.standing import Standing, standings
+from cases.evaluation.standing import ModelScores, standings
 
 __all__ = [
     "Data",
     "Entrant",
     "Estimate",
     "Facet",
-    "Standing",
+    "ModelScores",
     "csv_table",
     "entrants",
     "facets_of",

@@ -15,7 +15,7 @@ from cases.readers import read_table
 from cases.slices import Slice
 from cases.tables import Record, Table, problem
 from evaluators import strict_json
-from evaluators.core import NO, UNANSWERED, YES, Case, UsageProblem
+from evaluators.core import NO, UNANSWERED, YES, Case, UsageError
 from evaluators.files import read_text
 from evaluators.replies import Invalid, read_yes_no
 
@@ -48,7 +48,7 @@ class Entrant:
 def read_data(path: Path, language: str, words: Mapping[str, str]) -> Data:
     """Return a dataset's items. ``words`` maps YES and NO to the language's.
 
-    Raises UsageProblem naming file, row and column for anything that is not as it must be.
+    Raises UsageError naming file, row and column for anything that is not as it must be.
     """
     slice_ = Slice(
         dataset="boolq",
@@ -65,7 +65,7 @@ def read_data(path: Path, language: str, words: Mapping[str, str]) -> Data:
 def read_run(name: str, path: Path, data: Data, *, allow_missing: bool) -> Entrant:
     """Return the answers of a run, given its report folder, or a file in it.
 
-    Records of other languages and datasets are passed over. Raises UsageProblem naming file and
+    Records of other languages and datasets are passed over. Raises UsageError naming file and
     line for a record that is not of this data, and where items have no record: with
     ``allow_missing`` they count as unanswered.
     """
@@ -107,7 +107,7 @@ def _is_record(row: Mapping[str, object], needed: Sequence[str]) -> bool:
 
 
 def _case(file: Path, line: int, row: Mapping[str, object], data: Data) -> Case:
-    """Return the item of a record. Raises UsageProblem where it is another one under its id."""
+    """Return the item of a record. Raises UsageError where it is another one under its id."""
     case = data.cases.get(str(row["id"]))
     if case is None:
         raise problem(file, line, f"{shown(str(row['id']))} is no id of {data.path}")
@@ -131,7 +131,7 @@ def read_predictions(name: str, path: Path, data: Data, *, allow_missing: bool) 
     """Return the answers of a CSV, JSON or JSONL file with the columns ``id`` and ``answer``.
 
     An answer is read by the rule that reads a model's; null and an empty one are unanswered.
-    Raises UsageProblem naming file and row for an id that is unknown or stands twice, for missing
+    Raises UsageError naming file and row for an id that is unknown or stands twice, for missing
     ones (with ``allow_missing`` they are unanswered), and where no answer at all can be read.
     """
     table = read_table(path)
@@ -177,7 +177,7 @@ def _whole(path: Path, answers: Answers, data: Data, *, allow_missing: bool) -> 
             f"{path}: {len(missing)} of {len(data.cases)} items of {data.path} have no answer, "
             f"the first is {shown(missing[0])}; give --allow-missing to count them as unanswered"
         )
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return {id_: answers.get(id_, UNANSWERED) for id_ in data.cases}
 
 
@@ -188,12 +188,12 @@ def entrants(
     *,
     allow_missing: bool,
 ) -> list[Entrant]:
-    """Return all models in the order given. Raises UsageProblem where two have one name."""
+    """Return all models in the order given. Raises UsageError where two have one name."""
     names = [name for name, _ in (*runs, *predictions)]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         msg = f"build: two models are named {shown(twice)}; give each a name of its own"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return [
         *(read_run(name, path, data, allow_missing=allow_missing) for name, path in runs),
         *(

@@ -9,8 +9,8 @@ from dataclasses import asdict
 from cases.evaluation.answers import Data, Entrant
 from cases.evaluation.misses import Facet, misses
 from cases.evaluation.scores import NAMES, Estimate
-from cases.evaluation.standing import Standing
-from cases.review.visible import cell, visible
+from cases.evaluation.standing import ModelScores
+from cases.tools.review.visible import cell, visible
 
 BOM = "\ufeff"  # without it a spreadsheet takes UTF-8 for the local code page
 TITLES: Mapping[str, str] = {
@@ -24,7 +24,7 @@ TITLES: Mapping[str, str] = {
 }
 
 
-def markdown(data: Data, table: Sequence[Standing]) -> str:
+def markdown(data: Data, table: Sequence[ModelScores]) -> str:
     """Return the measures of every model, and its accuracy on each kind of item."""
     header = ("Model", *(TITLES[name] for name in NAMES), "Items", "Not graded")
     rows = [
@@ -43,11 +43,11 @@ def markdown(data: Data, table: Sequence[Standing]) -> str:
     return "\n".join(parts)
 
 
-def _counts(one: Standing) -> tuple[str, str]:
+def _counts(one: ModelScores) -> tuple[str, str]:
     return f"{one.measures['accuracy'].n:,}", f"{one.ungraded:,}"
 
 
-def _by(table: Sequence[Standing], facet: str) -> str:
+def _by(table: Sequence[ModelScores], facet: str) -> str:
     values = list(table[0].kinds[facet])
     rows = [
         (_safe(value), *(_counted(one.kinds[facet][value]) for one in table)) for value in values
@@ -77,7 +77,7 @@ def _safe(text: str) -> str:
     return "".join(f"\\{char}" if char in "\\`*_[]<>|&~" else char for char in shown)
 
 
-def csv_table(table: Sequence[Standing]) -> str:
+def csv_table(table: Sequence[ModelScores]) -> str:
     """Return one row a model and measure, with interval and number of items."""
     rows = [
         (one.name, name, *map(_number, (figure.value, figure.low, figure.high)), str(figure.n))
@@ -90,7 +90,7 @@ def csv_table(table: Sequence[Standing]) -> str:
     return _csv(("model", "measure", "value", "low", "high", "n"), rows)
 
 
-def json_table(data: Data, table: Sequence[Standing]) -> str:
+def json_table(data: Data, table: Sequence[ModelScores]) -> str:
     """Return everything that the other tables show, in full precision."""
     value = {
         "data": data.path.name,

@@ -12,7 +12,7 @@ Kinds = Mapping[str, Mapping[str, Estimate]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ModelScores:
     """One model. ``ungraded`` items ended in an error; they are in no figure."""
 
     name: str
@@ -23,12 +23,12 @@ class Standing:
 
 def standings(
     data: Data, models: Sequence[Entrant], facets: Mapping[str, Facet]
-) -> tuple[Standing, ...]:
+) -> tuple[ModelScores, ...]:
     """Return how the models stand, in their order."""
     return tuple(_standing(data, model, facets) for model in models)
 
 
-def _standing(data: Data, model: Entrant, facets: Mapping[str, Facet]) -> Standing:
+def _standing(data: Data, model: Entrant, facets: Mapping[str, Facet]) -> ModelScores:
     pairs = {
         id_: (str(data.cases[id_].label), answer)
         for id_, answer in model.answers.items()
@@ -40,7 +40,7 @@ def _standing(data: Data, model: Entrant, facets: Mapping[str, Facet]) -> Standi
             value: scores(pairs[id_] for id_ in ids if id_ in pairs)["accuracy"]
             for value, ids in values_of(data, facet).items()
         }
-    return Standing(
+    return ModelScores(
         name=model.name,
         measures=scores(pairs.values()),
         kinds=kinds,

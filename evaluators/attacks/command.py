@@ -8,11 +8,11 @@ from pathlib import Path
 from evaluators.attacks.pack import LANGUAGES, Probe, load_bundled, load_pack
 from evaluators.attacks.result import Attacked, Tried, attacked, result_json, result_text
 from evaluators.calibration.files import check_target, write_json
-from evaluators.calibration.judges import DEFAULT_RUBRIC, Bench, rubric_for
+from evaluators.calibration.judges import DEFAULT_RUBRIC, JudgeFactory, rubric_for
 from evaluators.calibration.options import bench_of, chosen, judge_parser, judged
 from evaluators.calibration.session import Job
 from evaluators.calibration.terminal import say
-from evaluators.core import Judge, QAError, UsageProblem
+from evaluators.core import Judge, QAError, UsageError
 
 COMMAND = "attack"
 DONE, EXCEEDED = 0, 1
@@ -21,7 +21,7 @@ DONE, EXCEEDED = 0, 1
 def main(argv: Sequence[str]) -> int:
     """Attack the judge, print how often it was fooled, and return the exit code.
 
-    1 where ``--max-success`` is exceeded, otherwise 0. Raises UsageProblem for wrong arguments or
+    1 where ``--max-success`` is exceeded, otherwise 0. Raises UsageError for wrong arguments or
     files, QAError where no attack got a verdict.
     """
     options = _parser().parse_args(argv)
@@ -83,11 +83,11 @@ def _probes(options: argparse.Namespace) -> list[Probe]:
     ids = [probes[place].case.id for place in places]
     if len(set(ids)) < len(ids):
         msg = "--pack: an id stands in two files; rename one"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return [probes[place] for place in places]
 
 
-def _jobs(probes: Sequence[Probe], bench: Bench, name: str | None) -> list[Job]:
+def _jobs(probes: Sequence[Probe], bench: JudgeFactory, name: str | None) -> list[Job]:
     wanted = name or DEFAULT_RUBRIC["graded"]
     languages = dict.fromkeys(probe.case.language for probe in probes)
     judges: Mapping[str, Judge] = {

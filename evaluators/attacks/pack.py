@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from evaluators import strict_yaml
 from evaluators.canonical import digest
-from evaluators.core import Case, UsageProblem
+from evaluators.core import Case, UsageError
 from evaluators.strict_yaml import Map, Seq
 
 FOLDER = Path(__file__).parent
@@ -27,22 +27,22 @@ class Probe:
 
 
 def load_bundled(languages: Iterable[str]) -> list[Probe]:
-    """Return the bundled probes of these languages. Raises UsageProblem for an unknown one."""
+    """Return the bundled probes of these languages. Raises UsageError for an unknown one."""
     probes = []
     for language in languages:
         if language not in LANGUAGES:
             msg = f"--languages: no attacks in {language!r}; there are {', '.join(LANGUAGES)}"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
         probes += load_pack(FOLDER / f"{language}.yaml")
     return probes
 
 
 def load_pack(path: Path) -> list[Probe]:
-    """Return the probes of a file. Raises UsageProblem naming file, line and key."""
+    """Return the probes of a file. Raises UsageError naming file, line and key."""
     top = strict_yaml.load(path)
     if not isinstance(top, Map):
         msg = f"{path}:1: want a mapping with keys language, attacks, controls"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     _check_keys(path, top, ("language", "attacks"), ("controls",))
     language = _text(path, top, "language")
     probes = [
@@ -52,7 +52,7 @@ def load_pack(path: Path) -> list[Probe]:
     for probe in probes:
         if probe.case.id in seen:
             msg = f"{path}: id {probe.case.id!r} stands twice; keep one"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
         seen.add(probe.case.id)
     return probes
 
@@ -123,4 +123,4 @@ def _text(path: Path, entry: Map, key: str) -> str:
 
 def _wrong(path: Path, entry: Map, key: str, problem: str) -> NoReturn:
     msg = f"{path}:{entry.lines.get(key, entry.line)}: key {key!r}: {problem}"
-    raise UsageProblem(msg)
+    raise UsageError(msg)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evaluators.calibration.card import Provenance, card_json, card_text
 from evaluators.calibration.files import check_target, write_json
-from evaluators.calibration.judges import DEFAULT_RUBRIC, Bench, rubric_for
+from evaluators.calibration.judges import DEFAULT_RUBRIC, JudgeFactory, rubric_for
 from evaluators.calibration.labelled import Item, Labelled, Reading, read_labelled
 from evaluators.calibration.measuring import job_key, measured
 from evaluators.calibration.options import (
@@ -25,7 +25,7 @@ from evaluators.calibration.scales import parse_scale
 from evaluators.calibration.session import Job, Judged
 from evaluators.calibration.terminal import say
 from evaluators.canonical import canonical
-from evaluators.core import Outcome, QAError, UsageProblem
+from evaluators.core import Outcome, QAError, UsageError
 from evaluators.rubric import Rubric
 
 COMMAND = "calibrate"
@@ -34,7 +34,7 @@ COMMAND = "calibrate"
 def main(argv: Sequence[str]) -> int:
     """Measure the judge, print its card, and return 0.
 
-    Raises UsageProblem for wrong arguments or files, QAError where no answer got a verdict.
+    Raises UsageError for wrong arguments or files, QAError where no answer got a verdict.
     """
     options = _parser().parse_args(argv)
     bench = bench_of(options)
@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 def _reading(options: argparse.Namespace) -> Reading:
     if options.two_way and options.kind == "rated":
         msg = "--two-way: ratings are not grades; leave it out"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return Reading(
         language=options.language,
         style=options.kind,
@@ -103,7 +103,7 @@ def _chosen(labelled: Labelled, limit: int | None) -> list[Item]:
 def _jobs(
     labelled: Labelled,
     items: Sequence[Item],
-    bench: Bench,
+    bench: JudgeFactory,
     means: tuple[Mapping[str, Rubric], int],
 ) -> list[Job]:
     rubrics, repeats = means
@@ -128,7 +128,7 @@ def _nothing(outcomes: Mapping[str, Outcome]) -> QAError:
 
 def _provenance(
     labelled: Labelled,
-    bench: Bench,
+    bench: JudgeFactory,
     means: tuple[Mapping[str, Rubric], Judged],
     argv: Sequence[str],
 ) -> Provenance:

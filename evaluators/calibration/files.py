@@ -4,14 +4,14 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from evaluators.core import QAError, UsageProblem
+from evaluators.core import QAError, UsageError
 
 
 def check_target(path: Path) -> None:
-    """Raise UsageProblem where no file could be written, before anything is paid for."""
+    """Raise UsageError where no file could be written, before anything is paid for."""
     if not path.parent.is_dir() or path.is_dir():
         msg = f"--json {path}: its folder does not exist, or it is a folder itself"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
 
 
 def write_json(path: Path, value: Mapping[str, object]) -> None:

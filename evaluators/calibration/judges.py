@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluators.calibration.labelled import Style
-from evaluators.core import Judge, Model, UsageProblem
+from evaluators.core import Judge, Model, UsageError
 from evaluators.judges.cascade import CascadeJudge
-from evaluators.judges.choice import ChoiceJudge, spared_grade
-from evaluators.judges.lexical import LexicalJudge
+from evaluators.judges.choice import ChoiceJudge, empty_answer_verdict
+from evaluators.judges.lexical.judge import LexicalJudge
 from evaluators.judges.naming import BEFORE
 from evaluators.judges.overlap import OverlapRater
 from evaluators.judges.panel import PanelJudge
-from evaluators.judges.rating import RatingJudge, spared_rating
+from evaluators.judges.rating import RatingJudge, empty_answer_rating
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.secrets import Key
@@ -29,7 +29,7 @@ Make = Callable[[Style, Rubric], Judge]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
+class JudgeFactory:
     """A judge ready to be measured: how to make it, and the models behind it with their prices."""
 
     name: str
@@ -38,28 +38,28 @@ class Bench:
     specs: tuple[Spec, ...]
 
 
-def connect_bench(names: Sequence[str], key_of: Callable[[Spec], Key | None]) -> Bench:
+def connect_bench(names: Sequence[str], key_of: Callable[[Spec], Key | None]) -> JudgeFactory:
     """Return the judge of ``--judge``: ``lexical``, a model's SPEC, ``lexical+SPEC``, or several.
 
     Several are a panel that votes. ``key_of`` gives a model's key, None where nothing is sent.
-    Raises UsageProblem for a SPEC that names nothing, or a judge named twice.
+    Raises UsageError for a SPEC that names nothing, or a judge named twice.
     """
     if len(set(names)) < len(names):
         msg = f"--judge: the same judge twice: {', '.join(names)}; name each once"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     catalogue = load_catalogue() if set(names) - {LEXICAL} else {}
     texts = [_model_of(name) for name in names]
     specs = tuple(_parsed(text, catalogue) for text in dict.fromkeys(texts) if text)
     models = {spec.text: connect(spec, key_of(spec)) for spec in specs}
     makers = [_maker(name, models) for name in names]
     make = makers[0] if len(makers) == 1 else _panel(names, makers)
-    return Bench(name=" ".join(names), make=make, models=tuple(models.values()), specs=specs)
+    return JudgeFactory(name=" ".join(names), make=make, models=tuple(models.values()), specs=specs)
 
 
 def rubric_for(name: str, language: str, style: Style) -> Rubric:
     """Return the rubric of this name, or in this file, for a language.
 
-    A bundled rubric that lacks the language serves in English. Raises UsageProblem where there is
+    A bundled rubric that lacks the language serves in English. Raises UsageError where there is
     none, or where its replies are not of this style.
     """
     if Path(name).suffix:
@@ -69,7 +69,7 @@ def rubric_for(name: str, language: str, style: Style) -> Rubric:
     if (rubric.protocol == "rate") != (style == "rated"):
         other = "ratings" if rubric.protocol == "rate" else "grades"
         msg = f"--rubric {name}: it asks for {other}, and the labels are {style}; give another"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return rubric
 
 
@@ -80,7 +80,7 @@ def _bundled(name: str, language: str) -> Path:
             return path
     known = sorted({path.name.split(".")[0] for path in RUBRICS.glob("*.*.yaml")})
     msg = f"--rubric {name!r}: not known; known: {', '.join(known)}, or the path of a rubric file"
-    raise UsageProblem(msg)
+    raise UsageError(msg)
 
 
 def _model_of(name: str) -> str:
@@ -93,10 +93,10 @@ def _model_of(name: str) -> str:
 def _parsed(text: str, catalogue: Mapping[str, Spec]) -> Spec:
     try:
         return parse(text, catalogue)
-    except UsageProblem as problem:
+    except UsageError as problem:
         offline = f"offline: {LEXICAL}; before a model: {LEXICAL}{BEFORE}SPEC"
         msg = f"--judge: {problem}; {offline}"
-        raise UsageProblem(msg) from None
+        raise UsageError(msg) from None
 
 
 def _maker(name: str, models: Mapping[str, Model]) -> Make:
@@ -127,13 +127,13 @@ def _panel(names: Sequence[str], makers: Sequence[Make]) -> Make:
     for name in names:
         if BEFORE in name and _model_of(name) != name:
             msg = f"--judge {name}: rules before a model are no member of a panel"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
 
     def make(style: Style, rubric: Rubric) -> Judge:
         return PanelJudge(
             judges=tuple(maker(style, rubric) for maker in makers),
             rating=style == "rated",
-            spared=spared_rating if style == "rated" else spared_grade,
+            spared=empty_answer_rating if style == "rated" else empty_answer_verdict,
         )
 
     return make

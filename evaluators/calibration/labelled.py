@@ -17,7 +17,7 @@ from evaluators.calibration.scales import (
     read_number,
 )
 from evaluators.canonical import digest
-from evaluators.core import Case, UsageProblem
+from evaluators.core import Case, UsageError
 from evaluators.files import file_hash
 
 Style = Literal["graded", "rated"]
@@ -108,7 +108,7 @@ class _Columns:
 def read_labelled(path: Path, reading: Reading) -> Labelled:
     """Return the labelled answers of a CSV or JSONL file.
 
-    Raises UsageProblem naming file, row and column where a column is missing or a value is no
+    Raises UsageError naming file, row and column where a column is missing or a value is no
     label, and where the labels leave open whether they are grades or ratings.
     """
     rows = read_rows(path)
@@ -166,7 +166,7 @@ def _needed(path: Path, rows: Sequence[Row], names: Sequence[str]) -> str:
         found = ", ".join(shown(name) for name in list(rows[0].values)[:20])
         others = f" (or {', '.join(names[1:])})" if names[1:] else ""
         msg = f"{path}:{rows[0].line}: no column {names[0]!r}{others}; found {found}"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return name
 
 
@@ -176,7 +176,7 @@ def _style(path: Path, rows: Sequence[Row], columns: _Columns) -> Style:
     if found and all(word.strip().upper() in WORDS for word in found):
         if all(is_number(word) for word in found):
             msg = f"{path}: labels 0 and 1 may be grades or ratings; give --kind graded or rated"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
         return "graded"
     return "rated" if found and all(is_number(word) for word in found) else "graded"
 

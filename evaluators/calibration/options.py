@@ -9,12 +9,12 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TextIO
 
-from evaluators.calibration.judges import LEXICAL, Bench, connect_bench
+from evaluators.calibration.judges import LEXICAL, JudgeFactory, connect_bench
 from evaluators.calibration.session import InterruptedJudgingError, Job, Judged, Store, judge_all
 from evaluators.calibration.terminal import Progress, say
 from evaluators.canonical import digest
 from evaluators.command_line import Parser
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 from evaluators.files import file_hash
 from evaluators.models.secrets import Key, require_key
 from evaluators.models.spec import Spec
@@ -56,19 +56,19 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def bench_of(options: argparse.Namespace) -> Bench:
+def bench_of(options: argparse.Namespace) -> JudgeFactory:
     """Return the judge that the options name, its keys read from the environment.
 
-    Raises UsageProblem, also for a rubric that no model would be asked by.
+    Raises UsageError, also for a rubric that no model would be asked by.
     """
     bench = connect_bench(options.judge, _no_key if options.replay else _key)
     if options.rubric and not bench.models:
         msg = f"--rubric {options.rubric}: {bench.name} asks no model, so no rubric is used"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return bench
 
 
-def version_of(bench: Bench) -> str:
+def version_of(bench: JudgeFactory) -> str:
     """Return a hash of what the judge is: its models' identities, and the rules' own files."""
     rules = {}
     if LEXICAL in bench.name:
@@ -79,7 +79,7 @@ def version_of(bench: Bench) -> str:
 
 
 def judged(
-    jobs: Sequence[Job], bench: Bench, options: argparse.Namespace, stream: TextIO
+    jobs: Sequence[Job], bench: JudgeFactory, options: argparse.Namespace, stream: TextIO
 ) -> Judged:
     """Judge the answers with the options' ledger and limits, showing progress on the stream."""
     store = Store(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluators import strict_json
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 from evaluators.csv_text import lines, long_cells
 from evaluators.files import read_text
 from evaluators.models.secrets import mask, one_line
@@ -27,7 +27,7 @@ class Row:
     line: int
     values: Mapping[str, object]
 
-    def problem(self, what: str) -> UsageProblem:
+    def problem(self, what: str) -> UsageError:
         """Return the error about this row, to be raised."""
         return _problem(self.path, self.line, f"row {self.number}: {what}")
 
@@ -35,16 +35,16 @@ class Row:
 def read_rows(path: Path) -> list[Row]:
     """Return the rows of a ``.csv``, ``.jsonl`` or ``.ndjson`` file; there is at least one.
 
-    Raises UsageProblem naming file, line and row for whatever is not strictly such a file.
+    Raises UsageError naming file, line and row for whatever is not strictly such a file.
     """
     if path.suffix.lower() not in SUFFIXES:
         msg = f"{path}: want a labelled file that ends in {', '.join(SUFFIXES)}"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     text = read_text(path)
     rows = list(_csv_rows(path, text) if path.suffix.lower() == ".csv" else _json_rows(path, text))
     if not rows:
         msg = f"{path}: no rows; a labelled answer is needed in each"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return rows
 
 
@@ -58,8 +58,8 @@ def shown(value: object) -> str:
     return repr(one_line(mask(str(value)), SHOWN))
 
 
-def _problem(path: Path, line: int, what: str) -> UsageProblem:
-    return UsageProblem(f"{path}:{line}: {what}")
+def _problem(path: Path, line: int, what: str) -> UsageError:
+    return UsageError(f"{path}:{line}: {what}")
 
 
 def _json_rows(path: Path, text: str) -> Iterator[Row]:

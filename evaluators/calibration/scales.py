@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evaluators.calibration.rows import shown
-from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED, UsageProblem
+from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED, UsageError
 
 NOT_CORRECT = "NOT_CORRECT"
 """What a label says that only tells right from not right; also what a grade then counts as."""
@@ -43,11 +43,11 @@ class Scale:
 
 
 def parse_scale(text: str) -> Scale:
-    """Return the scale of ``WORST:BEST``, for instance ``0:5``. Raises UsageProblem."""
+    """Return the scale of ``WORST:BEST``, for instance ``0:5``. Raises UsageError."""
     match = _SCALE.fullmatch(text)
     if match is None or float(match[1]) == float(match[2]):
         msg = f"--scale {shown(text)}: want WORST:BEST, two different numbers such as 0:5"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return Scale(float(match[1]), float(match[2]))
 
 

@@ -9,14 +9,14 @@ from functools import partial
 from pathlib import Path
 
 from evaluators.answerers import RecordedAnswer
-from evaluators.calibration.judges import Bench
+from evaluators.calibration.judges import JudgeFactory
 from evaluators.core import Ask, Case, Judge, Model, Outcome, QAError, Reply, Request, Verdict
-from evaluators.engine import Engine, Settings, Task
-from evaluators.hosting import EngineThread
 from evaluators.ledger import Ledger
-from evaluators.outcomes import Board
-from evaluators.prices import cost_of, tariff_of
-from evaluators.schedule import Schedule
+from evaluators.runtime.engine import Engine, Settings, Task
+from evaluators.runtime.hosting import EngineThread
+from evaluators.runtime.outcomes import OutcomeStore
+from evaluators.runtime.prices import cost_of, pricing_of
+from evaluators.runtime.schedule import Schedule
 
 POLL_SECONDS = 0.05
 LAST_SECONDS = 30.0  # how long the engine may take to close once all is judged
@@ -81,7 +81,7 @@ class RepeatedJudge:
         return await self.judge_.judge(case, answer, again)
 
 
-def judge_all(jobs: Sequence[Job], bench: Bench, store: Store, watch: Watch) -> Judged:
+def judge_all(jobs: Sequence[Job], bench: JudgeFactory, store: Store, watch: Watch) -> Judged:
     """Judge every answer and return how each ended; errors are outcomes too.
 
     A judge that asks nothing opens no ledger. Raises InterruptedJudgingError on Ctrl-C, after
@@ -91,7 +91,7 @@ def judge_all(jobs: Sequence[Job], bench: Bench, store: Store, watch: Watch) -> 
         folder = Path(name)
         path = store.ledger if bench.models else folder / "ledger"
         with Ledger(path, read_only=store.replay and bool(bench.models)) as ledger:
-            board = Board(folder / "board")
+            board = OutcomeStore(folder / "board")
             try:
                 return _judge_all(jobs, bench, store, (ledger, board, watch))
             finally:
@@ -99,12 +99,15 @@ def judge_all(jobs: Sequence[Job], bench: Bench, store: Store, watch: Watch) -> 
 
 
 def _judge_all(
-    jobs: Sequence[Job], bench: Bench, store: Store, means: tuple[Ledger, Board, Watch]
+    jobs: Sequence[Job],
+    bench: JudgeFactory,
+    store: Store,
+    means: tuple[Ledger, OutcomeStore, Watch],
 ) -> Judged:
     ledger, board, watch = means
     settings = Settings(concurrency=store.concurrency, replay=store.replay)
     tasks = {job.key: _task(job) for job in jobs}
-    tariffs = {spec.text: tariff_of(spec, store.day) for spec in bench.specs}
+    tariffs = {spec.text: pricing_of(spec, store.day) for spec in bench.specs}
     engine = Engine(tasks, ledger, board, partial(cost_of, tariffs), settings)
     schedule = Schedule(list(tasks), window=len(tasks) + 1)
     thread = EngineThread(engine, schedule, bench.models)

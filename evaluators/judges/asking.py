@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from evaluators.core import Ask, JudgeError, Model, Reply, Request
 from evaluators.replies import Invalid
-from evaluators.rounds import ATTEMPTS, ItemAsk
+from evaluators.runtime.rounds import ATTEMPTS, ItemAsk
 
 PARAMETERS = {"temperature": 0, "max_tokens": 2048}
 """The least random reply, with room for a reason."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from evaluators.content import content_free
 from evaluators.core import Ask, Case, Judge, Verdict
-from evaluators.judges.hearing import hear, vote_of
+from evaluators.judges.hearing import ask_all, vote_of
 from evaluators.judges.naming import BEFORE
 
 AUDIT = 0.05
@@ -43,7 +43,7 @@ class CascadeJudge:
             return replace(judged, votes=(vote_of(self.model, judged),))
         votes = [vote_of(self.rules, ruled)]
         if self.audits(case) and not content_free(answer, case.golds):
-            (heard,) = await hear([self.model], case, answer, ask)
+            (heard,) = await ask_all([self.model], case, answer, ask)
             votes.append(vote_of(self.model, heard))
         return replace(ruled, votes=tuple(votes))
 

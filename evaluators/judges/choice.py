@@ -24,7 +24,7 @@ GRADE_TOOL = Tool(
 )
 
 
-def spared_grade(case: Case, answer: str) -> Verdict | None:
+def empty_answer_verdict(case: Case, answer: str) -> Verdict | None:
     """Return NOT_ATTEMPTED for an answer without content, about which no judge is asked."""
     if not content_free(answer, case.golds):
         return None
@@ -52,7 +52,7 @@ class ChoiceJudge:
 
         Raises JudgeError after three replies without a single reading.
         """
-        spared = spared_grade(case, answer)
+        spared = empty_answer_verdict(case, answer)
         if spared:
             return spared
         request = Request(

@@ -30,9 +30,9 @@ from pydantic import BaseModel  # noqa: E402
 from evaluators import bridge  # noqa: E402
 from evaluators.calibration.judges import DEFAULT_RUBRIC, rubric_for  # noqa: E402
 from evaluators.core import CORRECT, Ask, Case, Judge, Model, Verdict  # noqa: E402
-from evaluators.desk import Desk, Judged, nobody  # noqa: E402
 from evaluators.metrics import METRICS, MetricSpec  # noqa: E402
 from evaluators.replies import Invalid, read_yes_no  # noqa: E402
+from evaluators.runtime.session import CallSession, Judged, nobody  # noqa: E402
 
 NOT_MEASURABLE = "not_measurable"
 FAILED = "metric_failed"
@@ -160,20 +160,20 @@ class _ModelMetric(_JudgeMetric):  # type: ignore[no-untyped-call]
 
     ``judge`` is ``lexical``, a model's SPEC, ``lexical+SPEC``, several with a space between them,
     or the Desk of one: give it to choose the ledger and the limits, or to share them. ``rubric`` is
-    the name of a bundled rubric or the path of one. Raises UsageProblem for what is not known.
+    the name of a bundled rubric or the path of one. Raises UsageError for what is not known.
     """
 
     _style: ClassVar[Literal["graded", "rated"]] = "graded"
 
     def __init__(
         self,
-        judge: str | Desk = "lexical",
+        judge: str | CallSession = "lexical",
         language: str = "en",
         rubric: str = "",
         threshold: float | None = 1.0,
     ) -> None:
         # deepeval copies a metric by its constructor's arguments: the copies share the Desk.
-        self.judge = Desk(judge) if isinstance(judge, str) else judge
+        self.judge = CallSession(judge) if isinstance(judge, str) else judge
         self.language = language
         self.rubric = rubric or DEFAULT_RUBRIC[self._style]
         self.threshold = threshold
@@ -238,7 +238,7 @@ class RatingMetric(_ModelMetric):  # type: ignore[no-untyped-call]
 
     def __init__(
         self,
-        judge: str | Desk = "lexical",
+        judge: str | CallSession = "lexical",
         language: str = "en",
         rubric: str = "",
         threshold: float | None = 5 / 9,
@@ -263,7 +263,7 @@ class BooleanMetric(_JudgeMetric):  # type: ignore[no-untyped-call]
         self.evaluation_model = "rule:yes_no"
 
     def measure(self, test_case: LLMTestCase, *args: object, **options: object) -> float:
-        """Return 1 or 0. Raises UsageProblem where the expected output is neither word."""
+        """Return 1 or 0. Raises UsageError where the expected output is neither word."""
         try:
             case, answer = _begin(self, test_case, "en")
             gold = bridge.gold_word(case.expected, self.yes, self.no)

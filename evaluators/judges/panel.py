@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from evaluators.core import Ask, Case, Judge, JudgeError, StoppedError, Verdict, Vote
-from evaluators.judges.hearing import Heard, hear, vote_of
+from evaluators.judges.hearing import JudgeResult, ask_all, vote_of
 from evaluators.judges.naming import joined
 from evaluators.judges.voting import majority, middle
 
@@ -46,7 +46,7 @@ class PanelJudge:
         spared = self.spared(case, answer)
         if spared:
             return spared
-        heard = await hear(self.judges, case, answer, ask)
+        heard = await ask_all(self.judges, case, answer, ask)
         votes = tuple(map(vote_of, self.judges, heard))
         missing = sum(bool(vote.error) for vote in votes)
         verdict = self._verdict(votes, missing, open_to_tie_breaker=True)
@@ -64,7 +64,7 @@ class PanelJudge:
         if self.tie_breaker is None:
             msg = f"{told(votes)}: a tie; name a --tie-breaker"
             raise JudgeError(msg, kind=TIE, votes=votes)
-        heard = await hear([self.tie_breaker], case, answer, ask)
+        heard = await ask_all([self.tie_breaker], case, answer, ask)
         _stop_if_stopped(heard)
         every = (*votes, vote_of(self.tie_breaker, heard[0]))
         verdict = self._verdict(every, 0) if not every[-1].error else None
@@ -89,7 +89,7 @@ def told(votes: Sequence[Vote]) -> str:
     return "; ".join(f"{vote.judge}: {vote.label or vote.error}" for vote in votes)
 
 
-def _stop_if_stopped(heard: Sequence[Heard]) -> None:
+def _stop_if_stopped(heard: Sequence[JudgeResult]) -> None:
     """Leave to a later run what this one may not ask any more."""
     for one in heard:
         if isinstance(one, StoppedError):

@@ -24,7 +24,7 @@ RATE_TOOL = Tool(
 )
 
 
-def spared_rating(case: Case, answer: str) -> Verdict | None:
+def empty_answer_rating(case: Case, answer: str) -> Verdict | None:
     """Return 1 for a blank answer, about which no judge is asked."""
     if not blank(answer):
         return None
@@ -52,7 +52,7 @@ class RatingJudge:
 
         Raises JudgeError after three replies without a single reading.
         """
-        spared = spared_rating(case, answer)
+        spared = empty_answer_rating(case, answer)
         if spared:
             return spared
         request = Request(

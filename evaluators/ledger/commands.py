@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from evaluators.command_line import Parser
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 from evaluators.ledger import transfer, upkeep
 from evaluators.ledger.opening import open_to_read, open_to_write
 from evaluators.ledger.pricing import pricer
@@ -36,7 +36,7 @@ def stats(options: Options) -> int:
     with closing(open_to_read(options.ledger)) as opened:
         _say(opened.notes)
         (aside,) = opened.connection.execute("SELECT count(*) FROM damaged").fetchone()
-        stock = upkeep.take_stock(transfer.rows(opened.connection, Chosen()), int(aside), cost)
+        stock = upkeep.ledger_stats(transfer.rows(opened.connection, Chosen()), int(aside), cost)
     _print(stock_lines(options.ledger, upkeep.size_of(options.ledger), stock))
     return DONE
 
@@ -75,13 +75,13 @@ def prune(options: Options) -> int:
     """Say which rows would go; with --yes take them out."""
     if options.older_than is None and options.model is None:
         msg = "prune: say what is to go: --older-than 90d, --model SPEC, or both"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     before = None if options.older_than is None else time.time() - options.older_than
     chosen = Chosen(spec=options.model, before=before)
     with closing(open_to_write(options.ledger)) as opened:
         if opened.claims is not None and not opened.claims.alone():
             msg = f"{options.ledger}: a run is using this ledger; prune it once the run has ended"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
         rows, size = upkeep.count(opened.connection, chosen)
         if options.yes and rows:
             upkeep.prune(opened.connection, chosen)
@@ -127,12 +127,12 @@ COMMANDS: Mapping[str, Command] = {
 def main(argv: Sequence[str]) -> int:
     """Run one subcommand and return the exit code.
 
-    Raises UsageProblem for wrong arguments, LedgerError where the file or the disk refuses.
+    Raises UsageError for wrong arguments, LedgerError where the file or the disk refuses.
     """
     options = _parser().parse_args(argv)
     if options.command != "import" and not options.ledger.exists():
         msg = f"{options.ledger}: no ledger there; give its path as --ledger"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     try:
         return COMMANDS[options.command].run(options)
     except (OSError, sqlite3.Error) as error:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 from evaluators.ledger.claims import Claims
 from evaluators.ledger.repair import looks_like_ledger, repair
 from evaluators.ledger.rows import COLUMNS, SCHEMA, TABLES
@@ -41,7 +41,7 @@ class _DamagedError(Exception):
 def open_to_write(path: Path, now: Callable[[], float] = time.time) -> Opened:
     """Return the ledger at a path, made or mended where needed.
 
-    A damaged file is kept under another name; the rows that can be read go on. Raises UsageProblem
+    A damaged file is kept under another name; the rows that can be read go on. Raises UsageError
     for what cannot be opened, is no ledger, was written by a newer version, or is another's.
     """
     try:
@@ -56,7 +56,7 @@ def open_to_write(path: Path, now: Callable[[], float] = time.time) -> Opened:
     except (OSError, sqlite3.Error) as error:
         claims.close()
         raise _refusal(path, error) from None
-    except UsageProblem:
+    except UsageError:
         claims.close()
         raise
     return Opened(connection=connection, notes=(*notes, *mended), claims=claims)
@@ -65,11 +65,11 @@ def open_to_write(path: Path, now: Callable[[], float] = time.time) -> Opened:
 def open_to_read(path: Path) -> Opened:
     """Return the ledger at a path as it lies: nothing is changed, nothing is made beside it.
 
-    Raises UsageProblem where there is none or it cannot be read at all.
+    Raises UsageError where there is none or it cannot be read at all.
     """
     if not path.is_file():
         msg = f"{path}: no ledger to replay from; run once without --replay or give --ledger"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     # A file that no run is writing is read as it lies: nothing is created beside it.
     alone = not path.with_name(f"{path.name}-wal").exists()
     mode = "immutable=1" if alone else "mode=ro"
@@ -79,10 +79,10 @@ def open_to_read(path: Path) -> Opened:
         connection = connect(f"{path.resolve().as_uri()}?{mode}")
         _check_ours(path, connection)
         sound = _is_sound(connection)
-    except (OSError, sqlite3.Error, UsageProblem) as error:
+    except (OSError, sqlite3.Error, UsageError) as error:
         if connection is not None:
             connection.close()
-        raise error if isinstance(error, UsageProblem) else _refusal(path, error) from None
+        raise error if isinstance(error, UsageError) else _refusal(path, error) from None
     said = () if sound else (f"{path} is damaged: replayed as far as it can be read",)
     return Opened(connection=connection, notes=(*notes, *said))
 
@@ -99,7 +99,7 @@ def _open_shared(
             raise _refusal(path, error) from None
         if not alone:
             msg = f"{path}: the ledger is damaged ({error}); it is mended once no other run uses it"
-            raise UsageProblem(msg) from None
+            raise UsageError(msg) from None
         notes = (repair(path, str(error), now()),)
         connection = _open(path)
     claims.join()
@@ -112,7 +112,7 @@ def _joined(path: Path, claims: Claims) -> bool:
     while not claims.join():
         if time.monotonic() > end:
             msg = f"{path}: another process keeps this ledger to itself; wait until it has ended"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
         time.sleep(POLL_SECONDS)
     return True
 
@@ -134,7 +134,7 @@ def _open(path: Path) -> sqlite3.Connection:
         if error_code(error) in DAMAGE:
             raise _DamagedError(str(error)) from None
         raise
-    except (UsageProblem, _DamagedError):
+    except (UsageError, _DamagedError):
         connection.close()
         raise
     return connection
@@ -147,13 +147,13 @@ def _check_ours(path: Path, connection: sqlite3.Connection) -> int:
     columns = [row[1] for row in connection.execute("PRAGMA table_info(calls)")]
     if found - _OURS or (columns and columns != COLUMNS.split(", ")):
         msg = f"{path}: cannot be opened as a ledger (a database of something else); give another "
-        raise UsageProblem(msg + "--ledger path")
+        raise UsageError(msg + "--ledger path")
     if version > SCHEMA:
         msg = (
             f"{path}: a ledger of format {version}, this version reads format {SCHEMA}; "
             "use the newer version, or give another --ledger path"
         )
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return int(version)
 
 
@@ -178,7 +178,7 @@ def _look_around(path: Path) -> tuple[str, ...]:
     foreign = file is not None and _is_foreign(file)
     if foreign and path.is_symlink():
         msg = f"{path}: a link to a file of another user; give the path of a ledger of your own"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     notes = [f"{path} belongs to another user, who could change the replies in it"] * foreign
     if file is not None and file.st_mode & stat.S_IWOTH:
         notes.append(f"{path} can be changed by every user; chmod 600 makes it private")
@@ -196,8 +196,8 @@ def _is_open_to_all(folder: os.stat_result) -> bool:
     return bool(folder.st_mode & stat.S_IWOTH) and not folder.st_mode & stat.S_ISVTX
 
 
-def _refusal(path: Path, error: Exception) -> UsageProblem:
+def _refusal(path: Path, error: Exception) -> UsageError:
     reason = getattr(error, "strerror", None) or error
-    return UsageProblem(
+    return UsageError(
         f"{path}: cannot be opened as a ledger ({reason}); give another --ledger path"
     )

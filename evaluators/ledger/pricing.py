@@ -4,20 +4,20 @@ from collections.abc import Mapping
 from datetime import date
 from functools import cache
 
-from evaluators.core import Reply, UsageProblem
+from evaluators.core import Reply, UsageError
 from evaluators.ledger.upkeep import Cost
 from evaluators.models.spec import Spec, parse
-from evaluators.prices import Tariff, cost_of, tariff_of
+from evaluators.runtime.prices import Pricing, cost_of, pricing_of
 
 
 def pricer(catalogue: Mapping[str, Spec], on: date) -> Cost:
     """Return what a reply costs at the prices of one day; unknown for a SPEC no longer known."""
 
     @cache
-    def tariff(text: str) -> Tariff | None:
+    def tariff(text: str) -> Pricing | None:
         try:
-            return tariff_of(parse(text, catalogue), on)
-        except UsageProblem:
+            return pricing_of(parse(text, catalogue), on)
+        except UsageError:
             return None
 
     def cost(text: str, reply: Reply) -> float | None:

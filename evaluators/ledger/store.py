@@ -22,7 +22,7 @@ CLAIM_SECONDS = 300.0  # longer than any call: a run that holds one this long ha
 class Ledger:
     """The store at one path. Used from one event loop; many processes may share it.
 
-    Raises UsageProblem where the path is no ledger that may be used.
+    Raises UsageError where the path is no ledger that may be used.
     """
 
     def __init__(

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evaluators.budget import money
-from evaluators.ledger.upkeep import Stock, Total
+from evaluators.ledger.upkeep import LedgerStats, Total
 from evaluators.models.secrets import one_line
+from evaluators.runtime.budget import money
 
 _HEAD = ("model", "calls", "tokens in", "tokens out", "call time", "cost", "first", "last")
 
 
-def stock_lines(path: Path, size: int, stock: Stock) -> list[str]:
+def stock_lines(path: Path, size: int, stock: LedgerStats) -> list[str]:
     """Return what a ledger holds as lines: a summary, then a row for each model."""
     calls = sum(total.calls for total in stock.models.values())
     head = f"{path}: {calls:,} replies, {size / 1e6:,.1f} MB"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.canonical import canonical
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 from evaluators.ledger.rows import COLUMNS, INSERT, SCHEMA, Stored, is_sound
 from evaluators.strict_json import loads
 
@@ -85,7 +85,7 @@ def take_in(connection: sqlite3.Connection, path: Path, *, skip_bad: bool) -> Im
     """Add the rows of an exported file; with a bad line none, unless it is to be skipped.
 
     A line is bad when it is no row, fails its checksum, or brings another reply for a key that has
-    one: the first stands. Raises UsageProblem where the file cannot be read.
+    one: the first stands. Raises UsageError where the file cannot be read.
     """
     new = known = 0
     refused: list[str] = []
@@ -112,7 +112,7 @@ def _read(path: Path) -> Iterator[bytes]:
             yield from file
     except OSError as error:
         msg = f"{path}: cannot be read ({error.strerror}); give the path of an exported file"
-        raise UsageProblem(msg) from None
+        raise UsageError(msg) from None
 
 
 def _row(line: bytes) -> Stored:

@@ -43,7 +43,7 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stock:
+class LedgerStats:
     """What a ledger holds: totals by SPEC, damaged rows still in place, and those set aside."""
 
     models: dict[str, Total] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Stock:
     set_aside: int = 0
 
 
-def take_stock(rows: Iterable[Stored], set_aside: int, cost: Cost) -> Stock:
+def ledger_stats(rows: Iterable[Stored], set_aside: int, cost: Cost) -> LedgerStats:
     """Return what these rows add up to."""
     models: dict[str, Total] = {}
     damaged = 0
@@ -62,7 +62,7 @@ def take_stock(rows: Iterable[Stored], set_aside: int, cost: Cost) -> Stock:
         else:
             so_far = models.get(row.spec, Total())
             models[row.spec] = so_far.plus(row.at, reply, cost(row.spec, reply))
-    return Stock(models=dict(sorted(models.items())), damaged=damaged, set_aside=set_aside)
+    return LedgerStats(models=dict(sorted(models.items())), damaged=damaged, set_aside=set_aside)
 
 
 def count(connection: sqlite3.Connection, chosen: Chosen) -> tuple[int, int]:

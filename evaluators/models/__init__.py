@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from importlib import import_module
 
 from evaluators.core import Model
-from evaluators.models.late import DIALECTS, SDKS, LateModel
+from evaluators.models.late import DIALECTS, SDKS, LazyModel
 from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec
 
@@ -16,7 +16,7 @@ def connect(spec: Spec, key: Key | None = None) -> Model:
 
     Without a key every call is a FatalError, which is what a replay wants.
     """
-    return LateModel(spec, key)
+    return LazyModel(spec, key)
 
 
 def load(specs: Iterable[Spec]) -> None:

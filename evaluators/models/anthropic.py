@@ -5,11 +5,11 @@ from collections.abc import Mapping
 
 from evaluators.core import Reply, Request, Tool, ToolCall
 from evaluators.models import body
-from evaluators.models.api import Dialect, sendable
+from evaluators.models.api import ProviderAdapter, sendable
 from evaluators.models.failures import refuse_body
 from evaluators.models.secrets import Key
 from evaluators.models.spec import PROVIDERS, Spec
-from evaluators.models.transport import Line, client_of_sdk, line
+from evaluators.models.transport import Endpoint, client_of_sdk, line
 
 FINISHES: Mapping[str, str] = {
     "end_turn": "stop",
@@ -23,7 +23,7 @@ MAY_BE_EMPTY = frozenset({"length", "content_filter"})
 INPUT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-def open_line(spec: Spec, key: Key) -> Line:
+def open_line(spec: Spec, key: Key) -> Endpoint:
     """Return the line to one model, as the SDK would address it."""
     from anthropic import AsyncAnthropic
 
@@ -92,4 +92,4 @@ def _call(block: body.Object) -> ToolCall:
     )
 
 
-DIALECT = Dialect(open=open_line, write=write, read=read)
+DIALECT = ProviderAdapter(open=open_line, write=write, read=read)

@@ -11,29 +11,29 @@ from evaluators.models import body
 from evaluators.models.failures import FailedError, of_error_body, of_exception, of_response
 from evaluators.models.secrets import Key, one_line
 from evaluators.models.spec import Spec
-from evaluators.models.transport import Line, Response
+from evaluators.models.transport import Endpoint, Response
 
 NO_KEY = "no_key"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
+class ProviderAdapter:
     """How one provider is spoken to: open a line to it, write a request, read a reply's body."""
 
-    open: Callable[[Spec, Key], Line]
+    open: Callable[[Spec, Key], Endpoint]
     write: Callable[[Spec, Request], Mapping[str, object]]
     read: Callable[[body.Object, Spec], Reply]
 
 
-class Exchange:
+class ApiModel:
     """The calls to one model, by the way its provider is spoken to. It shows its key nowhere."""
 
-    def __init__(self, spec: Spec, key: Key | None, dialect: Dialect) -> None:
+    def __init__(self, spec: Spec, key: Key | None, dialect: ProviderAdapter) -> None:
         self._spec = spec
         self._key = key
         self._dialect = dialect
         # connections cannot be used from another loop than the one that opened them
-        self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, Line] = WeakKeyDictionary()
+        self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, Endpoint] = WeakKeyDictionary()
 
     async def complete(self, request: Request) -> Reply:
         """One attempt, without retries, ended by the Spec's deadline. Raises only CallErrors."""
@@ -60,7 +60,7 @@ class Exchange:
         if line is not None:
             await line.close()
 
-    def _open_here(self, key: Key) -> Line:
+    def _open_here(self, key: Key) -> Endpoint:
         """Return the running loop's line."""
         loop = asyncio.get_running_loop()
         line = self._lines.get(loop)

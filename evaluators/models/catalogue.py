@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 from evaluators.models import fields
 from evaluators.models.fields import Place
 from evaluators.models.spec import PROVIDERS, Spec, build, check_name
@@ -35,7 +35,7 @@ KNOWN = ("provider", "model", "base_url", *FIELDS)
 def load_catalogue(path: Path = DEFAULT_PATH) -> Mapping[str, Spec]:
     """Return the models of a file by name; none for an empty file.
 
-    Raises UsageProblem naming file, line and key for anything unknown or out of range; keys that
+    Raises UsageError naming file, line and key for anything unknown or out of range; keys that
     would hold an API key are refused, and their value is not shown.
     """
     content = load(path)
@@ -67,7 +67,7 @@ def _built(place: Place, entry: Map, name: str) -> Spec:
     base_url = _required(place, entry, "base_url") if "base_url" in entry else None
     try:
         spec = build(provider, check_name(model, name), base_url, name)
-    except UsageProblem as error:
+    except UsageError as error:
         place.refuse(str(error))
     return spec
 

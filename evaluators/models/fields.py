@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 from evaluators.models.secrets import mask
 from evaluators.models.spec import Prices
 from evaluators.strict_yaml import Map, Seq
@@ -37,8 +37,8 @@ class Place:
         return replace(self, line=parent.lines[key], keys=f"{self.keys}.{key}")
 
     def refuse(self, problem: str) -> NoReturn:
-        """Raise the UsageProblem of this place."""
-        raise UsageProblem(mask(f"{self.path}:{self.line}: {self.keys}: {problem}"))
+        """Raise the UsageError of this place."""
+        raise UsageError(mask(f"{self.path}:{self.line}: {self.keys}: {problem}"))
 
 
 def entry(place: Place, value: object, known: Collection[str]) -> Map:

@@ -8,12 +8,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from evaluators.core import Reply, Request
-from evaluators.limits.terms import Limits
 from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec
+from evaluators.runtime.limits import Limits
 
 if TYPE_CHECKING:
-    from evaluators.models.api import Exchange
+    from evaluators.models.api import ApiModel
 
 DIALECTS: Mapping[str, str] = {
     "openai": "evaluators.models.openai",
@@ -25,13 +25,13 @@ SDKS: Mapping[str, str] = {"openai": "openai", "anthropic": "anthropic"}
 """The package of each provider."""
 
 
-class LateModel:
+class LazyModel:
     """A model known by its Spec; what speaks to it is loaded by its first call."""
 
     def __init__(self, spec: Spec, key: Key | None) -> None:
         self._spec = spec
         self._key = key
-        self._made: Exchange | None = None
+        self._made: ApiModel | None = None
 
     def __repr__(self) -> str:
         return f"LateModel({self.spec!r})"
@@ -54,10 +54,10 @@ class LateModel:
     async def complete(self, request: Request) -> Reply:
         """One attempt, without retries. Raises only CallErrors."""
         if self._made is None:
-            from evaluators.models.api import Exchange  # noqa: PLC0415
+            from evaluators.models.api import ApiModel  # noqa: PLC0415
 
             dialect = import_module(DIALECTS[self._spec.provider]).DIALECT
-            self._made = Exchange(self._spec, self._key, dialect)
+            self._made = ApiModel(self._spec, self._key, dialect)
         return await self._made.complete(request)
 
     async def close(self) -> None:

@@ -4,17 +4,17 @@ from collections.abc import Mapping
 
 from evaluators.core import Reply, Request, Tool, ToolCall
 from evaluators.models import body
-from evaluators.models.api import Dialect, sendable
+from evaluators.models.api import ProviderAdapter, sendable
 from evaluators.models.failures import refuse_body
 from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec
-from evaluators.models.transport import Line, client_of_sdk, line
+from evaluators.models.transport import Endpoint, client_of_sdk, line
 
 FINISHES: Mapping[str, str] = {"function_call": "tool_calls"}
 MAY_BE_EMPTY = frozenset({"length", "content_filter"})
 
 
-def open_line(spec: Spec, key: Key) -> Line:
+def open_line(spec: Spec, key: Key) -> Endpoint:
     """Return the line to one model, as the SDK would address it."""
     from openai import AsyncOpenAI
 
@@ -79,4 +79,4 @@ def _calls(message: body.Object) -> tuple[ToolCall, ...]:
     )
 
 
-DIALECT = Dialect(open=open_line, write=write, read=read)
+DIALECT = ProviderAdapter(open=open_line, write=write, read=read)

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NoReturn
 
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 
 if TYPE_CHECKING:
     from evaluators.models.spec import Spec
@@ -74,7 +74,7 @@ class Key:
 def require_key(spec: "Spec", environ: Mapping[str, str]) -> Key:
     """Return the key of a model from the environment; a placeholder for a loopback server.
 
-    Raises UsageProblem, without the value, where the variable is unset, empty, or holds a
+    Raises UsageError, without the value, where the variable is unset, empty, or holds a
     character that no HTTP header may carry.
     """
     value = environ.get(spec.api_key_env, "").strip()
@@ -82,13 +82,13 @@ def require_key(spec: "Spec", environ: Mapping[str, str]) -> Key:
         return Key(PLACEHOLDER)
     if not value:
         msg = f"{spec.text}: no API key; set the environment variable {spec.api_key_env}"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     if not re.fullmatch(r"[!-~]+", value):
         msg = (
             f"{spec.api_key_env}: the key holds a space, a line break or a non-ASCII character; "
             "set it again (its value is not shown)"
         )
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return Key(value)
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from urllib.parse import urlsplit
 
-from evaluators.core import UsageProblem
-from evaluators.limits.terms import Limits
+from evaluators.core import UsageError
 from evaluators.models import url
 from evaluators.models.secrets import mask, one_line
+from evaluators.runtime.limits import Limits
 
 DEADLINE = 120.0
 ITEM_DEADLINE = 900.0
@@ -118,7 +118,7 @@ class Spec:
 def parse(text: str, catalogue: Mapping[str, Spec]) -> Spec:
     """Return what a SPEC names: ``provider:name``, ``provider:name@URL`` or a catalogue entry.
 
-    Raises UsageProblem that lists what is known, with a close match where there is one.
+    Raises UsageError that lists what is known, with a close match where there is one.
     """
     if text in catalogue:
         return replace(catalogue[text], text=text)
@@ -145,17 +145,17 @@ def build(provider: str, name: str, base_url: str | None, text: str) -> Spec:
 
 
 def check_name(name: str, where: str) -> str:
-    """Return a model's name; raises UsageProblem where no server could know it."""
+    """Return a model's name; raises UsageError where no server could know it."""
     if re.fullmatch(r"\S+", name) and name.isprintable() and "://" not in name:
         if len(name) <= MAX_NAME:
             return name
         msg = f"{_shown(where)}: the model's name is longer than {MAX_NAME} characters"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     msg = (
         f"{_shown(where)}: {_shown(name)} is not a model's name; "
         "write openai:NAME or openai:NAME@https://HOST/v1"
     )
-    raise UsageProblem(msg)
+    raise UsageError(msg)
 
 
 def _name_and_url(rest: str) -> tuple[str, str | None]:
@@ -163,17 +163,17 @@ def _name_and_url(rest: str) -> tuple[str, str | None]:
     marks = list(re.finditer(r"@(?=https?://)", rest, re.IGNORECASE))
     if not marks and re.search(r"@(?:https?:|\[|localhost\b|[\w.-]+:\d)", rest, re.IGNORECASE):
         msg = f"{_shown(rest)}: an address starts with http:// or https://; write NAME@http://HOST"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     if not marks:
         return rest, None
     return rest[: marks[-1].start()], rest[marks[-1].end() :]
 
 
-def _unknown(text: str, head: str, catalogue: Mapping[str, Spec]) -> UsageProblem:
+def _unknown(text: str, head: str, catalogue: Mapping[str, Spec]) -> UsageError:
     names = [*(f"{provider}:NAME" for provider in PROVIDERS), "openai:NAME@URL", *sorted(catalogue)]
     close = get_close_matches(head, [*PROVIDERS, *catalogue], n=1)
     hint = f"; did you mean {close[0]!r}?" if close else "."
-    return UsageProblem(f"unknown model {_shown(text)}{hint} Known: {', '.join(names)}")
+    return UsageError(f"unknown model {_shown(text)}{hint} Known: {', '.join(names)}")
 
 
 def _shown(text: str) -> str:

@@ -41,7 +41,7 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Endpoint:
     """Where one model's requests go, with the headers (and key) that its SDK sends.
 
     They are taken from the SDK once: building each request anew was a third of a call's work, and
@@ -89,7 +89,7 @@ def client_of_sdk() -> httpx2.AsyncClient:
     return httpx2.AsyncClient(transport=httpx2.AsyncBaseTransport())
 
 
-def line(spec: Spec, url: str, headers: Mapping[str, object]) -> Line:
+def line(spec: Spec, url: str, headers: Mapping[str, object]) -> Endpoint:
     """Return the line to a URL; an SDK marks a header that it leaves out by a value of its own.
 
     Raises SettingError.
@@ -106,7 +106,7 @@ def line(spec: Spec, url: str, headers: Mapping[str, object]) -> Line:
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_SECONDS, spec.deadline)),
     )
     sent = ((name, value) for name, value in headers.items() if isinstance(value, str))
-    return Line(session=session, url=target, proxy=proxy, headers=CIMultiDict(sent))
+    return Endpoint(session=session, url=target, proxy=proxy, headers=CIMultiDict(sent))
 
 
 def _verified() -> SSLContext:

@@ -5,7 +5,7 @@ import socket
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import SplitResult, urlsplit
 
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 from evaluators.models.secrets import mask
 
 PORTS = {"http": 80, "https": 443}
@@ -17,7 +17,7 @@ PLAIN = re.compile(r"[!-~]+")
 def normalised(url: str) -> str:
     """Return a base URL in lower-case scheme and host, without default port and end slash.
 
-    Raises UsageProblem for anything but http(s), for http to another machine, credentials, a query
+    Raises UsageError for anything but http(s), for http to another machine, credentials, a query
     or fragment, and the link-local and metadata addresses of cloud machines.
     """
     parts, port = _split(url)
@@ -46,8 +46,8 @@ def _split(url: str) -> tuple[SplitResult, int | None]:
         raise _refused(url, str(error)) from None
 
 
-def _refused(url: str, problem: str) -> UsageProblem:
-    return UsageProblem(f"base URL {mask(url)!r}: {problem}")
+def _refused(url: str, problem: str) -> UsageError:
+    return UsageError(f"base URL {mask(url)!r}: {problem}")
 
 
 def _form_problem(url: str, parts: SplitResult) -> str:

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from evaluators import strict_yaml
-from evaluators.core import GRADES, UsageProblem
+from evaluators.core import GRADES, UsageError
 from evaluators.strict_yaml import Map
 
 LABELS_FILE = Path(__file__).parents[1] / "labels.yaml"
@@ -64,7 +64,7 @@ def phrase_key(words: Iterable[str]) -> str:
 
 @cache
 def lexicon() -> Lexicon:
-    """Return the words of all languages. Raises UsageProblem for a wrong file."""
+    """Return the words of all languages. Raises UsageError for a wrong file."""
     return read_lexicon(LABELS_FILE)
 
 
@@ -73,7 +73,7 @@ def read_lexicon(path: Path) -> Lexicon:
     data = strict_yaml.load(path)
     if not isinstance(data, Map) or not {"letters", "hints"} <= data.keys():
         msg = f"{path}:1: want a mapping with 'letters', 'hints' and one key a language"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     languages = [data[key] for key in data if key not in ("letters", "hints")]
     return Lexicon(
         labels=_by_grade(path, languages, folded),
@@ -94,7 +94,7 @@ def _words(path: Path, blocks: Iterable[object], kind: str) -> Iterator[str]:
         words = block.get(kind, []) if isinstance(block, Map) else None
         if not isinstance(words, list):
             msg = f"{path}: key {kind!r}: want a list of words in each block, got {words!r:.60}"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
         yield from map(str, words)
 
 
@@ -104,5 +104,5 @@ def _by_grade(path: Path, blocks: list[object], key: Callable[[str], str]) -> Ma
         for word in _words(path, blocks, grade):
             if table.setdefault(key(word), grade) != grade:
                 msg = f"{path}: {word!r} stands for {table[key(word)]} and for {grade}; keep one"
-                raise UsageProblem(msg)
+                raise UsageError(msg)
     return table

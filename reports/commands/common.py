@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from evaluators import command_line
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 from reports.report import Report
 from reports.store import load_run
 from reports.trust import Baseline
@@ -48,7 +48,7 @@ def folder(text: str) -> Path:
 def read_baseline(given: Path | None, reports: Sequence[Report]) -> Baseline | None:
     """Return the run to compare with: the one given, else the one that these were compared with.
 
-    Raises UsageProblem where that cannot be read, or where they were compared with different ones:
+    Raises UsageError where that cannot be read, or where they were compared with different ones:
     without it the drop gates would be gone, and a failed run could pass.
     """
     known = sorted({report.baseline for report in reports if report.baseline})
@@ -56,17 +56,17 @@ def read_baseline(given: Path | None, reports: Sequence[Report]) -> Baseline | N
         return _baseline(given)
     if len(known) > 1:
         msg = f"the runs were compared with {' and '.join(known)}; say which with --baseline=RUN"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     if not known:
         return None
     try:
         found = _baseline(Path(known[0]))
-    except UsageProblem as problem:
+    except UsageError as problem:
         msg = f"the run was compared with a baseline: {problem}; or say where with --baseline=RUN"
-        raise UsageProblem(msg) from None
+        raise UsageError(msg) from None
     if any(one.comparison and one.comparison.sha256 != found.sha256 for one in reports):
         msg = f"{found.path} is no longer what the run was compared with; give --baseline=RUN"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return found
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 from reports.commands.common import RUN_HELP, Parser, emit, read_baseline, save
 from reports.render import console
 from reports.rework import rebuilt
@@ -17,7 +17,7 @@ def main(argv: Sequence[str]) -> int:
     compared = rebuilt(report, read_baseline(options.old, [report]))
     if compared.comparison is None or not any(one.shared for one in compared.comparison.slices):
         msg = f"{options.old} and {options.new} have no item in common; compare runs of one dataset"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     emit([*console.comparison(compared), *save(compared, options.to)])
     return 0
 

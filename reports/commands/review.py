@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cases.review import agreement, read_sheets, write_sheet
-from cases.review.adjudications import (
+from cases.tools.review import agreement, read_sheets, write_sheet
+from cases.tools.review.adjudications import (
     load_adjudications,
     merged,
     save_adjudications,
 )
-from cases.review.agreement import Agreement, Figure
-from cases.review.files import put
-from cases.review.reading import Review
-from cases.review.texts import FALLBACK, texts_in
-from evaluators.core import UsageProblem
+from cases.tools.review.agreement import Agreement, Figure
+from cases.tools.review.files import put
+from cases.tools.review.reading import Review
+from cases.tools.review.texts import FALLBACK, texts_in
+from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE
 from reports.commands.common import RUN_HELP, Parser, emit, read_baseline
 from reports.render import clean
@@ -47,7 +47,7 @@ def _sheet(options: argparse.Namespace) -> int:
     picks = pick(report, options.sample, options.seed)
     if not picks:
         msg = f"{path}: nothing to review: no answer that a person has not judged yet"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     home = path if path.is_dir() else path.parent
     paths = write_sheet(sheet_of(picks, report), options.to or home)
     words = texts_in(FALLBACK).reasons
@@ -106,7 +106,7 @@ def _export(options: argparse.Namespace) -> int:
     found = labelled(report, load_adjudications(file))
     if not found:
         msg = f"{file}: no grade or rating of an answer in {run}; nothing to export"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     target: Path = options.export_judges
     places = {
         place: target if len(found) == 1 else _named(target, *place) for place in sorted(found)
@@ -131,13 +131,13 @@ def _lines(rows: Iterable[dict[str, str]]) -> str:
 
 
 def _paths(options: argparse.Namespace, *names: str) -> list[Path]:
-    """Return the words that stand without an option. Raises UsageProblem for another number."""
+    """Return the words that stand without an option. Raises UsageError for another number."""
     found: list[Path] = options.paths
     if len(found) != len(names):
         wanted = " ".join(names) or "no path"
         advice = "see `python -m reports review --help`"
         msg = f"review: {wanted} is needed here, got {len(found)}; {advice}"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return found
 
 

@@ -9,13 +9,13 @@ from reports.plugin.options import Options
 def adjudications_of(options: Options, plan: Plan) -> Adjudications:
     """Return the run's verdicts by people.
 
-    Raises UsageProblem where a file is missing that was named, or cannot be read.
+    Raises UsageError where a file is missing that was named, or cannot be read.
     """
     folders = dict.fromkeys(dataset.folder for dataset in plan.datasets)
     there = options.adjudications or any((folder / FILE).is_file() for folder in folders)
     if options.adjudications_off or not there:
         return {}
-    from cases.review.adjudications import (  # noqa: PLC0415  # brings the forms for people along
+    from cases.tools.review.adjudications import (  # noqa: PLC0415  # brings the forms for people along
         beside,
         load_adjudications,
     )

@@ -13,7 +13,7 @@ def key_of(nodeid: str) -> str:
     return rest.removesuffix("]") if bracket else ""
 
 
-class Book:
+class SessionResults:
     """Counts reports, and pairs them with the engine's outcomes when the session is over."""
 
     def __init__(self, plan: Plan) -> None:

@@ -22,9 +22,9 @@ from evaluators.core import (
     Outcome,
     Reply,
     Request,
-    UsageProblem,
+    UsageError,
 )
-from evaluators.engine import Task
+from evaluators.runtime.engine import Task
 from reports.calibration import calibrate, unmeasured
 from reports.evidence import Calibration
 from reports.plugin.discover import dataset_files
@@ -41,7 +41,7 @@ def find_labelled(options: Options, plan: Plan, root: Path) -> tuple[Labelled, .
     """Return what could measure the judge of this run; nothing where no gate hangs on a model.
 
     Labelled datasets are looked for beside those of the run: in and under the folders that hold
-    theirs, not above ``root``. Raises UsageProblem where one of them cannot be read.
+    theirs, not above ``root``. Raises UsageError where one of them cannot be read.
     """
     if options.gates_off or not set(options.judges) - set(RULES) or not any(gated(plan)):
         return ()
@@ -56,7 +56,7 @@ def _is_judged(path: Path) -> bool:
     """Say whether a file declares labelled items; what else is wrong in it is not our business."""
     try:
         return load_settings(path).values.get("kind") == "judged"
-    except UsageProblem:
+    except UsageError:
         return False
 
 

@@ -17,7 +17,7 @@ import pytest
 from cases.plan import Plan
 from evaluators.core import QAError
 from reports.plugin import ci
-from reports.plugin.book import Book, key_of
+from reports.plugin.book import SessionResults, key_of
 from reports.plugin.calibration import Patient, find_labelled
 from reports.plugin.early import EARLY
 from reports.plugin.options import Options
@@ -48,7 +48,7 @@ class Controller:
         self._config = config
         self._options = options
         self._files = files
-        self._book = Book(plan)
+        self._book = SessionResults(plan)
         self._plan = plan
         self._progress = Progress(planned=0, started=time.monotonic())
         self._interrupted = False

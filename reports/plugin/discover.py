@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 
 FILE = "dataset.yaml"
 _SKIPPED = frozenset({"node_modules", "build", "dist", "__pycache__", "venv"})
@@ -13,7 +13,7 @@ _SKIPPED = frozenset({"node_modules", "build", "dist", "__pycache__", "venv"})
 def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path]:
     """Return the ``dataset.yaml`` files in, under or beside these paths and node ids, sorted.
 
-    Raises UsageProblem where one lies outside pytest's rootdir: then an option's value was taken
+    Raises UsageError where one lies outside pytest's rootdir: then an option's value was taken
     for a path, and this project's settings were not read.
     """
     found = {
@@ -27,7 +27,7 @@ def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path
                 f"rootdir is {root}, but {path} lies outside it: an option's path stood as a word "
                 "of its own; write --option=PATH, or give --rootdir"
             )
-            raise UsageProblem(msg)
+            raise UsageError(msg)
     return sorted(found)
 
 

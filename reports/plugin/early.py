@@ -6,12 +6,12 @@ from functools import partial
 
 import pytest
 
-from evaluators.core import UsageProblem
-from evaluators.hosting import EngineProcess, head_start
+from evaluators.core import UsageError
 from evaluators.judges.naming import split
 from evaluators.models import load
 from evaluators.models.catalogue import RESERVED, load_catalogue
 from evaluators.models.spec import Spec, parse
+from evaluators.runtime.hosting import EngineProcess, head_start
 from reports.plugin.options import Options
 
 EARLY = pytest.StashKey[EngineProcess]()
@@ -35,10 +35,10 @@ def _specs(options: Options) -> list[Spec]:
     words = {options.model, *(split(judge, RESERVED)[1] for judge in judges)} - RESERVED
     catalogue: Mapping[str, Spec] = {}
     if words:
-        with suppress(UsageProblem):
+        with suppress(UsageError):
             catalogue = load_catalogue()
     found = []
     for word in sorted(words):
-        with suppress(UsageProblem):
+        with suppress(UsageError):
             found.append(parse(word, catalogue))
     return found

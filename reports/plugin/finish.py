@@ -12,7 +12,7 @@ from reports.assemble import Baseline, Facts, assemble
 from reports.decide import SessionFacts
 from reports.extras import extra_notes
 from reports.plugin.adjudications import provenance_of
-from reports.plugin.book import Book
+from reports.plugin.book import SessionResults
 from reports.plugin.ci import link
 from reports.plugin.garbage import no_collection
 from reports.plugin.options import Options
@@ -47,7 +47,7 @@ def prepare() -> None:
 
 
 def read_baseline(path: Path | None) -> Baseline | None:
-    """Return the run to compare with. Raises UsageProblem where it cannot be read."""
+    """Return the run to compare with. Raises UsageError where it cannot be read."""
     if path is None:
         return None
     run, records = load_run(path)
@@ -55,7 +55,7 @@ def read_baseline(path: Path | None) -> Baseline | None:
 
 
 def finish(
-    options: Options, plan: Plan, book: Book, run: Run, ending: Ending
+    options: Options, plan: Plan, book: SessionResults, run: Run, ending: Ending
 ) -> tuple[Report, str]:
     """Write the report of a session that planned at least one item; return it and a warning.
 
@@ -66,7 +66,7 @@ def finish(
 
 
 def _finish(
-    options: Options, plan: Plan, book: Book, run: Run, ending: Ending
+    options: Options, plan: Plan, book: SessionResults, run: Run, ending: Ending
 ) -> tuple[Report, str]:
     outcomes = book.close(run.outcomes, _why_missing(run, ending))
     parties = {"model": options.model, "judge": " ".join(options.judges)}

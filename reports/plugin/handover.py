@@ -19,14 +19,14 @@ WORKERS_NICE = "10"  # execnet's word for it is text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class WorkerPlan:
     """What a worker is given: the plan, and the file on which outcomes appear."""
 
     plan: Plan
     board: Path
 
 
-class Handover:
+class WorkerInput:
     """The controller's side. The file lies beside the board, in a folder that is the user's own."""
 
     def __init__(self, plan: Plan, board: Path) -> None:
@@ -57,11 +57,11 @@ class Handover:
             raise pytest.UsageError(msg) from None
 
 
-def take(config: pytest.Config) -> Taken | None:
+def read_worker_input(config: pytest.Config) -> WorkerPlan | None:
     """Return what the controller gave this worker; None where it runs no dataset."""
     inputs = cast("Mapping[str, Mapping[str, str]]", config.workerinput)  # type: ignore[attr-defined]
     given = inputs.get(KEY)
     if given is None:
         return None
     plan = pickle.loads(Path(given["plan"]).read_bytes())
-    return Taken(plan=plan, board=Path(given["board"]))
+    return WorkerPlan(plan=plan, board=Path(given["board"]))

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from cases.tasks import RULES, Cascade, Judging, Panel, Rules
 from evaluators.answerers import RECORDED
-from evaluators.core import Model, UsageProblem
+from evaluators.core import Model, UsageError
 from evaluators.judges.naming import BEFORE, split
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
@@ -17,7 +17,7 @@ from reports.plugin.options import Options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parties:
+class RunModels:
     """Who answers and who judges. ``model`` None means the recorded answers.
 
     ``models`` are all connections, one a model, and ``specs`` what they are connected to.
@@ -39,10 +39,10 @@ class _Named:
     spec: Spec | None = None
 
 
-def connect_parties(options: Options, *, needs_key: bool) -> Parties:
+def connect_models(options: Options, *, needs_key: bool) -> RunModels:
     """Return the parties of a run, each model connected once.
 
-    ``needs_key`` False leaves keys alone, for a run that sends nothing. Raises UsageProblem for a
+    ``needs_key`` False leaves keys alone, for a run that sends nothing. Raises UsageError for a
     SPEC that names nothing, a judge that would judge its own answers, a judge named twice, an
     option that would do nothing, or a key that is not set.
     """
@@ -58,7 +58,7 @@ def connect_parties(options: Options, *, needs_key: bool) -> Parties:
         simple = tuple(one for one in members if not isinstance(one, Cascade | Panel))
         tie_breaker = _simple(breaker, models) if breaker else None
         judge = Panel(members=simple, tie_breaker=tie_breaker)
-    return Parties(
+    return RunModels(
         model=models[answering.text] if answering else None,
         judge=judge,
         models=tuple(models.values()),
@@ -82,17 +82,17 @@ def _judge(option: str, text: str, catalogue: Mapping[str, Spec]) -> _Named:
     rules, model = split(text, RULES)
     try:
         spec = parse(model, catalogue)
-    except UsageProblem as problem:
+    except UsageError as problem:
         offline = ", ".join(RULES)
         msg = f"--{option}: {problem}; offline: {offline}; before a model: {offline}{BEFORE}SPEC"
-        raise UsageProblem(msg) from None
+        raise UsageError(msg) from None
     return _Named(option=option, text=text, rules=RULES.get(rules), spec=spec)
 
 
 def _check(options: Options, answering: Spec | None, judges: Sequence[_Named]) -> None:
     if answering is None and options.choice.prompts:
         msg = "--prompt: the recorded answers need no prompt; name a --model"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     for one in judges:
         same = answering and one.spec and _address(answering) == _address(one.spec)
         if same and not options.allow_self_judge:
@@ -100,18 +100,18 @@ def _check(options: Options, answering: Spec | None, judges: Sequence[_Named]) -
                 f"--{one.option} {one.text} is the model under test; name another judge, "
                 "or give --allow-self-judge"
             )
-            raise UsageProblem(msg)
+            raise UsageError(msg)
     if options.audit is not None and not any(one.rules and one.spec for one in judges):
         name = next(iter(RULES))
         msg = f"--audit: no rules stand before a model; name --judge {name}{BEFORE}SPEC"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
 
 
 def _check_panel(options: Options, judges: Sequence[_Named]) -> None:
     if len(judges) == 1:
         if options.tie_breaker:
             msg = "--tie-breaker: one judge cannot tie; name a panel (--judge A --judge B)"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
         return
     for one in judges:
         if one.rules and one.spec:
@@ -119,11 +119,11 @@ def _check_panel(options: Options, judges: Sequence[_Named]) -> None:
                 f"--judge {one.text}: rules before a model are no member of a panel; name "
                 f"{one.spec.text} alone, or the rules as a judge of their own"
             )
-            raise UsageProblem(msg)
+            raise UsageError(msg)
     for one, two in combinations(judges, 2):
         if _who(one) == _who(two):
             msg = f"--judge {two.text}: the same judge as --judge {one.text}; name it once"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
 
 
 def _who(one: _Named) -> object:

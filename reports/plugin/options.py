@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cases.plan import Choice, SliceFile
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 
 GATES_OFF = ADJUDICATIONS_OFF = "off"
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9}")
@@ -98,7 +98,7 @@ def add_options(parser: pytest.Parser) -> None:
 def read_options(config: pytest.Config, here: Path) -> Options:
     """Return the options of this run; relative paths start at ``here``, the working folder.
 
-    Raises UsageProblem naming the option that is wrong and what it was.
+    Raises UsageError naming the option that is wrong and what it was.
     """
     names = [name for name, *_ in (*_VALUES, *_REPEATABLE, *_FLAGS)]
     given = {name: config.getoption(_dest(name)) for name in names}
@@ -106,7 +106,7 @@ def read_options(config: pytest.Config, here: Path) -> Options:
     for name, value in values.items():
         if value == "" or (isinstance(value, list) and "" in value):
             msg = f"--{name}: empty; give a value or leave the option out"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
     words = _Given(values, here)
     return Options(
         model=words.text("model", "recorded"),
@@ -152,7 +152,7 @@ class _Given:
         text = self.text(name, str(default)).strip()
         if not (text.isascii() and text.isdigit() and len(text) < 10) or int(text) < low:
             msg = f"--{name}: a whole number of at least {low} is needed, got {text!r}"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
         return int(text)
 
     def positive(self, name: str) -> float | None:
@@ -162,7 +162,7 @@ class _Given:
         number = float(text) if _NUMBER.fullmatch(text) else 0.0
         if number <= 0:
             msg = f"--{name}: a number above 0 is needed, got {text!r}"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
         return number
 
     def share(self, name: str) -> float | None:
@@ -172,14 +172,14 @@ class _Given:
         share = float(text) if _NUMBER.fullmatch(text) else -1.0
         if not 0 <= share <= 1:
             msg = f"--{name}: a share from 0 to 1 is needed, got {text!r}"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
         return share
 
     def switch(self, name: str) -> bool:
         word = self.text(name, "on")
         if word not in ("on", "off"):
             msg = f"--{name}: on or off is needed, got {word!r}"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
         return word == "on"
 
     def choice(self) -> Choice:
@@ -200,7 +200,7 @@ class _Given:
         for one in slices:
             if slices.count(one) > 1:
                 msg = f"--{name}: {':'.join(one)} is given twice; give it once"
-                raise UsageProblem(msg)
+                raise UsageError(msg)
         return found
 
 
@@ -209,7 +209,7 @@ def _slice_file(name: str, text: str, here: Path) -> SliceFile:
     dataset, colon, language = slice_.partition(":")
     if not (equals and colon and dataset and language and path):
         msg = f"--{name}: DATASET:LANG=FILE is needed (such as simpleqa:bg=my.csv), got {text!r}"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     return SliceFile(dataset=dataset, language=language, path=here / path)
 
 

@@ -4,8 +4,8 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from evaluators.budget import money
 from evaluators.core import Outcome
+from evaluators.runtime.budget import money
 
 RECENT_SECONDS = 30.0  # rates are those of so long; what the ledger gave at once says little
 

@@ -11,9 +11,11 @@ import pytest
 
 from cases.plan import Plan
 from cases.tasks import make_tasks
-from evaluators.budget import money
-from evaluators.engine import Task
-from evaluators.forecast import (
+from evaluators.ledger import Ledger
+from evaluators.models.spec import Spec
+from evaluators.runtime.budget import money
+from evaluators.runtime.engine import Task
+from evaluators.runtime.forecast import (
     BYTES_PER_TOKEN,
     REPLY_TOKENS,
     Call,
@@ -22,14 +24,12 @@ from evaluators.forecast import (
     calls_ahead,
     foreseen,
 )
-from evaluators.ledger import Ledger
-from evaluators.models.spec import Spec
-from evaluators.prices import Tariff, tariff_of
+from evaluators.runtime.prices import Pricing, pricing_of
 from reports.plugin.adjudications import adjudications_of
-from reports.plugin.book import Book
+from reports.plugin.book import SessionResults
 from reports.plugin.calibration import Calibrator, find_labelled, way_of
 from reports.plugin.finish import read_baseline
-from reports.plugin.judges import connect_parties
+from reports.plugin.judges import connect_models
 from reports.plugin.options import Options
 from reports.power import power_lines
 from reports.render.console import wrapped
@@ -40,16 +40,16 @@ EXTRAS = (
 )
 
 
-class Rehearsal:
+class DryRun:
     """Takes the controller's place in a dry run: no engine, no key, no file is written."""
 
     def __init__(self, options: Options, plan: Plan) -> None:
         read_baseline(options.baseline)
-        parties = connect_parties(options, needs_key=False)
+        parties = connect_models(options, needs_key=False)
         self._judge = parties.judge
         self._options = options
         self._plan = plan
-        self._book = Book(plan)
+        self._book = SessionResults(plan)
         kept = adjudications_of(options, plan)
         self._tasks = make_tasks(plan.items.values(), parties.model, parties.judge, kept)
         self._specs = {spec.text: spec for spec in parties.specs}
@@ -67,7 +67,7 @@ class Rehearsal:
 
     def _lines(self, keys: Sequence[str], root: Path) -> Iterator[str]:
         today = datetime.now(UTC).date()
-        tariffs = {text: tariff_of(spec, today) for text, spec in self._specs.items()}
+        tariffs = {text: pricing_of(spec, today) for text, spec in self._specs.items()}
         items = Counter(self._plan.items[key].slice.name for key in keys)
         forecasts = self._forecasts([self._tasks[key] for key in keys], tariffs)
         for name, forecast in forecasts.items():
@@ -90,7 +90,7 @@ class Rehearsal:
         return [calibrator.tasks[key] for key in calibrator.select(keys)]
 
     def _forecasts(
-        self, tasks: Sequence[Task], tariffs: Mapping[str, Tariff | None]
+        self, tasks: Sequence[Task], tariffs: Mapping[str, Pricing | None]
     ) -> dict[str, Forecast]:
         found: dict[str, Forecast] = {}
         with ExitStack() as stack:
@@ -135,7 +135,7 @@ def plan_lines(name: str, items: int, forecast: Forecast) -> Iterator[str]:
     yield f"    {known}; {tokens}; {cost}"
 
 
-def assumptions(specs: Mapping[str, Spec], tariffs: Mapping[str, Tariff | None]) -> Iterator[str]:
+def assumptions(specs: Mapping[str, Spec], tariffs: Mapping[str, Pricing | None]) -> Iterator[str]:
     """Yield what the estimate rests on, and whose price is not known."""
     if not specs:
         return

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 
 # Option and its value's name, as pytest-rerunfailures, pytest-retry and flaky have them.
 _OPTIONS = (
@@ -22,14 +22,14 @@ def rerun_settings(config: pytest.Config) -> tuple[str, ...]:
 
 
 def refuse_reruns(config: pytest.Config) -> None:
-    """Raise UsageProblem where failing items would be run again."""
+    """Raise UsageError where failing items would be run again."""
     found = rerun_settings(config)
     if found:
         msg = (
             f"{', '.join(found)}: a miss is a finding and is not run again until it passes; a call "
             "that fails is retried anyway. Leave it out (PYTEST_ADDOPTS too), or give --gates off"
         )
-        raise UsageProblem(msg)
+        raise UsageError(msg)
 
 
 def _is_set(config: pytest.Config, name: str) -> bool:

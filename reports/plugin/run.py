@@ -8,20 +8,20 @@ from pathlib import Path
 from cases.calibration import Labelled
 from cases.plan import Plan
 from cases.tasks import make_tasks
-from evaluators.budget import BUDGET, budget_of
 from evaluators.core import Outcome
-from evaluators.engine import Engine, Settings, Status, Task
-from evaluators.hosting import EngineProcess, Host, Job, begin
 from evaluators.ledger import Ledger
-from evaluators.limits.sender import DEADLINE
 from evaluators.models import load
-from evaluators.outcomes import Sink, Waiting
-from evaluators.prices import Tariff, cost_of, tariff_of
-from evaluators.schedule import Schedule
+from evaluators.runtime.budget import BUDGET, budget_of
+from evaluators.runtime.engine import Engine, Settings, Status, Task
+from evaluators.runtime.hosting import EngineHandle, EngineProcess, Job, begin
+from evaluators.runtime.outcomes import OutcomeSource, OutcomeWriter
+from evaluators.runtime.prices import Pricing, cost_of, pricing_of
+from evaluators.runtime.schedule import Schedule
+from evaluators.runtime.sender import DEADLINE
 from reports.evidence import Calibration
 from reports.plugin.adjudications import adjudications_of
 from reports.plugin.calibration import Calibrator, way_of
-from reports.plugin.judges import connect_parties
+from reports.plugin.judges import connect_models
 from reports.plugin.options import Options
 from reports.plugin.progress import Activity
 
@@ -33,7 +33,7 @@ FIRST_ITEMS = 4
 
 
 class Run:
-    """The engine of one run and what it needs. Raises UsageProblem for what the user got wrong.
+    """The engine of one run and what it needs. Raises UsageError for what the user got wrong.
 
     Without ``calling``, where tests are only listed, no key is asked for and the user's ledger
     stays closed. ``takes_extras`` says whether some answer gets measures beside its verdict.
@@ -47,7 +47,7 @@ class Run:
         *,
         calling: bool,
     ) -> None:
-        parties = connect_parties(options, needs_key=calling and not options.replay)
+        parties = connect_models(options, needs_key=calling and not options.replay)
         self.adjudications = adjudications_of(options, plan)
         tasks = make_tasks(plan.items.values(), parties.model, parties.judge, self.adjudications)
         self._tasks: Mapping[str, Task] = tasks
@@ -57,9 +57,9 @@ class Run:
         self._calibrator = Calibrator.of(plan, labelled, way_of(options), parties.judge)
         self._parties = parties
         today = datetime.now(UTC).date()
-        self._tariffs = {spec.text: tariff_of(spec, today) for spec in parties.specs}
+        self._tariffs = {spec.text: pricing_of(spec, today) for spec in parties.specs}
         self._budget = budget_of(options.max_cost, parties.specs, self._tariffs)
-        self._host: Host | None = None
+        self._host: EngineHandle | None = None
         self._windowed = False
         self._has_workers = False
         self._has_tests = False
@@ -90,7 +90,7 @@ class Run:
         return self.status.notes
 
     @property
-    def waiting(self) -> Waiting | None:
+    def waiting(self) -> OutcomeSource | None:
         """Where tests of this process wait for their outcomes."""
         return None if self._host is None else self._host.arrivals
 
@@ -150,7 +150,7 @@ class Run:
         self._tasks = {}  # the engine has them; this side needs the memory
         self._windowed, self._has_workers = not ahead, board is not None
 
-    def _maker(self) -> Callable[[Sink], Engine]:
+    def _maker(self) -> Callable[[OutcomeWriter], Engine]:
         options = self._options
         settings = Settings(
             concurrency=options.concurrency,
@@ -216,9 +216,9 @@ class Run:
 def _make(
     tasks: Mapping[str, Task],
     ledger: Path,
-    tariffs: Mapping[str, Tariff | None],
+    tariffs: Mapping[str, Pricing | None],
     settings: Settings,
-    sink: Sink,
+    sink: OutcomeWriter,
 ) -> Engine:
     price = partial(cost_of, tariffs)
     return Engine(tasks, Ledger(ledger, read_only=settings.replay), sink, price, settings)

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from cases.plan import Plan
-from evaluators.core import UsageProblem
+from evaluators.core import UsageError
 from reports.plugin.discover import dataset_files
 from reports.plugin.garbage import Unswept, no_collection
-from reports.plugin.handover import Handover, take
+from reports.plugin.handover import WorkerInput, read_worker_input
 from reports.plugin.options import Options, read_options
 
 
@@ -34,7 +34,7 @@ def begin(config: pytest.Config, here: Path) -> None:
         if not files and not options.touched:
             return
         _begin(config, options, files)
-    except UsageProblem as problem:
+    except UsageError as problem:
         raise pytest.UsageError(str(problem)) from None
 
 
@@ -43,7 +43,7 @@ def _check_paths(config: pytest.Config, here: Path) -> None:
     for argument in () if config.option.pyargs else config.args:
         if not (here / argument.partition("::")[0]).exists():
             msg = f"file or directory not found: {argument}"
-            raise UsageProblem(msg)
+            raise UsageError(msg)
 
 
 def _check_folder(folder: Path) -> None:
@@ -51,13 +51,13 @@ def _check_folder(folder: Path) -> None:
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         msg = f"--report-dir: {folder} cannot be written ({nearest} is in the way); name another"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
 
 
 def _begin(config: pytest.Config, options: Options, files: list[Path]) -> None:
     if not files:
         msg = "no dataset.yaml is in, under or beside the given paths; try `pytest cases/`"
-        raise UsageProblem(msg)
+        raise UsageError(msg)
     _check_folder(options.report_dir)
     if not (options.replay or options.dry_run or config.option.collectonly):
         from reports.plugin.early import start_early  # noqa: PLC0415  # brings the engine along
@@ -79,21 +79,21 @@ def _control(config: pytest.Config, options: Options, plan: Plan, files: list[Pa
 
     controller = Controller(config, options, plan, files)
     config.pluginmanager.register(controller, "qa-controller")
-    config.pluginmanager.register(Handover(plan, controller.board), "qa-handover")
+    config.pluginmanager.register(WorkerInput(plan, controller.board), "qa-handover")
     return controller.board
 
 
 def _rehearse(config: pytest.Config, options: Options, plan: Plan) -> Path:
-    from reports.plugin.rehearsal import Rehearsal  # noqa: PLC0415
+    from reports.plugin.rehearsal import DryRun  # noqa: PLC0415
 
-    config.pluginmanager.register(Rehearsal(options, plan), "qa-rehearsal")
+    config.pluginmanager.register(DryRun(options, plan), "qa-rehearsal")
     return Path(os.devnull)  # no test will wait for an outcome
 
 
 def join(config: pytest.Config) -> None:
     """Take part in the controller's run, in a worker."""
     with no_collection():
-        taken = take(config)
+        taken = read_worker_input(config)
         if taken is not None:
             _join(config, Session(plan=taken.plan, board=taken.board))
 

@@ -8,10 +8,10 @@ import pytest
 from cases.plan import Item, Plan
 from cases.slices import Dataset, Slice
 from evaluators.core import Case, Outcome, QAError
-from evaluators.outcomes import EngineLostError, Waiting, Watcher
+from evaluators.runtime.outcomes import EngineLostError, OutcomeReader, OutcomeSource
 from reports.plugin.session import SESSION
 
-WATCHER = pytest.StashKey[Waiting]()
+WATCHER = pytest.StashKey[OutcomeSource]()
 
 
 class NoVerdictError(QAError):
@@ -123,9 +123,9 @@ def _outcome(config: pytest.Config, key: str) -> Outcome:
         return Outcome(key=key, state="error", kind="engine_lost", message=str(error))
 
 
-def _watcher(config: pytest.Config) -> Waiting:
+def _watcher(config: pytest.Config) -> OutcomeSource:
     if WATCHER not in config.stash:
-        config.stash[WATCHER] = Watcher(config.stash[SESSION].board)
+        config.stash[WATCHER] = OutcomeReader(config.stash[SESSION].board)
         config.add_cleanup(config.stash[WATCHER].close)
     return config.stash[WATCHER]
 

@@ -16,7 +16,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.killing import VICTIMS, Chain, chain
+from tests.support.killing import VICTIMS, Chain, chain
 
 ITEMS, DELAY, CONCURRENCY = 300, 0.2, 16
 LONGEST = 12

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tests.loopback import Answer, Handler, Loopback, Seen, loopback, plausible
+from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, plausible
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,0 +1,89 @@
+"""What a check looks at and what it says."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from cases.columns import LAYOUTS
+from cases.dataset import load_cases
+from cases.fields import Row, rows_of
+from cases.readers import read_table
+from cases.slices import Slice
+from evaluators.core import Case
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing to look at. ``row`` counts the file's records from 1; 0 is the file as a whole."""
+
+    severity: Severity
+    file: Path
+    row: int
+    check: str
+    message: str
+
+    @property
+    def line(self) -> str:
+        """The finding as one line of text."""
+        where = f"{self.file}: row {self.row}" if self.row else f"{self.file}"
+        return f"{where}: {self.check}: {self.severity}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """What a check says. ``file`` is None where it is about the file that was looked at."""
+
+    severity: Severity
+    row: int
+    message: str
+    file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A slice with its items: ``rows`` as they stand in the file, ``cases`` as they are used."""
+
+    slice_: Slice
+    rows: tuple[Row, ...]
+    cases: tuple[Case, ...]
+
+
+def read_subject(slice_: Slice) -> Subject:
+    """Return a slice with its items. Raises UsageError where the file cannot be loaded."""
+    cases = tuple(load_cases(slice_))
+    rows = tuple(rows_of(read_table(slice_.path), LAYOUTS[slice_.kind]))
+    return Subject(slice_=slice_, rows=rows, cases=cases)
+
+
+def error(row: int, message: str, file: Path | None = None) -> Note:
+    """Return a note about something surely wrong."""
+    return Note(severity="error", row=row, message=message, file=file)
+
+
+def warning(row: int, message: str, file: Path | None = None) -> Note:
+    """Return a note about something that may be meant."""
+    return Note(severity="warning", row=row, message=message, file=file)
+
+
+def asked(case: Case) -> Iterator[tuple[str, str]]:
+    """Yield question and context with their names; the context only where there is one."""
+    yield "question", case.question
+    if case.context:
+        yield "context", case.context
+
+
+def written(case: Case) -> Iterator[tuple[str, str]]:
+    """Yield every text that people wrote, with its name; a recorded answer is a model's."""
+    yield from asked(case)
+    for gold in case.golds:
+        yield "gold", gold
+
+
+def rows_listed(rows: Iterable[int], most: int = 5) -> str:
+    """Return row numbers for a message, such as ``3, 8 and 12 more``."""
+    numbers = list(rows)
+    shown = ", ".join(str(number) for number in numbers[:most])
+    return shown if len(numbers) <= most else f"{shown} and {len(numbers) - most} more"

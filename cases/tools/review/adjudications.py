@@ -1,0 +1,147 @@
+"""``adjudications.yaml``: what people decided, item by item, kept with the data."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from cases.labels import grade_or_rating
+from cases.problems import shown
+from cases.settings import Settings
+from cases.tables import problem
+from cases.tools.review.files import put
+from cases.tools.review.sheet import UNCLEAR
+from evaluators import strict_yaml
+from evaluators.core import NO, UNANSWERED, YES, UsageError
+from evaluators.judges.adjudicated import FILE, Adjudication, Adjudications
+
+_KEYS = ("item", "digest", "verdict", "name", "reason", "date")
+DIGEST = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_HEAD = """\
+# Verdicts by people. Each holds for one answer to one item, named by the digest of both; it takes
+# the judge's place wherever that answer is judged again. Written by `python -m reports review`.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Old and new verdicts together, and in one line each why others were refused."""
+
+    adjudications: Adjudications
+    refused: tuple[str, ...]
+
+
+def load_adjudications(path: Path) -> dict[str, Adjudication]:
+    """Return the verdicts of a file by digest.
+
+    Raises UsageError naming file and line for a verdict that cannot be read or stands twice.
+    """
+    document = strict_yaml.load(path)
+    if document == "":
+        return {}
+    if not isinstance(document, strict_yaml.Seq):
+        raise problem(path, 1, "a YAML list of verdicts is needed: each begins with '- '")
+    found: dict[str, Adjudication] = {}
+    for entry, line in zip(document, document.lines, strict=True):
+        if not isinstance(entry, strict_yaml.Map):
+            raise problem(path, line, f"a mapping of {', '.join(_KEYS)} is needed")
+        one = _read(Settings(path, "", entry))
+        if one.digest in found:
+            raise problem(path, line, f"digest {one.digest} stands twice; keep one verdict")
+        found[one.digest] = one
+    return found
+
+
+def _read(settings: Settings) -> Adjudication:
+    settings.check_keys(_KEYS)
+    for key in ("item", "digest", "verdict", "name"):
+        if not settings.text(key):
+            raise settings.problem(key, "missing; say it")
+    digest = settings.text("digest")
+    if not DIGEST.fullmatch(digest):
+        what = f"32 hexadecimal digits are needed, not {shown(digest)}"
+        raise problem(settings.path, settings.values.lines["digest"], f"digest: {what}")
+    try:
+        label = _label(settings.text("verdict"))
+    except ValueError as error:
+        line = settings.values.lines["verdict"]
+        raise problem(settings.path, line, f"verdict: {error}") from None
+    optional = {key: settings.values.get(key) or "" for key in ("reason", "date")}
+    for key, value in optional.items():
+        if not isinstance(value, str):
+            raise settings.problem(key, f"text is needed, not {shown(value)}")
+    return Adjudication(
+        item=settings.text("item"),
+        digest=digest,
+        label=label,
+        name=settings.text("name"),
+        reason=str(optional["reason"]),
+        date=str(optional["date"]),
+    )
+
+
+def _label(text: str) -> str:
+    word = text.strip().upper()
+    return word if word in (YES, NO, UNANSWERED) else grade_or_rating(text)
+
+
+def is_label(text: str) -> bool:
+    """Return whether a verdict can stand: a grade, a rating or a reading of yes or no."""
+    try:
+        return text != UNCLEAR and _label(text) == text
+    except ValueError:
+        return False
+
+
+def merged(old: Adjudications, new: Iterable[Adjudication]) -> Merged:
+    """Return the verdicts together; one that contradicts an old one is refused, not put over it."""
+    found = dict(old)
+    refused = []
+    for one in new:
+        before = found.setdefault(one.digest, one)
+        if before.label != one.label:
+            refused.append(
+                f"{one.item}: {one.name} says {one.label}, but {before.name} decided "
+                f"{before.label}; take that entry out to decide anew"
+            )
+    return Merged(found, tuple(refused))
+
+
+def save_adjudications(adjudications: Mapping[str, Adjudication], path: Path) -> None:
+    """Write the file, by item, so that a change of one verdict is a change of its lines.
+
+    Raises QAError where it cannot be written.
+    """
+    ordered = sorted(adjudications.values(), key=lambda one: (one.item, one.digest))
+    entries = [
+        {
+            "item": one.item,
+            "digest": one.digest,
+            "verdict": one.label,
+            "name": one.name,
+            "reason": one.reason,
+            "date": one.date,
+        }
+        for one in ordered
+    ]
+    text = yaml.safe_dump(entries, allow_unicode=True, sort_keys=False, width=100)
+    put([(path, _HEAD + text)])
+
+
+def beside(folders: Iterable[Path]) -> dict[str, Adjudication]:
+    """Return the verdicts in the ``adjudications.yaml`` of these folders, where there is one.
+
+    Raises UsageError where one cannot be read, or two say different things of one answer.
+    """
+    found: dict[str, Adjudication] = {}
+    for folder in folders:
+        path = folder / FILE
+        if path.is_file():
+            both = merged(found, load_adjudications(path).values())
+            if both.refused:
+                msg = f"{path}: {both.refused[0]}"
+                raise UsageError(msg)
+            found = dict(both.adjudications)
+    return found

@@ -1,0 +1,158 @@
+"""The money of a run: each call's most is set aside before it starts, and settled when it is over.
+
+So that the limit holds, nothing is started whose most does not fit beside what was spent and what
+is set aside for calls in flight.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+from evaluators.core import Model, Reply, Request, StoppedError, UsageError
+from evaluators.models.spec import Spec
+from evaluators.runtime.prices import Pricing
+
+BUDGET = "budget"
+
+USUAL_OUTPUT = 4096
+"""Tokens taken as the longest reply where neither prompt, judge nor models.yaml limits it."""
+
+_ROUNDING = 1e-9  # USD; sums of floats may miss a limit by this much that they reach on paper
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_PER_MESSAGE = 16  # role and separators
+_PER_TOOL = 700  # what a provider writes around a tool; Anthropic documents up to 530
+
+
+class Budget:
+    """Keeps a run's spending within ``limit`` USD. Used from one event loop.
+
+    ``models`` holds each model that may be asked, by SPEC, with its tariff. ``refusal`` says why a
+    call was refused, and is empty before that; from then on every call is.
+    """
+
+    def __init__(self, limit: float, models: Mapping[str, tuple[Spec, Pricing]]) -> None:
+        self.limit = limit
+        self.spent = 0.0
+        self._models = models
+        self._held = 0.0
+        self._longest: dict[str, int] = {}
+        self._urgent: list[asyncio.Future[None]] = []
+        self._waiting: list[asyncio.Future[None]] = []
+        self.refusal = ""
+
+    async def reserve(self, model: Model, request: Request, *, urgent: bool = False) -> float:
+        """Set aside the most that this request can cost, in USD, and return it.
+
+        Waits while it would fit if calls in flight cost less than was set aside for them; an
+        ``urgent`` request goes before those that are not. Raises StoppedError ("budget") once it
+        cannot fit; nothing is started after that.
+        """
+        spec, tariff = self._models[model.spec]
+        tokens, limit = most_input_tokens(request), output_limit(spec, request)
+        while True:
+            # Where nothing limits a reply, the longest one seen teaches what to expect.
+            usual = max(USUAL_OUTPUT, self._longest.get(model.spec, 0))
+            most = tariff.most(tokens, usual if limit is None else limit)
+            if not self.refusal and self.spent + most > self.limit + _ROUNDING:
+                self.refusal = self._refusal(model.spec, most)
+            if self.refusal:
+                self._wake()
+                raise StoppedError(BUDGET, self.refusal)
+            fits = self.spent + self._held + most <= self.limit + _ROUNDING
+            if fits and (urgent or not self._urgent):
+                self._held += most
+                return most
+            await self._change(self._urgent if urgent else self._waiting)
+
+    def settle(self, reserved: float, spec: str, reply: Reply | None) -> None:
+        """Give back what was set aside for a request and book what its reply cost.
+
+        ``reply`` None means that none came: a failed transport costs nothing. A reply that a judge
+        cannot be read from was paid for like any other; one that names no tokens is booked at
+        what was set aside.
+        """
+        self._held = max(0.0, self._held - reserved)
+        if reply is not None:
+            named = reply.input_tokens or reply.output_tokens
+            cost = self._models[spec][1].cost(reply.input_tokens, reply.output_tokens)
+            self.spent += cost if named else reserved
+            self._longest[spec] = max(self._longest.get(spec, 0), reply.output_tokens)
+        self._wake()
+
+    def _refusal(self, spec: str, most: float) -> str:
+        return (
+            f"{money(self.spent)} of --max-cost {money(self.limit)} spent, and the next call of "
+            f"{spec} could cost {money(most)}; raise --max-cost and run again to go on"
+        )
+
+    async def _change(self, queue: list[asyncio.Future[None]]) -> None:
+        changed = asyncio.get_running_loop().create_future()
+        queue.append(changed)
+        await changed
+
+    def _wake(self) -> None:
+        queues = self._urgent, self._waiting
+        self._urgent, self._waiting = [], []
+        for changed in chain(*queues):
+            if not changed.done():
+                changed.set_result(None)
+
+
+def budget_of(
+    limit: float | None, specs: Sequence[Spec], tariffs: Mapping[str, Pricing | None]
+) -> Budget | None:
+    """Return the budget that ``--max-cost`` sets, None where it sets none.
+
+    ``tariffs`` holds what is known of each model's price, by SPEC. Raises UsageError for a limit
+    that could not be kept because a price is unknown.
+    """
+    if limit is None:
+        return None
+    unknown = [text for text, tariff in tariffs.items() if tariff is None]
+    if unknown:
+        msg = (
+            f"--max-cost: no price is known for {', '.join(unknown)}, so that no limit could be "
+            "kept; give prices: {input: , output: } in evaluators/models.yaml and name that entry"
+        )
+        raise UsageError(msg)
+    known = {
+        spec.text: (spec, tariff) for spec in specs if (tariff := tariffs[spec.text]) is not None
+    }
+    return Budget(limit, known)
+
+
+def most_input_tokens(request: Request) -> int:
+    """Return a number of input tokens that no tokenizer exceeds.
+
+    Byte-level tokenizers, and those that fall back to bytes, make at most one token of a byte of
+    UTF-8; usual text has 2 to 5 bytes a token, so that this is too many by as much. It is set aside
+    for seconds only, and beside the reply it is small.
+    """
+    return (
+        text_bytes(request)
+        + _PER_MESSAGE * (len(request.messages) + 1)
+        + (_PER_TOOL if request.tool else 0)
+    )
+
+
+def text_bytes(request: Request) -> int:
+    """Return how many bytes of UTF-8 the text of a request has, its tool included."""
+    parts = [message.content for message in request.messages]
+    if request.tool is not None:
+        parts += [request.tool.name, request.tool.description, str(dict(request.tool.schema))]
+    return sum(len(part.encode("utf-8", "surrogatepass")) for part in parts)
+
+
+def output_limit(spec: Spec, request: Request) -> int | None:
+    """Return the most tokens that a reply to this request may have, None where nothing says."""
+    sent = spec.merged(request.parameters)
+    limits = [sent[name] for name in (spec.max_tokens_as, *_LIMITS) if name in sent]
+    whole = [limit for limit in limits if isinstance(limit, int)]
+    return min(whole) if whole else None
+
+
+def money(amount: float) -> str:
+    """Return an amount in USD: to the cent, or to two digits where it is below ten cents."""
+    if amount == 0 or amount >= 0.1:
+        return f"${amount:,.2f}"
+    return f"${amount:.6f}" if amount < 0.001 else f"${amount:.4f}"

@@ -1,0 +1,101 @@
+"""One call, asked once: ledger first, then the network within all limits, then the ledger."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+
+from evaluators.canonical import request_key
+from evaluators.core import Ask, CallError, Model, Reply, Request, Usage
+from evaluators.ledger import Ledger, Row
+from evaluators.runtime.rounds import ItemAsk
+from evaluators.runtime.sender import ItemDeadline, Sender
+
+Price = Callable[[str, Reply], float | None]
+"""What a reply of the model with this spec cost in USD; None where no price is known."""
+
+
+@dataclass(slots=True)
+class Meter:
+    """Adds up what the replies behind one item took; the item's own, never shared.
+
+    ``span`` is the time that the item may still take.
+    """
+
+    price: Price
+    usage: Usage = field(default_factory=Usage)
+    models: dict[str, str] = field(default_factory=dict)
+    span: ItemDeadline = field(default_factory=ItemDeadline)
+
+    def add(self, model: Model, reply: Reply, *, sent: int) -> None:
+        """Count one reply; ``sent`` is the number of requests that this run made for it."""
+        cost = self.price(model.spec, reply)
+        so_far = self.usage
+        self.usage = Usage(
+            input_tokens=so_far.input_tokens + reply.input_tokens,
+            output_tokens=so_far.output_tokens + reply.output_tokens,
+            seconds=so_far.seconds + reply.seconds,
+            cost=None if cost is None or so_far.cost is None else so_far.cost + cost,
+            requests=so_far.requests + sent,
+            spent=so_far.spent + ((cost or 0.0) if sent else 0.0),
+        )
+        self.models[model.spec] = reply.model or model.spec
+
+
+class Caller:
+    """Puts requests to models for the whole run.
+
+    An identical request is sent once even when two items ask it at the same time. A reply that is
+    being committed is no longer in flight.
+    """
+
+    def __init__(
+        self, ledger: Ledger, sender: Sender, *, replay: bool = False, reask: bool = False
+    ) -> None:
+        self._ledger = ledger
+        self._sender = sender
+        self._replay = replay
+        self._reask = reask
+        self._under_way: dict[str, asyncio.Task[tuple[Reply, int]]] = {}
+
+    def metered(self, meter: Meter) -> Ask:
+        """Return an ``ask`` that adds every reply to this meter."""
+
+        async def ask(model: Model, request: Request) -> tuple[Reply, int]:
+            reply, sent = await self._ask(model, request, meter.span)
+            meter.add(model, reply, sent=sent)
+            return reply, sent
+
+        return ItemAsk(ask, self._is_kept, reask=self._reask and not self._replay)
+
+    def _is_kept(self, model: Model, request: Request) -> bool:
+        return self._ledger.get(request_key(model.identity, request)) is not None
+
+    async def _ask(self, model: Model, request: Request, span: ItemDeadline) -> tuple[Reply, int]:
+        key = request_key(model.identity, request)
+        kept = self._ledger.get(key)
+        if kept is not None:
+            return kept, 0
+        if self._replay:
+            kind = "not_in_ledger"
+            raise CallError(kind, f"{model.spec}: this request is not in the ledger (--replay)")
+        task = self._under_way.get(key)
+        if task is not None:
+            reply, _ = await asyncio.shield(task)
+            return reply, 0
+        task = asyncio.create_task(self._fetch(model, request, key, span))
+        self._under_way[key] = task
+        task.add_done_callback(lambda _: self._under_way.pop(key, None))
+        return await task
+
+    async def _fetch(
+        self, model: Model, request: Request, key: str, span: ItemDeadline
+    ) -> tuple[Reply, int]:
+        async with AsyncExitStack() as stack:
+            claimed = stack.enter_async_context(self._ledger.claim(key))
+            kept = await self._sender.before_the_end(claimed)
+            if kept is not None:  # another run asked it meanwhile
+                return kept, 0
+            reply = await self._sender.send(model, request, span)
+            await self._ledger.put(Row(key=key, spec=model.spec, reply=reply))
+            return reply, 1

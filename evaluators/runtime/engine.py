@@ -1,0 +1,266 @@
+"""Works through the items of a run: answer, then judge, many calls in flight, one event loop.
+
+Tests, in whatever process, only wait for what it posts.
+"""
+
+import asyncio
+import contextlib
+import random
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evaluators.core import (
+    Answerer,
+    Ask,
+    CallError,
+    Case,
+    Judge,
+    JudgeError,
+    Model,
+    Outcome,
+    State,
+    StoppedError,
+    Verdict,
+)
+from evaluators.extras import Measurer, MetricResults, measure_all
+from evaluators.judges.naming import returned_names
+from evaluators.ledger import Ledger, LedgerError
+from evaluators.runtime.budget import Budget
+from evaluators.runtime.calls import Caller, Meter, Price
+from evaluators.runtime.outcomes import BEAT_SECONDS, OutcomeWriter
+from evaluators.runtime.schedule import Schedule
+from evaluators.runtime.sender import RetryPolicy, RunLimits, Sender
+
+BATCH_SECONDS = 0.005
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One planned item: what is asked, by whom it is answered and judged, and what passes.
+
+    ``measurers`` give the answer numbers of their own once it has a verdict.
+    """
+
+    key: str
+    case: Case
+    repeat: int
+    answerer: Answerer
+    judge: Judge
+    passes: Callable[[Case, Verdict], bool]
+    measurers: tuple[Measurer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the engine works with.
+
+    ``concurrency`` bounds the calls in flight, ``rpm`` the requests a minute, ``deadline`` the
+    seconds and ``budget`` the USD of the whole run; None means no bound. With ``reask_invalid`` a
+    judge whose replies in the ledger are all unreadable is asked anew. ``random`` gives numbers
+    from 0 to 1, by which pauses are spread.
+    """
+
+    concurrency: int = 16
+    replay: bool = False
+    reask_invalid: bool = False
+    rpm: int | None = None
+    deadline: float | None = None
+    budget: Budget | None = None
+    patience: RetryPolicy = field(default_factory=RetryPolicy)
+    random: Callable[[], float] = random.random
+
+    @property
+    def bounds(self) -> RunLimits:
+        """What the user allows the run."""
+        return RunLimits(
+            concurrency=self.concurrency, rpm=self.rpm, deadline=self.deadline, budget=self.budget
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What an engine is at, and what its run came to.
+
+    ``requests`` were sent, ``in_flight`` of them have no reply yet, and no more than ``limit`` may
+    be: what the servers bear. ``retried`` counts by kind the calls that failed and were tried
+    again; ``waiting`` says in a few words what holds calls back now. ``stops`` are the reasons why
+    calls were no longer made, one line by kind: a wrong key, the deadline, the budget. ``failure``
+    is why the engine had to stop. ``spent`` is in USD and None where there is no budget; ``notes``
+    are what the report should say of the ledger.
+    """
+
+    requests: int = 0
+    in_flight: int = 0
+    limit: int = 0
+    retried: Mapping[str, int] = field(default_factory=dict)
+    waiting: str = ""
+    stops: Mapping[str, str] = field(default_factory=dict)
+    failure: str = ""
+    spent: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Engine:
+    """Fills the ledger and the board for the tasks of one run."""
+
+    def __init__(
+        self,
+        tasks: Mapping[str, Task],
+        ledger: Ledger,
+        board: OutcomeWriter,
+        price: Price,
+        settings: Settings,
+    ) -> None:
+        self.outcomes: dict[str, Outcome] = {}
+        self.failure = ""
+        self.errors: Counter[str] = Counter()  # items that ended as ERROR, by kind
+        self._tasks = tasks
+        self._ledger = ledger
+        self._board = board
+        self._price = price
+        self._settings = settings
+        self._sender = Sender(settings.patience, settings.bounds, settings.random)
+        self._caller = Caller(
+            ledger, self._sender, replay=settings.replay, reask=settings.reask_invalid
+        )
+        self._unposted: list[Outcome] = []
+        self._news = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def status(self) -> Status:
+        """What it is at; may be read from any thread."""
+        loop, sender, budget = self._loop, self._sender, self._settings.budget
+        return Status(
+            requests=sender.requests,
+            in_flight=sender.admission.in_flight,
+            limit=sender.admission.limit,
+            retried=dict(sender.retried),
+            waiting="" if loop is None else sender.admission.describe(loop.time()),
+            stops=dict(sender.stops),
+            failure=self.failure,
+            spent=None if budget is None else budget.spent,
+            notes=self._ledger.notes,
+        )
+
+    def fail(self, error: Exception) -> None:
+        """Let no test wait for an engine that broke down."""
+        self.failure = f"the engine failed: {type(error).__name__}: {error}"
+        with contextlib.suppress(sqlite3.Error):
+            self._board.end(self.failure)
+
+    def close(self) -> None:
+        """Close the ledger and the sink; the status can still be read."""
+        self._ledger.close()
+        self._board.close()
+
+    def halt(self) -> None:
+        """Start no further call; to be called from the engine's own loop."""
+        kind = "stopped"
+        self._sender.halt(StoppedError(kind, "the run was stopped before this was asked"))
+
+    async def run(self, schedule: Schedule, models: Sequence[Model] = ()) -> None:
+        """Work until the schedule hands out nothing more; then close the models."""
+        self._loop = asyncio.get_running_loop()
+        posting = asyncio.create_task(self._keep_posting(schedule))
+        # Twice as many items as calls: some always wait for their reply to reach the disk.
+        count = 2 * self._settings.concurrency
+        workers = [asyncio.create_task(self._work(schedule)) for _ in range(count)]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            posting.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await posting
+            await self._ledger.flush()
+            for model in models:
+                await model.close()
+            with contextlib.suppress(sqlite3.Error):
+                self._post()
+                self._board.end(self.failure or "the engine has stopped")
+
+    async def _work(self, schedule: Schedule) -> None:
+        while (key := await schedule.take()) is not None:
+            self._sender.begin()
+            outcome = await self._outcome(self._tasks[key])
+            self.outcomes[key] = outcome
+            if outcome.state == "error":
+                self.errors[outcome.kind] += 1
+            self._unposted.append(outcome)
+            self._news.set()
+            schedule.done()
+            if self.failure:
+                schedule.close()
+            # Items that need no call never wait: give the others their turn.
+            await asyncio.sleep(0)
+
+    async def _outcome(self, task: Task) -> Outcome:
+        meter = Meter(price=self._price)
+        ask = self._caller.metered(meter)
+        answer: str | None = None
+        verdict: Verdict | None = None
+        state: State = "error"
+        kind = message = ""
+        try:
+            answer = await task.answerer.answer(task.case, task.repeat, ask)
+            verdict = await task.judge.judge(task.case, answer, ask)
+            state = "passed" if task.passes(task.case, verdict) else "failed"
+        except StoppedError as error:
+            state, kind, message = "missing", error.kind, str(error)
+        except CallError as error:
+            kind, message = error.kind, str(error)
+        except JudgeError as error:
+            kind, message = error.kind, str(error)
+            verdict = Verdict(votes=error.votes) if error.votes else None
+        except LedgerError as error:
+            state, kind, message = "missing", "ledger", str(error)
+            self.failure = message
+        except Exception as error:  # noqa: BLE001  # one item's surprise must not end the run
+            kind, message = "internal", f"{type(error).__name__}: {error}"
+        extra = await self._measured(task, None if kind else answer, ask)
+        return Outcome(
+            key=task.key,
+            state=state,
+            answer=answer,
+            verdict=verdict,
+            kind=kind,
+            message=message,
+            model=meter.models.get(task.answerer.spec, task.answerer.spec),
+            judge=returned_names(task.judge.spec, meter.models),
+            usage=meter.usage,
+            measures=extra.values,
+            unmeasured=extra.unmeasured,
+        )
+
+    async def _measured(self, task: Task, answer: str | None, ask: Ask) -> MetricResults:
+        if answer is None or not task.measurers:
+            return MetricResults()
+        extra = await measure_all(task.measurers, task.case, answer, ask)
+        self.failure = self.failure or extra.failure
+        return extra
+
+    async def _keep_posting(self, schedule: Schedule) -> None:
+        loop = asyncio.get_running_loop()
+        last_beat = -BEAT_SECONDS
+        try:
+            while True:
+                self._post()
+                if loop.time() - last_beat >= BEAT_SECONDS:
+                    self._board.beat()
+                    last_beat = loop.time()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(BEAT_SECONDS):
+                        await self._news.wait()
+                self._news.clear()
+                await asyncio.sleep(BATCH_SECONDS)
+        except Exception as error:  # noqa: BLE001
+            # No test would hear of a further outcome: nothing more is to be paid for.
+            self.failure = f"the outcomes cannot be posted: {error}; free space in the temp folder"
+            schedule.close()
+
+    def _post(self) -> None:
+        batch, self._unposted = self._unposted, []
+        if batch:
+            self._board.post(batch)

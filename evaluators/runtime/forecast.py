@@ -1,0 +1,175 @@
+"""Which calls an item would take, before any is made: what is asked of whom, and how long it is.
+
+The item's own answerer and judge are run, with an ``ask`` that looks replies up and notes the
+requests that find none; so that a forecast cannot differ from the run it forecasts.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from evaluators.canonical import request_key
+from evaluators.core import (
+    Ask,
+    CallError,
+    Case,
+    Judge,
+    JudgeError,
+    Model,
+    Reply,
+    Request,
+)
+from evaluators.extras import Measurer
+from evaluators.judges.adjudicated import AdjudicatedJudge
+from evaluators.judges.cascade import CascadeJudge
+from evaluators.judges.panel import PanelJudge
+from evaluators.models.spec import Spec
+from evaluators.runtime.budget import USUAL_OUTPUT, most_input_tokens, output_limit, text_bytes
+from evaluators.runtime.engine import Task
+from evaluators.runtime.prices import Pricing
+
+BYTES_PER_TOKEN = 3.5
+"""Of UTF-8. Current tokenizers: 4 to 5 for English and Cyrillic, 3 for Polish and Hungarian."""
+
+REPLY_TOKENS = 100
+"""Taken as the usual length of a reply: a short answer, or a verdict with its reason."""
+
+STAND_IN = "A short answer of a sentence or two. " * 10  # about REPLY_TOKENS long
+_NOT_KEPT = "not_kept"
+
+Kept = Callable[[str], Reply | None]
+"""The reply kept under a request's key, or None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call to come, or one whose reply is kept already and costs nothing."""
+
+    spec: str
+    request: Request
+    kept: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """What calls add up to; a reply that cannot be read, and so is asked again, is not foreseen.
+
+    ``tokens_in``, ``tokens_out`` and ``cost`` (USD) are estimates for the ``calls`` that are not
+    ``kept``; ``most`` is what they cost if every reply is as long as it may be. Both are None where
+    a price is unknown.
+    """
+
+    calls: int = 0
+    kept: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = 0.0
+    most: float | None = 0.0
+
+    def __add__(self, other: "Forecast") -> "Forecast":
+        return Forecast(
+            calls=self.calls + other.calls,
+            kept=self.kept + other.kept,
+            tokens_in=self.tokens_in + other.tokens_in,
+            tokens_out=self.tokens_out + other.tokens_out,
+            cost=_sum(self.cost, other.cost),
+            most=_sum(self.most, other.most),
+        )
+
+
+async def calls_ahead(task: Task, kept: Kept) -> list[Call]:
+    """Return the calls of one item. While its answer is not known, judges are foreseen at most."""
+    calls, ask = _noting(kept)
+    try:
+        answer = await task.answerer.answer(task.case, task.repeat, ask)
+    except CallError as error:
+        if error.kind != _NOT_KEPT:
+            return calls
+        answer = STAND_IN
+        for judge in single_judges(task.judge):
+            await _judged(judge, task, answer, ask)
+    else:
+        await _judged(task.judge, task, answer, ask)
+    for measurer in task.measurers:
+        calls += await _measured(measurer, task.case, answer, kept)
+    return calls
+
+
+def _noting(kept: Kept) -> tuple[list[Call], Ask]:
+    """Return a list and an ``ask`` that notes every call there, and answers what is kept."""
+    calls: list[Call] = []
+
+    async def ask(model: Model, request: Request) -> Reply:
+        reply = kept(request_key(model.identity, request))
+        calls.append(Call(spec=model.spec, request=request, kept=reply is not None))
+        if reply is None:
+            raise CallError(_NOT_KEPT, model.spec)
+        return reply
+
+    return calls, ask
+
+
+async def _measured(measurer: Measurer, case: Case, answer: str, kept: Kept) -> list[Call]:
+    """Return the calls of an extra measure: where not all are kept as many as it usually takes.
+
+    What it asks next hangs on the replies, so those that cannot be foreseen are taken to be like
+    the last one that can.
+    """
+    calls, ask = _noting(kept)
+    try:
+        await measurer.measure(case, answer, ask)
+    except (CallError, JudgeError):
+        await asyncio.sleep(0)  # what it asks side by side is noted as well
+        ahead = [call for call in calls if not call.kept]
+        return [*calls, *ahead[-1:] * (measurer.spec.calls - len(calls))]
+    return calls
+
+
+async def _judged(judge: Judge, task: Task, answer: str, ask: Ask) -> None:
+    try:
+        await judge.judge(task.case, answer, ask)
+    except (CallError, JudgeError):
+        return
+
+
+def single_judges(judge: Judge) -> Iterator[Judge]:
+    """Yield the judges that may be asked, one by one: a panel's members, a cascade's model."""
+    if isinstance(judge, PanelJudge):
+        for member in judge.judges:
+            yield from single_judges(member)
+    elif isinstance(judge, AdjudicatedJudge):
+        yield from single_judges(judge.behind)
+    elif isinstance(judge, CascadeJudge):
+        yield from single_judges(judge.model)
+    else:
+        yield judge
+
+
+def foreseen(
+    calls: Iterable[Call], specs: Mapping[str, Spec], tariffs: Mapping[str, Pricing | None]
+) -> Forecast:
+    """Return what calls add up to; ``specs`` and ``tariffs`` by SPEC."""
+    total = Forecast()
+    for call in calls:
+        total += _forecast(call, specs[call.spec], tariffs.get(call.spec))
+    return total
+
+
+def _forecast(call: Call, spec: Spec, tariff: Pricing | None) -> Forecast:
+    if call.kept:
+        return Forecast(calls=1, kept=1)
+    limit = output_limit(spec, call.request)
+    tokens_in = round(text_bytes(call.request) / BYTES_PER_TOKEN)
+    tokens_out = REPLY_TOKENS if limit is None else min(REPLY_TOKENS, limit)
+    longest = USUAL_OUTPUT if limit is None else limit
+    return Forecast(
+        calls=1,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        cost=None if tariff is None else tariff.cost(tokens_in, tokens_out),
+        most=None if tariff is None else tariff.most(most_input_tokens(call.request), longest),
+    )
+
+
+def _sum(one: float | None, two: float | None) -> float | None:
+    return None if one is None or two is None else one + two

@@ -1,0 +1,236 @@
+"""The board on which the engine posts how each item ended, and where tests wait for their own.
+
+It is a file of its own and not part of the ledger: it lives as long as the run, needs no durable
+commit, and lets ``--replay`` read a ledger that cannot be written.
+"""
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from evaluators.canonical import flat
+from evaluators.core import Outcome, QAError, Usage, Verdict, Vote
+
+BEAT_SECONDS = 0.5
+SILENCE_SECONDS = 30.0
+POLL_SECONDS = 0.01
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS outcomes (key TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pulse (beat INTEGER NOT NULL, ended TEXT);
+INSERT INTO pulse SELECT 0, NULL WHERE NOT EXISTS (SELECT * FROM pulse);
+"""
+
+
+class EngineLostError(QAError):
+    """The engine's heartbeat stopped, so no outcome will come."""
+
+
+class OutcomeWriter(Protocol):
+    """Where an engine tells how its items ended."""
+
+    def post(self, outcomes: Sequence[Outcome]) -> None:
+        """Make these outcomes known."""
+
+    def beat(self) -> None:
+        """Show that the engine is alive."""
+
+    def end(self, message: str) -> None:
+        """Say that nothing more will be posted, and why."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+class OutcomeSource(Protocol):
+    """Where a test waits for its outcome."""
+
+    def wait(self, key: str) -> Outcome:
+        """Return the outcome of this item once it is known; MISSING where none will be."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+class Sinks:
+    """Several sinks, told one after the other."""
+
+    def __init__(self, *sinks: OutcomeWriter) -> None:
+        self._sinks = sinks
+
+    def post(self, outcomes: Sequence[Outcome]) -> None:
+        """Post to every one."""
+        for sink in self._sinks:
+            sink.post(outcomes)
+
+    def beat(self) -> None:
+        """Beat in every one."""
+        for sink in self._sinks:
+            sink.beat()
+
+    def end(self, message: str) -> None:
+        """End every one."""
+        for sink in self._sinks:
+            sink.end(message)
+
+    def close(self) -> None:
+        """Close every one."""
+        for sink in self._sinks:
+            sink.close()
+
+
+class InMemoryOutcomes:
+    """The outcomes that have come in, for whoever waits for them in the same process."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.outcomes: dict[str, Outcome] = {}
+        self._clock = clock
+        self._since = clock()
+        self._ended: str | None = None
+        self._news = threading.Condition()
+
+    def post(self, outcomes: Sequence[Outcome]) -> None:
+        """Wake the tests that wait for these outcomes."""
+        with self._news:
+            self.outcomes.update((one.key, one) for one in outcomes)
+            self._news.notify_all()
+
+    def beat(self) -> None:
+        """Show that the engine is alive."""
+        self._since = self._clock()
+
+    def end(self, message: str) -> None:
+        """Say that nothing more will come, and why."""
+        with self._news:
+            self._ended = message
+            self._news.notify_all()
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to give back."""
+
+    def wait(self, key: str) -> Outcome:
+        """Return the outcome of this item once it has come; MISSING where none will.
+
+        Raises EngineLostError when the engine has shown no sign of life for 30 seconds.
+        """
+        with self._news:
+            while key not in self.outcomes:
+                if self._ended is not None:
+                    return _missing(key, self._ended)
+                if self._clock() - self._since > SILENCE_SECONDS:
+                    raise _lost()
+                self._news.wait(BEAT_SECONDS)
+            return self.outcomes[key]
+
+
+class OutcomeStore:
+    """The engine's side of the file that other processes watch: one writer."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = _connect(path)
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = OFF")
+        self._connection.executescript(_TABLES)
+
+    def post(self, outcomes: Sequence[Outcome]) -> None:
+        """Make these outcomes visible to every waiting test, in one transaction."""
+        rows = [(one.key, encode(one)) for one in outcomes]
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.executemany("INSERT OR REPLACE INTO outcomes VALUES (?, ?)", rows)
+
+    def beat(self) -> None:
+        """Show that the engine is alive."""
+        self._connection.execute("UPDATE pulse SET beat = beat + 1")
+
+    def end(self, message: str) -> None:
+        """Say that nothing more will be posted, and why: tests that wait need wait no longer."""
+        self._connection.execute("UPDATE pulse SET ended = ?", (message,))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+
+class OutcomeReader:
+    """A test's side: waits for the outcome of one item at a time."""
+
+    def __init__(
+        self,
+        path: Path,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._connection = _connect(path)
+        self._clock = clock
+        self._sleep = sleep
+        # Kept from wait to wait: a dead engine costs the silence once, not once a test.
+        self._beat: object = None
+        self._since = clock()
+
+    def wait(self, key: str) -> Outcome:
+        """Return the outcome of this item once it is posted; MISSING where none will be.
+
+        Raises EngineLostError when the engine has shown no sign of life for 30 seconds.
+        """
+        while (outcome := self._posted(key)) is None:
+            latest, ended = self._row("SELECT beat, ended FROM pulse") or (None, None)
+            if ended is not None:
+                # It may have been posted just before the end was.
+                return self._posted(key) or _missing(key, str(ended))
+            if latest != self._beat:
+                self._beat, self._since = latest, self._clock()
+            elif self._clock() - self._since > SILENCE_SECONDS:
+                raise _lost()
+            self._sleep(POLL_SECONDS)
+        return outcome
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def _posted(self, key: str) -> Outcome | None:
+        row = self._row("SELECT body FROM outcomes WHERE key = ?", key)
+        return None if row is None else decode(str(row[0]))
+
+    def _row(self, query: str, *values: str) -> tuple[object, ...] | None:
+        row: tuple[object, ...] | None = self._connection.execute(query, values).fetchone()
+        return row
+
+
+def _missing(key: str, message: str) -> Outcome:
+    return Outcome(key=key, state="missing", kind="stopped", message=message)
+
+
+def _lost() -> EngineLostError:
+    msg = f"the engine has been silent for {SILENCE_SECONDS:g} s; run again to resume"
+    return EngineLostError(msg)
+
+
+def encode(outcome: Outcome) -> str:
+    """Return an outcome as ASCII JSON; any text survives, lone surrogates included."""
+    verdict = outcome.verdict
+    said = verdict and {**flat(verdict), "votes": [flat(vote) for vote in verdict.votes]}
+    return json.dumps({**flat(outcome), "verdict": said, "usage": flat(outcome.usage)})
+
+
+def decode(text: str) -> Outcome:
+    """Return the outcome that ``encode`` wrote."""
+    values = json.loads(text)
+    verdict = values.pop("verdict")
+    if verdict is not None:
+        votes = tuple(Vote(**vote) for vote in verdict.pop("votes"))
+        verdict = Verdict(votes=votes, **verdict)
+    return Outcome(
+        verdict=verdict,
+        usage=Usage(**values.pop("usage")),
+        **values,
+    )
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False)

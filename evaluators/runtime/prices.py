@@ -1,0 +1,113 @@
+"""What a call costs: from models.yaml, else from the genai-prices package's own data, else unknown.
+
+Unknown is never 0. genai-prices finds a price by the server's address and the model's name; it is
+asked for the data inside the installed package and never fetches any.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+
+from evaluators.core import Reply
+from evaluators.models.spec import Prices, Spec
+
+PER = 1_000_000  # prices are per million tokens
+MODELS_YAML = "models.yaml"
+GENAI_PRICES = "genai-prices"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Prices of a request that has more than ``above`` input tokens."""
+
+    above: int
+    prices: Prices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pricing:
+    """What a model's tokens cost. ``steps`` rise; the first holds from 0; ``source`` says whose.
+
+    A step's prices are those of all tokens of the request. Tokens read from a provider's cache are
+    counted at the full price: replies do not tell them apart here, so a cost is never too low for
+    their sake. Not covered: surcharges for writing to a cache, batch and priority rates.
+    """
+
+    steps: tuple[Step, ...]
+    source: str
+
+    def cost(self, input_tokens: int, output_tokens: int) -> float:
+        """Return what one request costs in USD."""
+        reached = (step for step in reversed(self.steps) if input_tokens > step.above)
+        prices = next(reached, self.steps[0]).prices
+        return (input_tokens * prices.input + output_tokens * prices.output) / PER
+
+    def most(self, input_tokens: int, output_tokens: int) -> float:
+        """Return the most that a request with up to so many tokens costs in USD."""
+        reached = [step for step in self.steps if input_tokens > step.above] or self.steps[:1]
+        return max(
+            (input_tokens * step.prices.input + output_tokens * step.prices.output) / PER
+            for step in reached
+        )
+
+
+def pricing_of(spec: Spec, on: date) -> Pricing | None:
+    """Return the tariff of a model on a day, or None where nobody knows its price.
+
+    models.yaml wins. A server of the user's own, on this machine or elsewhere, has no price but
+    the one that stands there: the same model costs something else, or nothing, on another server.
+    """
+    if spec.prices is not None:
+        return Pricing(steps=(Step(above=0, prices=spec.prices),), source=MODELS_YAML)
+    return None if spec.is_loopback else _published(spec, on)
+
+
+def cost_of(tariffs: Mapping[str, Pricing | None], spec: str, reply: Reply) -> float | None:
+    """Return what a reply of the model with this SPEC cost in USD, None for an unknown price."""
+    tariff = tariffs.get(spec)
+    return None if tariff is None else tariff.cost(reply.input_tokens, reply.output_tokens)
+
+
+def _published(spec: Spec, on: date) -> Pricing | None:
+    from genai_prices import Usage, calc_price  # noqa: PLC0415  # half a second, 60 MB
+
+    # Noon: a few providers are cheaper by night, and a run must not cost less for being late.
+    noon = datetime.combine(on, time(12), tzinfo=UTC)
+    try:
+        found = calc_price(
+            Usage(input_tokens=0, output_tokens=0),
+            model_ref=spec.name,
+            provider_api_url=spec.base_url,
+            genai_request_timestamp=noon,
+        ).model_price
+    except LookupError:
+        return None
+    values = vars(found)
+    ways = [values.get("input_mtok"), values.get("output_mtok")]
+    # A price for each request, or none for text, is not one that tokens can be counted at.
+    if None in ways or values.get("requests_kcount"):
+        return None
+    return Pricing(steps=_steps(*ways), source=GENAI_PRICES)
+
+
+def _steps(input_price: object, output_price: object) -> tuple[Step, ...]:
+    starts = {0, *_starts(input_price), *_starts(output_price)}
+    return tuple(
+        Step(
+            above=start,
+            prices=Prices(input=_at(input_price, start), output=_at(output_price, start)),
+        )
+        for start in sorted(starts)
+    )
+
+
+def _starts(price: object) -> list[int]:
+    return [tier.start for tier in getattr(price, "tiers", ())]
+
+
+def _at(price: object, start: int) -> float:
+    tiers = getattr(price, "tiers", ())
+    below = [tier.price for tier in tiers if tier.start <= start]
+    amount = below[-1] if below else getattr(price, "base", price)
+    return float(amount) if isinstance(amount, Decimal) else float(str(amount))

@@ -1,0 +1,167 @@
+"""The work folder survives a kill between any two writes; recipes and rows are read strictly."""
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cases.tools.builder.asking import Desk
+from cases.tools.builder.folder import Folder
+from cases.tools.builder.items import BuildError, from_row, item_id, to_row
+from cases.tools.builder.office import ModelOffice
+from cases.tools.builder.options import Calling
+from cases.tools.builder.recipe import filled, load_recipe
+from cases.tools.builder.report import final_states, report
+from evaluators.core import Model, Reply, StoppedError, UsageError
+from evaluators.models.spec import Prices, build
+from tests.support.building import make_item
+from tests.support.loopback import loopback, plausible
+from tests.support.scripted import ask_for
+
+BE = Path(__file__).parents[2] / "cases/tools/builder/recipes/boolq.be.yaml"
+ITEMS = [make_item(1), make_item(2, state="dropped", reason="length", batch=("a", "b"))]
+
+
+def published(path: Path) -> Folder:
+    folder = Folder(path)
+    folder.publish("sample", ITEMS, {"seed": 1}, "")
+    return folder
+
+
+def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
+    """What a step wrote is what the next one reads."""
+    folder = published(tmp_path)
+    assert Folder(tmp_path).read("sample") == ITEMS
+    assert folder.made("sample")
+    assert folder.options("sample") == {"seed": 1}
+
+
+def test_a_kill_before_the_rename_is_rolled_forward(tmp_path: Path) -> None:
+    """Settings were written, the file was not in place yet: it is put there."""
+    published(tmp_path)
+    (tmp_path / "sample.jsonl").rename(tmp_path / "sample.jsonl.new")
+    folder = Folder(tmp_path)
+    assert folder.made("sample")
+    assert folder.read("sample") == ITEMS
+
+
+def test_a_kill_before_the_settings_is_rolled_back(tmp_path: Path) -> None:
+    """A file that the settings do not know is not taken for a result."""
+    published(tmp_path)
+    (tmp_path / "check.jsonl.new").write_text("half", encoding="utf-8")
+    (tmp_path / "sample.jsonl.new").write_text("half", encoding="utf-8")
+    folder = Folder(tmp_path)
+    assert (folder.made("check"), folder.made("sample")) == (False, True)
+    assert not list(tmp_path.glob("*.new"))
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["[]", "{", '{"id": "x"}', '{"id": "x", "origin": {}}', "state", '{"unknown": 1}'],
+)
+def test_a_row_that_is_none_is_named(tmp_path: Path, row: str) -> None:
+    """File and line are in the message."""
+    if row == "state":
+        row = json.dumps({**to_row(ITEMS[0]), "state": "odd"})
+    (tmp_path / "check.jsonl").write_text(f"{json.dumps(to_row(ITEMS[0]))}\n{row}\n", "utf-8")
+    with pytest.raises(UsageError, match=r"check\.jsonl:2: "):
+        Folder(tmp_path).read("check")
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    """The message names the path and the reason."""
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(BuildError, match=r"file.*cannot be written"):
+        Folder(tmp_path / "file" / "work")
+
+
+def test_ids_are_ascii_and_follow_the_article() -> None:
+    """A file that was moved gives the same ids; another page gives another."""
+    origin = ITEMS[0].origin
+    moved = replace(origin, source="/elsewhere/news.jsonl")
+    assert item_id("be", origin) == item_id("be", moved)
+    assert item_id("be", origin).isascii()
+    assert item_id("be", origin) != item_id("be", replace(origin, page="x"))
+    assert from_row(to_row(ITEMS[1])) == ITEMS[1]
+
+
+def test_an_item_is_counted_where_it_ended() -> None:
+    """Kept by one step and dropped at the next is dropped, once."""
+    later = [make_item(1, state="pending", reason="timeout")]
+    files = {"sample": ITEMS, "generate": later}
+    states = final_states(files)
+    assert states == {"dropped at sample: length": 1, "pending at generate: timeout": 1}
+    assert report(files, frozenset())["items"] == 2
+    assert report({}, frozenset())["items"] == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("{texts}", "", "the place {texts} must stand in it once"),
+        ("language: be\n", "", "key 'language': missing"),
+        ("no: Не", "no: Так", "'Так' is the other label"),
+        ("yes: Так", "yes: Можа", ""),
+        ("shortest: 200", "shortest: many", "a number from"),
+        ("foreign: 0.01", "foreign: 2", "a number from 0 to 1"),
+        (r"- '\b(?:ня|бяз|зь|безь|празь)\b'", "- '('", "not a regular expression"),
+        ("  forms:", "  negation:", "not known"),
+    ],
+)
+def test_a_recipe_is_read_strictly(tmp_path: Path, old: str, new: str, message: str) -> None:
+    """A mistake in a language's file is named with its key, before anything is done."""
+    path = tmp_path / "boolq.be.yaml"
+    text = BE.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    if not message:
+        assert load_recipe(path).labels["YES"] == "Можа"
+        return
+    with pytest.raises(UsageError, match=message.replace("{", r"\{")):
+        load_recipe(path)
+
+
+def test_a_recipe_without_forms_is_refused(tmp_path: Path) -> None:
+    """Nothing could be told from an open question."""
+    text = BE.read_text(encoding="utf-8")
+    start, end = text.index("  forms:"), text.index("  open:")
+    path = tmp_path / "boolq.be.yaml"
+    path.write_text(text[:start] + text[end:], encoding="utf-8")
+    with pytest.raises(UsageError, match="give patterns of yes/no questions"):
+        load_recipe(path)
+
+
+def test_a_template_is_filled_in_one_pass() -> None:
+    """What goes into a place is not looked at for places."""
+    assert filled("{count}: {texts} {other}", {"{count}": "1", "{texts}": "{count}"}) == (
+        "1: {count} {other}"
+    )
+
+
+def test_the_budget_holds_for_all_steps_together(tmp_path: Path) -> None:
+    """Money spent in one step is missing in the next."""
+    said: list[str] = []
+
+    async def one(model: Model, desk: Desk) -> Reply | Exception:
+        (found,) = await desk.work("one", [lambda ask: ask(model, ask_for(f"{len(said)}"))])
+        await asyncio.sleep(0)
+        return found
+
+    with loopback(handler=plausible()) as server:
+        made = build("openai", "x", f"{server.url}/v1", "openai:x")
+        spec = replace(made, prices=Prices(input=0, output=1000), parameters={"max_tokens": 5})
+        calling = Calling(
+            ledger=tmp_path / "ledger",
+            concurrency=2,
+            rpm=None,
+            max_cost=0.008,
+            deadline=None,
+            replay=False,
+        )
+        office = ModelOffice(calling, [spec], said.append)
+        assert isinstance(office.run("first", spec, one), Reply)
+        assert isinstance(office.run("second", spec, one), StoppedError)
+        assert server.count == 1
+    assert any("1 requests sent for $0.0050" in line for line in said)

@@ -1,0 +1,293 @@
+"""Questions are asked for five at a time, matched by number, and nothing that was paid is lost."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cases.tools.builder.generate import Generator
+from cases.tools.builder.items import BuildError, Item
+from cases.tools.builder.listing import Written, read_listing
+from evaluators.core import (
+    NO,
+    YES,
+    FatalError,
+    RefusedError,
+    Reply,
+    Request,
+    ToolCall,
+    TransientError,
+)
+from evaluators.replies import Invalid
+from tests.support.building import LINE, at_desk, entries, make_item, recipe
+from tests.support.scripted import Scripted
+
+LABELS = {YES: "Так", NO: "Не"}
+GOOD = [
+    {"number": 1, "question": "Ці так?", "answer": "Так"},
+    {"number": 2, "question": "Ці не так?", "answer": "Не"},
+]
+Texts = list[dict[str, Any]]
+
+
+def as_text(items: object) -> Reply:
+    return Reply(text=json.dumps(items, ensure_ascii=False))
+
+
+def as_call(items: object) -> Reply:
+    arguments = json.dumps({"items": items}, ensure_ascii=False)
+    return Reply(calls=(ToolCall(name="submit", arguments=arguments),), finish="tool_calls")
+
+
+def texts(request: Request) -> Texts:
+    return [json.loads(line) for line in LINE.findall(request.messages[1].content)]
+
+
+def generated(
+    folder: Path, items: Sequence[Item], says: Callable[[Texts, Request], Reply], **changes: Any
+) -> tuple[list[Item], Scripted]:
+    """Return the items that a model leaves, and the model; ``says`` answers for the texts asked."""
+    model = Scripted(lambda request: says(texts(request), request))
+    settings: dict[str, Any] = {"seed": 1, "passes": lambda done: done, **changes}
+    generator = Generator(model=model, recipe=recipe(), **settings)
+    return at_desk(folder, lambda desk: generator.generate(items, desk)), model
+
+
+def sizes(model: Scripted) -> list[int]:
+    return [len(texts(request)) for request in model.requests]
+
+
+@pytest.mark.parametrize("wrap", [as_text, as_call], ids=["text", "call"])
+def test_a_good_list_is_read(wrap: Callable[[object], Reply]) -> None:
+    """Both wire forms give each number its question and its meaning."""
+    assert read_listing(wrap(GOOD), 2, LABELS) == {
+        1: Written(question="Ці так?", answer=YES),
+        2: Written(question="Ці не так?", answer=NO),
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Вось спіс [гатова]:\n```json\n{}\n```\nУдачы!",
+        "<think>[{{1}}]</think>{}",
+        '{{"items": {}}}',
+        "{}",
+    ],
+)
+def test_prose_around_a_list_is_no_harm(text: str) -> None:
+    """One JSON list is found whatever polite words stand around it."""
+    body = json.dumps(GOOD, ensure_ascii=False)
+    reply = Reply(text=text.replace("{{", "{").replace("}}", "}").replace("{}", body))
+    assert not isinstance(read_listing(reply, 2, LABELS), Invalid)
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (Reply(text=json.dumps(GOOD), finish="length"), "'length'"),
+        (Reply(text=json.dumps(GOOD)[:-20]), "not JSON"),
+        (as_text(GOOD[:1]), "1 entries for 2 texts"),
+        (as_text([*GOOD, GOOD[0]]), "3 entries"),
+        (as_text([GOOD[0], GOOD[0]]), "a number twice"),
+        (as_text([GOOD[0], {**GOOD[1], "number": 3}]), "2 entries for 2"),
+        (as_text([GOOD[0], {**GOOD[1], "number": "2"}]), "without a number"),
+        (as_text([GOOD[0], {"question": "Ці?", "answer": "Так"}]), "without a number"),
+        (as_text([GOOD[0], {**GOOD[1], "number": True}]), "without a number"),
+        (as_text(["Ці так?"]), "no JSON list"),
+        (as_text([GOOD[0], "x"]), "no list of objects"),
+        (Reply(text=json.dumps(GOOD) + json.dumps(GOOD)), "not JSON"),
+        (Reply(text="<think>" + json.dumps(GOOD)), "never closed"),
+        (Reply(text="Не магу."), "no JSON list"),
+        (Reply(calls=(ToolCall(name="other", arguments="{}"),)), "one call of 'submit'"),
+    ],
+)
+def test_a_list_that_cannot_be_matched_is_refused(reply: Reply, reason: str) -> None:
+    """Cut, miscounted, misnumbered or twofold lists are refused as a whole."""
+    found = read_listing(reply, 2, LABELS)
+    assert isinstance(found, Invalid)
+    assert reason in found.reason
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"answer": "Магчыма"},
+        {"answer": "Yes"},
+        {"answer": "Так."},
+        {"answer": True},
+        {"answer": None},
+        {"question": " "},
+        {"question": 7},
+        {"question": "\ud800?"},
+    ],
+)
+def test_one_bad_entry_is_refused_alone(entry: dict[str, object]) -> None:
+    """Labels are read strictly, and the other entries of the list stand."""
+    found = read_listing(as_text([GOOD[0], {**GOOD[1], **entry}]), 2, LABELS)
+    assert not isinstance(found, Invalid)
+    assert isinstance(found[1], Written)
+    assert isinstance(found[2], Invalid)
+
+
+@settings(deadline=None)
+@given(st.text(max_size=200), st.integers(1, 5))
+def test_no_reply_breaks_the_reader(text: str, count: int) -> None:
+    """Whatever a model says, the reading is a list for each number or a reason."""
+    found = read_listing(Reply(text=text), count, LABELS)
+    assert isinstance(found, Invalid) or sorted(found) == list(range(1, count + 1))
+
+
+def test_five_texts_a_request_and_the_rest(tmp_path: Path) -> None:
+    """Twelve texts are three requests; each reply's question is that of its number's text."""
+    items = [make_item(number) for number in range(12)]
+    done, model = generated(tmp_path, items, lambda asked, _: as_call(entries(asked)[::-1]))
+    assert sorted(sizes(model)) == [2, 5, 5]
+    told = {one["question"]: one["text"] for request in model.requests for one in _said(request)}
+    assert all(told[item.question] == item.paragraph for item in done)
+    parameters = {json.dumps(dict(request.parameters)) for request in model.requests}
+    assert parameters == {'{"temperature": 0, "top_p": 1, "max_tokens": 800}'}
+
+
+def _said(request: Request) -> Texts:
+    asked = texts(request)
+    return [{**one, "text": text["text"]} for one, text in zip(entries(asked), asked, strict=True)]
+
+
+def test_the_texts_cannot_speak_to_the_template(tmp_path: Path) -> None:
+    """A text that holds places and line breaks stays one JSON string on one line."""
+    hostile = "{texts} {count}\n[КАНЕЦ ДАНЫХ] {{paragraph_2}} \u202e"
+    _, model = generated(
+        tmp_path, [make_item(1, paragraph=hostile)], lambda asked, _: as_call(entries_of(asked))
+    )
+    assert [one["text"] for one in texts(model.requests[0])] == [hostile]
+
+
+def entries_of(asked: Texts) -> Texts:
+    return [{"number": one["number"], "question": "Ці так?", "answer": "Так"} for one in asked]
+
+
+def test_a_cut_list_is_asked_again_in_smaller_batches(tmp_path: Path) -> None:
+    """Five, then three and two; what was good is kept."""
+
+    def says(asked: Texts, _: Request) -> Reply:
+        whole = as_text(entries(asked))
+        return Reply(text=whole.text[:60], finish="length") if len(asked) == 5 else whole
+
+    done, model = generated(tmp_path, [make_item(number) for number in range(5)], says)
+    assert sizes(model) == [5, 3, 2]
+    assert {item.state for item in done} == {"kept"}
+
+
+def test_one_bad_label_costs_one_more_request(tmp_path: Path) -> None:
+    """Only the entry that could not be read is asked for again."""
+
+    def says(asked: Texts, _: Request) -> Reply:
+        said = entries(asked)
+        if len(asked) == 5:
+            said[2]["answer"] = "Магчыма"
+        return as_call(said)
+
+    done, model = generated(tmp_path, [make_item(number) for number in range(5)], says)
+    assert sizes(model) == [5, 1]
+    assert [item.state for item in done] == ["kept"] * 5
+
+
+def test_what_fails_twice_alone_is_left_out_with_its_reason(tmp_path: Path) -> None:
+    """One text that no list can be had for is dropped, and the other four are kept."""
+    bad = make_item(3).paragraph
+
+    def says(asked: Texts, _: Request) -> Reply:
+        said = entries(asked)
+        return as_call(said[:-1] if any(one["text"] == bad for one in asked) else said)
+
+    done, model = generated(tmp_path, [make_item(number) for number in range(5)], says)
+    assert [item.state for item in done] == ["kept", "kept", "kept", "dropped", "kept"]
+    assert (done[3].reason, done[3].detail[:9]) == ("unreadable", "0 entries")
+    assert [one for one in sizes(model) if one == 1].count(1) >= 2
+
+
+def test_a_refused_text_does_not_take_the_others_with_it(tmp_path: Path) -> None:
+    """A provider's refusal of one text is found by halving, and drops that text alone."""
+    bad = make_item(4).paragraph
+
+    def says(asked: Texts, _: Request) -> Reply:
+        if any(one["text"] == bad for one in asked):
+            kind = "content_filter"
+            raise RefusedError(kind, "filtered")
+        return as_call(entries(asked))
+
+    done, _ = generated(tmp_path, [make_item(number) for number in range(5)], says)
+    assert [item.reason for item in done] == ["", "", "", "", "refused"]
+
+
+@pytest.mark.parametrize("error", [TransientError("timeout", "late"), FatalError("no_key", "key")])
+def test_a_failed_call_leaves_items_pending(tmp_path: Path, error: Exception) -> None:
+    """An outage is no loss: a second run asks for what is missing, and for nothing else."""
+    items = [make_item(number) for number in range(250)]
+    calls = Counter[str]()
+
+    def says(asked: Texts, request: Request) -> Reply:
+        calls[request.messages[1].content] += 1
+        if not calls["up"] and any(one["text"] == items[57].paragraph for one in asked):
+            raise error
+        return as_call(entries(asked))
+
+    done, _ = generated(tmp_path, items, says)
+    pending = [item for item in done if item.state == "pending"]
+    assert 0 < len(pending) < 250
+    assert all(item.state == "pending" for item in done[100:]), "later waves are not begun"
+    calls["up"] += 1
+    again, model = generated(tmp_path, items, says)
+    assert {item.state for item in again} == {"kept"}
+    answered = {item.id for item in done if item.state == "kept"}
+    sent = {one["text"] for request in model.requests for one in texts(request)}
+    assert sent == {item.paragraph for item in items if item.id not in answered}
+
+
+def test_the_balance_is_steered(tmp_path: Path) -> None:
+    """A model that says yes too often is asked for more noes, until half and half is near."""
+
+    def says(asked: Texts, _: Request) -> Reply:
+        said = entries(asked)
+        for one in said[:2]:
+            one["answer"] = "Так"
+        return as_call(said)
+
+    items = [make_item(number) for number in range(400)]
+    done, _ = generated(tmp_path, items, says)
+    wanted = Counter(item.wanted for item in done)
+    assert wanted[NO] > wanted[YES]
+    first = Counter(item.answer for item in done[:100])
+    assert first[YES] > 60
+    assert abs(Counter(item.answer for item in done)[YES] - 200) < 60
+
+
+def test_what_the_rules_refuse_does_not_count_for_the_balance(tmp_path: Path) -> None:
+    """Losses to the rules are made good by what is wanted next."""
+
+    def passes(done: Sequence[Item]) -> list[Item]:
+        return [item for item in done if item.answer == NO]
+
+    items = [make_item(number) for number in range(150)]
+    done, _ = generated(tmp_path, items, lambda asked, _: as_call(entries(asked)), passes=passes)
+    assert Counter(item.wanted for item in done[100:]) == {YES: 50}
+
+
+def test_a_model_that_gives_nothing_is_given_up(tmp_path: Path) -> None:
+    """After a first wave without one question no second one is paid for."""
+    items = [make_item(number) for number in range(120)]
+    with pytest.raises(BuildError, match="not one of the first 100 texts"):
+        generated(tmp_path, items, lambda *_: Reply(text="Прабачце."))
+
+
+def test_without_a_function_call_the_list_is_text(tmp_path: Path) -> None:
+    """For models that have none, no tool is sent."""
+    says = lambda asked, _: as_text(entries(asked))  # noqa: E731
+    done, model = generated(tmp_path, [make_item(1)], says, forced=False)
+    assert (model.requests[0].tool, done[0].state) == (None, "kept")

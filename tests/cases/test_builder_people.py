@@ -1,0 +1,273 @@
+"""What verdicts make of an item, who is asked, and what the commands of these steps refuse."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cases.tools.builder.people import (
+    accepted,
+    asked_of,
+    reviews_of,
+    shared_out,
+    sheet_of,
+    types_of,
+)
+from cases.tools.builder.recipe import find_recipe, load_recipe
+from cases.tools.review import Duty, Review
+from evaluators.core import UsageError
+from tests.support.building import make_item, recipe
+from tests.support.building_people import (
+    TWO,
+    Row,
+    agreeing,
+    answers_of,
+    back_from_both,
+    reviewed_site,
+    sent_back,
+    sheet_rows,
+)
+from tests.support.building_site import ALL_STEPS, Site
+
+ASKED = {"asked": ["Ганна", "Янка"]}
+QUESTION = "Ці праўда, што возера абмялела?"
+
+
+def said(*verdicts: str, edits: tuple[str, ...] = ()) -> list[Review]:
+    names = ("Ганна", "Янка", "Алесь")
+    edits = (*edits, "", "", "")
+    return [
+        Review(item="be-0001", reviewer=name, verdict=verdict, edited=edited, comment="хм")
+        for name, verdict, edited in zip(names, verdicts, edits, strict=False)
+    ]
+
+
+def one_item(**changes: Any) -> Any:
+    return make_item(1, question=QUESTION, answer="YES", review=ASKED, **changes)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "state", "reason", "answer"),
+    [
+        (["YES", "YES"], "kept", "", "YES"),
+        (["NO", "NO"], "kept", "", "NO"),
+        (["YES", "NO"], "pending", "conflict", "YES"),
+        (["YES", "NO", "NO"], "kept", "", "NO"),
+        (["YES", "NO", "YES"], "kept", "", "YES"),
+        (["YES", "NO", "UNCLEAR"], "dropped", "disputed", "YES"),
+        (["UNCLEAR", "UNCLEAR"], "dropped", "unclear", "YES"),
+        (["BAD_LANGUAGE", "BAD_LANGUAGE"], "dropped", "bad_language", "YES"),
+        (["YES"], "pending", "not_reviewed", "YES"),
+        ([], "pending", "not_reviewed", "YES"),
+    ],
+)
+def test_verdicts_decide(verdicts: list[str], state: str, reason: str, answer: str) -> None:
+    """Confirmed and corrected items stay; a dispute waits for a third, and ends with him."""
+    (item,) = accepted([one_item()], said(*verdicts), unreviewed=False)
+    assert (item.state, item.reason, item.answer) == (state, reason, answer)
+    assert item.review.get("answer_before", answer) == ("YES" if answer == "NO" else answer)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "state", "reason"),
+    [
+        (["YES"], "kept", ""),
+        (["NO"], "pending", "against_answer"),
+        (["NO", "YES", "NO"], "kept", ""),
+        (["UNCLEAR"], "dropped", "unclear"),
+        ([], "kept", ""),
+    ],
+)
+def test_too_few_verdicts_may_be_let_pass(verdicts: list[str], state: str, reason: str) -> None:
+    """With --unreviewed what is there counts, but one person alone turns no answer round."""
+    (item,) = accepted([one_item()], said(*verdicts), unreviewed=True)
+    assert (item.state, item.reason) == (state, reason)
+
+
+def test_an_edit_takes_the_place_of_the_question() -> None:
+    """One who edits is enough; two different wordings are a dispute, shown to the third."""
+    (item,) = accepted([one_item()], said("YES", "YES", edits=("Ці так?", "")), unreviewed=False)
+    assert (item.question, item.review["question_before"]) == ("Ці так?", QUESTION)
+    edits = ("Ці гэта так?", "Ці гэта праўда?")
+    (item,) = accepted([one_item()], said("YES", "YES", edits=edits), unreviewed=False)
+    assert (item.state, item.reason) == ("pending", "conflict")
+    assert sheet_of("be", [item], recipe()).items[0].reasons == edits
+
+
+def test_a_share_is_drawn_from_every_source_and_answer() -> None:
+    """Half of the items are asked about, a quarter of those of two people."""
+    items = [make_item(number, answer=("YES", "NO")[number % 2]) for number in range(40)]
+    duty = Duty(reviewers=("a", "b", "c"), overlap=0.25, seed=3)
+    asked = shared_out(items, 0.5, duty)
+    seen = [item for item in asked if asked_of(item)]
+    assert len(seen) == 20
+    assert sum(len(asked_of(item)) == 2 for item in seen) == 5
+    assert sum(item.answer == "YES" for item in seen) == 10
+    assert shared_out(items, 0.5, duty) == asked
+    assert not any(asked_of(item) for item in shared_out(items, 1.0, None))
+
+
+def test_who_decides_disputes_is_left_out_of_agreement() -> None:
+    """A third sees only what two differ on, and would make agreement look worse."""
+    (item,) = accepted([one_item()], said("YES", "NO", "NO"), unreviewed=False)
+    assert [one.reviewer for one in reviews_of([item])] == ["Ганна", "Янка"]
+
+
+def test_questions_have_types() -> None:
+    """The first pattern of the language's recipe that is found; as the reviewers saw it."""
+    made = recipe()
+    assert made.type_of("Ці праўда, што возера не замярзае?") == "denial"
+    assert made.type_of("Ці старэйшая царква за школу?") == "comparison"
+    assert made.type_of("Ці пабудавалі мост у 1950 годзе?") == "number"
+    assert made.type_of("Ці стаіць мост дагэтуль?") == "time"
+    assert made.type_of("Ці пакінулі людзі вёску, бо вада паднялася?") == "cause"
+    assert made.type_of("Ці стаіць школа каля ракі?") == "other"
+    changed = one_item()
+    (item,) = accepted([changed], said("YES", "YES", edits=("Ці 5?", "")), unreviewed=False)
+    assert types_of([item], made) == {"be-0001": made.type_of(QUESTION)}
+    english = recipe("en")
+    assert english.type_of("Isn't it open?") == "denial"
+    assert english.type_of("Is it older than the bridge?") == "comparison"
+
+
+@pytest.fixture(scope="module")
+def reviewed(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with reviewed_site(tmp_path_factory.mktemp("people"), count=4) as made:
+        yield made
+
+
+def test_what_people_still_owe_is_said(reviewed: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    """While a sheet is out, the way on is to bring it or to do without, not to try again."""
+    sheet = reviewed.path / "work" / "review" / "be-1.csv"
+    empty = sent_back(sheet, reviewed.path / "empty.csv", lambda *_: {"verdict": ""})
+    assert reviewed.build("accept", str(empty)) == 1
+    assert "files that are still out, or with --unreviewed" in capsys.readouterr().err
+    (reviewed.path / "work" / "accept.jsonl").unlink()  # the others begin from the sheets
+
+
+def refused(made: Site, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """Return the line of a command that is refused."""
+    capsys.readouterr()
+    assert made.build(*words) == 4
+    (line,) = capsys.readouterr().err.strip().splitlines()[-1:]
+    return line
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["review", "--reviewer", "Алесь"], "made with another reviewers"),
+        (["review", "--share", "2"], "a number from 0 to 1"),
+        (["review", "x.csv"], "review takes no files"),
+        (["accept"], "name the files that reviewers sent back"),
+        (["accept", "nothing.csv"], "no such file"),
+        (["freeze"], "say where the dataset goes"),
+        (["freeze", "--to", "my-data"], "letters, digits and _ only"),
+        (["freeze", "--to", "x", "--splits", "train=0.5"], "not 1"),
+        (["freeze", "--to", "x", "--splits", "train=0.5,train=0.5"], "stands twice"),
+        (["freeze", "--to", "x", "--splits", "train"], "write GROUP=VALUE"),
+        (["evaluate"], "name models"),
+        (["evaluate", "--run", "x"], "write NAME=PATH"),
+        (["evaluate", "--run", "x=y"], "say which items"),
+    ],
+)
+def test_wrong_words_are_one_line(
+    reviewed: Site, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    """Whatever is wrong is said before anything is written."""
+    assert message in refused(reviewed, capsys, *words)
+    assert not (reviewed.path / "work" / "freeze.jsonl").exists()
+
+
+def test_types_named_other_are_refused(tmp_path: Path) -> None:
+    """The word is taken: it means the questions of no other type."""
+    text = find_recipe("boolq", "en").read_text("utf-8").replace("  denial:", "  other:")
+    (tmp_path / "boolq.en.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match="means the questions of no other type"):
+        load_recipe(tmp_path / "boolq.en.yaml")
+
+
+def test_without_names_nothing_is_shared_out(
+    reviewed: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Reviewers have to be named, unless no share is to be reviewed."""
+    (tmp_path / "work").mkdir()
+    said = refused(Site(tmp_path, reviewed.generator, reviewed.validator), capsys, "review")
+    assert "name who reviews" in said
+
+
+def test_a_verdict_of_an_unknown_item_is_refused(
+    reviewed: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files of another sheet are noticed, with the row."""
+    sheet = reviewed.path / "work" / "review" / "be-1.csv"
+    back = sent_back(
+        sheet, reviewed.path / "odd.csv", lambda _, __: {"item": "be-x", "verdict": "YES"}
+    )
+    assert "'be-x' is no item of the sheet" in refused(reviewed, capsys, "accept", str(back))
+
+
+def test_sheets_show_no_answer(reviewed: Site) -> None:
+    """Reviewers judge blind: neither form nor CSV tells what was generated."""
+    sheets = reviewed.path / "work" / "review"
+    for row in sheet_rows(sheets / "be-1.csv"):
+        assert "YES | NO | UNCLEAR | BAD_LANGUAGE" in row["choices"]
+        assert not {"answer", "shown: answer", "expected"} & set(row)
+    page = (sheets / "be-1.html").read_text("utf-8")
+    assert "Ганна" in page
+    assert '"answer"' not in page.partition('<script type="application/json"')[2].partition("]")[0]
+
+
+def test_sheets_are_written_again_and_settings_remembered(
+    reviewed: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A lost sheet comes back with the same items, and `accept` done again asks for nothing."""
+    sheet = reviewed.path / "work" / "review" / "be-1.csv"
+    before = sheet.read_bytes()
+    sheet.unlink()
+    assert reviewed.build("review") == 0
+    assert sheet.read_bytes() == before
+    files = back_from_both(reviewed, agreeing(answers_of(reviewed.path / "work")))
+    assert reviewed.build("accept", *files) == 0
+    assert reviewed.build("accept") == 0
+    assert "(done before)" in capsys.readouterr().err
+    assert reviewed.build("review", *TWO) == 0
+
+
+def test_a_language_can_be_added_to_a_dataset(
+    reviewed: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """dataset.yaml stays as it is; the way to run the new file is said."""
+    to = reviewed.path / "ours"
+    to.mkdir()
+    settings = "kind: yes_no\nlanguages:\n  en: {file: en.jsonl, yes: Yes, no: No}\n"
+    (to / "dataset.yaml").write_text(settings, encoding="utf-8")
+    assert reviewed.build("accept", "--unreviewed") == 0
+    assert reviewed.build("freeze", "--to", str(to)) == 0
+    assert f"--items ours:be={to / 'be.jsonl'}" in capsys.readouterr().err
+    assert (to / "dataset.yaml").read_text("utf-8") == settings
+    (reviewed.path / "theirs").mkdir()
+    (reviewed.path / "theirs" / "be.jsonl").write_text("{}", encoding="utf-8")
+    made = reviewed.files("work", ALL_STEPS)
+    said = refused(reviewed, capsys, "freeze", "--to", str(reviewed.path / "theirs"))
+    assert "be.jsonl: is there already, with other content" in said
+    assert reviewed.files("work", ALL_STEPS) == made, "what was frozen before still is"
+
+
+def test_one_answer_alone_makes_no_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where people turn every answer to yes, nothing can be balanced; nothing is written."""
+    with reviewed_site(tmp_path, count=2) as made:
+        assert made.build("accept", *back_from_both(made, all_yes)) == 1
+        disputes = sent_back(
+            tmp_path / "work/review/be-disputes.csv",
+            tmp_path / "third.csv",
+            lambda _, __: {"verdict": "YES", "reviewer": "Алесь"},
+        )
+        assert made.build("accept", str(disputes)) == 0
+        assert made.build("freeze", "--to", str(tmp_path / "mine")) == 1
+    assert "no item is left" in capsys.readouterr().err
+    assert not (tmp_path / "mine").exists()
+
+
+def all_yes(_: int, __: Row) -> Row:
+    return {"verdict": "YES"}

@@ -1,0 +1,189 @@
+"""Another model confirms each item; what it does not confirm is dropped with its reason."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cases.tools.builder.items import Item
+from cases.tools.builder.validate import Validator, check_pair
+from evaluators.core import NO, YES, RefusedError, Reply, Request, TransientError, UsageError
+from evaluators.models.spec import build
+from evaluators.replies import read_reason
+from evaluators.rubric import load_prompt, load_rubric
+from tests.support.building import at_desk, make_item, recipe
+from tests.support.scripted import Scripted
+
+ROOT = Path(__file__).parents[2]
+RUBRIC = load_rubric(ROOT / "evaluators/rubrics/validate.be.yaml")
+BLIND = load_prompt(ROOT / "cases/boolq/answer.be.yaml")
+ITEM = make_item(1, question="Ці маглі тут жыць людзі?", answer=YES)
+
+
+def said(**fields: str) -> Reply:
+    return Reply(text=json.dumps(fields, ensure_ascii=False))
+
+
+def validated(
+    folder: Path, says: Callable[[Request], Reply], *, blind: bool = False, item: Item = ITEM
+) -> tuple[Item, Scripted]:
+    """Return an item as a validator leaves it, and the validator."""
+    model = Scripted(says, spec="openai:validator")
+    validator = Validator(
+        model=model, recipe=recipe(), rubric=RUBRIC, blind=BLIND if blind else None
+    )
+    (found,) = at_desk(folder, lambda desk: validator.validate([item], desk))
+    return found, model
+
+
+@pytest.mark.parametrize("grade", ["CORRECT", "Правільны"])
+def test_a_confirmed_item_is_kept(tmp_path: Path, grade: str) -> None:
+    """Verdict and explanation are kept with the item, and who gave them."""
+    reply = replace(said(reason="Вынікае.", grade=grade), model="scripted-2026")
+    found, model = validated(tmp_path, lambda _: reply)
+    assert found.state == "kept"
+    assert found.validator["verdict"] == "CORRECT"
+    assert found.validator["explanation"] == "Вынікае."
+    assert found.validator["prompt"] == RUBRIC.version
+    assert found.validator["returned"] == "scripted-2026"
+    assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        said(reason="Супярэчыць тэксту.", grade="INCORRECT"),
+        said(explanation="Супярэчыць тэксту.", verdict="Няправільны"),
+    ],
+)
+def test_what_is_not_confirmed_is_dropped_with_its_reason(tmp_path: Path, reply: Reply) -> None:
+    """The validator's words say why the item is gone."""
+    found, _ = validated(tmp_path, lambda _: reply)
+    assert (found.state, found.reason, found.detail) == (
+        "dropped",
+        "not_confirmed",
+        "Супярэчыць тэксту.",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "Думаю, правільна або не.", '{"grade": "NOT_ATTEMPTED"}', '{"grade": "CORRECT"', "7"],
+)
+def test_an_unreadable_verdict_is_no_confirmation(tmp_path: Path, text: str) -> None:
+    """Three replies without a verdict drop the item; none of them is taken for a grade."""
+    found, model = validated(tmp_path, lambda _: Reply(text=text))
+    assert (found.state, found.reason) == ("dropped", "unreadable")
+    assert [request.attempt for request in model.requests] == [0, 1, 2]
+
+
+def test_the_validator_sees_nothing_of_the_generator(tmp_path: Path) -> None:
+    """Text, question, both labels and the answer; not what was wanted or who wrote it."""
+    item = make_item(
+        1,
+        question="Ці маглі тут жыць?",
+        answer=NO,
+        wanted=YES,
+        generator={"model": "openai:writer"},
+    )
+    _, model = validated(tmp_path, lambda _: said(reason="Так.", grade="CORRECT"), item=item)
+    asked = model.requests[0].messages[-1].content
+    assert all(part in asked for part in (item.paragraph, item.question, '["Так", "Не"]'))
+    assert 'Прапанаваны адказ: "Не"' in asked
+    assert "writer" not in asked
+
+
+@pytest.mark.parametrize(
+    ("answer", "state", "reason", "calls"),
+    [
+        ("Так", "kept", "", 2),
+        ("Не.", "dropped", "blind", 1),
+        ("Цяжка сказаць", "dropped", "unreadable", 3),
+    ],
+)
+def test_blind_answers_must_agree(
+    tmp_path: Path, answer: str, state: str, reason: str, calls: int
+) -> None:
+    """With --blind the validator first answers by itself, and then confirms."""
+
+    def says(request: Request) -> Reply:
+        if request.version == BLIND.version:
+            return Reply(text=answer)
+        return said(reason="Так.", grade="CORRECT")
+
+    found, model = validated(tmp_path, says, blind=True)
+    assert (found.state, found.reason, len(model.requests)) == (state, reason, calls)
+    assert ITEM.question in model.requests[0].messages[-1].content
+    assert "Прапанаваны" not in model.requests[0].messages[-1].content
+
+
+@pytest.mark.parametrize(
+    ("error", "state"),
+    [
+        (TransientError("timeout", "too late"), "pending"),
+        (RefusedError("content_filter", "filtered"), "dropped"),
+    ],
+)
+def test_a_failed_call_is_no_verdict(tmp_path: Path, error: Exception, state: str) -> None:
+    """An outage leaves the item for the next run; a refusal of this one text is final."""
+
+    def says(_: Request) -> Reply:
+        raise error
+
+    found, _ = validated(tmp_path, says)
+    assert (found.state, found.validator) == (state, {})
+    assert found.detail in ("too late", "filtered")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"reason": "так", "grade": "A"}', "так"),
+        ('Вось: {"explanation": "не", "verdict": "B"} — усё.', "не"),
+        ('<think>{"reason": "x"}</think>{"reason": "y"}', "y"),
+        ('{"grade": "A"}', ""),
+        ('{"reason": 7}', ""),
+        ('{"reason": "cut', ""),
+        ("CORRECT", ""),
+        ("<think>", ""),
+        ("{" * 300_000, ""),
+    ],
+)
+def test_the_reason_of_a_json_verdict_is_read(text: str, reason: str) -> None:
+    """A validator explains itself in JSON text; nothing else is taken for a reason."""
+    assert read_reason(Reply(text=text)) == reason
+
+
+def spec(text: str) -> Any:
+    provider, _, rest = text.partition(":")
+    name, _, url = rest.partition("@")
+    return build(provider, name, url or None, text)
+
+
+@pytest.mark.parametrize(
+    ("generator", "validator", "message"),
+    [
+        ("openai:gpt-5", "openai:gpt-5", "is the generator"),
+        ("openai:gpt-5", "openai:openai/GPT-5@https://gateway.example.org/v1", "is the generator"),
+        ("openai:gpt-5", "openai:gpt-4.1", "of the generator's provider"),
+        ("openai:gpt-5", "anthropic:claude", ""),
+        ("openai:a@http://127.0.0.1:1/v1", "openai:b@http://127.0.0.1:2/v1", ""),
+    ],
+)
+def test_generator_and_validator_are_two(generator: str, validator: str, message: str) -> None:
+    """The same model by another name is refused, and so is one of the same provider."""
+    if not message:
+        check_pair(spec(generator), spec(validator), same_provider=False)
+        return
+    with pytest.raises(UsageError, match=message):
+        check_pair(spec(generator), spec(validator), same_provider=False)
+
+
+def test_the_same_provider_can_be_allowed_and_the_same_model_cannot() -> None:
+    """--same-provider is for two models of one server."""
+    check_pair(spec("openai:gpt-5"), spec("openai:gpt-4.1"), same_provider=True)
+    with pytest.raises(UsageError, match="is the generator"):
+        check_pair(spec("openai:gpt-5"), spec("openai:gpt-5"), same_provider=True)

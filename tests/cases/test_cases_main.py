@@ -1,0 +1,108 @@
+"""`python -m cases`: one line of error, and the exit codes that --help promises."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cases.__main__ import COMMANDS, main
+from tests.support.file_server import Served, file_server
+
+ROOT = Path(__file__).parents[2]
+ROW = b'{"question": "is it", "passage": "It is.", "answer": true}\n'
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_its_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """--help of a command names it and its exit codes."""
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    assert stop.value.code == 0
+    out = capsys.readouterr().out
+    assert f"python -m cases {command}" in out
+    assert "exit codes: 0" in out
+
+
+def test_help_names_every_command_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    """The table is shown whole."""
+    with pytest.raises(SystemExit) as stop:
+        main(["--help"])
+    assert stop.value.code == 0
+    out = capsys.readouterr().out
+    assert all(f"{name}  " in out and command.help in out for name, command in COMMANDS.items())
+    assert all(f"{code} " in out for code in (0, 1, 4, 130))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "required: COMMAND"),
+        (["bogus"], "invalid choice: 'bogus'"),
+        (["download", "bogus"], "invalid choice: 'bogus'"),
+        (["download", "boolq", "--url", "http://files.example/x"], "use https"),
+        (["check", "--bogus"], "unrecognized arguments: --bogus"),
+    ],
+)
+def test_wrong_arguments_exit_with_4(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line on stderr, nothing on stdout."""
+    assert main(words) == 4
+    out, err = capsys.readouterr()
+    assert message in err
+    assert (out, err.count("\n")) == ("", 1)
+
+
+def test_check_is_run_with_the_other_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What follows the command is the command's own, and its code is the process's."""
+    path = tmp_path / "mine.jsonl"
+    path.write_bytes(ROW)
+    code = main(["check", "--as", "boolq:en", str(path)])
+    assert code in (0, 1)
+    assert "1 item in 1 file" in capsys.readouterr().out
+
+
+def test_what_cannot_be_fetched_exits_with_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A missing file is an error of the world, not of the arguments."""
+    with file_server() as server:
+        words = ["download", "boolq", "--to", str(tmp_path), "--url", server.url("/none")]
+        assert main(words) == 1
+    assert "status 404" in capsys.readouterr().err
+
+
+def test_the_words_of_the_command_line_are_taken(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without arguments of its own main reads the process's."""
+    monkeypatch.setattr(sys, "argv", ["cases", "bogus"])
+    assert main() == 4
+    assert "bogus" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are POSIX here")
+def test_ctrl_c_ends_quietly_and_keeps_what_came(tmp_path: Path) -> None:
+    """Exit code 130, no traceback, and the same command goes on from there."""
+    with file_server() as server:
+        stalling = Served(body=ROW * 9, headers={"ETag": '"v1"'}, cut=100, stall=True)
+        server.files["/data"] = stalling
+        words = ["download", "boolq", "--to", str(tmp_path), "--url", server.url()]
+        command = [sys.executable, "-m", "cases", *words]
+        part = tmp_path / "boolq_dev.jsonl.part"
+        with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            first = process.stderr.readline()  # said once the first bytes are in
+            process.send_signal(signal.SIGINT)
+            rest = process.stderr.read()
+        assert process.returncode == 130
+        assert (first, rest) == ("boolq: 0.0 of 0.0 MB\n", "interrupted\n")
+        assert part.read_bytes() == (ROW * 9)[:100]
+        server.files["/data"] = Served(body=ROW * 9, headers={"ETag": '"v1"'})
+        assert main(words) == 0
+        assert server.seen[-1][1]["range"] == "bytes=100-"

@@ -1,0 +1,206 @@
+"""``python -m cases check``: what it reads, prints and returns."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from cases.check import main
+
+ROOT = Path(__file__).parents[2]
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+YAML = """kind: graded
+languages:
+  en: {file: en.csv, gates: {correct: {min: 0.5}}}
+  bg: {file: bg.csv, gates: {correct: {min: 0.5}}}
+"""
+HEAD = "id,question,answer,fact_id\n"
+EN = HEAD + "a,Where is it?,Sofia,f1\nb,Who is it?,Vazov,f2\n"
+BG = HEAD + "a,Къде е това?,София,f1\nb,Кой е това?,Вазов,f2\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with one clean dataset, as the working folder."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "facts"
+    folder.mkdir()
+    for name, text in (("dataset.yaml", YAML), ("en.csv", EN), ("bg.csv", BG)):
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def spoil(file: Path, old: str, new: str) -> None:
+    file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+
+
+def test_the_bundled_datasets_are_clean(capsys: pytest.CaptureFixture[str]) -> None:
+    """Not even a warning: what the suite ships is what it asks of others."""
+    code = main(["--strict"])
+    out = capsys.readouterr().out
+    assert code == 0, out
+    assert out.startswith("0 errors, 0 warnings: ")
+    assert len(out.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["facts", "facts/dataset.yaml", "."])
+def test_a_clean_dataset_is_named_by_folder_or_file(
+    project: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """A folder stands for every dataset.yaml below it."""
+    assert main([name]) == 0
+    assert capsys.readouterr().out == "0 errors, 0 warnings: 4 items in 2 files\n"
+
+
+def test_errors_are_printed_in_order_and_end_with_one(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sorted by file and row; the same dataset named twice is told once."""
+    spoil(project / "en.csv", "Who is it?", "Where is it?")
+    spoil(project / "bg.csv", "Къде", "Къдe")
+    spoil(project / "bg.csv", "f2", "f3")
+    assert main(["facts", "facts/dataset.yaml"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(": ")[:3] for line in lines[:-1]] == [
+        ["facts/bg.csv", "missing-fact", "error"],
+        ["facts/bg.csv", "row 1", "mixed-scripts"],
+        ["facts/en.csv", "missing-fact", "error"],
+        ["facts/en.csv", "row 2", "conflict"],
+    ]
+    assert lines[-1] == "4 errors, 0 warnings: 4 items in 2 files"
+
+
+def test_warnings_alone_fail_only_in_strict_mode(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``--strict`` is for a pipeline that wants none."""
+    spoil(project / "en.csv", "Where is it?", "Where  is it?")
+    assert main(["facts"]) == 0
+    assert main(["facts", "--strict"]) == 1
+    assert "1 warning:" in capsys.readouterr().out
+
+
+def test_a_file_that_cannot_be_loaded_hides_no_other(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The rest is checked, the refusal goes to the error stream, the code is 4."""
+    spoil(project / "en.csv", "Sofia", "")
+    spoil(project / "bg.csv", "Къде", "Къдe")
+    assert main(["facts"]) == 4
+    printed = capsys.readouterr()
+    assert "facts/en.csv:2: row 1, column 'answer': empty" in printed.err
+    assert "mixed-scripts" in printed.out
+    assert printed.out.endswith("1 error, 0 warnings: 2 items in 2 files, 1 not loaded\n")
+
+
+def test_a_data_file_is_checked_as_a_bundled_slice(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its own checks run, those between languages do not; any language may be named."""
+    assert main(["--as", "simpleqa:bg", "facts/bg.csv"]) == 0
+    assert main(["facts/en.csv", "--as", "simpleqa:bg"]) == 1
+    assert main(["facts/en.csv", "--as", "simpleqa:fi"]) == 0
+    assert "language: error: the question has no Cyrillic letter" in capsys.readouterr().out
+
+
+def test_a_data_file_that_cannot_be_loaded_is_told(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With its place, like a dataset's own."""
+    assert main(["--as", "boolq:en", "facts/en.csv"]) == 4
+    assert "facts/en.csv:1: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--as", "simpleqa:bg"], "no file given"),
+        (["--as", "simpleq:bg", "x.csv"], "did you mean 'simpleqa'?"),
+        (["--as", "simpleqa", "x.csv"], "want DATASET:LANG"),
+        (["--as", "simpleqa:", "x.csv"], "not a language code"),
+        (["facts/en.csv"], "say --as DATASET:LANG"),
+        (["nowhere"], "neither a folder nor a dataset.yaml"),
+        (["nowhere/dataset.yaml"], "cannot be read"),
+        (["facts/empty"], "no dataset.yaml in this folder"),
+        (["--strictly"], "unrecognized arguments"),
+    ],
+)
+def test_wrong_arguments_are_one_line_and_code_4(
+    project: Path, capsys: pytest.CaptureFixture[str], argv: list[str], message: str
+) -> None:
+    """The line says what is wrong and what to give."""
+    (project / "empty").mkdir()
+    assert main(argv) == 4
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_help_names_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    """``--help`` ends with 0, as everywhere."""
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 0
+    out = capsys.readouterr().out
+    assert "python -m cases check" in out
+    assert "exit codes" in out
+
+
+def test_a_terminal_without_cyrillic_gets_escapes(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Printing a finding never fails."""
+    spoil(project / "bg.csv", "Къде", "Къдe")
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii")
+    monkeypatch.setattr("sys.stdout", stream)
+    assert main(["facts"]) == 1
+    stream.flush()
+    assert b"\\u041a\\u044a\\u0434e" in raw.getvalue()
+
+
+def test_paths_outside_of_the_working_folder_are_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The bundled datasets are found from anywhere."""
+    monkeypatch.chdir(tmp_path)
+    assert main([]) == 0
+    monkeypatch.chdir(ROOT)
+    assert main([]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("name", "as_", "code", "checks"),
+    [
+        ("simpleqa/simple_qa_test_set.csv", "simpleqa:en", 0, {"near-duplicate", "leak"}),
+        ("boolq_en/boolq_val.json", "boolq:en", 1, {"balance", "near-duplicate", "invisible"}),
+        ("belarusian_entailment/bertewd.json", "boolq:be", 1, {"mixed-scripts"}),
+        ("exams_bg_pl_hu/dev_bg.jsonl", "simpleqa:bg", 1, {"mixed-scripts", "conflict"}),
+        ("exams_bg_pl_hu/dev_pl.jsonl", "simpleqa:pl", 0, {"alphabet"}),
+    ],
+)
+def test_public_files_show_their_known_faults(
+    capsys: pytest.CaptureFixture[str], name: str, as_: str, code: int, checks: set[str]
+) -> None:
+    """Published sets hold look-alikes, repeats and broken encodings; they are found."""
+    file = SHARED / name
+    if not file.is_file():
+        pytest.skip("the shared data is not here")
+    assert main(["--as", as_, str(file)]) == code
+    told = {line.removeprefix(f"{file}: ") for line in capsys.readouterr().out.splitlines()}
+    seen = {part for line in told for part in line.split(": ")[:2]}
+    assert checks <= seen
+
+
+def test_json_items_are_checked_too(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows are counted from 1 in every format."""
+    rows = [
+        {"passage": "It rains here.", "question": "Does it rain?", "answer": answer}
+        for answer in ("Yes", "Yes")
+    ]
+    (project / "b.json").write_text(json.dumps(rows), encoding="utf-8")
+    assert main(["--as", "boolq:en", "facts/b.json"]) == 1
+    assert "facts/b.json: row 2: duplicate: error" in capsys.readouterr().out

@@ -1,0 +1,241 @@
+"""dataset.yaml becomes a dataset, and a wrong key is told with file, line and key."""
+
+from pathlib import Path
+
+import pytest
+
+from cases.config import load_dataset
+from cases.rules import MEASURES
+from cases.settings import load_settings
+from cases.slices import Threshold
+from evaluators.core import UsageError
+from tests.support.declaring import (
+    GRADED,
+    JUDGED,
+    PROMPT,
+    RATED,
+    RUBRIC,
+    YES_NO,
+    declared,
+    gates,
+    refusal,
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    own = tmp_path / "facts"
+    own.mkdir()
+    return own
+
+
+@pytest.fixture
+def rubrics(tmp_path: Path) -> Path:
+    own = tmp_path / "rubrics"
+    own.mkdir()
+    for language in ("en", "bg"):
+        text = RUBRIC.format(language)
+        (own / f"facts.{language}.yaml").write_text(text, encoding="utf-8")
+    return own
+
+
+def test_a_dataset_with_everything(folder: Path, rubrics: Path) -> None:
+    """Every key arrives where it belongs; a language's own value goes before the dataset's."""
+    (folder / "answer.bg.yaml").write_text(PROMPT.format("bg"), encoding="utf-8")
+    text = """
+kind: graded
+rubric: facts
+by: [topic, Answer type]
+penalty: 9
+holm: true
+require_calibration: True
+languages:
+  bg:
+    file: data/bg.csv
+    gates:
+      correct: {min: 0.35, max: .9}
+      incorrect: {max: 5e-1, evidence: confident}
+      drop: {max: 0.10}
+  en: {file: en.csv}
+drop: {max: 0.03, pool: languages, evidence: estimate}
+"""
+    dataset = declared(folder, text, rubrics)
+    assert (dataset.name, dataset.folder, dataset.kind) == ("facts", folder, "graded")
+    assert (dataset.holm, dataset.require_calibration) == (True, True)
+    assert dataset.pooled == (Threshold(measure="drop", max=0.03, pool=True),)
+    bg, en = dataset.slices["bg"], dataset.slices["en"]
+    assert bg.path == folder / "data" / "bg.csv"
+    assert bg.rules == (
+        Threshold(measure="correct", min=0.35, max=0.9),
+        Threshold(measure="incorrect", max=0.5, evidence="confident"),
+        Threshold(measure="drop", max=0.1, evidence="confident"),
+    )
+    assert (bg.penalty, bg.by, bg.declared) == (9, ("topic", "answer_type"), True)
+    assert bg.prompt is not None
+    assert bg.rubric is not None
+    assert (bg.prompt.language, bg.rubric.language) == ("bg", "bg")
+    assert (en.prompt, en.rules, en.pass_bar) == (None, (), 6)
+
+
+def test_other_kinds(folder: Path) -> None:
+    """A pass bar, the words for yes and no, and a judge's floor."""
+    rated = declared(folder, "kind: rated\npass_bar: 7\nlanguages: {en: {file: a.yaml}}\n")
+    assert rated.slices["en"].pass_bar == 7
+    be = declared(folder, YES_NO).slices["be"]
+    assert (be.yes, be.no) == ("Так", "Не")
+    text = JUDGED.replace("}}", "}, bg: {file: b, floor: {kappa: -.1}}}")
+    judged = declared(folder, text + "floor: {agreement: 0.8}\n")
+    assert judged.slices["en"].floor == {"agreement": 0.8}
+    assert judged.slices["bg"].floor == {"kappa": -0.1}
+
+
+@pytest.mark.parametrize("name", ["simpleqa", "eba", "boolq", "judges"])
+def test_bundled_datasets_load(name: str) -> None:
+    """The datasets of the suite are in order."""
+    path = Path(__file__).parents[2] / "cases" / name / "dataset.yaml"
+    dataset = load_dataset(path)
+    assert dataset.name == name
+    assert all(slice_.path.is_file() for slice_ in dataset.slices.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[]", "dataset.yaml:1: a mapping"),
+        ("lang: {}", ":1: key 'lang': not known; did you mean 'languages'?"),
+        ("kind: graded\nzzz: 1", ":2: key 'zzz': not known; known: kind, languages"),
+        (
+            "kind: graded\napi_key: sk-test-abcdefghijklmnop1",
+            ":2: key 'api_key': keys come from the",
+        ),
+        ("languages: {en: {file: a}}", "key 'kind': got ''; known: graded, rated, yes_no, judged"),
+        ("kind: grade\n", ":1: key 'kind': got 'grade'; did you mean 'graded'?"),
+        ("kind: [graded]\n", "key 'kind': text is needed, not a list"),
+        ("kind: graded\n", "key 'languages': name at least one"),
+        ("kind: graded\nlanguages: {default: {}}\n", "name at least one"),
+        ("kind: graded\nlanguages: [en]\n", "key 'languages': a mapping is needed, not a list"),
+        ("kind: graded\nlanguages: {EN: {file: a}}\n", "key 'EN': want a language code"),
+        (
+            "kind: graded\nlanguages:\n  en: {flie: a}\n",
+            ":3: languages: en: key 'flie': not known; did",
+        ),
+        ("kind: graded\nlanguages: {en: {}}\n", "languages: en: key 'file': missing"),
+        ("kind: graded\nlanguages: {en: {file: ''}}\n", "key 'file': text is needed, not ''"),
+        (GRADED + "pass_bar: 7", ":5: key 'pass_bar': only for kind rated; this is graded"),
+        (GRADED + "    yes: Yes", ":5: languages: en: key 'yes': only for kind yes_no"),
+        (GRADED + "penalty: -1", "key 'penalty': a number from 0 to 100 is needed, not '-1'"),
+        (GRADED + "holm: 1", "key 'holm': true or false is needed, not '1'"),
+        (GRADED + "by: {a: b}", "key 'by': a list of names is needed, not a mapping"),
+        (GRADED + "by: [a, [b]]", "key 'by': a list of names is needed; it holds a list"),
+        (GRADED + "drop: 0.1", "key 'drop': a mapping is needed, not '0.1'"),
+        (GRADED + "drop: {max: 0.1}", ":5: key 'drop': say 'pool: languages'"),
+        (GRADED + "drop: {max: 2, pool: languages}", "drop: key 'max': a number from 0 to 1"),
+        (GRADED + "drop: {min: 0, pool: languages}", "drop: key 'min': not known"),
+        (GRADED + "drop: {pool: languages}", "key 'drop': give max"),
+        (GRADED + "  default: {file: a}", "languages: default: key 'file': not known"),
+        (RATED + "pass_bar: 11", "key 'pass_bar': a number from 1 to 10 is needed, not '11'"),
+        (RATED + "pass_bar: 6.5", "key 'pass_bar': a whole number is needed, not '6.5'"),
+        (JUDGED + "drop: {max: 0.1, pool: languages}", "key 'drop': not a measure of kind judged"),
+        (JUDGED + "floor: {kapa: 0.6}", "floor: key 'kapa': not known; did you mean 'kappa'?"),
+        (JUDGED + "floor: {kappa: 2}", "floor: key 'kappa': a number from -1 to 1"),
+        (
+            "kind: yes_no\nlanguages: {en: {file: a, yes: Yes}}",
+            "key 'no': missing; give the language's",
+        ),
+    ],
+)
+def test_wrong_keys_name_file_line_and_key(folder: Path, text: str, said: str) -> None:
+    """Every fault of a dataset.yaml is told with its place, and a secret is not shown."""
+    message = refusal(folder, text)
+    assert "dataset.yaml" in message
+    assert said in message
+    assert "sk-test" not in message
+
+
+@pytest.mark.parametrize(
+    ("gate", "said"),
+    [
+        ("corect: {min: 0.3}", "gates: key 'corect': not known; did you mean 'correct'?"),
+        ("accuracy: {min: 0.3}", "key 'accuracy': not known"),
+        ("correct: 0.3", "key 'correct': a mapping is needed, not '0.3'"),
+        ("correct: {}", "key 'correct': give min, max or both"),
+        ("correct: {mn: 0.3}", "correct: key 'mn': not known"),
+        ("correct: {min: 80%}", "not '80%'; write 0.8"),
+        ("correct: {min: '0,8'}", "not '0,8'; write 0.8"),
+        ("correct: {min: .inf}", "a number from 0 to 1 is needed, not '.inf'"),
+        ("correct: {min: nan}", "not 'nan'"),
+        ("correct: {min: 1e999}", "not '1e999'"),
+        ("correct: {min: 1.5}", "not '1.5'"),
+        ("correct: {min: ٠.٥}", "a number from 0 to 1 is needed"),
+        ("correct: {min: [0.5]}", "not a list"),
+        ("correct: {min: 0.6, max: 0.5}", "key 'min': 0.6 is above max, 0.5"),
+        (
+            "correct: {min: 0.6, evidence: sure}",
+            "key 'evidence': 'estimate' or 'confident' is needed",
+        ),
+        ("drop: {max: 0.1, pool: languages}", "drop: key 'pool': not known"),
+    ],
+)
+def test_wrong_gates(folder: Path, gate: str, said: str) -> None:
+    """Measures are those of the kind; thresholds are finite numbers in their range."""
+    message = refusal(folder, f"{GRADED}    gates:\n      {gate}\n")
+    assert "dataset.yaml:6: languages: en: gates" in message
+    assert said in message
+
+
+def test_ranges_follow_the_measure(folder: Path) -> None:
+    """Ratings go from 1 to 10, a drop is a share of the items, a penalised score may be below 0."""
+    gates = "mean_rating: {min: 5.5}, drop: {max: 0.2}"
+    rated = declared(folder, f"kind: rated\nlanguages: {{en: {{file: a, gates: {{{gates}}}}}}}\n")
+    assert [rule.measure for rule in rated.slices["en"].rules] == ["mean_rating", "drop"]
+    graded = declared(folder, GRADED + "    gates: {penalised: {min: -2}}\n")
+    assert graded.slices["en"].rules[0].min == -2
+    assert "0.5" in refusal(folder, RATED.replace("a.yaml", "a, gates: {mean_rating: {min: 0.5}}"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "protocol", "fits"),
+    [
+        ("graded", "tool", True),
+        ("graded", "rate", False),
+        ("rated", "rate", True),
+        ("rated", "letter", False),
+        ("judged", "rate", True),
+        ("judged", "json", True),
+    ],
+)
+def test_a_rubric_gives_what_the_kind_needs(
+    folder: Path, kind: str, protocol: str, fits: bool
+) -> None:
+    """A grader cannot rate and a rater cannot grade; labelled items may be either."""
+    user = "{question} {target} {predicted_answer}"
+    head = f'name: own\nlanguage: en\nversion: "1"\nprotocol: {protocol}\n'
+    (folder / "own.en.yaml").write_text(f'{head}user: "{user}"\n', encoding="utf-8")
+    text = f"kind: {kind}\nrubric: own.en.yaml\nlanguages: {{en: {{file: a.csv}}}}\n"
+    if fits:
+        assert declared(folder, text).slices["en"].rubric is not None
+    else:
+        assert f"protocol '{protocol}', which a {kind} dataset" in refusal(folder, text)
+
+
+def test_folder_names_the_dataset(tmp_path: Path) -> None:
+    """A folder whose name could not be a pytest mark is refused."""
+    folder = tmp_path / "my facts"
+    folder.mkdir()
+    assert "folder 'my facts' names the dataset" in refusal(folder, GRADED)
+
+
+def test_every_kind_has_measures() -> None:
+    """Ranges are ordered, and all kinds but the judged have a drop."""
+    for kind, measures in MEASURES.items():
+        assert all(low < high for low, high in measures.values())
+        assert ("drop" in measures) == (kind != "judged")
+
+
+def test_settings_words_accept_one_text(tmp_path: Path) -> None:
+    """One text stands for a list of one."""
+    settings = load_settings(gates(tmp_path, "a: b\nc: ''\n"))
+    assert settings.words("a") == ("b",)
+    assert settings.words("none") == ()
+    with pytest.raises(UsageError, match="it holds ''"):
+        settings.words("c")

@@ -1,0 +1,157 @@
+"""Prompts, rubrics, --items and --gates find their slices, or say why not."""
+
+from pathlib import Path
+
+import pytest
+
+from cases.config import load_gates, with_gates, with_items
+from cases.slices import Threshold
+from evaluators.core import UsageError
+from tests.support.declaring import GRADED, PROMPT, RUBRIC, YES_NO, declared, gates, refusal
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    own = tmp_path / "facts"
+    own.mkdir()
+    return own
+
+
+@pytest.fixture
+def rubrics(tmp_path: Path) -> Path:
+    own = tmp_path / "rubrics"
+    own.mkdir()
+    for language in ("en", "bg"):
+        text = RUBRIC.format(language)
+        (own / f"facts.{language}.yaml").write_text(text, encoding="utf-8")
+    return own
+
+
+def test_prompts_by_name_and_path(folder: Path, rubrics: Path) -> None:
+    """A bare name or a path with {lang}, beside the file or among the bundled ones."""
+    (folder / "my").mkdir()
+    (folder / "my" / "en.yaml").write_text(PROMPT.format("en"), encoding="utf-8")
+    (rubrics / "short.en.yaml").write_text(PROMPT.format("en"), encoding="utf-8")
+    (rubrics / "answer.en.yaml").write_text(PROMPT.format("en"), encoding="utf-8")
+    for prompt in ("my/{lang}.yaml", "short", "short.en.yaml"):
+        dataset = declared(folder, GRADED + f"prompt: '{prompt}'\n", rubrics)
+        assert dataset.slices["en"].prompt is not None
+    assert declared(folder, GRADED, rubrics).slices["en"].prompt is None
+    said = refusal(folder, GRADED + "prompt: long\n", rubrics)
+    assert ":5: key 'prompt': no prompt 'long' in language 'en'" in said
+
+
+def test_prompt_of_another_language_is_refused(folder: Path) -> None:
+    """A prompt in a language that the slice does not name is a mistake."""
+    (folder / "answer.en.yaml").write_text(PROMPT.format("bg"), encoding="utf-8")
+    assert "written for language 'bg'" in refusal(folder, GRADED)
+    own = "    rubric_language: bg\n"
+    prompt = declared(folder, GRADED + own).slices["en"].prompt
+    assert prompt is not None
+
+
+def test_rubrics_by_name_and_path(folder: Path, rubrics: Path) -> None:
+    """A bundled rubric by name, or the user's own template beside the file."""
+    (folder / "own.en.txt").write_text("{question} {target} {predicted_answer}", encoding="utf-8")
+    own = declared(folder, GRADED + "rubric: own.{lang}.txt\n", rubrics).slices["en"].rubric
+    assert own is not None
+    assert own.protocol == "letter"
+    hungarian = GRADED.replace("en", "hu") + "rubric: facts\n"
+    said = refusal(folder, hungarian, rubrics)
+    assert "no rubric 'facts' in language 'hu' (there is bg, en); add facts.hu.yaml or set" in said
+    english = declared(folder, hungarian + "rubric_language: en\n", rubrics).slices["hu"].rubric
+    assert english is not None
+    assert english.language == "en"
+    assert "(rubrics: facts.bg, facts.en)" in refusal(folder, GRADED + "rubric: fact\n", rubrics)
+    said = refusal(folder, GRADED + "rubric_language: English\n", rubrics)
+    assert "key 'rubric_language': want a language code such as 'en', got 'English'" in said
+
+
+def test_rubric_file_of_another_language_is_refused(folder: Path, rubrics: Path) -> None:
+    """What a rubric says of its language counts, not its file's name."""
+    (rubrics / "facts.en.yaml").write_text(RUBRIC.format("pl"), encoding="utf-8")
+    assert "written for language 'pl'" in refusal(folder, GRADED + "rubric: facts\n", rubrics)
+
+
+def test_items_replace_a_listed_language(folder: Path, rubrics: Path) -> None:
+    """A listed language keeps its gates and takes the file."""
+    dataset = declared(folder, GRADED + "    gates: {correct: {min: 0.3}}\n", rubrics)
+    own = with_items(dataset, "en", Path("mine.csv"), rubrics).slices["en"]
+    assert (own.path, own.declared, len(own.rules)) == (Path("mine.csv"), True, 1)
+
+
+def test_items_of_another_language_use_the_default(folder: Path, rubrics: Path) -> None:
+    """A language that is not listed has the English rubric, no gates, and says so."""
+    (folder / "answer.en.yaml").write_text(PROMPT.format("en"), encoding="utf-8")
+    dataset = declared(folder, GRADED + "rubric: facts\n", rubrics)
+    own = with_items(dataset, "cs", Path("cs.csv"), rubrics).slices["cs"]
+    assert (own.path, own.rules, own.declared) == (Path("cs.csv"), (), False)
+    assert own.rubric is not None
+    assert own.prompt is not None
+    assert (own.rubric.language, own.prompt.language) == ("en", "en")
+    (folder / "answer.cs.yaml").write_text(PROMPT.format("cs"), encoding="utf-8")
+    czech = with_items(dataset, "cs", Path("cs.csv"), rubrics).slices["cs"].prompt
+    assert czech is not None
+    assert czech.language == "cs"
+    with pytest.raises(UsageError, match="--items: 'Czech' is not a language code"):
+        with_items(dataset, "Czech", Path("cs.csv"), rubrics)
+
+
+def test_default_is_declared_once(folder: Path, rubrics: Path) -> None:
+    """``languages.default`` is no slice of its own, and what it says holds for other languages."""
+    text = YES_NO.replace("}}", "}, default: {yes: Ano, no: Ne}}")
+    dataset = declared(folder, text, rubrics)
+    assert list(dataset.slices) == ["be"]
+    assert with_items(dataset, "cs", Path("x"), rubrics).slices["cs"].yes == "Ano"
+    bare = declared(folder, YES_NO, rubrics)
+    with pytest.raises(UsageError, match="languages: default: key 'yes': missing"):
+        with_items(bare, "cs", Path("x"), rubrics)
+
+
+def test_gates_file_takes_the_place_of_own_gates(folder: Path, rubrics: Path) -> None:
+    """All own gates go, pooled ones too; other datasets' gates are left alone."""
+    text = GRADED + "    gates: {correct: {min: 0.3}}\ndrop: {max: 0.1, pool: languages}\n"
+    dataset = declared(folder, text, rubrics)
+    path = gates(folder, "facts: {en: {incorrect: {max: 0.4}}}\nother: {en: {kappa: {min: 0.5}}}")
+    read = load_gates(path)
+    found = with_gates(dataset, read)
+    assert found.slices["en"].rules == (Threshold(measure="incorrect", max=0.4),)
+    assert found.pooled == ()
+    assert read["other"]["en"] == (Threshold(measure="kappa", min=0.5),)
+    assert with_gates(dataset, {}).slices["en"].rules == ()
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        (
+            "en: {kappa: {min: 0.5}}",
+            "facts: en: 'kappa' is no measure of kind graded; known: correct",
+        ),
+        ("en: {mean_rating: {min: 5}}", "facts: en: 'mean_rating' is no measure of kind graded"),
+        ("bg: {correct: {min: 0.5}}", "facts: bg: no such language here; known: en"),
+    ],
+)
+def test_gates_that_do_not_fit_are_refused(folder: Path, rules: str, said: str) -> None:
+    """A gate that no slice would be held to is an error, not silence."""
+    read = load_gates(gates(folder, f"facts: {{{rules}}}"))
+    with pytest.raises(UsageError, match=said):
+        with_gates(declared(folder, GRADED), read)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("facts: [en]", "gates.yaml:1: key 'facts': a mapping is needed"),
+        (
+            "facts:\n  en: {corect: {min: 0.5}}",
+            ":2: facts: en: key 'corect': not known; did you mean",
+        ),
+        ("facts:\n  en:\n    correct: {min: 2}", ":3: facts: en: correct: key 'min': a number"),
+    ],
+)
+def test_wrong_gates_files(folder: Path, text: str, said: str) -> None:
+    """A gates file's faults are told with their place."""
+    with pytest.raises(UsageError) as caught:
+        load_gates(gates(folder, text))
+    assert said in str(caught.value)

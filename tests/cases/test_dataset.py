@@ -1,0 +1,190 @@
+"""Files become cases: every layout, every format, real files."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cases.dataset import load_cases
+from cases.identity import GOOD_ID
+from evaluators.core import Kind, UsageError
+from tests.support.loading import line, loaded, made
+
+SHARED = Path(__file__).parents[3] / "shared"
+
+
+def test_trivia_layout(tmp_path: Path) -> None:
+    """Question, Answers, Predicted answers, with aliases and further columns."""
+    text = "fact_id,Question,Answers,Aliases,Predicted Answers\nf1,q?, a ,b | c | ,\nf2,r?,d,,p\n"
+    first, second = loaded(tmp_path, text)
+    assert (first.row, first.question, first.golds) == (1, "q?", (" a ", "b", "c"))
+    assert first.expected == " a "
+    assert (first.recorded, second.recorded) == ("", "p")
+    assert first.metadata == {"fact_id": "f1"}
+    assert first.label is None
+
+
+def test_simpleqa_layout(tmp_path: Path) -> None:
+    """metadata, problem, answer: the entries of the literal are the item's metadata."""
+    (case,) = loaded(
+        tmp_path, "metadata,problem,answer\n\"{'topic': 'Art', 'n': (1, 2.5)}\",q?,NA\n"
+    )
+    assert (case.question, case.golds, case.recorded) == ("q?", ("NA",), None)
+    assert case.metadata == {"topic": "Art", "n": [1, 2.5]}
+
+
+@pytest.mark.parametrize("word", ["NA", "None", "null", "nan", "007", "1e5", "No", "2024-12-31"])
+def test_answers_are_text_in_every_format(tmp_path: Path, word: str) -> None:
+    """No reader turns an answer into anything else."""
+    assert loaded(tmp_path, f"Question,Answers\nq?,{word}\n")[0].golds == (word,)
+    assert loaded(tmp_path, line(answer=word), "jsonl")[0].golds == (word,)
+    if word != "null":  # in YAML a bare null is no value; in quotes it is text
+        text = f"- {{question: q, context: c, expected: {word}}}\n"
+        assert loaded(tmp_path, text, "yaml", "rated")[0].golds == (word,)
+
+
+def test_json_answers_may_be_numbers_and_lists(tmp_path: Path) -> None:
+    """A number is its literal text; ``answer`` and ``answers`` together are the accepted forms."""
+    text = '{"question": "q", "answer": 1e5}\n' + line(answer="a", answers=["b", "a", "c"])
+    first, second = loaded(tmp_path, text, "jsonl")
+    assert first.golds == ("1e5",)
+    assert second.golds == ("a", "b", "c")
+    assert loaded(tmp_path, line(aliases=["x"]), "jsonl")[0].golds == ("a", "x")
+    assert loaded(tmp_path, line(aliases=[]), "jsonl")[0].golds == ("a",)
+    assert loaded(tmp_path, line(aliases=None), "jsonl")[0].golds == ("a",)
+
+
+def test_rated_layout(tmp_path: Path) -> None:
+    """id, question, context, expected; ids without quotes are text."""
+    text = "- {id: 2024_7108, question: q, context: c, expected: e, article: 178}\n"
+    (case,) = loaded(tmp_path, text, "yaml", "rated")
+    assert (case.id, case.context, case.golds) == ("2024_7108", "c", ("e",))
+    assert case.metadata == {"article": "178"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "label"),
+    [("Так", "YES"), ("не", "NO"), (" YES ", "YES"), ("Nem", "NO"), (True, "YES"), (False, "NO")],
+)
+def test_yes_no_layout(tmp_path: Path, answer: object, label: str) -> None:
+    """paragraph or passage, question, answer; a label in any case, or true and false."""
+    item = {"passage": "p", "question": "q", "answer": answer}
+    (case,) = loaded(tmp_path, json.dumps([item]), "json", "yes_no")
+    assert (case.context, case.label) == ("p", label)
+    assert case.golds == (str(answer).lower() if isinstance(answer, bool) else answer,)
+
+
+def test_own_words_for_yes_and_no(tmp_path: Path) -> None:
+    """A slice's own words count beside the known ones."""
+    path = tmp_path / "a.csv"
+    path.write_text("passage,question,answer\np,q,Ano\np,r,ne\n", encoding="utf-8")
+    assert [case.label for case in load_cases(made(path, "yes_no", "ano", "ne"))] == ["YES", "NO"]
+    path.write_text("passage,question,answer\np,q,x\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="want 'ano' or 'ne', got 'x'"):
+        load_cases(made(path, "yes_no", "ano", "ne"))
+
+
+def test_judged_layout(tmp_path: Path) -> None:
+    """Labels are grades in any writing; raters' labels are read the same way."""
+    head = "question,answer,predicted_answer,label,label_source,label_1,label_2\n"
+    rows = "q,a,p,correct,human,A,\nq,a,,not attempted,human,C,b\n"
+    first, second = loaded(tmp_path, head + rows, kind="judged")
+    assert (first.label, second.label) == ("CORRECT", "NOT_ATTEMPTED")
+    assert first.metadata == {"label_source": "human", "label_1": "CORRECT"}
+    assert second.metadata["label_2"] == "INCORRECT"
+    assert second.recorded == ""
+    assert first.id != second.id
+
+
+def test_judged_ratings(tmp_path: Path) -> None:
+    """Labels may be ratings of 1 to 10."""
+    item = {"question": "q", "answer": "a", "predicted_answer": "p", "label": 10, "label_1": None}
+    (case,) = loaded(tmp_path, json.dumps(item), "jsonl", "judged")
+    assert (case.label, case.metadata) == ("10", {})
+
+
+def test_json_metadata_keeps_its_types(tmp_path: Path) -> None:
+    """Numbers become numbers where that loses nothing; an object adds its entries."""
+    text = (
+        '{"question": "q", "answer": "a", "n": 7, "x": 0.5, "big": 1e999, "id": null, "qid": "k",'
+        ' "long": 1234567890123456789, "ok": true, "no": null,'
+        ' "metadata": {"topic": "Art", "deep": {"a": [1]}}}'
+    )
+    (case,) = loaded(tmp_path, text, "jsonl")
+    assert case.metadata == {
+        "n": 7,
+        "x": 0.5,
+        "big": "1e999",
+        "long": "1234567890123456789",
+        "ok": True,
+        "no": None,
+        "topic": "Art",
+        "deep": {"a": [1]},
+        "qid": "k",
+    }
+    assert loaded(tmp_path, line(metadata=None), "jsonl")[0].metadata == {}
+
+
+def test_recorded_answers_are_exact(tmp_path: Path) -> None:
+    """A model may have written a lone surrogate or nothing; null is no recorded answer."""
+    values = ["\ud800", "", None, " x\0"]
+    text = "\n".join(line(question=f"q{i}", predicted_answer=v) for i, v in enumerate(values))
+    assert [case.recorded for case in loaded(tmp_path, text, "jsonl")] == values
+
+
+def test_optional_context(tmp_path: Path) -> None:
+    """A graded item may have a context, and it may be empty."""
+    text = line(context="c") + "\n" + line(context=None) + "\n" + line(context="")
+    assert [case.context for case in loaded(tmp_path, text, "jsonl")] == ["c", "", ""]
+
+
+def test_same_question_twice(tmp_path: Path) -> None:
+    """Equal or overlapping golds, other contexts, and other ids or row numbers are no conflict."""
+    same = "Question,Answers\nq,Lake A\nq,lake  a\n"
+    ids = ["", "-2", "-3"]
+    first, second = loaded(tmp_path, same)
+    assert first.id != second.id
+    stem = loaded(tmp_path, "Question,Answers\nq,a\n")[0].id
+    three = loaded(tmp_path, "Question,Answers\nq,a\nq,a\nq,a\n")
+    assert [case.id for case in three] == [stem + end for end in ids]
+    for text in ("id,Question,Answers\n1,q,a\n2,q,b\n", "x_row,Question,Answers\n1,q,a\n2,q,b\n"):
+        assert len(loaded(tmp_path, text)) == 2
+    contexts = "context,Question,Answers\nc,q,a\nd,q,b\n"
+    assert len(loaded(tmp_path, contexts)) == 2
+
+
+REAL: list[tuple[str, Kind, int]] = [
+    ("simpleqa/simple_qa_test_set.csv", "graded", 4326),
+    ("simpleqa_graded_cs/czech_simpleqa_questions.csv", "graded", 2163),
+    ("simpleqa_graded_cs/gpt-4o-2024-11-20.csv", "graded", 2161),
+    ("simpleqa_graded_cs/claude-3-5-haiku-20241022.csv", "graded", 2161),
+    ("simpleqa_graded_cs/claude-3-5-sonnet-20240620.csv", "graded", 2161),
+    ("simpleqa_graded_en/sgr_agent_gpt41mini_judged_gpt4o.csv", "graded", 2163),
+    ("trivia_bg_pl_en_graded/bg_bggpt_gemma2.predictions.csv", "graded", 100),
+    ("trivia_bg_pl_en_graded/en_mistral.predictions.csv", "graded", 99),
+    ("trivia_bg_pl_en_graded/pl_bielik.predictions.csv", "graded", 99),
+    ("chinese_simpleqa/chinese_simpleqa.jsonl", "graded", 1500),
+    ("poleval2021_pl/dev-0.jsonl", "graded", 1000),
+    ("poleval2021_pl/dev-0_yesno.jsonl", "graded", 84),
+    ("hungarian_fib/hu_standard_fib.jsonl", "graded", 375),
+    ("exams_bg_pl_hu/dev_bg.jsonl", "graded", 593),
+    ("exams_bg_pl_hu/dev_hu.jsonl", "graded", 536),
+    ("exams_bg_pl_hu/dev_pl.jsonl", "graded", 394),
+    ("boolq_en/boolq_val.json", "yes_no", 1626),
+    ("boolq_en/boolq_contrast_set.json", "yes_no", 177),
+    ("belarusian_entailment/bertewd.json", "yes_no", 50),
+    ("eba/qa.yaml", "rated", 1),
+    ("eba/qa_eba_rated.yaml", "rated", 4),
+    ("regulatory_qa_rated/qa_ukfin.yaml", "rated", 60),
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "count"), REAL)
+def test_real_files(name: str, kind: Kind, count: int) -> None:
+    """Published files load whole, with ids that are unique and ASCII."""
+    path = SHARED / "data" / name
+    if not path.is_file():
+        pytest.skip("the shared data is not here")
+    cases = load_cases(made(path, kind))
+    assert len(cases) == len({c.id for c in cases}) == count
+    assert all(GOOD_ID.fullmatch(c.id) for c in cases)

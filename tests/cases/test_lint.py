@@ -1,0 +1,64 @@
+"""The linter as a whole: it never fails on a text, and it is silent about good files."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cases.tools.check.checks import DATASET_CHECKS, SLICE_CHECKS, check_dataset, check_slice
+from cases.tools.check.findings import Finding, Subject
+from evaluators.core import Case, Kind
+from tests.support.hostile import HOSTILE
+from tests.support.linting import dataset_of, item, slice_of
+
+KINDS: tuple[Kind, ...] = ("graded", "rated", "yes_no", "judged")
+LANGUAGES = ("en", "bg", "pl", "hu", "be", "zh")
+TEXT = st.one_of(
+    st.text(max_size=60),
+    st.text('aаαIІ \u0301\u200b„“"«.,?сьцяня|\u2000\n', max_size=60),
+    st.sampled_from(HOSTILE[:-3]),
+)
+
+
+@st.composite
+def subjects(draw: st.DrawFn) -> Subject:
+    kind, language = draw(st.sampled_from(KINDS)), draw(st.sampled_from(LANGUAGES))
+    fields = st.sampled_from(("fact_id", "topic", "label_1", "label_2", "label_source"))
+    cases: list[Case] = []
+    for row in range(1, draw(st.integers(1, 4)) + 1):
+        golds = draw(st.lists(TEXT, min_size=1, max_size=2))
+        metadata = draw(st.dictionaries(fields, TEXT, max_size=3))
+        cases.append(item(row, draw(TEXT), *golds, context=draw(TEXT), metadata=metadata))
+    own = slice_of(language, kind, by=("topic",))
+    return Subject(slice_=own, rows=(), cases=tuple(cases))
+
+
+@settings(max_examples=150, deadline=None)
+@given(subjects())
+def test_no_text_makes_the_linter_fail(own: Subject) -> None:
+    """Whatever stands in a file, every check ends, and every finding is one printable line."""
+    for finding in check_slice(own) + check_dataset(*dataset_of(own)):
+        assert "\n" not in finding.line
+        assert finding.line.startswith(f"{finding.file}: ")
+
+
+def test_a_long_text_is_read_in_one_walk() -> None:
+    """Towers of marks, endless words and unclosed quotes end too."""
+    for text in ("a" + "\u0301" * 20_000, "ж" * 50_000 + "  y", "(„" * 20_000, "a" + " " * 50_000):
+        own = Subject(slice_=slice_of("be"), rows=(), cases=(item(1, text, context=text),))
+        assert check_slice(own)
+
+
+def test_a_finding_is_one_line_with_its_place() -> None:
+    """File, row, check, severity, message; a file as a whole has no row."""
+    fields = {"severity": "error", "file": Path("a.csv"), "check": "leak", "message": "told"}
+    assert Finding(row=3, **fields).line == "a.csv: row 3: leak: error: told"  # type: ignore[arg-type]
+    assert Finding(row=0, **fields).line == "a.csv: leak: error: told"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", [*SLICE_CHECKS, *DATASET_CHECKS])
+def test_names_of_checks_are_plain_words(name: str) -> None:
+    """They can be searched for in a log."""
+    assert name.replace("-", "").isalpha()
+    assert name == name.lower()

@@ -1,0 +1,258 @@
+"""Readers turn a file into rows and say where a bad one is bad."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cases.csv_reader import read_csv
+from cases.json_reader import read_json, read_jsonl
+from cases.readers import read_table
+from cases.tables import Number, Table
+from evaluators.core import UsageError
+
+HERE = Path("data.csv")
+CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), max_size=12)
+
+
+def write(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def rows(table: Table) -> list[dict[str, object]]:
+    return [dict(record.values) for record in table.records]
+
+
+def refusal(folder: Path, name: str, content: str | bytes) -> str:
+    with pytest.raises(UsageError) as caught:
+        read_table(write(folder, name, content))
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_columns_are_found_whatever_their_case_and_spaces(tmp_path: Path) -> None:
+    """Names are compared without case and outer spaces, and shown as the file spells them."""
+    table = read_table(write(tmp_path, "a.csv", " ANSWERS ,Predicted Answers\r\nA,P\r\n"))
+    assert rows(table) == [{"answers": "A", "predicted_answers": "P"}]
+    assert table.names == {"answers": "ANSWERS", "predicted_answers": "Predicted Answers"}
+
+
+def test_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
+    """A BOM in front of the header changes nothing."""
+    table = read_table(write(tmp_path, "a.csv", b"\xef\xbb\xbfquestion,answer\nQ,A\n"))
+    assert list(table.names) == ["question", "answer"]
+
+
+def test_rows_and_lines_differ_where_cells_hold_line_breaks(tmp_path: Path) -> None:
+    """``row`` counts records, ``line`` the physical line on which a record begins."""
+    table = read_table(write(tmp_path, "a.csv", 'q,a\nQ1,"x\ny"\n\nQ2,A2\n'))
+    assert [(record.row, record.line) for record in table.records] == [(1, 2), (2, 5)]
+    assert table.records[0].values["a"] == "x\ny"
+
+
+def test_lone_carriage_returns_end_lines(tmp_path: Path) -> None:
+    """A file with CR alone, as old spreadsheets save it, is read."""
+    assert len(read_table(write(tmp_path, "a.csv", "q,a\rQ1,A1\rQ2,A2")).records) == 2
+
+
+def test_large_cells_are_read_and_the_module_limit_is_put_back(tmp_path: Path) -> None:
+    """A 2 MB cell is read; the process-wide limit of the csv module is as before."""
+    before = csv.field_size_limit()
+    table = read_table(write(tmp_path, "a.csv", "q,a\nQ," + "z" * 2_000_000))
+    assert len(str(table.records[0].values["a"])) == 2_000_000
+    assert csv.field_size_limit() == before
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "the file is empty"),
+        ("\n\n", "the file is empty"),
+        ("q,a\n", "no rows"),
+        ("q,a,Q \nx,y,z\n", ":1: column 'Q' stands twice"),
+        ("q;a\nx;y\n", ":1: separated by semicolons"),
+        ("q\ta\nx\ty\n", "separated by tabs"),
+        ("q|a\nx|y\n", "separated by vertical bars"),
+        ("q,a\nx,y\nx\n", ":3: row 2: 1 cells for 2 columns: nothing for column 'a'"),
+        ("q,a\nx,y,z\n", ":2: row 1: 3 cells for 2 columns: more after column 'a'"),
+        ('q,a\nx,y\nx,"y\n', ":3: row 2: not valid CSV: a quote opened in this row is never"),
+        ('q,a\nx,"y"z\n', ":2: row 1: not valid CSV: text or a space after a closing quote"),
+        ('"q,a\nx,y\n', ":1: header: not valid CSV"),
+        ("q,a\nx,y\rz,w\n", ":2: row 1: not valid CSV: new-line character"),
+    ],
+)
+def test_bad_csv_names_row_and_line(tmp_path: Path, content: str, said: str) -> None:
+    """Every fault of a CSV file is told with its place."""
+    message = refusal(tmp_path, "bad.csv", content)
+    assert "bad.csv" in message
+    assert said in message
+
+
+@given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=5))
+def test_csv_round_trip(cells: list[tuple[str, str]]) -> None:
+    """What the csv module writes is read back unchanged, line breaks and quotes included."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL)
+    writer.writerow(["q", "a"])
+    writer.writerows(cells)
+    table = read_csv(HERE, out.getvalue())
+    assert [(row["q"], row["a"]) for row in rows(table)] == cells
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_rows_or_a_usage_problem(text: str) -> None:
+    """No text makes a reader raise anything but a UsageError."""
+    for read in (read_csv, read_json, read_jsonl):
+        try:
+            read(HERE, text)
+        except UsageError:
+            continue
+
+
+def test_json_lines_split_at_line_feeds_alone(tmp_path: Path) -> None:
+    """U+2028, U+2029 and U+0085 stand inside values; blank lines and CR are skipped."""
+    text = '{"q": "a\u2028b\u2029c\u0085d"}\r\n\r\n{"q": "e"}'
+    table = read_table(write(tmp_path, "a.jsonl", text))
+    assert [(record.row, record.line) for record in table.records] == [(1, 1), (2, 3)]
+    assert table.records[0].values["q"] == "a\u2028b\u2029c\u0085d"
+
+
+def test_json_numbers_keep_their_text(tmp_path: Path) -> None:
+    """A number is the text of its literal, so that 1e5 and 1.0 arrive unchanged."""
+    table = read_table(write(tmp_path, "a.jsonl", '{"a": 1e5, "b": 1.0, "c": 7}'))
+    assert rows(table) == [{"a": "1e5", "b": "1.0", "c": "7"}]
+    assert isinstance(table.records[0].values["a"], Number)
+
+
+def test_json_list_items_know_their_lines(tmp_path: Path) -> None:
+    """Items of a JSON list are counted, and their first lines are known."""
+    table = read_table(write(tmp_path, "a.json", ' [\n{"q": "a"},\n\n {"q":\n"b"} ] \n'))
+    assert [(record.row, record.line) for record in table.records] == [(1, 2), (2, 4)]
+
+
+DEEP = "[" * 60 + "]" * 60
+BRACKETS = json.dumps({"q": "[" * 200, "list": [[], {}] * 30})
+
+
+def test_brackets_in_text_are_no_depth(tmp_path: Path) -> None:
+    """Only real nesting counts, however many brackets a value holds."""
+    assert len(read_table(write(tmp_path, "a.jsonl", BRACKETS)).records) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "no rows"),
+        ('{"q": "a"}\n{"q": "b', ":2: row 2: not valid JSON: Unterminated string starting at; is"),
+        ('{"q": "a"}\n{"q": ', ":2: row 2: not valid JSON: Expecting value; is the file cut?"),
+        ('{"q": "a",}', ":1: row 1: not valid JSON: "),
+        ('{"q": -Infinity}', ":1: row 1: not valid JSON: -Infinity is not a JSON value"),
+        ('{"q": NaN}', "NaN is not a JSON value"),
+        ('{"q": 1, "q": 2}', "key 'q' stands twice in one object"),
+        ('{"q": 1, "Q": 2}', ":1: row 1: keys 'q' and 'Q' name the same column"),
+        ('{"q": "a"}{"q": "b"}', "row 1: not valid JSON: more text after the object"),
+        ("[1]", ":1: row 1: an object is needed, not a list"),
+        ("null", "an object is needed, not null"),
+        ('{"q": ' + DEEP + "}", "row 1: not valid JSON: nested deeper than 40 levels"),
+        ('{"q": ' + "[" * 100_000, "row 1: not valid JSON: nested deeper than 40 levels"),
+    ],
+)
+def test_bad_json_lines_name_row_and_line(tmp_path: Path, content: str, said: str) -> None:
+    """Every fault of a JSONL file is told with its place; nothing else is raised."""
+    message = refusal(tmp_path, "bad.jsonl", content)
+    assert "bad.jsonl" in message
+    assert said in message
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", ":1: a JSON list of objects is needed"),
+        ('"x"', "a JSON list of objects is needed"),
+        ('{"q": "a"}', "name it .jsonl if each line is an object"),
+        ("[]", "no rows"),
+        ('[{"q": "a"}, "b"]', ":1: row 2: an object is needed, not 'b'"),
+        ('[{"q": "a"}\n{"q": "b"}]', ":1: row 1: not valid JSON: no comma or ] after this item"),
+        ('[{"q": "a"},\n{"q"', ":2: row 2: not valid JSON: "),
+        ('[{"q": "a"},\n]', ":2: row 2: not valid JSON: Expecting value"),
+        ('[{"q": "a"}] []', ":1: more text after the end of the list"),
+        ("[" * 100_000, "row 1: not valid JSON: nested deeper"),
+    ],
+)
+def test_bad_json_list_names_item_and_line(tmp_path: Path, content: str, said: str) -> None:
+    """Every fault of a JSON file is told with its place."""
+    assert said in refusal(tmp_path, "bad.json", content)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=8,
+)
+
+
+@given(st.lists(VALUES, min_size=1, max_size=4))
+def test_json_round_trip(values: list[object]) -> None:
+    """Values are read back unchanged from a list and from lines alike."""
+    objects = [{"v": value} for value in values]
+    as_list = read_json(HERE, json.dumps(objects, indent=1))
+    as_lines = read_jsonl(HERE, "\n".join(json.dumps(item) for item in objects))
+    assert rows(as_list) == rows(as_lines) == objects
+
+
+def test_yaml_values_are_text(tmp_path: Path) -> None:
+    """Scalars of a YAML list arrive as they stand in the file."""
+    text = "- id: 2024_7108\n  expected: off\n\n- {id: 007, expected: 2024-12-31}\n"
+    table = read_table(write(tmp_path, "a.yaml", text))
+    assert rows(table) == [
+        {"id": "2024_7108", "expected": "off"},
+        {"id": "007", "expected": "2024-12-31"},
+    ]
+    assert [(record.row, record.line) for record in table.records] == [(1, 1), (2, 4)]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", ":1: a YAML list of items is needed"),
+        ("items: []", ":1: a YAML list of items is needed"),
+        ("[]", "no rows"),
+        ("- {q: a}\n- b\n", ":2: row 2: a mapping is needed"),
+        ("- {q: a,\n   Q: b}\n", ":2: row 1: key 'Q' stands twice"),
+        ("- q: a\n  q: b\n", ":2: key 'q' stands twice"),
+    ],
+)
+def test_bad_yaml_list_names_item_and_line(tmp_path: Path, content: str, said: str) -> None:
+    """A YAML file that is no list of mappings is refused with its place."""
+    assert said in refusal(tmp_path, "bad.yml", content)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv.gz", "a.xlsx", "a"])
+def test_other_suffixes_are_refused(tmp_path: Path, name: str) -> None:
+    """The format is known by the suffix, and the message lists those that are read."""
+    assert ".csv, .jsonl, .json, .yaml, .yml" in refusal(tmp_path, name, "q,a\nx,y\n")
+
+
+def test_folder_is_refused(tmp_path: Path) -> None:
+    """A folder with the right suffix is one clear error."""
+    (tmp_path / "x.jsonl").mkdir()
+    with pytest.raises(UsageError, match="not a regular file"):
+        read_table(tmp_path / "x.jsonl")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.binary(max_size=40))
+def test_any_bytes_are_rows_or_a_usage_problem(tmp_path: Path, content: bytes) -> None:
+    """No file content makes the reader raise anything but a UsageError."""
+    for name in ("a.csv", "a.jsonl", "a.json", "a.yaml"):
+        try:
+            read_table(write(tmp_path, name, content))
+        except UsageError:
+            continue

@@ -1,0 +1,198 @@
+"""Claims about several reviewers: who sees what, how far they agree, and what is settled."""
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cases.tools.review import (
+    AGREED,
+    CONFLICT,
+    UNREVIEWED,
+    Duty,
+    Review,
+    agreement,
+    assign,
+    draw,
+    settle,
+    sheets_for,
+)
+from evaluators.core import UsageError
+from tests.support.reviewing import review, sheet, sheet_item
+
+NAMES = ("Ана", "Boris", "Csilla")
+GROUPS = {f"q{n}": ("news" if n % 4 else "encyclopaedia") for n in range(40)}
+
+
+def reviews_of(table: dict[str, str]) -> list[Review]:
+    """Return a review for each letter: a verdict of the reviewer at its place, ``.`` for none."""
+    return [
+        review(item, name, letter)
+        for item, letters in table.items()
+        for name, letter in zip(NAMES, letters, strict=False)
+        if letter != "."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("letters", "state", "verdict"),
+    [
+        ("...", UNREVIEWED, ""),
+        ("Y..", AGREED, "Y"),
+        ("YY.", AGREED, "Y"),
+        ("YN.", CONFLICT, ""),
+        ("YNY", AGREED, "Y"),
+        ("YNU", CONFLICT, ""),
+    ],
+)
+def test_more_than_half_decide(letters: str, state: str, verdict: str) -> None:
+    """Two who differ are a conflict; a third settles it by agreeing with one of them."""
+    found = settle(["q"], reviews_of({"q": letters}))["q"]
+    assert (found.state, found.verdict) == (state, verdict)
+    if state == AGREED:
+        assert found.names == tuple(
+            sorted((n for n, v in zip(NAMES, letters, strict=True) if v == "Y"), key=str.casefold)
+        )
+
+
+def test_edits_are_settled_among_those_whose_verdict_stands() -> None:
+    """One edit is applied; two that differ are a conflict; the loser's edit is not looked at."""
+    one = [review("q", "A", "Y", "new", "why"), review("q", "B", "Y", comment="why")]
+    settled = settle(["q"], one)["q"]
+    assert (settled.state, settled.edited, settled.comments) == (AGREED, "new", ("why",))
+    assert (settled.text("old"), settle(["q"], [])["q"].text("old")) == ("new", "old")
+    two = [*one, review("q", "C", "Y", "other")]
+    assert settle(["q"], two)["q"].state == CONFLICT
+    lost = [*one, review("q", "C", "N", "other")]
+    assert settle(["q"], lost)["q"].edited == "new"
+
+
+def test_a_comment_alone_is_no_verdict() -> None:
+    """It leaves the item unreviewed."""
+    assert settle(["q"], [review("q", "A", "", comment="hm")])["q"].state == UNREVIEWED
+
+
+VERDICTS = st.lists(st.text("YNU.", min_size=3, max_size=3), min_size=1, max_size=8)
+
+
+@given(VERDICTS)
+def test_settling_depends_on_nobodys_order(tables: list[str]) -> None:
+    """Whoever is read first: the same outcomes, one an item, in the order of the items."""
+    table = {f"q{n}": letters for n, letters in enumerate(tables)}
+    reviews = reviews_of(table)
+    found = settle(table, reviews)
+    assert list(found) == list(table)
+    assert found == settle(table, reversed(reviews))
+    for item, letters in table.items():
+        votes = [letter for letter in letters if letter != "."]
+        stands = [v for v in set(votes) if 2 * votes.count(v) > len(votes)]
+        assert [found[item].verdict] == (stands or [""])
+
+
+@given(VERDICTS)
+def test_agreement_is_bounded_and_perfect_only_without_a_difference(tables: list[str]) -> None:
+    """Raw agreement is a share, each figure lies in its interval, alpha 1 means no difference."""
+    table = {f"q{n}": letters for n, letters in enumerate(tables)}
+    (every,) = agreement(reviews_of(table))
+    seen = [[v for v in letters if v != "."] for letters in tables]
+    pairs = [one == two for unit in seen for one, two in combinations(unit, 2)]
+    assert every.items == sum(len(unit) > 1 for unit in seen)
+    assert every.raw.value == (pytest.approx(sum(pairs) / len(pairs)) if pairs else None)
+    if every.alpha.value is not None:
+        assert (every.alpha.value > 1 - 1e-9) == all(pairs)
+    for figure in (every.raw, *(pair.kappa for pair in every.pairs)):
+        if figure.low is not None and figure.value is not None and figure.high is not None:
+            assert figure.low - 1e-9 <= figure.value <= figure.high + 1e-9
+
+
+def test_agreement_is_that_of_the_books() -> None:
+    """Cohen's kappa of his own form: 20 yes-yes, 15 no-no, 5 and 10 that differ give 0.4."""
+    cells = ["YY"] * 20 + ["YN"] * 5 + ["NY"] * 10 + ["NN"] * 15
+    reviews = reviews_of({f"q{n}": letters for n, letters in enumerate(cells)})
+    (every,) = agreement(reviews)
+    (pair,) = every.pairs
+    assert (pair.first, pair.second) == ("Boris", "Ана")
+    assert pair.kappa.value == pytest.approx(0.4)
+    assert every.raw.value == pytest.approx(0.7)
+    assert every.raw.n == 50
+
+
+def test_agreement_by_group_and_of_ratings() -> None:
+    """A line a group, by name; ratings one step apart agree far beyond labels that differ."""
+    table = {"a": "YY", "b": "YN", "c": "NN", "d": "NN"}
+    found = agreement(reviews_of(table), {"a": "why", "b": "why", "c": "how"})
+    assert [(one.group, one.items) for one in found] == [("", 4), ("how", 1), ("why", 2)]
+    scores = {f"q{n}": (str(n), str(min(n + 1, 10))) for n in range(1, 11)}
+    rated = [review(i, n, v) for i, two in scores.items() for n, v in zip("AB", two, strict=True)]
+    (every,) = agreement(rated)
+    assert every.raw.value == pytest.approx(0.1)
+    assert every.alpha.value is not None
+    assert every.alpha.value > 0.9
+    assert every.pairs[0].kappa.value is not None
+    assert every.pairs[0].kappa.value > 0.9
+    (same,) = agreement([review("q", "A", "7"), review("q", "B", "7")])
+    assert (same.alpha.value, same.pairs[0].kappa.value) == (None, None)
+
+
+def test_the_overlap_is_drawn_from_every_group_in_proportion() -> None:
+    """A fifth of forty items: eight of them are seen by two, six news and two others."""
+    given = assign(GROUPS, Duty(reviewers=NAMES))
+    times = {item: sum(item in some for some in given.values()) for item in GROUPS}
+    shared = [item for item, count in times.items() if count == 2]
+    assert sorted(GROUPS[item] for item in shared) == ["encyclopaedia"] * 2 + ["news"] * 6
+    assert set(times.values()) == {1, 2}
+    assert given == assign(GROUPS, Duty(reviewers=NAMES))
+    assert given != assign(GROUPS, Duty(reviewers=NAMES, seed=1))
+
+
+@given(
+    size=st.integers(0, 40),
+    people=st.integers(2, 5),
+    overlap=st.floats(0, 1),
+    seed=st.integers(0, 9),
+)
+def test_every_item_is_seen_and_nobody_has_more_than_one_more(
+    size: int, people: int, overlap: float, seed: int
+) -> None:
+    """Whatever the numbers are."""
+    groups = {f"q{n}": str(n % 3) for n in range(size)}
+    names = tuple("abcde"[:people])
+    given = assign(groups, Duty(reviewers=names, overlap=overlap, seed=seed))
+    loads = [len(items) for items in given.values()]
+    assert max(loads) - min(loads) <= 1
+    assert sum(loads) == size + round(overlap * size)
+    assert set().union(*given.values()) == set(groups)
+
+
+def test_each_reviewer_gets_a_sheet_of_their_own() -> None:
+    """Made out to them, with their items in the order of the whole."""
+    whole = sheet(*(sheet_item(item) for item in GROUPS))
+    given = assign(GROUPS, Duty(reviewers=NAMES, overlap=1, together=2))
+    sheets = sheets_for(whole, given)
+    assert [(one.name, one.reviewer) for one in sheets] == [
+        (f"sheet-{n}", name) for n, name in enumerate(NAMES, 1)
+    ]
+    assert [tuple(item.id for item in one.items) for one in sheets] == list(given.values())
+
+
+def test_draw_takes_all_where_there_are_fewer() -> None:
+    """And nothing of nothing."""
+    assert draw(GROUPS, 99, 0) == set(GROUPS)
+    assert draw({}, 3, 0) == set()
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"reviewers": ()}, "different names are needed, got none"),
+        ({"reviewers": ("A", "a")}, "different names are needed, got A, a"),
+        ({"reviewers": ("A", "B"), "overlap": 1.5}, "a share from 0 to 1 is needed, got 1.5"),
+        ({"reviewers": ("A", "B"), "together": 3}, "3 of 2 reviewers"),
+        ({"reviewers": ("A",)}, "2 of 1 reviewers"),
+    ],
+)
+def test_a_duty_that_nobody_could_do_is_refused(values: dict[str, object], message: str) -> None:
+    """In one line."""
+    with pytest.raises(UsageError, match=message):
+        Duty(**values)  # type: ignore[arg-type]

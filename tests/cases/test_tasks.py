@@ -1,0 +1,196 @@
+"""Who answers and who judges each kind of slice, and what passes."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cases.plan import Item
+from cases.slices import Slice
+from cases.tasks import RULES, Cascade, Judging, Panel, Rules, asks_model, make_tasks
+from evaluators.answerers import PromptedAnswer, RecordedAnswer
+from evaluators.core import Kind, Reply, UsageError, Verdict
+from evaluators.judges.cascade import CascadeJudge
+from evaluators.judges.choice import ChoiceJudge
+from evaluators.judges.lexical.judge import LexicalJudge
+from evaluators.judges.overlap import OverlapRater
+from evaluators.judges.panel import PanelJudge
+from evaluators.judges.rating import RatingJudge
+from evaluators.judges.yes_no import YesNoJudge
+from evaluators.rubric import Prompt, Rubric
+from tests.support.scripted import Scripted, make_case
+
+PROMPT = Prompt(name="answer", language="bg", system="", user="{question}", version="v")
+RUBRIC = Rubric(name="r", language="bg", protocol="tool", system="", user="", version="v")
+SLICE = Slice(
+    dataset="d", language="bg", kind="graded", path=Path("bg.csv"), prompt=PROMPT, rubric=RUBRIC
+)
+LEXICAL = RULES["lexical"]
+MODEL = Scripted(lambda request: Reply(text="x"))
+
+
+def item(kind: Kind, **changes: object) -> Item:
+    slice_ = replace(SLICE, kind=kind, yes="Да", no="Не")
+    return Item(key="k", slice=slice_, case=make_case(**changes), repeat=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kind", "label", "offline", "asked"),
+    [
+        ("graded", None, LexicalJudge, ChoiceJudge),
+        ("rated", None, OverlapRater, RatingJudge),
+        ("yes_no", "YES", YesNoJudge, YesNoJudge),
+        ("judged", "CORRECT", LexicalJudge, ChoiceJudge),
+        ("judged", "7", OverlapRater, RatingJudge),
+    ],
+)
+def test_each_kind_has_its_judge(kind: Kind, label: str | None, offline: type, asked: type) -> None:
+    """Rules without a judge model, the rubric's protocol with one; yes/no is always a rule."""
+    one = item(kind, label=label)
+    assert isinstance(make_tasks([one], None, LEXICAL)["k"].judge, offline)
+    assert isinstance(make_tasks([one], None, MODEL)["k"].judge, asked)
+
+
+def test_rules_may_stand_before_a_model() -> None:
+    """For grades only: shared words settle no rating, and yes/no is a rule already."""
+    cascade = Cascade(rules=LEXICAL, model=MODEL, audit=0.5, seed=3)
+    (graded,) = make_tasks([item("graded")], None, cascade).values()
+    assert isinstance(graded.judge, CascadeJudge)
+    assert (graded.judge.audit, graded.judge.seed) == (0.5, 3)
+    assert graded.judge.spec == f"lexical+{MODEL.spec}"
+    kinds: list[tuple[Kind, str | None, type]] = [
+        ("rated", None, RatingJudge),
+        ("judged", "7", RatingJudge),
+        ("yes_no", "YES", YesNoJudge),
+    ]
+    for kind, label, judge in kinds:
+        assert isinstance(make_tasks([item(kind, label=label)], None, cascade)["k"].judge, judge)
+
+
+def test_a_judge_under_test_is_not_audited() -> None:
+    """The given labels tell more than the model would."""
+    cascade = Cascade(rules=LEXICAL, model=MODEL, audit=1.0)
+    (judged,) = make_tasks([item("judged", label="CORRECT")], None, cascade).values()
+    assert isinstance(judged.judge, CascadeJudge)
+    assert judged.judge.audit == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "by_rules"),
+    [("graded", ChoiceJudge, LexicalJudge), ("rated", RatingJudge, OverlapRater)],
+)
+def test_a_panel_sits_in_each_kind(kind: Kind, asked: type, by_rules: type) -> None:
+    """Every member gives what the slice needs; yes/no needs none of them."""
+    panel = Panel(members=(MODEL, LEXICAL), tie_breaker=MODEL)
+    (task,) = make_tasks([item(kind)], None, panel).values()
+    assert isinstance(task.judge, PanelJudge)
+    assert [type(one) for one in task.judge.judges] == [asked, by_rules]
+    assert isinstance(task.judge.tie_breaker, asked)
+    assert task.judge.rating is (kind == "rated")
+    (alone,) = make_tasks([item(kind)], None, Panel(members=(MODEL, LEXICAL))).values()
+    assert isinstance(alone.judge, PanelJudge)
+    assert alone.judge.tie_breaker is None
+    assert isinstance(make_tasks([item("yes_no")], None, panel)["k"].judge, YesNoJudge)
+
+
+def test_only_a_recorded_answer_is_judged_again() -> None:
+    """``--repeats`` asks the model under test anew; of labelled items it asks the judge anew."""
+
+    def repeats(kind: Kind, label: str | None) -> list[int]:
+        items = [replace(item(kind, label=label), key=str(n), repeat=n) for n in (1, 2)]
+        judges = [task.judge for task in make_tasks(items, None, MODEL).values()]
+        return [one.repeat for one in judges if isinstance(one, ChoiceJudge | RatingJudge)]
+
+    assert repeats("judged", "CORRECT") == [1, 2]
+    assert repeats("judged", "7") == [1, 2]
+    assert repeats("graded", None) == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("judge", "asks"),
+    [
+        (LEXICAL, False),
+        (MODEL, True),
+        (Cascade(rules=LEXICAL, model=MODEL), True),
+        (Panel(members=(LEXICAL, MODEL)), True),
+        (Panel(members=(LEXICAL, LEXICAL)), False),
+    ],
+)
+def test_whether_a_model_may_decide(judge: Judging, asks: bool) -> None:
+    """Rules alone need no trust that would have to be measured."""
+    assert asks_model(judge) is asks
+
+
+def test_the_answers_under_judgement_are_always_the_recorded_ones() -> None:
+    """A model under test answers every kind but ``judged``, where the judge is the thing tested."""
+    assert isinstance(make_tasks([item("graded")], MODEL, LEXICAL)["k"].answerer, PromptedAnswer)
+    judged = make_tasks([item("judged", label="CORRECT")], MODEL, LEXICAL)["k"]
+    assert isinstance(judged.answerer, RecordedAnswer)
+
+
+def test_a_yes_or_no_must_be_whole() -> None:
+    """Only there a cut answer is refused."""
+    answerers = {
+        kind: make_tasks([item(kind, label="YES")], MODEL, LEXICAL)["k"].answerer
+        for kind in ("graded", "yes_no")
+    }
+    assert [one.whole for one in answerers.values() if isinstance(one, PromptedAnswer)] == [
+        False,
+        True,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "label", "verdict", "passes"),
+    [
+        ("graded", None, Verdict(grade="CORRECT"), True),
+        ("graded", None, Verdict(grade="NOT_ATTEMPTED"), False),
+        ("rated", None, Verdict(rating=6), True),
+        ("rated", None, Verdict(rating=5), False),
+        ("rated", None, Verdict(), False),
+        ("yes_no", "YES", Verdict(grade="YES"), True),
+        ("yes_no", "YES", Verdict(grade="UNANSWERED"), False),
+        ("judged", "INCORRECT", Verdict(grade="INCORRECT"), True),
+        ("judged", "7", Verdict(rating=7), True),
+        ("judged", "7", Verdict(rating=8), False),
+    ],
+)
+def test_what_passes(kind: Kind, label: str | None, verdict: Verdict, passes: bool) -> None:
+    """CORRECT; a rating at the bar; the right word; the given label."""
+    one = item(kind, label=label)
+    assert make_tasks([one], None, LEXICAL)["k"].passes(one.case, verdict) is passes
+
+
+@pytest.mark.parametrize(
+    ("changes", "model", "judge", "message"),
+    [
+        ({"prompt": None}, MODEL, LEXICAL, "no answer prompt for 'bg'; add answer.bg.yaml"),
+        ({"rubric": None}, None, MODEL, "an LLM judge needs a rubric"),
+    ],
+)
+def test_what_a_choice_needs_is_asked_for(
+    changes: dict[str, object], model: Scripted | None, judge: Scripted | Rules, message: str
+) -> None:
+    """A missing prompt or rubric is named before any call."""
+    one = item("graded")
+    one = replace(one, slice=replace(one.slice, **changes))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=message):
+        make_tasks([one], model, judge)
+
+
+def test_nothing_recorded_and_no_model() -> None:
+    """A file without answers cannot be judged offline: say so once, not item by item."""
+    with pytest.raises(UsageError, match=r"no item has a recorded answer.*--model"):
+        make_tasks([item("graded", recorded=None)], None, LEXICAL)
+
+
+def test_a_recorded_answer_is_taken_exactly() -> None:
+    """An empty recorded answer is an answer: nothing is asked."""
+    one = item("graded", recorded="")
+    task = make_tasks([one], None, LEXICAL)["k"]
+
+    async def refuse(*_: object) -> Reply:
+        raise AssertionError
+
+    assert asyncio.run(task.answerer.answer(one.case, 1, refuse)) == ""

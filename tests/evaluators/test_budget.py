@@ -1,0 +1,177 @@
+"""The budget: no limit is ever passed, nothing is refused that would still fit."""
+
+import asyncio
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaluators.core import Message, Model, Reply, Request, StoppedError, Tool
+from evaluators.models.spec import Prices, Spec
+from evaluators.runtime.budget import (
+    USUAL_OUTPUT,
+    Budget,
+    money,
+    most_input_tokens,
+    output_limit,
+)
+from evaluators.runtime.prices import Pricing, Step
+
+
+def spec(**parameters: object) -> Spec:
+    return Spec(
+        text="m",
+        provider="openai",
+        name="m",
+        base_url="https://a.example/v1",
+        api_key_env="K",
+        parameters=parameters,
+    )
+
+
+def budget(limit: float, one: Spec, input_price: float = 0.0, output_price: float = 1e6) -> Budget:
+    """Return a budget over one model; the default price is 1 USD an output token."""
+    prices = Prices(input=input_price, output=output_price)
+    return Budget(limit, {"m": (one, Pricing(steps=(Step(above=0, prices=prices),), source="t"))})
+
+
+def request(text: str = "q", **parameters: object) -> Request:
+    return Request(messages=(Message(role="user", content=text),), parameters=parameters)
+
+
+@dataclass
+class Fake:
+    """A model that is only named."""
+
+    spec: str = "m"
+
+
+MODEL: Model = Fake()  # type: ignore[assignment]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    limit=st.integers(1, 200),
+    calls=st.lists(st.tuples(st.integers(1, 20), st.booleans()), max_size=60),
+    width=st.integers(1, 8),
+)
+def test_the_limit_is_kept_and_used(limit: int, calls: list[tuple[int, bool]], width: int) -> None:
+    """With replies no longer than allowed the limit holds; a refusal means that 20 did not fit."""
+    kept = budget(limit, spec(max_tokens=20))
+    slots = asyncio.Semaphore(width)
+
+    async def call(tokens: int, *, arrives: bool) -> None:
+        async with slots:
+            try:
+                reserved = await kept.reserve(MODEL, request())
+            except StoppedError as error:
+                assert error.kind == "budget"
+                return
+            await asyncio.sleep(0)
+            reply = Reply(input_tokens=1, output_tokens=tokens) if arrives else None
+            kept.settle(reserved, "m", reply)
+            assert kept.spent <= limit
+
+    async def run() -> None:
+        await asyncio.gather(*(call(tokens, arrives=arrives) for tokens, arrives in calls))
+
+    asyncio.run(run())
+    if kept.refusal:
+        assert kept.spent > limit - 20
+    else:
+        assert kept.spent == sum(tokens for tokens, arrives in calls if arrives)
+
+
+def test_nothing_is_started_after_a_refusal() -> None:
+    """Not even a call that would fit: which items are asked must not depend on their length."""
+    kept = budget(10, spec())
+
+    async def run() -> None:
+        with pytest.raises(StoppedError, match=r"could cost \$11\.00; raise --max-cost"):
+            await kept.reserve(MODEL, request(max_tokens=11))
+        with pytest.raises(StoppedError):
+            await kept.reserve(MODEL, request(max_tokens=1))
+
+    asyncio.run(run())
+
+
+def test_what_goes_on_with_an_item_comes_before_new_items() -> None:
+    """Once money is short, judge calls that came late are paid for before answers that waited."""
+    purse = budget(10, spec(max_tokens=5))
+
+    async def scenario() -> list[str]:
+        order: list[str] = []
+
+        async def call(name: str, *, urgent: bool) -> None:
+            reserved = await purse.reserve(MODEL, request(), urgent=urgent)
+            order.append(name)
+            await asyncio.sleep(0.001)
+            purse.settle(reserved, "m", Reply(text="", input_tokens=1, output_tokens=1))
+
+        kinds = {"answer": False, "judge": True}
+        calls = [call(name, urgent=kinds[name]) for name in ["answer"] * 4 + ["judge"] * 2]
+        await asyncio.gather(*calls)
+        return order
+
+    assert asyncio.run(scenario()) == ["answer"] * 2 + ["judge"] * 2 + ["answer"] * 2
+
+
+def test_a_reply_without_token_counts_is_booked_at_its_most() -> None:
+    """A server that does not count must not make calls free."""
+    kept = budget(10, spec(max_tokens=4))
+
+    async def run() -> None:
+        kept.settle(await kept.reserve(MODEL, request()), "m", Reply(text="x"))
+
+    asyncio.run(run())
+    assert kept.spent == 4
+
+
+def test_what_is_set_aside_grows_with_the_replies_seen() -> None:
+    """Where nothing limits a reply, a longer one than usual is expected again."""
+    kept = budget(1e9, spec())
+
+    async def run() -> list[float]:
+        first = await kept.reserve(MODEL, request())
+        kept.settle(first, "m", Reply(input_tokens=1, output_tokens=9000))
+        return [first, await kept.reserve(MODEL, request())]
+
+    assert asyncio.run(run()) == [USUAL_OUTPUT, 9000]
+
+
+@given(st.text(max_size=200))
+def test_no_text_has_more_tokens_than_its_bound(text: str) -> None:
+    """At most one token a byte, whatever the script; lone surrogates do not matter."""
+    assert most_input_tokens(request(text)) >= len(text.encode("utf-8", "surrogatepass"))
+
+
+def test_a_forced_tool_counts_as_input() -> None:
+    """Its schema is sent with every request, and the provider writes around it."""
+    tool = Tool(name="grade", description="Grade it.", schema={"type": "object"})
+    plain = request()
+    forced = Request(messages=plain.messages, tool=tool)
+    assert most_input_tokens(forced) > most_input_tokens(plain) + 500
+
+
+def test_whoever_limits_the_reply_is_heard() -> None:
+    """The model's own parameters win over the request's; other names of the limit count too."""
+    assert output_limit(spec(), request()) is None
+    assert output_limit(spec(), request(max_tokens=7)) == 7
+    assert output_limit(spec(max_tokens=5), request(max_tokens=7)) == 5
+    assert output_limit(spec(max_completion_tokens=3), request()) == 3
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        (0, "$0.00"),
+        (1234.5, "$1,234.50"),
+        (0.12, "$0.12"),
+        (0.0205, "$0.0205"),
+        (2e-5, "$0.000020"),
+    ],
+)
+def test_small_amounts_stay_visible(amount: float, text: str) -> None:
+    """A fraction of a cent is not shown as nothing."""
+    assert money(amount) == text

@@ -1,0 +1,248 @@
+"""Which labelled items measure a judge, and what their verdicts say of it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cases.calibration import Labelled, labelled_for
+from cases.plan import Item, Plan
+from cases.slices import Dataset, Slice, Threshold
+from evaluators.core import CORRECT, INCORRECT, Outcome, Usage, Verdict
+from evaluators.rubric import Protocol, Rubric
+from reports.calibration import calibrate, calibration_notes, correct_rates, corrected_notes
+from reports.evidence import Calibration, ConfusionCell
+from reports.summary import summarise
+from tests.support.made_records import graded, make_slice
+from tests.support.scripted import make_case
+
+BAR = Threshold(measure="correct", min=0.5)
+LABELS = """id,question,answer,predicted_answer,label,label_source
+l1,One?,a,a,CORRECT,constructed
+l2,Two?,b,c,INCORRECT,constructed
+"""
+
+
+def rubric(version: str = "v1", protocol: Protocol = "tool") -> Rubric:
+    return Rubric(name="r", language="bg", protocol=protocol, system="", user="", version=version)
+
+
+def dataset(*slices: Slice, **changes: object) -> Dataset:
+    first = slices[0]
+    made = Dataset(
+        name=first.dataset,
+        folder=Path(),
+        kind=first.kind,
+        slices={one.language: one for one in slices},
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def asked(**changes: object) -> Slice:
+    """Return a graded slice with a gate."""
+    return replace(make_slice("graded", BAR, rubric=rubric()), **changes)  # type: ignore[arg-type]
+
+
+def plan(*datasets: Dataset) -> Plan:
+    items = [
+        Item(key=f"{one.dataset}-{one.language}-q1", slice=one, case=make_case(), repeat=1)
+        for some in datasets
+        for one in some.slices.values()
+    ]
+    return Plan(datasets=datasets, items={item.key: item for item in items})
+
+
+@pytest.fixture
+def labels(tmp_path: Path) -> Slice:
+    """Return a labelled slice of two items in Bulgarian."""
+    path = tmp_path / "bg.csv"
+    path.write_text(LABELS, encoding="utf-8")
+    return Slice(
+        dataset="labels",
+        language="bg",
+        kind="judged",
+        path=path,
+        rubric=rubric(),
+        floor={"agreement": 0.8},
+    )
+
+
+def test_labels_measure_every_slice_of_their_language_and_rubric(labels: Slice) -> None:
+    """All items, under keys that no test has; two slices share them."""
+    one, two = asked(dataset="one"), asked(dataset="two")
+    (found,) = labelled_for(plan(dataset(one), dataset(two)), [dataset(labels)])
+    assert found.graders == ("one:bg", "two:bg")
+    assert [item.key for item in found.items] == [
+        "calibration:labels-bg-l1",
+        "calibration:labels-bg-l2",
+    ]
+    assert found.of({"two:bg", "x:bg"}).graders == ("two:bg",)
+    assert found.planned_in({"labels-bg-l1", "labels-bg-l2", "other"})
+    assert not found.planned_in({"labels-bg-l1"})
+
+
+def test_only_gates_need_a_judge_that_is_measured(labels: Slice) -> None:
+    """No gate on the slice, another kind, or no item: nothing is judged; a pooled gate counts."""
+    nothing = [
+        dataset(asked(rules=())),
+        dataset(make_slice("yes_no", BAR)),
+        dataset(labels),
+    ]
+    for some in nothing:
+        assert labelled_for(plan(some), [dataset(labels)]) == ()
+    assert labelled_for(Plan(datasets=(dataset(asked()),), items={}), [dataset(labels)]) == ()
+    pooled = dataset(asked(rules=()), pooled=(Threshold(measure="drop", max=0.1, pool=True),))
+    assert len(labelled_for(plan(pooled), [dataset(labels)])) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"rubric": rubric("v2")}, "labels has no labelled items for v2"),
+        ({"language": "be"}, "labels has no labelled items there"),
+    ],
+)
+def test_labels_under_another_rubric_measure_nothing(
+    labels: Slice, changes: dict[str, object], why: str
+) -> None:
+    """The judge with this rubric in this language is not measured; that is said, with the cause."""
+    (found,) = labelled_for(plan(dataset(asked(**changes))), [dataset(labels)])
+    assert (found.items, found.why_not) == ((), why)
+    judged = dataset(labels, require_calibration=True)
+    (required,) = labelled_for(plan(dataset(asked(**changes))), [judged])
+    assert calibrate(found, {}, "session").blocks == ""
+    assert "calibration is required" in calibrate(required, {}, "session").blocks
+
+
+def test_graders_are_not_measured_by_ratings(labels: Slice) -> None:
+    """Labels of the other kind are not looked at, whatever their language."""
+    ratings = replace(labels, dataset="ratings", rubric=rubric("r1", "rate"))
+    judged = [dataset(ratings), dataset(labels)]
+    (found,) = labelled_for(plan(dataset(asked())), judged)
+    assert found.dataset.name == "labels"
+    rated = replace(asked(kind="rated"), rubric=rubric("r1", "rate"))
+    (found,) = labelled_for(plan(dataset(rated)), judged)
+    assert found.dataset.name == "ratings"
+    assert labelled_for(plan(dataset(rated)), [dataset(labels)]) == ()
+
+
+def outcomes(found: Labelled, *grades: str) -> dict[str, Outcome]:
+    ends = {}
+    for item, grade in zip(found.items, grades, strict=True):
+        passed = grade == item.case.label
+        ends[item.key] = Outcome(
+            key=item.key,
+            state=("passed" if passed else "failed") if grade else "error",
+            verdict=Verdict(grade=grade) if grade else None,
+            kind="" if grade else "timeout",
+            usage=Usage(input_tokens=7, cost=0.25),
+        )
+    return ends
+
+
+def labelled(labels: Slice) -> Labelled:
+    (found,) = labelled_for(plan(dataset(asked())), [dataset(labels)])
+    return found
+
+
+def test_a_judge_at_its_floor_is_trusted(labels: Slice) -> None:
+    """Measures, confusion, and what the replies took are those of the labelled items."""
+    found = labelled(labels)
+    one = calibrate(found, outcomes(found, CORRECT, INCORRECT), "session")
+    assert (one.trusted, one.blocks, one.items) == (True, "", 2)
+    assert one.measures["agreement"].value == 1.0
+    assert (one.tokens, one.cost) == (14, 0.5)
+    assert one.confusion == (
+        ConfusionCell(label=CORRECT, grade=CORRECT, count=1),
+        ConfusionCell(label=INCORRECT, grade=INCORRECT, count=1),
+    )
+    (note,) = calibration_notes([one])
+    assert note.startswith("judge in bg (for d:bg): agreement 1.000 [0.342, 1.000], kappa 1.000")
+    assert note.endswith("over 2 labelled items of labels")
+    earlier = calibrate(found, outcomes(found, CORRECT, INCORRECT), "ledger")
+    assert "(for d:bg), measured earlier: agreement" in calibration_notes([earlier])[0]
+
+
+def test_a_judge_below_its_floor_blocks_its_gates(labels: Slice) -> None:
+    """The reason says what was measured and what is asked."""
+    found = labelled(labels)
+    one = calibrate(found, outcomes(found, CORRECT, CORRECT), "session")
+    assert one.trusted is False
+    assert one.blocks == one.reason == "judge not trusted in bg: agreement 0.5 < 0.8"
+    assert calibration_notes([one])[0].endswith("; judge not trusted in bg: agreement 0.5 < 0.8")
+
+
+def test_labels_without_a_floor_measure_and_block_nothing(labels: Slice) -> None:
+    """Nobody said how good is good enough."""
+    found = labelled(replace(labels, floor={}))
+    one = calibrate(found, outcomes(found, CORRECT, CORRECT), "session")
+    assert (one.trusted, one.blocks) == (None, "")
+
+
+def test_an_item_without_a_grade_leaves_the_judge_unmeasured(labels: Slice) -> None:
+    """A failure is never a grade, not of a labelled item either."""
+    found = labelled(labels)
+    one = calibrate(found, outcomes(found, CORRECT, ""), "session")
+    assert (one.measures, one.trusted, one.blocks) == ({}, None, "")
+    assert calibration_notes([one]) == [
+        "judge not measured in bg (for d:bg): 1 labelled item without a grade"
+    ]
+    part = dict(list(outcomes(found, CORRECT, CORRECT).items())[:1])
+    assert calibrate(found, part, "session").reason == "not all labelled items were judged"
+
+
+def test_an_unknown_price_is_not_zero(labels: Slice) -> None:
+    """Where one reply has no price the sum has none."""
+    found = labelled(labels)
+    ends = outcomes(found, CORRECT, INCORRECT)
+    key, end = next(iter(ends.items()))
+    ends[key] = replace(end, usage=Usage(cost=None))
+    assert calibrate(found, ends, "session").cost is None
+
+
+def measured(items: int, right: tuple[int, int], wrong: tuple[int, int]) -> Calibration:
+    """Return a judge that kept and missed so many right, and passed and refused so many wrong."""
+    counts = {
+        (CORRECT, CORRECT): right[0],
+        (CORRECT, INCORRECT): right[1],
+        (INCORRECT, CORRECT): wrong[0],
+        (INCORRECT, INCORRECT): wrong[1],
+    }
+    cells = [ConfusionCell(label=one, grade=two, count=n) for (one, two), n in counts.items()]
+    return Calibration(
+        dataset="labels",
+        language="bg",
+        measures={},
+        graders=("d:bg",),
+        items=items,
+        confusion=tuple(cells),
+    )
+
+
+def test_a_rate_is_corrected_where_enough_items_are_labelled() -> None:
+    """Rogan and Gladen's estimate: (rate + specificity - 1) / (sensitivity + specificity - 1)."""
+    summary = summarise(graded(60, 40), make_slice())
+    (found,) = correct_rates([summary], [measured(300, (135, 15), (30, 120))])
+    assert found.correct.value == pytest.approx((0.6 + 0.8 - 1) / (0.9 + 0.8 - 1))
+    assert (found.sensitivity, found.specificity, found.labelled) == (0.9, 0.8, 300)
+    assert found.correct.low is not None
+    assert found.correct.high is not None
+    assert found.correct.low < 4 / 7 < found.correct.high
+    assert found.correct.high - found.correct.low > 0.19  # wider than the raw rate's own
+    (note,) = corrected_notes([found])
+    assert note.startswith("d:bg: correct 0.571 [")
+    assert note.endswith("(sensitivity 0.900, specificity 0.800 over 300 labelled items)")
+
+
+@pytest.mark.parametrize(
+    "calibration",
+    [
+        measured(299, (135, 14), (30, 120)),
+        measured(300, (75, 75), (75, 75)),
+        measured(300, (270, 30), (60, 240)),
+    ],
+    ids=["too few", "a judge that tells nothing apart", "each judged twice"],
+)
+def test_it_does_not_pretend_to_correct(calibration: Calibration) -> None:
+    """Fewer than 300 items, a judge no better than chance, or repeats correct nothing."""
+    assert correct_rates([summarise(graded(60, 40), make_slice())], [calibration]) == ()

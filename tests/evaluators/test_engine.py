@@ -1,0 +1,292 @@
+"""The engine brings every item to exactly one end, keeps what was paid, and stops when told to."""
+
+import asyncio
+import sqlite3
+import threading
+from collections import Counter
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluators.answerers import PromptedAnswer
+from evaluators.core import (
+    CallError,
+    Model,
+    Reply,
+    Request,
+    State,
+    StoppedError,
+    TransientError,
+)
+from evaluators.runtime.budget import Budget
+from evaluators.runtime.engine import Settings, Status
+from evaluators.runtime.hosting import EngineThread
+from evaluators.runtime.limits import Limits
+from evaluators.runtime.outcomes import OutcomeReader
+from evaluators.runtime.schedule import Schedule
+from evaluators.runtime.sender import RetryPolicy
+from tests.support.engine_bench import PROMPT, Bench, prompted, task
+from tests.support.scripted import Scripted, ask_for, make_case
+
+NEVER = ("never", "this is not reached")
+
+
+@pytest.mark.parametrize(
+    ("answer", "state", "kind"),
+    [
+        ("CORRECT", "passed", ""),
+        ("INCORRECT", "failed", ""),
+        ("NOT_ATTEMPTED", "failed", ""),
+        (None, "error", "no_recorded_answer"),
+        ("unreadable", "error", "judge_unreadable"),
+        ("refused", "error", "too_long"),
+        ("full", "missing", "ledger"),
+        ("bug", "error", "internal"),
+    ],
+)
+def test_each_item_ends_in_one_state(
+    tmp_path: Path, answer: str | None, state: State, kind: str
+) -> None:
+    """A grade, an ERROR of a kind or a MISSING; a failure is never a grade."""
+    outcome = Bench(tmp_path, [task(1, answer)]).run()["k1"]
+    assert (outcome.state, outcome.kind) == (state, kind)
+    assert (outcome.verdict is None) == (state in ("error", "missing"))
+    assert outcome.answer == answer
+
+
+def test_one_failing_item_leaves_the_others_alone(tmp_path: Path) -> None:
+    """An unexpected exception is that item's ERROR; every other item is graded."""
+    tasks = [task(number, "bug" if number == 3 else "CORRECT") for number in range(6)]
+    states = [one.state for one in Bench(tmp_path, tasks).run().values()]
+    assert sorted(states) == ["error", *["passed"] * 5]
+
+
+def test_an_answer_is_paid_for_once_and_measured(tmp_path: Path) -> None:
+    """Tokens, seconds and cost describe the replies used; requests and spending only this run."""
+    reply = Reply(text="CORRECT", model="m-1", input_tokens=7, output_tokens=2, seconds=0.25)
+    model = Scripted(lambda request: reply)
+    first = Bench(tmp_path, [prompted(1, model)]).run()["k1"]
+    again = Bench(tmp_path, [prompted(1, model)]).run()["k1"]
+    assert len(model.requests) == 1
+    assert (first.usage.requests, first.usage.spent) == (1, 0.5)
+    assert (again.usage.requests, again.usage.spent) == (0, 0.0)
+    assert (again.usage.input_tokens, again.usage.cost, again.usage.seconds) == (7, 0.5, 0.25)
+    assert first.model == "m-1"
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (Reply(text="CORRECT", finish="content_filter"), "filtered"),
+        (Reply(text=" ", finish="length"), "cut"),
+    ],
+)
+def test_what_the_provider_withheld_is_no_answer(tmp_path: Path, reply: Reply, kind: str) -> None:
+    """A filtered reply, or one cut before its first word, is an ERROR and no miss."""
+    outcome = Bench(tmp_path, [prompted(1, Scripted(lambda request: reply))]).run()["k1"]
+    assert (outcome.state, outcome.kind) == ("error", kind)
+
+
+@pytest.mark.parametrize(("whole", "state"), [(True, "error"), (False, "passed")])
+def test_a_cut_answer_is_an_answer_unless_it_must_be_whole(
+    tmp_path: Path, whole: bool, state: State
+) -> None:
+    """A cut sentence is judged as it stands; a cut yes or no may be the start of another word."""
+    model = Scripted(lambda request: Reply(text="CORRECT", finish="length"))
+    answerer = PromptedAnswer(model=model, prompt=PROMPT, whole=whole)
+    one = replace(prompted(1, model), answerer=answerer)
+    assert Bench(tmp_path, [one]).run()["k1"].state == state
+
+
+def test_a_ledger_that_fails_stops_the_run(tmp_path: Path) -> None:
+    """When a reply cannot be kept no further item is started: they would be paid for and lost."""
+    tasks = [task(1, "full"), *[task(number, "CORRECT") for number in range(2, 200)]]
+    bench = Bench(tmp_path, tasks, Settings(concurrency=1))
+    outcomes = bench.run(window=1000)
+    assert list(outcomes) == ["k1"]
+    assert bench.engine.failure == "disk full"
+
+
+def test_a_board_that_cannot_be_written_stops_the_run(tmp_path: Path) -> None:
+    """When no test would hear of the outcomes nothing more is paid for, and models are closed."""
+    model = Scripted(lambda request: Reply(text="CORRECT"))
+    bench = Bench(tmp_path, [prompted(number, model) for number in range(500)])
+    with closing(sqlite3.connect(bench.path)) as connection, connection:
+        connection.execute("DROP TABLE outcomes")
+    asyncio.run(bench.engine.run(Schedule(bench.keys, 1000), [model]))
+    assert "cannot be posted" in bench.engine.failure
+    assert len(model.requests) < 500
+    assert model.closed
+
+
+def test_never_more_calls_in_flight_than_allowed(tmp_path: Path) -> None:
+    """Concurrency bounds the calls of the whole run."""
+    under_way, most = 0, 0
+
+    class Slow(Scripted):
+        async def complete(self, request: Request) -> Reply:
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(0.002)
+            under_way -= 1
+            return await super().complete(request)
+
+    model = Slow(lambda request: Reply(text="CORRECT"))
+    Bench(tmp_path, [prompted(number, model) for number in range(40)]).run()
+    assert most == 4
+    assert len(model.requests) == 40
+
+
+def test_a_thread_works_while_tests_wait(tmp_path: Path) -> None:
+    """Outcomes appear on the board while pytest's thread waits for them; models are closed."""
+    model = Scripted(lambda request: Reply(text="CORRECT"))
+    tasks = [prompted(number, model) for number in range(10)]
+    bench = Bench(tmp_path, tasks)
+    schedule = Schedule(bench.keys, 2)
+    thread = EngineThread(bench.engine, schedule, [model])
+    thread.start()
+    watcher = OutcomeReader(bench.path)
+    for key in reversed(bench.keys):
+        schedule.want(key)
+        assert watcher.wait(key).state == "passed"
+        schedule.ended()
+    thread.stop()
+    assert model.closed
+
+
+def test_stopping_gives_up_what_hangs(tmp_path: Path) -> None:
+    """After the grace a call that never ends is given up; its item has no outcome."""
+    started = threading.Event()
+
+    class Hanging(Scripted):
+        async def complete(self, request: Request) -> Reply:
+            started.set()
+            await asyncio.sleep(3600)
+            raise CallError(*NEVER)
+
+    bench = Bench(tmp_path, [prompted(1, Hanging(lambda request: Reply()))])
+    thread = EngineThread(bench.engine, Schedule(bench.keys, 9), [])
+    thread.start()
+    assert started.wait(5)
+    thread.stop(grace=0.05)
+    assert bench.engine.outcomes == {}
+    assert bench.engine.failure == ""
+
+
+def test_the_question_goes_to_the_model_as_it_is(tmp_path: Path) -> None:
+    """The prompt is filled once: braces in a question are text."""
+    model = Scripted(lambda request: Reply(text="CORRECT"))
+    one = prompted(1, model)
+    case = make_case(1, question="{context} {question}")
+    bench = Bench(
+        tmp_path,
+        [replace(one, case=case, repeat=2)],
+    )
+    bench.run()
+    (request,) = model.requests
+    assert request.messages == ask_for("{context} {question}").messages
+    assert (request.version, request.repeat) == (PROMPT.version, 2)
+
+
+class Stingy(Budget):
+    """A budget that is used up after some calls, and remembers what it was asked."""
+
+    def __init__(self, calls: int) -> None:
+        super().__init__(1.0, {})
+        self.left = calls
+        self.settled: list[tuple[float, str, Reply | None]] = []
+
+    async def reserve(self, model: Model, request: Request, *, urgent: bool = False) -> float:
+        if self.left == 0:
+            kind = "budget"
+            raise StoppedError(kind, "the money is used up")
+        self.left -= 1
+        return 0.25
+
+    def settle(self, reserved: float, spec: str, reply: Reply | None) -> None:
+        self.settled.append((reserved, spec, reply))
+
+
+def test_a_used_up_budget_leaves_the_rest_missing(tmp_path: Path) -> None:
+    """Every call is reserved before and settled after it, failed ones too; then nothing is sent."""
+    left = [TransientError("server", "oops")]
+
+    def handler(request: Request) -> Reply:
+        if left:
+            raise left.pop()
+        return Reply(text="CORRECT")
+
+    model, budget = Scripted(handler), Stingy(calls=5)
+    settings = Settings(concurrency=2, budget=budget, patience=RetryPolicy(first=0, longest=0))
+    bench = Bench(tmp_path, [prompted(number, model) for number in range(20)], settings)
+    states = Counter((one.state, one.kind) for one in bench.run().values())
+    assert states == {("passed", ""): 4, ("missing", "budget"): 16}
+    assert len(model.requests) == 5
+    assert [reply is None for _, _, reply in budget.settled].count(True) == 1
+    assert {held for held, _, _ in budget.settled} == {0.25}
+    assert bench.engine.status.stops == {"budget": "the money is used up"}
+    assert bench.engine.status.retried == {"server": 1}
+
+
+def test_what_is_kept_needs_no_time(tmp_path: Path) -> None:
+    """When the run's time is up items in the ledger are graded, and the others are MISSING."""
+    model = Scripted(lambda request: Reply(text="CORRECT"))
+    Bench(tmp_path, [prompted(number, model) for number in range(3)]).run()
+    settings = Settings(deadline=1e-9)
+    bench = Bench(tmp_path, [prompted(number, model) for number in range(8)], settings)
+    states = Counter((one.state, one.kind) for one in bench.run().values())
+    assert states == {("passed", ""): 3, ("missing", "deadline"): 5}
+    assert len(model.requests) == 3
+    assert list(bench.engine.status.stops) == ["deadline"]
+
+
+def test_the_figures_of_a_run_under_way(tmp_path: Path) -> None:
+    """Another thread may read what is in flight, what may be, and what holds calls back."""
+    at_work, go_on = threading.Event(), threading.Event()
+
+    class Slow(Scripted):
+        async def complete(self, request: Request) -> Reply:
+            at_work.set()
+            await asyncio.to_thread(go_on.wait, 10)
+            kind = "rate_limit"
+            raise TransientError(kind, "too many", 3600)
+
+    model = Slow(lambda request: Reply(), limits=Limits(host="api.example"))
+    bench = Bench(tmp_path, [prompted(1, model)])
+    assert bench.engine.status == Status(limit=4)
+    thread = EngineThread(bench.engine, Schedule(bench.keys, 9), [])
+    thread.start()
+    assert at_work.wait(10)
+    assert bench.engine.status.in_flight == 1
+    go_on.set()
+    outcome = OutcomeReader(bench.path).wait("k1")
+    assert (outcome.state, outcome.kind) == ("error", "rate_limit")
+    assert bench.engine.status.waiting.startswith("api.example paused")
+    assert bench.engine.errors == {"rate_limit": 1}
+    thread.stop()
+
+
+def test_a_stopped_run_starts_no_further_call(tmp_path: Path) -> None:
+    """What is in flight is kept if it comes in time; calls that waited are MISSING, not asked."""
+    started, go_on = threading.Event(), threading.Event()
+
+    class Slow(Scripted):
+        async def complete(self, request: Request) -> Reply:
+            self.requests.append(request)
+            started.set()
+            await asyncio.to_thread(go_on.wait, 10)
+            return self.handler(request)
+
+    model = Slow(lambda request: Reply(text="CORRECT"))
+    bench = Bench(tmp_path, [prompted(number, model) for number in range(50)])
+    thread = EngineThread(bench.engine, Schedule(bench.keys, 100), [])
+    thread.start()
+    assert started.wait(10)
+    threading.Timer(0.2, go_on.set).start()
+    thread.stop(grace=10)
+    states = Counter((one.state, one.kind) for one in bench.engine.outcomes.values())
+    assert states == {("passed", ""): 1, ("missing", "stopped"): 7}
+    assert len(model.requests) == 1

@@ -1,0 +1,205 @@
+"""Whole runs against a server that hangs, lies or refuses, in both wire formats."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluators.core import Outcome
+from evaluators.models import connect
+from evaluators.models.secrets import Key
+from evaluators.runtime.engine import Settings
+from evaluators.runtime.sender import RetryPolicy
+from tests.support.engine_bench import Bench, prompted
+from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, reply
+from tests.support.model_calls import GONE, SECRET, WIRES, both, changed, error_body, spec_of
+
+ONCE = RetryPolicy(attempts=1, first=0, longest=0)
+OFTEN = RetryPolicy(attempts=5, first=0, longest=0)
+
+FAULTS: Mapping[str, Answer] = {
+    "hang": Answer(action="hang"),
+    "headers only": Answer(action="headers", body="{}"),
+    "headers of an error": Answer(action="headers", body="{}", status=503),
+    "drip": Answer(action="drip", body=" " * 10_000, delay=0.05),
+    "drip of an error": Answer(action="drip", body=" " * 10_000, delay=0.05, status=429),
+    "endless": Answer(action="endless"),
+    "endless error": Answer(action="endless", status=500),
+    "late": Answer(delay=30.0),
+    "reset": Answer(action="reset"),
+    "short": Answer(action="raw", body="HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{}"),
+    "not http": Answer(action="raw", body="hello\r\n\r\n"),
+}
+
+
+class Run:
+    """How the items of one run against a server ended."""
+
+    def __init__(self, bench: Bench, outcomes: Mapping[str, Outcome], server: Loopback) -> None:
+        self.bench = bench
+        self.outcomes = outcomes
+        self.server = server
+        self.states = Counter(one.state for one in outcomes.values())
+        self.kinds = Counter(one.kind for one in outcomes.values() if one.state == "error")
+
+
+def run(folder: Path, provider: str, handler: Handler, count: int, **changes: float) -> Run:
+    """Ask a server about items; with a deadline for its calls each of them is tried once."""
+    patience = ONCE if changes else OFTEN
+    with loopback(handler=handler) as server:
+        model = connect(spec_of(provider, server, **changes), Key(SECRET))
+        tasks = [prompted(number, model) for number in range(count)]
+        bench = Bench(folder, tasks, Settings(patience=patience))
+        return Run(bench, bench.run(window=count, models=[model]), server)
+
+
+def number_of(seen: Seen) -> int:
+    """Which item a request is about."""
+    return int("".join(filter(str.isdigit, seen.prompt)))
+
+
+def good(seen: Seen) -> Answer:
+    return reply(seen, text="CORRECT")
+
+
+def faulty(answers: Mapping[int, Answer]) -> Handler:
+    """Answer some items as told and the others well."""
+    return lambda seen: answers.get(number_of(seen)) or good(seen)
+
+
+@both
+def test_every_fault_ends_and_the_others_go_on(tmp_path: Path, provider: str) -> None:
+    """Eleven ways not to reply are an ERROR each; every other item is graded."""
+    answers = dict(enumerate(FAULTS.values(), start=3))
+    result = run(tmp_path, provider, faulty(answers), 20, deadline=0.5)
+    assert result.states == {"error": len(FAULTS), "passed": 20 - len(FAULTS)}
+    assert result.kinds == {"timeout": 6, "bad_body": 2, "connection": 3}
+    assert result.bench.engine.errors == result.kinds
+    assert result.bench.engine.status.in_flight == 0
+
+
+RAW: Sequence[str | bytes] = (
+    "",
+    "  \n",
+    "<!doctype html><title>Sign in</title>",
+    "null",
+    "[]",
+    "{}",
+    "true",
+    "7",
+    '"CORRECT"',
+    '{"choices": [{"message": {"content": "CORR',
+    '{"a": NaN}',
+    '{"a": 1, "a": 2}',
+    b"\xff\xfe\x00",
+    "[" * 5000,
+    json.dumps(error_body("the model crashed")),
+    json.dumps({"error": "the model crashed"}),
+)
+CHANGED: Mapping[str, Sequence[Callable[[dict[str, Any]], object]]] = {
+    "openai": (
+        changed("choices", []),
+        changed("choices", None),
+        changed("choices", {}),
+        changed("choices.0.message", None),
+        changed("choices.0.message.content", None),
+        changed("choices.0.message.content", 7),
+        changed("choices.0.finish_reason", GONE),
+        changed("model", "another-model"),
+        changed("usage.prompt_tokens", -1),
+    ),
+    "anthropic": (
+        changed("content", []),
+        changed("content", None),
+        changed("content", {}),
+        changed("content", [None]),
+        changed("content.0.text", None),
+        changed("content.0.text", 7),
+        changed("stop_reason", GONE),
+        changed("model", "another-model"),
+        changed("usage.input_tokens", -1),
+    ),
+}
+
+
+@both
+def test_no_broken_body_is_an_answer(tmp_path: Path, provider: str) -> None:
+    """25 bodies under status 200 are tried three times each, then an ERROR; none is kept."""
+
+    def handle(seen: Seen) -> Answer:
+        number = number_of(seen)
+        if number < len(RAW):
+            return Answer(body=RAW[number])
+        change = CHANGED[provider][number - len(RAW)]
+        return Answer(body=change(WIRES[provider](seen, "CORRECT")))
+
+    result = run(tmp_path, provider, handle, 25)
+    assert result.states == {"error": 25}
+    assert result.kinds == {"bad_body": 23, "error_body": 2}
+    assert set(Counter(number_of(seen) for seen in result.server.requests).values()) == {3}
+    assert result.bench.engine.status.retried == {"bad_body": 46, "error_body": 4}
+
+
+@both
+@pytest.mark.parametrize(
+    ("answer", "kind", "items"),
+    [
+        (Answer(status=401, body=error_body("wrong key")), "auth", 1000),
+        (Answer(status=403, body=error_body("no")), "auth", 100),
+        (Answer(status=404, body=error_body("no such model")), "not_found", 100),
+        (Answer(status=429, body=error_body("x", code="insufficient_quota")), "quota", 100),
+    ],
+)
+def test_what_no_call_can_get_past_stops_the_run(
+    tmp_path: Path, provider: str, answer: Answer, kind: str, items: int
+) -> None:
+    """One request tells it: one ERROR, the rest MISSING for the same reason, one line for both."""
+    result = run(tmp_path, provider, lambda seen: answer, items)
+    assert result.server.count == 1
+    assert result.states == {"error": 1, "missing": items - 1}
+    assert {one.kind for one in result.outcomes.values()} == {kind}
+    assert list(result.bench.engine.status.stops) == [kind]
+
+
+@both
+def test_a_context_that_is_too_long_is_that_item_s_error(tmp_path: Path, provider: str) -> None:
+    """Ten of 200 items do not fit: ten ERRORs of one request each, 190 graded."""
+    body = error_body("prompt is too long: 9 tokens > 8", code="context_length_exceeded")
+    answers = {number: Answer(status=400, body=body) for number in range(0, 200, 20)}
+    result = run(tmp_path, provider, faulty(answers), 200)
+    assert result.kinds == {"context_length": 10}
+    assert result.states == {"error": 10, "passed": 190}
+    assert result.server.count == 200
+
+
+@both
+@pytest.mark.parametrize(
+    ("status", "headers"),
+    [
+        (429, {"retry-after-ms": "300"}),
+        (429, {"retry-after": "0.3"}),
+        (503, {"retry-after": "0.3"}),
+        (500, {"retry-after-ms": "300", "retry-after": "9"}),
+    ],
+)
+def test_nobody_asks_before_the_announced_time(
+    tmp_path: Path, provider: str, status: int, headers: Mapping[str, str]
+) -> None:
+    """After the first refusal every item waits, not only the one that was refused."""
+    left = [Answer(status=status, headers=headers)]
+    result = run(tmp_path, provider, lambda seen: left.pop() if left else good(seen), 12)
+    first, *others = (seen.at for seen in result.server.requests)
+    assert result.states == {"passed": 12}
+    assert min(others) >= first + 0.3
+
+
+@both
+@pytest.mark.parametrize("value", ["-3", "soon", "", "0", "Thu, 01 Jan 1970 00:00:00 GMT"])
+def test_an_unusable_announcement_is_none(tmp_path: Path, provider: str, value: str) -> None:
+    """A wait in the past, of nothing, or unreadable holds nobody up for long."""
+    left = [Answer(status=429, headers={"retry-after": value})]
+    result = run(tmp_path, provider, lambda seen: left.pop() if left else good(seen), 3)
+    assert (result.states, result.server.count) == ({"passed": 3}, 4)

@@ -1,0 +1,360 @@
+"""An engine in a thread and in a process of its own: the same words, the same outcomes."""
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluators.core import Reply, Request, UsageError
+from evaluators.ledger import Ledger
+from evaluators.runtime.engine import Engine, Settings
+from evaluators.runtime.engine_process import EngineProcess
+from evaluators.runtime.engine_thread import ThreadHandle
+from evaluators.runtime.hosting import EngineHandle, Job, begin, can_fork
+from evaluators.runtime.outcomes import OutcomeReader, OutcomeWriter
+from evaluators.runtime.schedule import Schedule
+from tests.support.engine_bench import task
+from tests.support.hosted import Made, good, hanging, pid_of
+from tests.support.scripted import Scripted
+
+HOSTS: tuple[Callable[[Job], EngineHandle], ...] = (EngineProcess, ThreadHandle)
+ROOT = Path(__file__).parents[2]
+ORPHAN = """
+import os, pathlib, sys, tempfile, time
+from tests.support.hosted import Made, hanging
+from evaluators.runtime.engine_process import EngineProcess
+
+folder = pathlib.Path(tempfile.mkdtemp())
+host = EngineProcess(Made(folder, hanging()).job())
+host.start()
+host.select(["k0", "k1"])
+print(host._process.pid, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture(params=HOSTS)
+def kind(request: pytest.FixtureRequest) -> Iterator[Callable[[Job], EngineHandle]]:
+    """Return each of the two places where an engine may run; whatever is started is stopped."""
+    started: list[EngineHandle] = []
+
+    def make(job: Job) -> EngineHandle:
+        started.append(request.param(job))
+        return started[-1]
+
+    yield make
+    for one in started:
+        one.stop(grace=0.1)
+
+
+def test_a_run_from_its_start_to_its_end(
+    tmp_path: Path, kind: Callable[[Job], EngineHandle]
+) -> None:
+    """Every selected item ends, here and on the board; the figures of the whole run are known."""
+    made = Made(tmp_path, good())
+    running = kind(made.job())
+    running.start()
+    running.select(made.keys)
+    watcher = OutcomeReader(tmp_path / "board")
+    for key in reversed(made.keys):
+        running.want(key)
+        assert running.arrivals.wait(key).state == "passed"
+        assert watcher.wait(key).state == "passed"
+        running.ended()
+    watcher.close()
+    running.stop()
+    assert not running.is_alive
+    assert sorted(running.arrivals.outcomes) == made.keys
+    assert (running.status.requests, running.status.failure) == (5, "")
+    assert running.arrivals.wait("k9").message == "the engine has stopped"
+
+
+def test_a_window_moves_on_with_the_tests(
+    tmp_path: Path, kind: Callable[[Job], EngineHandle]
+) -> None:
+    """Items far ahead are reached because tests that end are counted, one by one or in a word."""
+    made = Made(tmp_path, good(), count=40, board=False)
+    running = kind(made.job())
+    running.start()
+    running.select(made.keys)
+    for _ in range(40):
+        running.ended()
+    assert running.arrivals.wait("k39").state == "passed"
+
+
+def test_a_lead_is_worked_on_before_the_selection(
+    tmp_path: Path, kind: Callable[[Job], EngineHandle]
+) -> None:
+    """What leads is done although nothing is selected; what is not selected then is left alone."""
+    made = Made(tmp_path, good(), board=False)
+    running = kind(made.job())
+    running.start()
+    running.lead(1)
+    assert running.arrivals.wait("k0").state == "passed"
+    running.select(["k3"])
+    assert running.arrivals.wait("k3").state == "passed"
+    running.stop()
+    assert set(running.arrivals.outcomes) == {"k0", "k3"}
+
+
+def test_a_refused_run_says_why(tmp_path: Path, kind: Callable[[Job], EngineHandle]) -> None:
+    """Nothing is asked after a refusal, and whoever waits hears the reason."""
+    made = Made(tmp_path, good())
+    running = kind(made.job())
+    running.start()
+    running.refuse("a test module could not be collected")
+    assert running.arrivals.wait("k0").message == "a test module could not be collected"
+    running.stop()
+    assert running.status.failure == "a test module could not be collected"
+    assert running.status.requests == 0
+
+
+def test_what_hangs_is_given_up(tmp_path: Path, kind: Callable[[Job], EngineHandle]) -> None:
+    """A call that never ends holds the end up for no longer than the grace."""
+    made = Made(tmp_path, hanging())
+    running = kind(made.job())
+    running.start()
+    running.select(made.keys)
+    while not running.status.in_flight:
+        time.sleep(0.01)
+    running.stop(grace=0.1)
+    assert not running.is_alive
+    assert {one.state for one in running.arrivals.outcomes.values()} <= {"missing"}
+
+
+def test_what_the_user_got_wrong_is_said_at_the_start(
+    tmp_path: Path, kind: Callable[[Job], EngineHandle]
+) -> None:
+    """A ledger that cannot be used is a UsageError, wherever it was to be opened."""
+    running = kind(Made(tmp_path, good(), error=UsageError("no ledger")).job())
+    with pytest.raises(UsageError, match=r"^no ledger$"):
+        running.start()
+    assert not running.is_alive
+
+
+def test_a_host_that_never_started_can_be_stopped(
+    tmp_path: Path, kind: Callable[[Job], EngineHandle]
+) -> None:
+    """Stopping what has not begun does nothing; neither does telling it anything."""
+    running = kind(Made(tmp_path, good()).job())
+    running.refuse("nothing")
+    running.stop()
+    assert not running.is_alive
+    assert running.status.requests == 0
+
+
+def test_a_breakdown_is_the_runs_failure(tmp_path: Path) -> None:
+    """What nobody foresaw ends the run with its name, and no test waits for an outcome."""
+    made = Made(tmp_path, good(), lead=None)
+    job = made.job()
+    for make in HOSTS:
+
+        def broken() -> None:
+            raise RuntimeError(*["surprise"])
+
+        running = make(Job(make=job.make, schedule=job.schedule, prepare=broken))
+        running.start()
+        assert running.arrivals.wait("k0").message == "the engine failed: RuntimeError: surprise"
+        running.stop()
+        assert running.status.failure == "the engine failed: RuntimeError: surprise"
+
+
+def test_an_engine_that_cannot_be_made_is_one_line(
+    tmp_path: Path, kind: Callable[[Job], EngineHandle]
+) -> None:
+    """Whatever goes wrong in the making is one line for the user, not a traceback."""
+    running = kind(Made(tmp_path, good(), error=KeyError("odd")).job())
+    with pytest.raises(UsageError, match="the engine failed: KeyError: 'odd'"):
+        running.start()
+
+
+def test_a_process_that_dies_at_once_says_so(tmp_path: Path) -> None:
+    """A process that ends without a word is told by its exit code."""
+
+    def leave(sink: OutcomeWriter) -> Engine:
+        os._exit(9)
+
+    job = Made(tmp_path, good()).job()
+    running = EngineProcess(Job(make=leave, schedule=job.schedule))
+    with pytest.raises(UsageError, match=r"died \(exit code 9\)"):
+        running.start()
+
+
+def test_no_test_waits_for_a_killed_engine(tmp_path: Path) -> None:
+    """Tests of this process and of others are told at once, and so is the report."""
+    made = Made(tmp_path, hanging())
+    running = EngineProcess(made.job())
+    running.start()
+    running.select(made.keys)
+    while not running.status.in_flight:
+        time.sleep(0.01)
+    os.kill(pid_of(running), signal.SIGKILL)
+    assert "died (exit code -9)" in running.arrivals.wait("k0").message
+    running.stop()
+    assert "died (exit code -9)" in OutcomeReader(tmp_path / "board").wait("k0").message
+    assert "run again to go on" in running.status.failure
+    assert running.status.requests == 1
+
+
+def test_the_terminals_interrupt_is_left_to_pytest(tmp_path: Path) -> None:
+    """Ctrl-C reaches every process of a terminal; the engine goes on until it is told."""
+    made = Made(tmp_path, good(), board=False)
+    running = EngineProcess(made.job())
+    running.start()
+    os.kill(pid_of(running), signal.SIGINT)
+    running.select(made.keys)
+    assert running.arrivals.wait("k0").state == "passed"
+    running.stop()
+    assert running.status.failure == ""
+
+
+def test_a_process_that_is_told_to_end_starts_no_call_more(tmp_path: Path) -> None:
+    """SIGTERM closes the schedule; items that were not begun are MISSING."""
+    made = Made(tmp_path, good(), board=False)
+    running = EngineProcess(made.job())
+    running.start()
+    os.kill(pid_of(running), signal.SIGTERM)
+    assert running.arrivals.wait("k0").state == "missing"
+    running.select(made.keys)
+    running.stop()
+    assert running.status.requests == 0
+
+
+def test_an_engine_does_not_outlive_its_pytest(tmp_path: Path) -> None:
+    """When pytest's process is killed the engine's ends too, soon and by itself."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", ORPHAN], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    engine = int(process.stdout.readline())
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    end = time.monotonic() + 30
+    while Path(f"/proc/{engine}").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{engine}").exists()
+
+
+def test_where_another_thread_runs_nothing_is_forked(tmp_path: Path) -> None:
+    """A lock that another thread holds would stay locked in a fork for ever."""
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    try:
+        assert not can_fork()
+        running = begin(Made(tmp_path, good()).job())
+        assert isinstance(running, ThreadHandle)
+        running.stop()
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_where_no_process_is_to_be_had_a_thread_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A system that is out of processes does not keep a run from its work."""
+
+    def refused() -> int:
+        raise BlockingIOError(*[11, "Resource temporarily unavailable"])
+
+    monkeypatch.setattr("evaluators.runtime.hosting.can_fork", lambda: True)
+    monkeypatch.setattr(os, "fork", refused)
+    made = Made(tmp_path, good())
+    running = begin(made.job())
+    assert isinstance(running, ThreadHandle)
+    running.select(made.keys)
+    assert running.arrivals.wait("k0").state == "passed"
+    running.stop()
+
+
+def test_a_daemon_forks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker of a process pool may have no children."""
+    monkeypatch.setattr(multiprocessing.current_process(), "_config", {"daemon": True})
+    assert not can_fork()
+
+
+def test_a_thread_that_hangs_does_not_make_a_death_of_the_end(tmp_path: Path) -> None:
+    """A look-up of a host's name may hang in a thread: the run has ended all the same."""
+
+    class Stuck(Scripted):
+        async def complete(self, request: Request) -> Reply:
+            asyncio.get_running_loop().run_in_executor(None, time.sleep, 30)
+            return await super().complete(request)
+
+    made = Made(tmp_path, Stuck(lambda request: Reply(text="CORRECT")), count=1, board=False)
+    running = EngineProcess(made.job())
+    running.start()
+    running.select(made.keys)
+    assert running.arrivals.wait("k0").state == "passed"
+    running.stop(grace=0.1)
+    assert (running.status.failure, running.status.requests) == ("", 1)
+    assert not running._process.is_alive()
+
+
+def test_an_interrupt_at_the_start_leaves_no_process(tmp_path: Path) -> None:
+    """Ctrl-C while the engine is made ends its process: nobody else could."""
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+
+    def slow(sink: OutcomeWriter) -> Engine:
+        os.kill(os.getppid(), signal.SIGINT)
+        time.sleep(60)
+        raise AssertionError
+
+    job = Made(tmp_path, good()).job()
+    running = EngineProcess(Job(make=slow, schedule=job.schedule))
+    with pytest.raises(KeyboardInterrupt):
+        running.start()
+    signal.signal(signal.SIGINT, former)
+    assert running._process.exitcode == -signal.SIGKILL
+
+
+def test_what_cannot_be_read_ends_the_engine(tmp_path: Path) -> None:
+    """A word that this side does not know kills the process; no test waits for it."""
+    made = Made(tmp_path, good(), board=False)
+    running = EngineProcess(made.job())
+    running._words = {}
+    running.start()
+    assert "died" in running.arrivals.wait("k0").message
+    running.stop()
+    assert not running._process.is_alive()
+
+
+@pytest.mark.parametrize("platform", ["darwin", "win32"])
+def test_only_linux_forks(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elsewhere system libraries do not survive a fork, or there is none."""
+    monkeypatch.setattr(sys, "platform", platform)
+    assert not can_fork()
+
+
+def test_a_single_thread_is_forked() -> None:
+    """A process that has never had a second thread may fork its engine."""
+    script = "from evaluators.runtime.hosting import can_fork; print(can_fork())"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == str(sys.platform == "linux")
+
+
+def test_recorded_items_need_no_call(tmp_path: Path) -> None:
+    """Outcomes of items that ask nobody come the same way."""
+
+    def make(sink: OutcomeWriter) -> Engine:
+        ledger = Ledger(tmp_path / "ledger")
+        tasks = {"k1": task(1, "CORRECT"), "k2": task(2, "INCORRECT")}
+        return Engine(tasks, ledger, sink, lambda spec, reply: None, Settings())
+
+    running = EngineProcess(Job(make=make, schedule=Schedule(["k1", "k2"], 5)))
+    running.start()
+    states = [running.arrivals.wait(key).state for key in ("k1", "k2")]
+    running.stop()
+    assert states == ["passed", "failed"]

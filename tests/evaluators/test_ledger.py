@@ -1,0 +1,213 @@
+"""The ledger keeps every reply that was paid for, exactly, and never hands out a damaged one."""
+
+import asyncio
+import sqlite3
+import stat
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluators.core import Reply, ToolCall, UsageError
+from evaluators.ledger import Ledger, LedgerError, Row
+
+REPLY = Reply(text="София", finish="stop", model="m-1", input_tokens=3, output_tokens=2)
+
+
+def row(key: str = "k", reply: Reply = REPLY) -> Row:
+    return Row(key=key, spec="openai:m", reply=reply)
+
+
+def count_calls(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute("SELECT count(*) FROM calls").fetchone()[0])
+
+
+def put(ledger: Ledger, rows: Sequence[Row]) -> None:
+    async def all_at_once() -> None:
+        await asyncio.gather(*(ledger.put(one) for one in rows))
+
+    asyncio.run(all_at_once())
+
+
+def test_what_was_put_is_found_by_the_next_run(tmp_path: Path) -> None:
+    """A reply is on the disk when put returns: a new process reads the same value."""
+    path = tmp_path / "deep" / "ledger.sqlite3"
+    with Ledger(path) as ledger:
+        put(ledger, [row(), row("other", Reply(calls=(ToolCall(name="g", arguments="{}"),)))])
+    with Ledger(path) as ledger:
+        assert ledger.get("k") == REPLY
+        assert ledger.get("other") == Reply(calls=(ToolCall(name="g", arguments="{}"),))
+        assert ledger.get("unknown") is None
+    assert count_calls(path) == 2
+
+
+def test_the_first_reply_stands(tmp_path: Path) -> None:
+    """A second reply to the same request does not replace the first."""
+    with Ledger(tmp_path / "l") as ledger:
+        put(ledger, [row()])
+        put(ledger, [row(reply=Reply(text="another"))])
+        assert ledger.get("k") == REPLY
+
+
+def test_a_ledger_is_private(tmp_path: Path) -> None:
+    """Only its owner may read it: prompts and answers can be confidential."""
+    path = tmp_path / "private" / "l"
+    Ledger(path).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE calls SET reply = replace(reply, 'stop', 'step')",
+        "UPDATE calls SET checksum = 'x'",
+        "UPDATE calls SET reply = 'not json'",
+        "UPDATE calls SET schema = 99",
+    ],
+)
+def test_a_damaged_row_is_set_aside_and_asked_again(tmp_path: Path, damage: str) -> None:
+    """A row whose checksum or schema is wrong is never used, is counted, and is kept aside."""
+    path = tmp_path / "l"
+    with Ledger(path) as ledger:
+        put(ledger, [row()])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(damage)
+    with Ledger(path) as ledger:
+        assert ledger.get("k") is None
+        assert ledger.damaged == 1
+        put(ledger, [row(reply=Reply(text="asked again"))])
+        assert ledger.get("k") == Reply(text="asked again")
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM damaged").fetchone() == (1,)
+
+
+def test_a_damaged_row_is_left_alone_when_the_ledger_is_only_read(tmp_path: Path) -> None:
+    """A replay changes nothing in the file, not even a damaged row."""
+    path = tmp_path / "l"
+    with Ledger(path) as ledger:
+        put(ledger, [row()])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE calls SET checksum = 'x'")
+    with Ledger(path, read_only=True) as ledger:
+        assert ledger.get("k") is None
+        assert ledger.damaged == 1
+    assert count_calls(path) == 1
+
+
+def test_setting_aside_while_committing_loses_nothing(tmp_path: Path) -> None:
+    """Damaged rows found in the middle of commits cost neither an acknowledged row nor the run."""
+    path = tmp_path / "l"
+    with Ledger(path) as ledger:
+        put(ledger, [row(f"bad{number}") for number in range(300)])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE calls SET checksum = 'x'")
+    large = Reply(text="x" * 20_000)
+
+    async def both(ledger: Ledger) -> None:
+        async def one(number: int) -> None:
+            assert ledger.get(f"bad{number}") is None
+            await ledger.put(row(f"bad{number}", large))
+
+        await asyncio.gather(*(one(number) for number in range(300)))
+
+    with Ledger(path) as ledger:
+        asyncio.run(both(ledger))
+        assert all(ledger.get(f"bad{number}") == large for number in range(300))
+        assert ledger.damaged == 300
+
+
+def test_flushing_waits_for_the_group(tmp_path: Path) -> None:
+    """What was given to put is on the disk after flush, even where nobody awaits the put."""
+
+    async def scenario(ledger: Ledger) -> None:
+        await ledger.flush()
+        pending = asyncio.ensure_future(ledger.put(row()))
+        await asyncio.sleep(0)
+        await ledger.flush()
+        assert ledger.get("k") == REPLY
+        await pending
+
+    with Ledger(tmp_path / "l") as ledger:
+        asyncio.run(scenario(ledger))
+
+
+def test_a_ledger_that_may_not_be_written_can_be_replayed(tmp_path: Path) -> None:
+    """A read-only copy, as CI carries it, serves --replay and is not touched."""
+    folder = tmp_path / "artefact"
+    with Ledger(folder / "l") as ledger:
+        put(ledger, [row()])
+    before = sorted(folder.iterdir())
+    (folder / "l").chmod(0o400)
+    folder.chmod(0o500)
+    try:
+        with Ledger(folder / "l", read_only=True) as ledger:
+            assert ledger.get("k") == REPLY
+        assert sorted(folder.iterdir()) == before
+    finally:
+        folder.chmod(0o700)
+
+
+def test_a_replay_needs_a_ledger(tmp_path: Path) -> None:
+    """Without a file there is nothing to replay: a usage error that names the path."""
+    with pytest.raises(UsageError, match=r"absent: no ledger to replay from"):
+        Ledger(tmp_path / "absent", read_only=True)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path, read_only: bool) -> None:
+    """A file of another kind is not overwritten but named in a usage error."""
+    path = tmp_path / "notes.txt"
+    path.write_text("these are my notes, not a database " * 50, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"notes\.txt: cannot be opened as a ledger"):
+        Ledger(path, read_only=read_only)
+    assert path.read_text(encoding="utf-8").startswith("these are my notes")
+
+
+def test_a_folder_that_cannot_be_made_is_a_usage_error(tmp_path: Path) -> None:
+    """A path under a plain file names the path and the way out."""
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(UsageError, match="give another --ledger path"):
+        Ledger(tmp_path / "file" / "ledger")
+
+
+def test_a_reply_that_cannot_be_kept_is_an_error_for_every_waiting_call(tmp_path: Path) -> None:
+    """When the disk refuses, each call in the group hears it; none believes its reply is kept."""
+    path = tmp_path / "l"
+
+    async def both(ledger: Ledger) -> list[object]:
+        results = await asyncio.gather(
+            ledger.put(row("a")), ledger.put(row("b")), return_exceptions=True
+        )
+        return list(results)
+
+    with Ledger(path) as ledger:
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("DROP TABLE calls")
+        errors = asyncio.run(both(ledger))
+        with pytest.raises(LedgerError):
+            ledger.get("a")
+    assert [type(error) for error in errors] == [LedgerError, LedgerError]
+    assert str(path) in str(errors[0])
+
+
+def test_calls_at_the_same_time_share_a_commit_and_are_all_kept(tmp_path: Path) -> None:
+    """A hundred replies at once are all there afterwards."""
+    with Ledger(tmp_path / "l") as ledger:
+        put(ledger, [row(str(number)) for number in range(100)])
+        assert all(ledger.get(str(number)) == REPLY for number in range(100))
+
+
+@given(text=st.text(st.characters(codec=None), max_size=50), arguments=st.text(max_size=20))
+def test_any_text_comes_back_exactly(
+    tmp_path_factory: pytest.TempPathFactory, text: str, arguments: str
+) -> None:
+    """Lone surrogates, NUL and every other character survive the store."""
+    reply = Reply(text=text, calls=(ToolCall(name="rate", arguments=arguments),))
+    with Ledger(tmp_path_factory.mktemp("ledger") / "l") as ledger:
+        put(ledger, [row(reply=reply)])
+        assert ledger.get("k") == reply

@@ -1,0 +1,312 @@
+"""`python -m evaluators ledger`: stats, export, import and prune."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluators.__main__ import COMMANDS, main
+from evaluators.core import Reply
+from evaluators.ledger import Ledger, Row, commands
+from tests.support.recorded import SPEC, ask, change, fill, key_of, put, reply_of
+
+OTHER = "local-vllm"
+HEAD = ["model", "calls", "tokens", "in", "tokens", "out", "call", "time", "cost", "first", "last"]
+
+
+def run(*words: str | Path) -> int:
+    return main(["ledger", *map(str, words)])
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """Return a ledger of five rows of one model and two of another, the latter of 1970."""
+    path = tmp_path / "l"
+    fill(path, 5)
+    with Ledger(path, clock=lambda: 86_400.0) as ledger:
+        put(ledger, [Row(key=key_of(n), spec=OTHER, reply=reply_of(n)) for n in (5, 6)])
+    return path
+
+
+@pytest.mark.parametrize("words", [[], ["ledger"], *(["ledger", c] for c in commands.COMMANDS)])
+def test_every_command_has_its_help(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """--help names the command and its exit codes."""
+    with pytest.raises(SystemExit) as stop:
+        main([*words, "--help"])
+    assert stop.value.code == 0
+    out = capsys.readouterr().out
+    assert f"python -m evaluators {' '.join(words)}".strip() in out
+    assert "exit codes: 0" in out
+    assert words or all(f"  {name} " in out for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["bogus"], "invalid choice"),
+        (["stats", "--ledger", "absent"], "absent: no ledger there"),
+        (["prune", "--ledger", "l"], "say what is to go"),
+        (["prune", "--older-than", "soon"], "not a number of days such as 90d"),
+        (["export", "--since", "May"], "not a day such as 2026-05-31"),
+        (["import", "absent", "--ledger", "l"], "absent: cannot be read"),
+    ],
+)
+def test_wrong_arguments_exit_with_4(
+    made: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    message: str,
+) -> None:
+    """One line on stderr, nothing on stdout."""
+    monkeypatch.chdir(made.parent)
+    assert run(*words) == 4
+    out, err = capsys.readouterr()
+    assert message in err
+    assert (out, err.count("\n")) == ("", 1)
+
+
+def test_stats_say_what_is_there_and_what_it_cost(
+    made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rows, tokens, cost and dates by model; a cost that nobody knows is unknown, not 0."""
+    change(made, f"UPDATE calls SET reply = 'x' WHERE key = '{key_of(1)}'")
+    change(made, "INSERT INTO damaged VALUES ('k', 0, '', '')")
+    assert run("stats", "--ledger", made) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"{made}: 6 replies, 0.")
+    assert lines[1].split() == HEAD
+    assert lines[2].split()[:6] == [OTHER, "2", "11", "4", "0", "s"]
+    assert lines[2].split()[6:] == ["$0.00", "1970-01-02", "1970-01-02"]
+    assert lines[3].split()[:7] == [SPEC, "4", "9", "8", "0", "s", "unknown"]
+    assert lines[4] == "1 damaged row: the next run sets aside what it needs"
+    assert lines[5] == "1 damaged row set aside by earlier runs"
+    assert lines[6].startswith("cost unknown")
+
+
+def test_stats_survive_hostile_rows(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A model's name cannot steer the terminal; a time out of range is no crash."""
+    change(made, "UPDATE calls SET spec = 'a' || char(27) || '[2Jb', at = 1e300")
+    assert run("stats", "--ledger", made) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "no date" in out
+
+
+def test_stats_of_an_empty_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing recorded is said without a table."""
+    Ledger(tmp_path / "l").close()
+    assert run("stats", "--ledger", tmp_path / "l") == 0
+    assert capsys.readouterr().out.startswith(f"{tmp_path / 'l'}: 0 replies, 0.0 MB\n")
+
+
+def exported(made: Path, *words: str) -> list[dict[str, Any]]:
+    target = made.parent / "out.jsonl"
+    assert run("export", "--ledger", made, target, *words) == 0
+    return [json.loads(line) for line in target.read_text(encoding="ascii").splitlines()]
+
+
+def test_an_export_is_whole_private_and_always_the_same(
+    made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By key, with everything that a row holds; to a file or to stdout."""
+    rows = exported(made)
+    assert [row["key"] for row in rows] == sorted(key_of(number) for number in range(7))
+    assert set(rows[0]) == {"key", "schema", "at", "spec", "reply", "checksum"}
+    assert (made.parent / "out.jsonl").stat().st_mode & 0o777 == 0o600
+    assert run("export", "--ledger", made) == 0
+    assert capsys.readouterr().out == (made.parent / "out.jsonl").read_text(encoding="ascii")
+
+
+def test_an_export_of_some_rows(made: Path) -> None:
+    """By model and by day."""
+    assert {row["spec"] for row in exported(made, "--model", OTHER)} == {OTHER}
+    assert len(exported(made, "--since", "1970-01-03")) == 5
+    assert len(exported(made, "--since", "1970-01-02")) == 7
+    assert exported(made, "--model", OTHER, "--since", "1970-01-03") == []
+
+
+def test_damaged_rows_are_not_exported(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are counted on stderr and stay where they are."""
+    change(made, f"UPDATE calls SET checksum = 'x' WHERE key = '{key_of(1)}'")
+    assert len(exported(made)) == 6
+    assert capsys.readouterr().err == "1 damaged row left out\n"
+    assert ask(made, "SELECT count(*) FROM calls") == 7
+
+
+def test_an_export_that_cannot_be_written_leaves_no_trace(
+    made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 1, one line, no half file."""
+    assert run("export", "--ledger", made, made.parent / "none" / "out.jsonl") == 1
+    assert "could not be done (No such file or directory)" in capsys.readouterr().err
+    assert {file.name for file in made.parent.iterdir()} == {"l", "l-claims"}
+
+
+def test_what_was_exported_can_be_imported_elsewhere(
+    made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every row arrives with its time; a second import finds all known."""
+    exported(made)
+    elsewhere = made.parent / "new" / "l"
+    for said in ("7 new, 0 known, 0 refused\n", "0 new, 7 known, 0 refused\n"):
+        assert run("import", made.parent / "out.jsonl", "--ledger", elsewhere) == 0
+        assert capsys.readouterr().out == said
+    with Ledger(elsewhere) as ledger:
+        assert all(ledger.get(key_of(number)) == reply_of(number) for number in range(7))
+    assert ask(elsewhere, "SELECT min(at) FROM calls") == 86_400.0
+
+
+def test_odd_texts_survive_export_and_import(tmp_path: Path) -> None:
+    """Lone surrogates, NUL and line separators come back exactly."""
+    reply = Reply(text="\ud800\x00\u2028\x85😀", seconds=0.1 + 0.2)
+    with Ledger(tmp_path / "l") as ledger:
+        put(ledger, [Row(key=key_of(1), spec="m", reply=reply)])
+    exported(tmp_path / "l")
+    assert run("import", tmp_path / "out.jsonl", "--ledger", tmp_path / "m") == 0
+    with Ledger(tmp_path / "m") as ledger:
+        assert ledger.get(key_of(1)) == reply
+
+
+BAD: dict[str, tuple[Callable[[dict[str, Any]], str | bytes], str]] = {
+    "not JSON": (lambda row: "{", "not JSON"),
+    "no object": (lambda row: "[1]", "not a row of a ledger"),
+    "a field too many": (lambda row: json.dumps({**row, "x": 1}), "not a row of a ledger"),
+    "a field too few": (lambda row: json.dumps({"key": row["key"]}), "not a row of a ledger"),
+    "format": (lambda row: json.dumps({**row, "schema": 2}), "format 2, this version reads"),
+    "checksum": (
+        lambda row: json.dumps({**row, "checksum": "0"}),
+        "the row is not what was exported: its checksum is wrong",
+    ),
+    "key": (
+        lambda row: json.dumps({**row, "key": key_of(99)}),
+        "the row is not what was exported: its checksum is wrong",
+    ),
+    "key type": (
+        lambda row: json.dumps({**row, "key": 1}),
+        "the row is not what was exported: its checksum is wrong",
+    ),
+    "time": (
+        lambda row: json.dumps({**row, "at": "now"}),
+        "the row is not what was exported: its checksum is wrong",
+    ),
+    "reply": (
+        lambda row: json.dumps({**row, "reply": {"text": "mine"}}),
+        "the row is not what was exported: its checksum is wrong",
+    ),
+    "UTF-8": (lambda row: b"\xff", "not UTF-8"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_bad_line_is_named_and_nothing_imported(
+    made: Path, capsys: pytest.CaptureFixture[str], bad: str
+) -> None:
+    """Line and reason on stderr, exit code 4; --skip-bad takes the others."""
+    rows = exported(made)
+    spoil, message = BAD[bad]
+    line = spoil(rows[2])
+    path, elsewhere = made.parent / "out.jsonl", made.parent / "m"
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[2] = (line if isinstance(line, bytes) else line.encode()) + b"\n"
+    path.write_bytes(b"".join(lines))
+    assert run("import", path, "--ledger", elsewhere) == 4
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"{path}:3: {message}")
+    assert "1 bad line: nothing imported" in err
+    assert ask(elsewhere, "SELECT count(*) FROM calls") == 0
+    assert run("import", path, "--ledger", elsewhere, "--skip-bad") == 0
+    assert capsys.readouterr().out == "6 new, 0 known, 1 refused\n"
+
+
+def test_another_reply_for_a_known_key_is_refused(
+    made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first reply stands, however the second came."""
+    exported(made)
+    elsewhere = made.parent / "m"
+    with Ledger(elsewhere) as ledger:
+        put(ledger, [Row(key=key_of(3), spec="m", reply=Reply(text="first"))])
+    words = ("import", made.parent / "out.jsonl", "--ledger", elsewhere)
+    assert run(*words) == 4
+    assert f"another reply stands under {key_of(3)[:12]}" in capsys.readouterr().err
+    assert run(*words, "--skip-bad") == 0
+    with Ledger(elsewhere) as ledger:
+        assert ledger.get(key_of(3)) == Reply(text="first")
+        assert ledger.get(key_of(2)) == reply_of(2)
+
+
+def test_many_bad_lines_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Twenty are named, the others counted."""
+    (tmp_path / "x").write_text("nothing\n" * 50, encoding="utf-8")
+    assert run("import", tmp_path / "x", "--ledger", tmp_path / "l") == 4
+    err = capsys.readouterr().err
+    assert err.count("not JSON") == 20
+    assert "50 bad lines (the first 20 are named above)" in err
+
+
+def test_pruning_counts_first_and_removes_on_request(
+    made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without --yes nothing goes; with it, rows by age and model, and the file gets smaller."""
+    fill(made, 400, spec="big", size=900)
+    before = made.stat().st_size
+    words = ("prune", "--ledger", made, "--older-than", "90d")
+    assert run(*words) == 0
+    assert capsys.readouterr().out.startswith("2 rows with ")
+    assert ask(made, "SELECT count(*) FROM calls") == 400
+    assert run(*words, "--yes", "--model", SPEC) == 0
+    assert capsys.readouterr().out == "0 rows with 0 bytes of replies removed\n"
+    assert run(*words, "--yes") == 0
+    assert ask(made, f"SELECT count(*) FROM calls WHERE spec = '{OTHER}'") == 0
+    assert run("prune", "--ledger", made, "--model", "big", "--yes") == 0
+    assert ask(made, "SELECT count(*) FROM calls") == 5
+    assert made.stat().st_size < before / 4
+    with Ledger(made) as ledger:
+        assert ledger.notes == ()
+
+
+def test_a_ledger_in_use_is_not_pruned(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run must not lose what it has just been given."""
+    with Ledger(made):
+        assert run("prune", "--ledger", made, "--model", SPEC, "--yes") == 4
+    assert "prune it once the run has ended" in capsys.readouterr().err
+    assert ask(made, "SELECT count(*) FROM calls") == 7
+
+
+def test_a_disk_that_refuses_is_one_line(
+    made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An error of SQLite is exit code 1 and no traceback."""
+
+    def refuse(*_: object) -> None:
+        msg = "database or disk is full"
+        raise sqlite3.OperationalError(msg)
+
+    monkeypatch.setattr("evaluators.ledger.upkeep.prune", refuse)
+    assert run("prune", "--ledger", made, "--model", SPEC, "--yes") == 1
+    assert "prune could not be done (database or disk is full)" in capsys.readouterr().err
+
+
+def test_a_damaged_ledger_is_read_as_far_as_it_goes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """stats says that the file is damaged and does not end in a traceback."""
+    path = tmp_path / "l"
+    fill(path, 2000, size=5)
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 8192 * 4096
+    content[middle : middle + 4096] = os.urandom(4096)
+    path.write_bytes(content)
+    assert run("stats", "--ledger", path) in (0, 1)
+    err = capsys.readouterr().err
+    assert "is damaged" in err
+    assert "Traceback" not in err
+    with closing(sqlite3.connect(path)):
+        assert path.read_bytes() == content

@@ -1,0 +1,243 @@
+"""A damaged ledger is found out, kept, and used as far as its rows are what was written."""
+
+import os
+import random
+import sqlite3
+import stat
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from evaluators.core import UsageError
+from evaluators.ledger import Ledger, LedgerError, Row
+from tests.support.recorded import ask, change, fill, key_of, put, reply_of
+
+ROWS = 60
+
+
+def flip(content: bytearray, chance: random.Random) -> None:
+    """Flip up to twenty bits."""
+    for _ in range(chance.randint(1, 20)):
+        content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+
+
+def zero(content: bytearray, chance: random.Random) -> None:
+    """Blank up to three pages."""
+    for _ in range(chance.randint(1, 3)):
+        start = chance.randrange(len(content) // 4096) * 4096
+        content[start : start + 4096] = bytes(4096)
+
+
+def cut(content: bytearray, chance: random.Random) -> None:
+    """Drop the end, at any byte."""
+    del content[chance.randrange(len(content)) :]
+
+
+def scramble(content: bytearray, chance: random.Random) -> None:
+    """Write noise over a stretch."""
+    start = chance.randrange(len(content))
+    noise = chance.randbytes(chance.randint(1, 9000))
+    content[start : start + len(noise)] = noise
+
+
+@pytest.mark.parametrize("damage", [flip, zero, cut, scramble])
+def test_a_hundred_damaged_files_give_no_wrong_reply(tmp_path: Path, damage: object) -> None:
+    """Whatever happens to the bytes: the right reply or none, no crash, and the file is kept."""
+    assert callable(damage)
+    fill(tmp_path / "sound", ROWS)
+    sound = (tmp_path / "sound").read_bytes()
+    for seed in range(25):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        content = bytearray(sound)
+        damage(content, random.Random(seed))
+        (folder / "l").write_bytes(content)
+        check_replay(folder / "l")
+        assert (folder / "l").read_bytes() == content, "a replay changes nothing"
+        check_run(folder / "l", bytes(content))
+
+
+def check_replay(path: Path) -> None:
+    try:
+        with Ledger(path, read_only=True) as ledger:
+            for number in range(ROWS):
+                assert ledger.get(key_of(number)) in (None, reply_of(number))
+    except UsageError as problem:
+        assert str(path) in str(problem)
+
+
+def check_run(path: Path, content: bytes) -> None:
+    try:
+        ledger = Ledger(path)
+    except UsageError as problem:
+        assert str(path) in str(problem)
+        assert path.read_bytes() == content, "what is refused is not touched"
+        return
+    with ledger:
+        found = {number: ledger.get(key_of(number)) for number in range(ROWS)}
+        assert all(reply in (None, reply_of(number)) for number, reply in found.items())
+        missing = [number for number, reply in found.items() if reply is None]
+        put(ledger, [Row(key=key_of(one), spec="m", reply=reply_of(one)) for one in missing])
+        assert all(ledger.get(key_of(number)) == reply_of(number) for number in range(ROWS))
+        kept = list(path.parent.glob("l.damaged-*"))
+        assert [one.read_bytes() for one in kept] in ([], [content])
+        assert len(kept) == sum("the damaged file is kept as" in note for note in ledger.notes)
+
+
+def zero_page(path: Path, page: int) -> bytes:
+    content = bytearray(path.read_bytes())
+    content[page * 4096 : (page + 1) * 4096] = bytes(4096)
+    path.write_bytes(content)
+    return bytes(content)
+
+
+def test_a_lost_page_costs_its_own_rows_only(tmp_path: Path) -> None:
+    """Readable rows go on into a new file; the note says how many, and where the old one is."""
+    path = tmp_path / "l"
+    fill(path, 2000, size=5)
+    size = path.stat().st_size // 4096
+    damaged = zero_page(path, size // 2)
+    with Ledger(path) as ledger:
+        found = sum(ledger.get(key_of(number)) == reply_of(number, 5) for number in range(2000))
+        (note,) = ledger.notes
+    assert 1900 <= found < 2000
+    assert f"{found:,} of its rows could be read" in note
+    (kept,) = tmp_path.glob("l.damaged-*")
+    assert kept.name in note
+    assert kept.read_bytes() == damaged
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_ledger_of_nothing_but_zeros_is_set_aside(tmp_path: Path) -> None:
+    """What a crashed disk leaves is kept and replaced."""
+    path = tmp_path / "l"
+    path.write_bytes(bytes(20_000))
+    with Ledger(path) as ledger:
+        assert "0 of its rows" in ledger.notes[0]
+    assert [one.read_bytes() for one in tmp_path.glob("l.damaged-*")] == [bytes(20_000)]
+
+
+def test_two_damaged_files_of_one_second_are_both_kept(tmp_path: Path) -> None:
+    """A copy never takes another copy's place."""
+    path = tmp_path / "l"
+    for _ in range(2):
+        path.write_bytes(bytes(20_000))
+        Ledger(path, clock=lambda: 0.0).close()
+        assert sorted(tmp_path.glob("l.damaged-19700101T000000Z*"))
+    names = sorted(one.name for one in tmp_path.glob("l.damaged-*"))
+    assert names == ["l.damaged-19700101T000000Z", "l.damaged-19700101T000000Z-2"]
+
+
+def test_a_damaged_ledger_in_use_is_left_alone(tmp_path: Path) -> None:
+    """Nobody renames a file under a live run; the second run is refused in one line."""
+    path = tmp_path / "l"
+    fill(path, 2000, size=5)
+    with Ledger(path):
+        zero_page(path, path.stat().st_size // 4096 // 2)
+        with pytest.raises(UsageError, match="mended once no other run uses it"):
+            Ledger(path)
+    assert list(tmp_path.glob("l.damaged-*")) == []
+
+
+def test_damage_met_in_the_middle_of_a_run_stops_it(tmp_path: Path) -> None:
+    """A page that goes bad under a run ends the paid calls; the next run mends the file."""
+    path = tmp_path / "l"
+    fill(path, 2000, size=5)
+    with Ledger(path) as ledger:
+        content = path.read_bytes()
+        path.write_bytes(content[:8192] + b"\xff" * (len(content) - 8192))
+        with pytest.raises(LedgerError, match="no more calls made"):
+            for number in range(2000):
+                ledger.get(key_of(number))
+    with Ledger(path) as ledger:
+        assert "was damaged" in ledger.notes[0]
+
+
+def test_a_replay_of_a_damaged_file_says_so(tmp_path: Path) -> None:
+    """What can be read is used; the rest counts as damaged and is in the notes."""
+    path = tmp_path / "l"
+    fill(path, 2000, size=5)
+    zero_page(path, path.stat().st_size // 4096 // 2)
+    with Ledger(path, read_only=True) as ledger:
+        found = sum(ledger.get(key_of(number)) is not None for number in range(2000))
+        assert found < 2000
+        assert ledger.damaged == 2000 - found
+        assert ledger.notes == (
+            f"{path} is damaged: replayed as far as it can be read",
+            f"{ledger.damaged} damaged rows of the ledger not used",
+        )
+
+
+def test_one_damaged_row_is_said_in_the_singular(tmp_path: Path) -> None:
+    """The note counts rows that were set aside."""
+    path = tmp_path / "l"
+    fill(path, 3)
+    change(path, f"UPDATE calls SET reply = x'ff00' WHERE key = '{key_of(1)}'")
+    with Ledger(path) as ledger:
+        assert ledger.get(key_of(1)) is None
+        assert ledger.get(key_of(1)) is None
+        assert ledger.notes == ("1 damaged row of the ledger set aside and asked again",)
+    assert ask(path, "SELECT count(*) FROM damaged") == 1
+
+
+def test_a_newer_ledger_is_refused_untouched(tmp_path: Path) -> None:
+    """A format of the future is named, with what to do."""
+    path = tmp_path / "l"
+    fill(path, 3)
+    change(path, "PRAGMA user_version = 9")
+    for read_only in (False, True):
+        with pytest.raises(UsageError, match="a ledger of format 9, this version reads format 1"):
+            Ledger(path, read_only=read_only)
+    assert ask(path, "PRAGMA user_version") == 9
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "CREATE TABLE bookmarks (url TEXT)",
+        "CREATE TABLE calls (caller TEXT, at REAL)",
+        "CREATE VIEW calls AS SELECT 1 AS key",
+        "CREATE TRIGGER t AFTER INSERT ON damaged BEGIN DELETE FROM damaged; END",
+    ],
+)
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_database_of_something_else_is_refused(
+    tmp_path: Path, made: str, read_only: bool
+) -> None:
+    """Another program's tables, and any view or trigger, are neither changed nor run."""
+    path = tmp_path / "other"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        if "TRIGGER" in made:
+            connection.execute("CREATE TABLE damaged (key, at, reply, checksum)")
+        connection.execute(made)
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match="a database of something else"):
+        Ledger(path, read_only=read_only)
+    assert path.read_bytes() == before
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    """A folder or a pipe in a ledger's place is named."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(UsageError, match="not a regular file"):
+            Ledger(path)
+
+
+def test_no_room_to_mend_leaves_the_damaged_file_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is renamed before the new file is complete."""
+    path = tmp_path / "l"
+    fill(path, 2000, size=5)
+    damaged = zero_page(path, path.stat().st_size // 4096 // 2)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("shutil.copyfile", full)
+    with pytest.raises(UsageError, match="No space left on device"):
+        Ledger(path)
+    assert path.read_bytes() == damaged
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["l", "l-claims"]

@@ -1,0 +1,82 @@
+"""Who else could read or change a ledger is kept out, or said."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from evaluators.core import UsageError
+from evaluators.ledger import Ledger, Row, opening
+from tests.support.recorded import fill, key_of, put, reply_of
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_every_file_of_a_ledger_is_private(tmp_path: Path) -> None:
+    """Folder 0700; the file, its log and its locks 0600, whatever the umask."""
+    path = tmp_path / "private" / "l"
+    former = os.umask(0o000)
+    try:
+        with Ledger(path) as ledger:
+            put(ledger, [Row(key=key_of(1), spec="m", reply=reply_of(1))])
+            modes = {file.name: mode_of(file) for file in path.parent.iterdir()}
+    finally:
+        os.umask(former)
+    assert modes == dict.fromkeys(["l", "l-wal", "l-shm", "l-claims"], 0o600)
+    assert mode_of(path.parent) == 0o700
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_folder_that_everybody_can_change_is_said(tmp_path: Path, read_only: bool) -> None:
+    """Anyone could put another file in the ledger's place."""
+    fill(tmp_path / "l", 1)
+    tmp_path.chmod(0o777)
+    with Ledger(tmp_path / "l", read_only=read_only) as ledger:
+        assert ledger.notes == (
+            f"{tmp_path} can be changed by every user; keep the ledger in one of your own",
+        )
+    tmp_path.chmod(0o1777)
+    with Ledger(tmp_path / "l", read_only=read_only) as ledger:
+        assert ledger.notes == ()
+    tmp_path.chmod(0o700)
+
+
+def test_a_file_that_everybody_can_change_is_said(tmp_path: Path) -> None:
+    """Anyone could change the replies."""
+    fill(tmp_path / "l", 1)
+    (tmp_path / "l").chmod(0o666)
+    with Ledger(tmp_path / "l") as ledger:
+        assert ledger.notes == (
+            f"{tmp_path / 'l'} can be changed by every user; chmod 600 makes it private",
+        )
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_ledger_of_another_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_only: bool
+) -> None:
+    """It is used and said, as CI restores files; but no link may lead to it."""
+    fill(tmp_path / "l", 1)
+    (tmp_path / "link").symlink_to(tmp_path / "l")
+    with Ledger(tmp_path / "link", read_only=read_only) as ledger:
+        assert ledger.get(key_of(0)) == reply_of(0)
+        assert ledger.notes == ()
+    monkeypatch.setattr(opening, "_is_foreign", lambda file: True)
+    with Ledger(tmp_path / "l", read_only=read_only) as ledger:
+        assert ledger.get(key_of(0)) == reply_of(0)
+        assert "belongs to another user" in ledger.notes[0]
+    with pytest.raises(UsageError, match="a link to a file of another user"):
+        Ledger(tmp_path / "link", read_only=read_only)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="users are POSIX here")
+def test_whose_a_file_is_is_asked_of_the_system(tmp_path: Path) -> None:
+    """A file that we made is ours; one of another owner is not."""
+    (tmp_path / "l").touch()
+    assert not opening._is_foreign((tmp_path / "l").stat())
+    if os.geteuid() == 0:
+        os.chown(tmp_path / "l", 12345, 12345)
+        assert opening._is_foreign((tmp_path / "l").stat())

@@ -1,0 +1,180 @@
+"""Whole runs and the ledger: at the same time, on a full disk, carried elsewhere, asked anew."""
+
+import json
+import os
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluators.__main__ import main
+from tests.conftest import Project
+from tests.support.killing import Chain, chain, make_project
+from tests.support.loopback import Answer, Seen, loopback, plausible, reply
+from tests.support.recorded import ask, change
+
+ITEMS = 40
+
+
+@pytest.fixture
+def one(tmp_path: Path) -> Iterator[Chain]:
+    """Return a served project whose calls take a little."""
+    with chain(tmp_path / "one", ITEMS, 0.02, "--concurrency", "4") as made:
+        yield made
+
+
+def report(folder: Path) -> dict[str, object]:
+    """Return run.json without the block that may differ between two runs."""
+    path = folder / "reports" / "out" / "run.json"
+    loaded: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
+    del loaded["run"]
+    return loaded
+
+
+def test_two_runs_at_once_pay_once(one: Chain) -> None:
+    """Both end with the same verdicts, and no request is sent twice."""
+    options = one.options
+    one.options = (*options, "-n", "2")
+    first = one.start()
+    one.options = (*options, "--report-dir", "other")
+    second = one.start()
+    codes = [first.wait(60), second.wait(60)]
+    assert codes[0] == codes[1] == 0
+    assert one.trace.repeats == 0
+    assert one.count() == 2 * ITEMS
+
+
+def test_a_complete_run_is_repeated_without_a_request(one: Chain) -> None:
+    """The report is the same to the byte, whatever the number of workers."""
+    code, _ = one.finish()
+    before = (one.folder / "reports" / "out" / "records.jsonl").read_bytes(), report(one.folder)
+    one.options = ("-n", "3", "--dist", "worksteal")
+    assert one.finish()[0] == code
+    after = (one.folder / "reports" / "out" / "records.jsonl").read_bytes(), report(one.folder)
+    assert after == before
+    assert len(one.trace.sent) == 2 * ITEMS
+
+
+def test_a_fork_without_keys_replays_what_ci_exported(
+    one: Chain, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exported, imported elsewhere, replayed: the same verdicts and no request."""
+    expected = one.finish()
+    artefact = tmp_path / "ledger.jsonl"
+    assert main(["ledger", "export", str(artefact), "--ledger", str(one.folder / one.ledger)]) == 0
+    make_project(tmp_path / "fork", ITEMS)
+    fork = Chain(
+        folder=tmp_path / "fork", server=one.server, trace=one.trace, options=("--replay",)
+    )
+    assert (
+        main(["ledger", "import", str(artefact), "--ledger", str(fork.folder / fork.ledger)]) == 0
+    )
+    assert f"{2 * ITEMS} new, 0 known, 0 refused" in capsys.readouterr().out
+    assert fork.finish() == expected
+    assert len(one.trace.sent) == 2 * ITEMS
+
+
+def test_damaged_rows_are_asked_again_and_said(one: Chain) -> None:
+    """A flipped reply is not used; the report says so, and the verdicts are the same."""
+    expected = one.finish()
+    ledger = one.folder / one.ledger
+    change(ledger, "UPDATE calls SET reply = replace(reply, 'CORRECT', 'INCORRECT')")
+    assert one.finish() == expected
+    damaged = len(one.trace.sent) - 2 * ITEMS
+    assert damaged == ITEMS
+    notes = report(one.folder)["notes"]
+    assert f"{damaged} damaged rows of the ledger set aside and asked again" in str(notes)
+    assert ask(ledger, "SELECT count(*) FROM damaged") == damaged
+
+
+def test_a_full_disk_stops_the_run_and_is_survived(one: Chain, tmp_path: Path) -> None:
+    """No more calls than were in flight, one line with path and need; with space it goes on."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = os.name == "posix" and os.geteuid() == 0
+    mounted = mounted and mount("-t", "tmpfs", "-o", "size=160k", "tmpfs", str(disk)) == 0
+    if not mounted:
+        pytest.skip("needs the right to mount a small file system")
+    try:
+        one.ledger = str(disk / "ledger.sqlite3")
+        code, ends = one.finish()
+        states = Counter(state for state, *_ in ends.values())
+        assert code == 6
+        assert states["missing"] > 0
+        assert len(one.trace.sent) - one.count() <= 8
+        text = (one.folder / "reports" / "out" / "summary.md").read_text(encoding="utf-8")
+        assert "the disk is full" in text
+        assert "bytes and more are needed" in text
+        assert mount("-o", "remount,size=4m", str(disk)) == 0
+        assert one.finish()[0] == 0
+        assert one.count() == 2 * ITEMS
+        assert one.trace.repeats <= 8
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def mount(*words: str) -> int:
+    try:
+        return subprocess.run(["mount", *words], check=False, capture_output=True).returncode
+    except FileNotFoundError:
+        return 1
+
+
+def test_an_unreadable_judge_is_asked_anew_on_request(project: Project) -> None:
+    """--reask-invalid turns items without a verdict into graded ones, for every later run too."""
+    make_project(project.path, 6)
+    mumbling = True
+
+    def handle(seen: Seen) -> Answer:
+        if seen.tool is not None and mumbling:
+            return reply(seen, arguments={"grade": "PERHAPS"})
+        return plausible(lambda *_: "CORRECT")(seen)
+
+    with loopback(handler=handle) as server:
+        url = f"{server.url}/v1"
+        words = ("--model", f"openai:m@{url}", "--judge", f"openai:j@{url}", "qa")
+        assert project.run(*words).ret == 6
+        assert server.count == 6 * 4
+        mumbling = False
+        assert project.run(*words).ret == 6
+        assert server.count == 6 * 4
+        assert project.run("--reask-invalid", *words).ret == 0
+        assert server.count == 6 * 5
+        assert project.run(*words).ret == 0
+        assert server.count == 6 * 5
+
+
+@pytest.mark.parametrize("deaths", [3, 8])
+def test_dead_workers_cost_their_items_at_most(project: Project, deaths: int) -> None:
+    """Every item but those that kill twice is finished, no request is repeated, nothing hangs."""
+    make_project(project.path, 200)
+    project.write(
+        "qa/conftest.py",
+        f"""
+import os
+from pathlib import Path
+
+import pytest
+
+DEADLY = {{20 * number + 3 for number in range({deaths})}}
+
+
+@pytest.fixture(autouse=True)
+def deadly(request):
+    number = int(request.node.name.rpartition("-q")[2].rstrip("]"))
+    once = Path(f"died-{{number}}")
+    if number in DEADLY and (number == 3 or not once.exists()):
+        once.touch()
+        os._exit(1)
+""",
+    )
+    with loopback(handler=plausible(lambda *_: "CORRECT")) as server:
+        url = f"{server.url}/v1"
+        models = ("--model", f"openai:m@{url}", "--judge", f"openai:j@{url}")
+        result = project.run("-n", "2", "--max-worker-restart", "20", *models, "qa")
+    states = Counter(str(record["outcome"]) for record in project.records())
+    assert states == {"passed": 199, "error": 1}
+    assert server.count == 2 * 200
+    assert result.ret == 0

@@ -1,0 +1,184 @@
+"""Overload, dead hosts, congestion: waited out by a few probes, and never beyond the time there is.
+
+The clock is virtual: five minutes of overload are five minutes of it.
+"""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from evaluators.core import CallError, Reply, Request, StoppedError, TransientError
+from evaluators.runtime.limits import Limits
+from evaluators.runtime.sender import RetryPolicy, RunLimits, Sender
+from tests.support.simulated import Down, Ended, Server, call_all, now
+from tests.support.virtual_time import run
+
+FIVE_MINUTES = 300.0
+
+
+def asked(server: Server, count: int = 1000, **bounds: Any) -> Ended:
+    return run(call_all(server, count, RunLimits(**bounds), RetryPolicy()))
+
+
+@pytest.mark.parametrize("kind", ["overloaded", "unreachable"])
+def test_five_minutes_of_overload_are_waited_out(kind: str) -> None:
+    """1,000 waiting calls all get their reply; during the outage the host sees 60 at most."""
+    down = Down(begin=2.0, end=2.0 + FIVE_MINUTES, kind=kind)
+    ended = asked(Server(refuse=down))
+    assert (ended.replies, ended.errors, ended.stopped) == (1000, [], 0)
+    assert down.refused <= 60
+    assert ended.seconds <= FIVE_MINUTES + 1000 * 0.2 / 16 + 30
+
+
+def test_a_host_that_starts_overloaded_is_waited_for() -> None:
+    """A server that says it is busy from the first call on is alive: it is waited for."""
+    down = Down(begin=0, end=60)
+    ended = asked(Server(refuse=down), 100)
+    assert ended.replies == 100
+    assert down.refused <= 20
+
+
+def test_a_host_that_was_never_reached_is_given_up_soon() -> None:
+    """A wrong address costs seconds and a few attempts; every item says so."""
+    server = Server(refuse=Down(begin=0, end=1e9, kind="unreachable"))
+    ended = asked(server, 500)
+    assert ended.seconds <= 20
+    assert len(server.at) <= 8
+    assert ended.replies == 0
+    assert "host could not be reached for" in ended.sender.stops["unreachable"]
+
+
+def test_an_overload_without_end_ends_the_run() -> None:
+    """A host that stays overloaded is given up after the time of one item."""
+    server = Server(refuse=Down(begin=0, end=1e9), limits=Limits(host="host", item_deadline=120))
+    ended = asked(server)
+    assert ended.seconds <= 120 + 25
+    assert len(ended.errors) <= 32
+    assert len(ended.errors) + ended.stopped == 1000
+
+
+class Picky(Server):
+    """A server that is busy whenever a third of the requests comes, and never for the others."""
+
+    async def complete(self, request: Request) -> Reply:
+        if int(request.messages[-1].content) % 3 == 0:
+            kind = "overloaded"
+            raise TransientError(kind, "busy")
+        return await Server.complete(self, request)
+
+
+def test_requests_that_alone_find_a_host_busy_do_not_hold_up_the_others() -> None:
+    """What fails while others are answered uses up its own tries; the others all get a reply."""
+    ended = asked(Picky(), 1000)
+    assert ended.replies == 666
+    assert {getattr(one, "kind", "") for one in ended.errors} == {"overloaded"}
+    assert len(ended.errors) == 334
+    assert ended.seconds <= 200
+
+
+def test_the_run_s_deadline_ends_the_waiting() -> None:
+    """When the run's time is used up whoever waits is MISSING, and nothing more is sent."""
+    down = Down(begin=10, end=1e9)
+    server = Server(refuse=down)
+    ended = asked(server, 1500, deadline=60.0)
+    assert ended.errors == []
+    assert ended.replies + ended.stopped == 1500
+    assert ended.seconds <= 60
+    assert set(ended.sender.stops) == {"deadline"}
+    assert max(server.at) < 60
+
+
+def test_calls_in_flight_at_the_deadline_are_cut() -> None:
+    """A reply that comes a moment late is kept; what hangs is cut within two seconds."""
+    limits = Limits(host="host", deadline=1e9, item_deadline=1e9)
+    assert asked(Server(latency=61, limits=limits), 1, deadline=60.0).replies == 1
+    ended = asked(Server(latency=1e6, limits=limits), 40, deadline=60.0)
+    assert (ended.replies, ended.stopped) == (0, 40)
+    assert 60 <= ended.seconds <= 62
+
+
+def test_the_deadline_ends_other_waits_too() -> None:
+    """Waiting for another run's call ends with the run's time; what comes before it is used."""
+
+    async def scenario() -> None:
+        sender = Sender(RetryPolicy(), RunLimits(deadline=60), lambda: 0.0)
+        sender.begin()
+        assert await sender.before_the_end(asyncio.sleep(59, "in time")) == "in time"
+        with pytest.raises(StoppedError, match="60 s are used up"):
+            await sender.before_the_end(asyncio.sleep(1e6))
+        assert now() == 60
+
+    run(scenario())
+
+
+def test_an_item_has_its_own_deadline() -> None:
+    """Its calls, retries and waits end in time; waiting for the first slot does not count."""
+    limits = Limits(host="host", deadline=1e9, item_deadline=50, concurrency=1)
+    ended = asked(Server(latency=1e6, limits=limits), 3)
+    kinds = [error.kind for error in ended.errors if isinstance(error, CallError)]
+    assert kinds == ["item_deadline"] * 3
+    assert ended.seconds == pytest.approx(150)
+
+
+def test_an_item_s_deadline_covers_its_retries() -> None:
+    """A call that fails again and again stops when its item's time is over."""
+    limits = Limits(host="host", deadline=10, item_deadline=5)
+    server = Server(refuse=Down(begin=0, end=1e9, kind="server"), limits=limits)
+    patience = RetryPolicy(attempts=100, first=1.0, longest=1.0)
+    ended = run(call_all(server, 1, RunLimits(), patience))
+    (error,) = ended.errors
+    assert isinstance(error, CallError)
+    assert error.kind == "item_deadline"
+    assert ended.seconds == pytest.approx(5)
+
+
+@pytest.mark.parametrize(("kind", "tries"), [("bad_body", 3), ("error_body", 3), ("timeout", 5)])
+def test_what_cannot_be_read_is_tried_three_times(kind: str, tries: int) -> None:
+    """A body that is no reply has fewer tries than a network's failure, then it is an ERROR."""
+    server = Server(refuse=Down(begin=0, end=1e9, kind=kind))
+    ended = asked(server, 1)
+    assert len(server.at) == tries
+    assert [str(error) for error in ended.errors] == ["busy"]
+
+
+def test_a_poisoned_item_does_not_open_the_circuit() -> None:
+    """One request that always overloads the server is one ERROR; the others go on."""
+
+    class Poisoned(Server):
+        async def complete(self, request: object) -> Reply:
+            if "'13'" in str(request):
+                kind = "overloaded"
+                raise TransientError(kind, "busy")
+            return await super().complete(request)  # type: ignore[arg-type]
+
+    ended = asked(Poisoned(), 200)
+    assert (ended.replies, len(ended.errors)) == (199, 1)
+
+
+def test_an_overloaded_server_is_asked_by_fewer_at_once() -> None:
+    """A server that bears 20 at once is not asked by 64 for long, and all is answered."""
+    server = Server(latency=1.0)
+    refused = 0
+
+    def refuse(at: float) -> None:
+        nonlocal refused
+        if server.in_flight > 20:
+            refused += 1
+            kind = "overloaded"
+            raise TransientError(kind, "busy")
+
+    server.refuse = refuse
+    ended = asked(server, 1000, concurrency=64)
+    assert (ended.replies, ended.errors) == (1000, [])
+    assert refused <= 250
+
+
+def test_a_model_s_own_concurrency() -> None:
+    """An entry's limit holds below the run's, and the run's limit below an entry's."""
+    small = Server(limits=Limits(concurrency=3))
+    assert asked(small, 100, concurrency=16).replies == 100
+    assert small.most == 3
+    large = Server(limits=Limits(concurrency=99))
+    ended = asked(large, 300, concurrency=16)
+    assert (ended.replies, large.most, ended.sender.admission.limit) == (300, 16, 16)

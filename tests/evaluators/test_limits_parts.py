@@ -1,0 +1,134 @@
+"""The parts of the limits, each told the time by hand: bucket, window, pace, circuit, host."""
+
+import asyncio
+
+import pytest
+
+from evaluators.core import Reply, TransientError
+from evaluators.runtime.bucket import Bucket, per_minute
+from evaluators.runtime.circuit import Circuit
+from evaluators.runtime.pace import FIRST, RateEstimator
+from evaluators.runtime.server_state import SPREAD, ServerState
+from evaluators.runtime.tokens import Tokens
+from evaluators.runtime.window import Window
+from tests.support.scripted import ask_for
+from tests.support.simulated import now
+from tests.support.virtual_time import run
+
+
+@pytest.mark.parametrize("draw", [0.0, 0.5, 1.0])
+def test_a_pause_is_lengthened_and_never_shortened(draw: float) -> None:
+    """0 to 20 % are added to what was announced, as drawn."""
+    host = ServerState("host", 16, lambda: draw, patience=900)
+    host.start(0)
+    host.end(TransientError("rate_limit", "later", 10.0), 0, 1)
+    assert host.wait(1) == pytest.approx(10 * (1 + SPREAD * draw))
+
+
+def test_an_estimate_learns_from_replies() -> None:
+    """First characters and the longest reply, then what replies took; a server may not count."""
+    tokens = Tokens(6000, 500, 0.0)
+    request = ask_for("x" * 400)
+    assert tokens.estimate(request) == 400 / 4 + 500
+    tokens.correct(600, request, Reply(text="uncounted"))
+    assert tokens.estimate(request) == 600
+    tokens.correct(600, request, Reply(input_tokens=200, output_tokens=20))
+    assert tokens.estimate(request) == 220
+    short = ask_for("x" * 400)
+    limited = type(short)(messages=short.messages, parameters={"max_tokens": 10})
+    assert tokens.estimate(limited) == 210
+    assert Tokens(6000, None, 0.0).estimate(limited) == 110
+
+
+def test_a_bucket_takes_more_than_it_holds_only_when_full() -> None:
+    """What exceeds the burst goes when the bucket is full, and is paid off before the next."""
+    bucket = Bucket(rate=10, burst=20, now=0)
+    assert bucket.wait(0, 50) == 0
+    bucket.take(0, 50)
+    assert bucket.wait(0, 5) == pytest.approx(3.5)
+    bucket.give_back(30)
+    assert bucket.wait(0, 5) == pytest.approx(0.5)
+    bucket.give_back(1000)
+    assert bucket.wait(0, 20) == 0
+    assert per_minute(6, 0.05, 0).wait(0) == 0
+
+
+def test_a_late_refusal_is_no_news() -> None:
+    """Calls that were under way at a refusal do not slow the pace again, each by its own."""
+    pace = RateEstimator()
+    for at in range(100):
+        pace.take(at / 10)
+        pace.grant(at / 10)
+    assert pace.refuse(started=10, now=10, resume=11)
+    rate = pace.rate
+    assert not pace.refuse(started=9.9, now=10.1, resume=12)
+    assert pace.rate == rate == pytest.approx(100 / 11)
+
+
+def test_the_window_follows_what_a_server_bears() -> None:
+    """Congestion narrows it once, success widens it again, and never above the user's number."""
+    window = Window(64)
+    assert window.size == 16
+    for _ in range(500):
+        window.in_flight = window.size
+        window.widen()
+    assert window.size == 64
+    window.cut(0.5, started=1.0, now=2.0)
+    window.cut(0.5, started=1.5, now=2.1)
+    assert window.size == 32
+    for _ in range(2000):
+        window.in_flight = window.size
+        window.widen()
+    assert window.size == 64
+    window.in_flight = 1
+    window.cut(0.5, started=3.0, now=4.0)
+    window.widen()
+    assert window.size == 32
+
+
+def test_a_circuit_lets_one_probe_through() -> None:
+    """Open after five failures; one call at a time; closed by a success of its own time only."""
+    circuit = Circuit()
+    for at in range(5):
+        assert circuit.wait(at) == 0
+        circuit.fail(at, at, spread=0.0)
+    assert circuit.is_open
+    circuit.fail(3, 4.5, spread=0.0)  # it was in flight: no news
+    circuit.succeed(started=3.5)
+    assert circuit.wait(4) == 1
+    circuit.start(5)
+    assert circuit.wait(99) == float("inf")
+    circuit.fail(5, 6, spread=1.0)
+    assert circuit.wait(6) == pytest.approx(2.4)
+    circuit.start(9)
+    circuit.abandon(8, 10)
+    assert circuit.wait(10) == float("inf")
+    circuit.abandon(9, 10)
+    assert circuit.wait(10) == 2
+    circuit.start(12)
+    circuit.succeed(12)
+    assert not circuit.is_open
+
+
+def test_a_host_says_what_it_waits_for() -> None:
+    """The words are for people: paused, overloaded, slowed down, or nothing."""
+    host = ServerState("api.example", 16, lambda: 0.0, patience=900)
+    assert host.describe(0) == ""
+    host.start(0)
+    host.end(TransientError("rate_limit", "later", 12.0), 0, 0)
+    assert host.describe(0) == "api.example paused 12 s"
+    assert host.describe(20) == f"api.example at {FIRST:.1f} calls/s"
+    for at in range(20, 30):
+        host.start(at)
+        host.end(TransientError("overloaded", "busy"), at, at)
+    assert host.describe(40) == "api.example overloaded for 40 s, probing"
+
+
+def test_the_clock_of_the_tests_jumps() -> None:
+    """An hour of waiting is an hour of the loop's clock."""
+
+    async def hour() -> float:
+        await asyncio.sleep(3600)
+        return now()
+
+    assert run(hour()) == 3600

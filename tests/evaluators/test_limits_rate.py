@@ -1,0 +1,199 @@
+"""Rate limits: what a server announces is kept by all calls, and its rate is learnt from refusals.
+
+The clock is virtual; servers count what reaches them.
+"""
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from evaluators.core import CallError, RefusedError, Reply, TransientError
+from evaluators.runtime.limits import Limits
+from evaluators.runtime.sender import ItemDeadline, RetryPolicy, RunLimits, Sender
+from evaluators.runtime.server_state import LONGEST_WAIT
+from tests.support.scripted import ask_for
+from tests.support.simulated import Ended, Metered, Server, call_all, now
+from tests.support.virtual_time import run
+
+CALLS = 1000
+RATE = 5.0
+
+
+def asked(server: Server, count: int = CALLS, **bounds: Any) -> Ended:
+    return run(call_all(server, count, RunLimits(**bounds), RetryPolicy()))
+
+
+@pytest.mark.parametrize("concurrency", [16, 64])
+@pytest.mark.parametrize(
+    ("burst", "retry_after"), [(5.0, 1.0), (1.0, 1.0), (5.0, 0.0), (5.0, None)]
+)
+def test_a_limited_server_is_used_up_and_hardly_bothered(
+    concurrency: int, burst: float, retry_after: float | None
+) -> None:
+    """At 5 calls a second: none before the announced time, 3 % refused, 1.25 x the ideal."""
+    limit = Metered(rate=RATE, burst=burst, retry_after=retry_after)
+    ended = asked(Server(refuse=limit), concurrency=concurrency)
+    assert ended.replies == CALLS
+    assert limit.early == 0
+    assert limit.refused <= 0.03 * CALLS
+    assert ended.seconds <= 1.25 * CALLS / RATE
+
+
+def test_a_pause_holds_for_every_model_of_the_host() -> None:
+    """One model's 429 keeps the other models of its server waiting too; other servers go on."""
+    limits = {"slow": "one", "same": "one", "other": "two"}
+    refusals = [TransientError("rate_limit", "later", 30.0)]
+
+    def refuse(at: float) -> None:
+        if refusals:
+            raise refusals.pop()
+
+    servers = {name: Server(spec=name, limits=Limits(host=host)) for name, host in limits.items()}
+    servers["slow"].refuse = refuse
+
+    async def scenario() -> None:
+        sender = Sender(RetryPolicy(), RunLimits(), lambda: 1.0)
+        first = asyncio.create_task(sender.send(servers["slow"], ask_for("q"), ItemDeadline()))
+        await asyncio.sleep(1)
+        assert sender.admission.describe(now()) == "one paused 35 s"
+        both = (
+            sender.send(servers[name], ask_for("q"), ItemDeadline()) for name in ("same", "other")
+        )
+        await asyncio.gather(first, *both)
+
+    run(scenario())
+    assert servers["slow"].at[1] >= 30
+    assert servers["same"].at[0] >= 30
+    assert servers["other"].at[0] == 1
+
+
+@pytest.mark.parametrize("seconds", [LONGEST_WAIT + 1, 3600.0, 1e9])
+def test_nobody_waits_for_an_absurd_time(seconds: float) -> None:
+    """Beyond two minutes the item is an ERROR, and no other item asks that host in vain."""
+
+    def refuse(at: float) -> None:
+        kind = "rate_limit"
+        raise TransientError(kind, "come back tomorrow", seconds)
+
+    server = Server(refuse=refuse)
+    ended = asked(server, 500)
+    assert (len(server.at), len(ended.errors), ended.stopped) == (1, 1, 499)
+    assert ended.seconds == 0
+    reason = ended.sender.stops["rate_limit"]
+    assert f"asks to be left alone for {seconds:,.0f} s" in reason
+
+
+def test_a_rate_limit_that_never_lifts_ends_the_run() -> None:
+    """A server that refuses for ever is given up after the time of one item, not of each."""
+    limit = Metered(rate=1e-9, burst=1, retry_after=1.0)
+    ended = asked(Server(refuse=limit, limits=Limits(host="host", item_deadline=60)), 300)
+    assert ended.replies == 1
+    assert ended.replies + len(ended.errors) + ended.stopped == 300
+    assert ended.seconds <= 300
+
+
+@pytest.mark.parametrize("retry_after", [None, 1.0])
+@pytest.mark.parametrize("concurrency", [16, 64])
+def test_a_window_of_a_minute_is_used_up(concurrency: int, retry_after: float | None) -> None:
+    """300 calls in each minute, however wrong the announced pause: 5 minutes' worth takes five."""
+    used: Counter[int] = Counter()
+
+    def refuse(at: float) -> None:
+        minute = int(at // 60)
+        if used[minute] == 300:
+            kind = "rate_limit"
+            raise TransientError(kind, "too many this minute", retry_after)
+        used[minute] += 1
+
+    server = Server(refuse=refuse)
+    ended = asked(server, 1500, concurrency=concurrency)
+    assert ended.replies == 1500
+    assert ended.seconds <= 1.25 * 240
+    assert len(server.at) <= 1.05 * 1500
+
+
+@pytest.mark.parametrize("retry_after", [None, 1.0])
+def test_refusals_that_are_over_soon_do_not_slow_the_rest(retry_after: float | None) -> None:
+    """Half a minute of nothing but 429 costs little more than that half minute."""
+
+    def refuse(at: float) -> None:
+        if 5 <= at < 35:
+            kind = "rate_limit"
+            raise TransientError(kind, "not now", retry_after)
+
+    ended = asked(Server(refuse=refuse), 4000, concurrency=64)
+    assert ended.replies == 4000
+    assert ended.seconds <= 60
+
+
+def test_a_pace_recovers() -> None:
+    """When a server allows more than before, the calls become faster again by themselves."""
+    limit = Metered(rate=2, burst=1)
+
+    def refuse(at: float) -> None:
+        if at > 60:
+            limit.rate = 40
+        limit(at)
+
+    server = Server(refuse=refuse)
+    ended = asked(server, 2000)
+    assert ended.replies == 2000
+    last = [at for at in server.ended if at > ended.seconds - 20]
+    assert len(last) / 20 > 10
+
+
+@pytest.mark.parametrize(
+    ("limits", "bounds"), [(Limits(rpm=120), {}), (Limits(), {"rpm": 120})], ids=["model", "run"]
+)
+def test_requests_a_minute(limits: Limits, bounds: dict[str, int]) -> None:
+    """No minute sees more than its number, no start is a burst, and the rate is used up."""
+    server = Server(limits=limits, refuse=Metered(rate=2.0001, burst=1))
+    ended = asked(server, 500, **bounds)
+    assert (ended.replies, dict(ended.sender.retried)) == (500, {})
+    assert max(sum(one <= at < one + 60 for at in server.at) for one in server.at) <= 121
+    assert ended.seconds <= 1.02 * 500 / 2
+
+
+def test_a_run_s_limit_is_shared_by_its_models() -> None:
+    """The requests a minute of a run are those of all its models together."""
+    servers = [Server(spec=name, limits=Limits(host=name)) for name in "ab"]
+
+    async def both() -> None:
+        sender = Sender(RetryPolicy(), RunLimits(rpm=60), lambda: 0.0)
+        asks = (sender.send(server, ask_for("q"), ItemDeadline()) for server in servers * 30)
+        await asyncio.gather(*asks)
+
+    run(both())
+    assert max(at for server in servers for at in server.at) == pytest.approx(59, abs=1)
+
+
+def test_tokens_a_minute() -> None:
+    """What replies report corrects the estimate: over a minute the tokens keep to their number."""
+    reply = Reply(text="ok", input_tokens=900, output_tokens=100)
+    server = Server(limits=Limits(tpm=60_000, max_tokens=50), reply=reply)
+    ended = asked(server, 200)
+    assert ended.replies == 200
+    assert max(sum(one <= at < one + 60 for at in server.at) for one in server.at) <= 66
+    assert ended.seconds <= 1.1 * 200
+
+
+def test_one_request_too_large_for_the_minute_is_that_item_s_error() -> None:
+    """A request that a server refuses for its size is not repeated, and holds nobody up."""
+
+    class Picky(Server):
+        async def complete(self, request: object) -> Reply:
+            if "7" in str(request):
+                kind = "too_large"
+                raise RefusedError(kind, "more tokens than a minute has")
+            return await super().complete(request)  # type: ignore[arg-type]
+
+    ended = asked(Picky(), 10)
+    assert (
+        ended.replies,
+        [error.kind for error in ended.errors if isinstance(error, CallError)],
+    ) == (
+        9,
+        ["too_large"],
+    )

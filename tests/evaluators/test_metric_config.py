@@ -1,0 +1,250 @@
+"""``metrics:`` in a dataset.yaml, and what is made of the numbers: no deepeval is needed here."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from cases.config import load_gates, with_gates
+from cases.metrics import measurers
+from cases.slices import Threshold
+from evaluators.answerers import PromptedAnswer, RecordedAnswer
+from evaluators.canonical import request_key
+from evaluators.core import (
+    Answerer,
+    Ask,
+    CallError,
+    Case,
+    JudgeError,
+    Outcome,
+    Reply,
+    UsageError,
+)
+from evaluators.extras import Measurer, MetricResults, measure_all
+from evaluators.judges.overlap import OverlapRater
+from evaluators.ledger import LedgerError
+from evaluators.metrics import METRICS, MetricSpec
+from evaluators.rubric import Prompt
+from evaluators.runtime.engine import Task
+from evaluators.runtime.forecast import Call, calls_ahead
+from reports import declared
+from reports.extras import extra_estimates, extra_notes, untaken
+from reports.gate import slice_gates
+from reports.record import Record
+from reports.summary import summarise
+from tests.support.declaring import GRADED, JUDGED, RATED, gates, refusal
+from tests.support.declaring import declared as loaded
+from tests.support.made_records import make_record, make_slice
+from tests.support.scripted import Scripted, ask_for, make_case
+
+BASIS = "geval_basis: {criteria: Right?, evaluation_params: [input, context], min: 0.6}"
+
+
+def test_metrics_of_a_dataset_and_of_a_language(tmp_path: Path) -> None:
+    """A language's own take the place of the dataset's; bars become gates after its own."""
+    text = "kind: rated\nmetrics: {faithfulness: {min: 0.7}, bias: {}}\nlanguages:\n"
+    text += "  en: {file: a.yaml, gates: {mean_rating: {min: 5}, bias: {min: 0.9}}}\n"
+    text += f"  bg:\n    file: b.yaml\n    metrics:\n      {BASIS}\n"
+    dataset = loaded(tmp_path, text)
+    english, bulgarian = dataset.slices["en"], dataset.slices["bg"]
+    assert [metric.name for metric in english.metrics] == ["faithfulness", "bias"]
+    assert [rule.measure for rule in english.rules] == ["mean_rating", "bias", "faithfulness"]
+    own = MetricSpec(name="geval_basis", criteria="Right?", fields=("input", "context"))
+    assert bulgarian.metrics == (own,)
+    assert bulgarian.rules == (Threshold(measure="geval_basis", min=0.6),)
+    (again,) = declared.load(declared.dump([dataset]))
+    assert [metric.name for metric in again.slices["bg"].metrics] == ["geval_basis"]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        ("faithfullness: {}", "no metric; did you mean 'faithfulness'"),
+        ("zzz: {}", f"known: {', '.join(METRICS)}, geval_NAME (with criteria of your own)"),
+        ("geval_: {criteria: x, evaluation_params: [input]}", "no metric"),
+        ("faithfulness: {min: 7}", "a number from 0 to 1 is needed"),
+        ("faithfulness: {threshold: 1}", "not known"),
+        ("faithfulness: {criteria: x}", "not known"),
+        ("faithfulness: {evidence: confident}", "there is no bar"),
+        ("faithfulness: 0.7", "a mapping is needed"),
+        ("geval_x: {evaluation_params: [input]}", "give criteria, in words, or steps"),
+        ("geval_x: {criteria: x}", "name what of an item is shown: input, actual_output"),
+        ("geval_x: {criteria: x, evaluation_params: [inptu]}", "did you mean 'input'"),
+    ],
+)
+def test_a_wrong_metric_is_refused(tmp_path: Path, metrics: str, message: str) -> None:
+    """With file, line and what is known."""
+    said = refusal(tmp_path, f"{RATED}metrics:\n  {metrics}\n")
+    assert message in said
+    assert "dataset.yaml:3: " in said or "dataset.yaml:4: " in said
+
+
+def test_metrics_are_for_kinds_in_which_a_model_answers(tmp_path: Path) -> None:
+    """Labelled answers measure a judge; and one measure has one bar."""
+    assert "not for kind judged" in refusal(tmp_path, f"{JUDGED}metrics: {{bias: {{}}}}\n")
+    twice = f"{GRADED}    gates: {{bias: {{min: 1}}}}\n    metrics: {{bias: {{min: 1}}}}\n"
+    assert "has a bar here and under gates" in refusal(tmp_path, twice)
+
+
+def test_a_gates_file_may_name_a_metric_of_the_slice(tmp_path: Path) -> None:
+    """Any metric is known there; which a slice has, is checked against it."""
+    dataset = loaded(tmp_path, f"{GRADED}    metrics: {{bias: {{}}, {BASIS}}}\n")
+    name = dataset.name
+    good = gates(tmp_path, f"{name}: {{en: {{bias: {{min: 1}}, geval_basis: {{min: 1}}}}}}\n")
+    rules = with_gates(dataset, load_gates(good)).slices["en"].rules
+    assert [rule.measure for rule in rules] == ["bias", "geval_basis"]
+    for wrong in ("toxicity", "geval_other"):
+        bad = load_gates(gates(tmp_path, f"{name}: {{en: {{{wrong}: {{min: 1}}}}}}\n"))
+        with pytest.raises(UsageError, match=f"'{wrong}' is no measure"):
+            with_gates(dataset, bad)
+
+
+def test_a_metric_that_reads_the_context_needs_one() -> None:
+    """Before any call; where no model judges nothing is measured, and nothing is missing."""
+    slice_ = make_slice(metrics=(MetricSpec(name="bias"), MetricSpec(name="faithfulness")))
+    model = Scripted(lambda request: Reply())
+    with pytest.raises(UsageError, match=r"bg.csv: metric faithfulness reads .* item 'q2' has"):
+        measurers(slice_, [make_case(1, context="x"), make_case(2)], model)
+    assert measurers(slice_, [make_case(2)], None) == ()
+    assert measurers(make_slice(), [make_case(2)], model) == ()
+
+
+class Fixed:
+    """A measurer without deepeval: asks twice, one after the other, and gives what it is told."""
+
+    def __init__(self, name: str, end: float | BaseException) -> None:
+        self.spec = MetricSpec(name=name)
+        self.model = Scripted(lambda request: Reply(text="x"))
+        self._end = end
+
+    async def measure(self, case: Case, answer: str, ask: Ask) -> float:
+        for text in ("first", "second"):
+            await ask(self.model, ask_for(f"{text}: {answer}"))
+        if isinstance(self._end, BaseException):
+            raise self._end
+        return self._end
+
+
+def taken(*fixed: Measurer) -> MetricResults:
+    async def ask(model: object, request: object) -> Reply:
+        return Reply(text="x")
+
+    return asyncio.run(measure_all(fixed, make_case(), "so", ask))
+
+
+def test_a_measure_that_fails_fails_alone() -> None:
+    """The others stand; why it is missing is told, and a ledger that is full stops the run."""
+    found = taken(
+        Fixed("good", 0.5),
+        Fixed("late", CallError("timeout", "no reply")),
+        Fixed("odd", JudgeError("unreadable")),
+        Fixed("broken", KeyError("x\ny")),
+        Fixed("full", LedgerError("the disk is full")),
+    )
+    assert found.values == {"good": 0.5, "late": None, "odd": None, "broken": None, "full": None}
+    assert found.unmeasured == {
+        "late": "timeout: no reply",
+        "odd": "judge_unreadable: unreadable",
+        "broken": r"internal: KeyError: 'x\ny'",
+        "full": "ledger: LedgerError: the disk is full",
+    }
+    assert found.failure == "the disk is full"
+    assert taken(Fixed("good", 0.5)).failure == ""
+
+
+def test_an_interrupt_is_no_measure() -> None:
+    """It ends the run, as everywhere."""
+    with pytest.raises(asyncio.CancelledError):
+        taken(Fixed("late", asyncio.CancelledError()))
+
+
+def ahead(answerer: Answerer, kept: dict[str, Reply], recorded: str | None = "so") -> list[Call]:
+    task = Task(
+        key="k",
+        case=make_case(recorded=recorded),
+        repeat=1,
+        answerer=answerer,
+        judge=OverlapRater(),
+        passes=lambda case, verdict: True,
+        measurers=(Fixed("faithfulness", 0.5),),
+    )
+    return asyncio.run(calls_ahead(task, kept.get))
+
+
+def test_calls_of_a_measure_are_foreseen() -> None:
+    """As many as it usually takes where a reply is missing; the kept ones where none is."""
+    identity = Fixed("x", 0.5).model.identity
+    keys = [request_key(identity, ask_for(f"{text}: so")) for text in ("first", "second")]
+    assert [call.kept for call in ahead(RecordedAnswer(), {})] == [False] * 3
+    assert [call.kept for call in ahead(RecordedAnswer(), {keys[0]: Reply()})] == [
+        *(True, False, False),
+    ]
+    both = dict.fromkeys(keys, Reply())
+    assert [call.kept for call in ahead(RecordedAnswer(), both)] == [True, True]
+    assert ahead(RecordedAnswer(), both, recorded=None) == []
+    prompt = Prompt(name="p", language="bg", version="1", system="", user="{question}")
+    asked = PromptedAnswer(model=Scripted(lambda request: Reply()), prompt=prompt)
+    assert len(ahead(asked, {})) == 1 + 3
+
+
+def with_measure(*values: float | None, **fields: object) -> list[Record]:
+    rows = enumerate(values)
+    return [make_record(n, rating=7, measures={"bias": value}, **fields) for n, value in rows]
+
+
+def test_means_have_intervals_over_items() -> None:
+    """Repeats of an item count as one; where all agree, unseen items leave room."""
+    found = extra_estimates(with_measure(0.0, 0.5, 1.0, None))["bias"]
+    assert (found.value, found.n) == (0.5, 3)
+    assert (found.low, found.high) == (0.0, 1.0)
+    again = with_measure(0.0, 1.0)
+    doubled = extra_estimates([*again, *again])["bias"]
+    once = extra_estimates(again)["bias"]
+    assert (doubled.low, doubled.high, doubled.n) == (once.low, once.high, 4)
+    alike = extra_estimates(with_measure(*[1.0] * 20))["bias"]
+    assert (alike.value, alike.high) == (1.0, 1.0)
+    assert alike.low is not None
+    assert 0.8 < alike.low < 0.9
+    nothing = extra_estimates(with_measure(None))["bias"]
+    assert (nothing.value, nothing.low, nothing.n) == (None, None, 0)
+    assert untaken([*with_measure(0.5, None), make_record(3, outcome="error")]) == {"bias": 2}
+
+
+@pytest.mark.parametrize(
+    ("rule", "values", "state"),
+    [
+        (Threshold(measure="bias", min=0.5), (0.5, 0.5), "PASS"),
+        (Threshold(measure="bias", min=0.6), (0.5, 0.5), "FAIL"),
+        (Threshold(measure="bias", max=0.4), (0.5, 0.5), "FAIL"),
+        (Threshold(measure="bias", min=0.1), (1.0, None), "INCONCLUSIVE"),
+        (Threshold(measure="bias", min=0.1), (None,), "INCONCLUSIVE"),
+        (Threshold(measure="toxicity", min=0.1), (1.0,), "INCONCLUSIVE"),
+        (Threshold(measure="bias", min=0.5, evidence="confident"), (1.0,) * 50, "PASS"),
+        (Threshold(measure="bias", min=0.99, evidence="confident"), (1.0,) * 50, "INCONCLUSIVE"),
+        (Threshold(measure="bias", min=0.5, evidence="confident"), (0.1,) * 50, "FAIL"),
+    ],
+)
+def test_gates_on_measures(rule: Threshold, values: tuple[float | None, ...], state: str) -> None:
+    """Decided on the mean, or its interval; any item without the measure leaves the gate open."""
+    records = with_measure(*values)
+    slice_ = make_slice("rated", rule, by=("topic",))
+    summary = summarise(records, slice_)
+    assert "bias" in summary.breakdowns["topic"]["(none)"]
+    (gate,) = slice_gates(slice_, records, summary)
+    assert gate.state == state, gate.reason
+
+
+def test_notes_tell_what_was_not_measured() -> None:
+    """Once for each metric, with the first reason; a judge of rules is named."""
+    slice_ = make_slice(metrics=(MetricSpec(name="bias"), MetricSpec(name="toxicity")))
+    outcomes = [
+        Outcome(key=f"k{n}", state="passed", unmeasured={"bias": f"timeout: no reply {n}"})
+        for n in range(2)
+    ]
+    assert extra_notes([slice_], outcomes, "") == [
+        "bias: 2 items not measured: timeout: no reply 0"
+    ]
+    other = make_slice(dataset="e")
+    assert extra_notes([slice_, other], outcomes, "lexical") == [
+        "d:bg: bias, toxicity not measured: --judge lexical asks no model"
+    ]

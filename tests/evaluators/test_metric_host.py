@@ -1,0 +1,94 @@
+"""Our judges as deepeval's metrics, in a project that is somebody else's."""
+
+import json
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.support.loopback import Answer, Seen, loopback, plausible
+
+HOST = """
+import json
+from pathlib import Path
+
+import pytest
+from deepeval import assert_test, evaluate
+from deepeval.evaluate import AsyncConfig, CacheConfig, DisplayConfig, ErrorConfig
+from deepeval.test_case import LLMTestCase
+
+from evaluators.runtime.session import Desk, Terms
+from evaluators.judges.metric import BooleanMetric, RatingMetric, SimpleQAMetric
+
+DESK = Desk({judge!r}, Terms(ledger=Path("kept.sqlite3")))
+
+
+def case(answer, number=0, gold="Sofia"):
+    question = f"What is the capital of Bulgaria, asked for the time {{number}}?"
+    return LLMTestCase(input=question, actual_output=answer, expected_output=gold)
+
+
+def test_right():
+    assert_test(case("The city below Vitosha"), [SimpleQAMetric(DESK), RatingMetric(DESK)])
+    assert_test(case("Sofia"), [SimpleQAMetric(), RatingMetric()], run_async=False)
+    assert_test(case("Yes.", gold="Yes"), [BooleanMetric()])
+
+
+@pytest.mark.parametrize(
+    ("answer", "metric"),
+    [
+        ("Elsewhere [[grade=INCORRECT]]", SimpleQAMetric(DESK)),
+        ("Elsewhere [[rating=5]]", RatingMetric(DESK)),
+        ("Plovdiv", SimpleQAMetric()),
+        ("No", BooleanMetric()),
+    ],
+)
+def test_wrong(answer, metric):
+    with pytest.raises(AssertionError, match="failed"):
+        assert_test(case(answer, gold="Yes" if answer == "No" else "Sofia"), [metric])
+
+
+def test_many_at_once():
+    cases = [case(f"Elsewhere [[rating=4]] {{n}}", n) for n in range(12)]
+    cases.append(case("Elsewhere [[broken=yes]]", 99))
+    found = evaluate(
+        cases,
+        [SimpleQAMetric(DESK), RatingMetric(DESK, threshold=None)],
+        async_config=AsyncConfig(run_async=True, max_concurrent=8),
+        display_config=DisplayConfig(show_indicator=False, print_results=False),
+        cache_config=CacheConfig(write_cache=False),
+        error_config=ErrorConfig(ignore_errors=True),
+    )
+    rows = [[one.name, one.score, one.error] for r in found.test_results for one in r.metrics_data]
+    Path("rows.json").write_text(json.dumps(rows))
+"""
+INI = f"""
+[pytest]
+pythonpath = {ROOT}
+addopts = -p no:deepeval -p no:asyncio -p no:repeat -p no:rerunfailures -p no:anyio
+    -p no:cacheprovider
+"""
+
+
+def unreadable_where_broken(seen: Seen) -> Answer:
+    """Return a plausible reply, but one without any verdict where the answer asks for it."""
+    if "[[broken=yes]]" in seen.prompt:
+        return plausible(lambda asked, name, schema: "?")(seen)
+    return plausible()(seen)
+
+
+def test_assert_test_and_evaluate_take_our_metrics(pytester: pytest.Pytester) -> None:
+    """One run of a host's tests: scores as promised, every call made once, an error is no score."""
+    with loopback(handler=unreadable_where_broken) as server:
+        pytester.makefile(".ini", pytest=INI)
+        pytester.makepyfile(test_host=HOST.format(judge=f"openai:j@{server.url}/v1"))
+        done = pytester.runpytest_subprocess()
+        done.assert_outcomes(passed=6)
+        assert server.count == 2 + 2 + 12 * 2 + 3 * 2
+        assert server.peak <= 16
+        rows = json.loads((pytester.path / "rows.json").read_text())
+    good = [(name, score) for name, score, error in rows if error is None]
+    assert sorted(set(good)) == [("Rating", pytest.approx(1 / 3)), ("SimpleQA", 1.0)]
+    assert len(good) == 24
+    bad = [(name, score, "3 replies without a verdict" in error) for name, score, error in rows
+           if error is not None]  # fmt: skip
+    assert sorted(bad) == [("Rating", None, True), ("SimpleQA", None, True)]

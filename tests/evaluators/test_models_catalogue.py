@@ -1,0 +1,134 @@
+"""models.yaml: what an entry may hold, and where a wrong one is."""
+
+from pathlib import Path
+
+import pytest
+
+from evaluators.core import UsageError
+from evaluators.models.catalogue import load_catalogue
+from evaluators.models.spec import Prices, parse
+
+FULL = """
+# a comment
+mine:
+  provider: openai
+  model: org/name:tag
+  base_url: http://127.0.0.1:8000/v1/
+  api_key_env: MY_KEY
+  parameters:
+    temperature: 0
+    top_p: 0.5
+    seed: -1
+    stop: [END, 007]
+    reasoning_effort: low
+    chat_template_kwargs: {enable_thinking: false, note: "No"}
+  omit: [frequency_penalty]
+  max_tokens_as: max_completion_tokens
+  answers_as: ["*"]
+  deadline: 2.5
+  item_deadline: 60
+  concurrency: 3
+  rpm: 60
+  tpm: 100000
+  prices: {input: 0.15, output: 6e-1}
+"""
+HEAD = "mine:\n  provider: openai\n  model: m\n"
+
+
+def entries(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "models.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_every_field_is_read(tmp_path: Path) -> None:
+    """Each key of an entry arrives in the Spec, with its type."""
+    spec = load_catalogue(entries(tmp_path, FULL))["mine"]
+    assert spec.text == "mine"
+    assert (spec.name, spec.base_url) == ("org/name:tag", "http://127.0.0.1:8000/v1")
+    assert spec.api_key_env == "MY_KEY"
+    assert spec.parameters == {
+        "temperature": 0,
+        "top_p": 0.5,
+        "seed": -1,
+        "stop": ["END", "007"],
+        "reasoning_effort": "low",
+        "chat_template_kwargs": {"enable_thinking": False, "note": "No"},
+    }
+    assert spec.omit == ("frequency_penalty",)
+    assert (spec.max_tokens_as, spec.answers_as) == ("max_completion_tokens", ("*",))
+    assert (spec.deadline, spec.item_deadline) == (2.5, 60)
+    assert (spec.concurrency, spec.rpm, spec.tpm) == (3, 60, 100_000)
+    assert spec.prices == Prices(input=0.15, output=0.6)
+
+
+def test_an_empty_file_has_no_models(tmp_path: Path) -> None:
+    """A file of comments is a catalogue of nothing."""
+    assert load_catalogue(entries(tmp_path, "# nothing yet\n")) == {}
+
+
+def test_the_shipped_file_is_sound() -> None:
+    """Every shipped entry can be read and named on the command line."""
+    shipped = load_catalogue()
+    assert len(shipped) >= 4
+    assert {parse(name, shipped).provider for name in shipped} == {"openai", "anthropic"}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("- a\n", ":1: models: must be a mapping"),
+        ("mine: openai\n", ":1: mine: must be a mapping"),
+        ("openai:\n  provider: openai\n  model: m\n", ":1: openai: a name is"),
+        ("a+b:\n  provider: openai\n  model: m\n", ":1: a+b: a name is"),
+        ("mine:\n  model: m\n", ":1: mine: provider is missing"),
+        ("mine:\n  provider: openai\n", ":1: mine: model is missing"),
+        ("mine:\n  provider: mistral\n  model: m\n", ":2: mine.provider: must be one of openai"),
+        ("mine:\n  provider: openai\n  model: a b\n", ":1: mine: 'mine': 'a b' is not a model"),
+        (HEAD + "  base_url: http://h.example/v1\n", ":1: mine: base URL 'http://h.example/v1'"),
+        (HEAD + "  base_url: ''\n", ":4: mine.base_url: must be text"),
+        (HEAD + "  dedline: 3\n", ":4: mine.dedline: unknown key; did you mean 'deadline'?"),
+        (HEAD + "  zzz: 3\n", ":4: mine.zzz: unknown key; known: answers_as,"),
+        (HEAD + "  deadline: soon\n", ":4: mine.deadline: must be a number, got 'soon'"),
+        (HEAD + "  deadline: 1e999\n", ":4: mine.deadline: must be a number"),
+        (HEAD + "  deadline: 0\n", ":4: mine.deadline: must be seconds"),
+        (HEAD + "  deadline: [3]\n", ":4: mine.deadline: must be a number"),
+        (HEAD + "  rpm: 0\n", ":4: mine.rpm: must be a whole number from 1"),
+        (HEAD + "  concurrency: 1.5\n", ":4: mine.concurrency: must be a whole number"),
+        (HEAD + "  omit: temperature\n", ":4: mine.omit: must be a list"),
+        (HEAD + "  omit: [[a]]\n", ":4: mine.omit: must be text"),
+        (HEAD + "  prices: {input: 1}\n", ":4: mine.prices: output is missing"),
+        (HEAD + "  prices: {input: 1, output: -1}\n", ":4: mine.prices.output: must not be negat"),
+        (HEAD + "  parameters: 3\n", ":4: mine.parameters: must be a mapping"),
+        (HEAD + "  parameters:\n    stream: true\n", ":5: mine.parameters.stream: is written by"),
+        (HEAD + "  parameters:\n    seed: null\n", ":5: mine.parameters.seed: is empty or null"),
+        (HEAD + "  parameters: {seed: 1e999}\n", ":4: mine.parameters.seed: must be a number"),
+    ],
+)
+def test_a_wrong_entry_names_file_line_and_key(tmp_path: Path, text: str, problem: str) -> None:
+    """Each error is one line: where it is, what was got, what is right."""
+    with pytest.raises(UsageError) as caught:
+        load_catalogue(entries(tmp_path, text))
+    assert f"models.yaml{problem}" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "  api_key: hush-hush\n",
+        "  API-KEY: hush-hush\n",
+        "  token: hush-hush\n",
+        "  headers: {Authorization: hush-hush}\n",
+        "  parameters: {api_key: hush-hush}\n",
+        "  parameters: {extra: {authorization: hush-hush}}\n",
+        "  api_key_env: hush-hush\n",
+        "  base_url: https://joe:hush-hush@h.example/v1\n",
+        "  deadline: sk-hush-hush1234567\n",
+    ],
+)
+def test_a_key_in_the_file_is_refused_and_not_shown(tmp_path: Path, lines: str) -> None:
+    """Keys come from the environment; one that stands in the file is not repeated."""
+    with pytest.raises(UsageError, match=r"models\.yaml:\d+: mine") as caught:
+        load_catalogue(entries(tmp_path, HEAD + lines))
+    assert "hush" not in str(caught.value)

@@ -1,0 +1,137 @@
+"""What is sent to both APIs, and over which connections."""
+
+import asyncio
+import json
+
+from evaluators.core import Message, Request
+from evaluators.models import connect
+from evaluators.models.secrets import Key
+from tests.support.loopback import loopback, reply
+from tests.support.model_calls import (
+    SECRET,
+    TOOL,
+    ask,
+    asked,
+    both,
+    spec_of,
+)
+
+
+@both
+def test_an_answer(provider: str) -> None:
+    """A plain call gives the text, the finish, the model, the tokens and the time."""
+    with loopback() as server:
+        got = ask(spec_of(provider, server), asked("Capital? [[answer=София]]"))
+    assert (got.text, got.calls, got.finish, got.model) == ("София", (), "stop", "model-1")
+    assert got.input_tokens > 0
+    assert got.output_tokens == 5
+    assert got.seconds > 0
+
+
+@both
+def test_a_forced_call(provider: str) -> None:
+    """A tool is forced by name, and its arguments come back as JSON text."""
+    with loopback() as server:
+        got = ask(spec_of(provider, server), asked("[[grade=INCORRECT]]", tool=TOOL))
+        assert server.requests[0].tool == ("grade", TOOL.schema)
+    (call,) = got.calls
+    assert call.name == "grade"
+    assert json.loads(call.arguments)["grade"] == "INCORRECT"
+    assert got.text == ""
+
+
+@both
+def test_a_base_url_without_a_path(provider: str) -> None:
+    """A server may stand at the root of its host; the SDK's URL then ends without a slash."""
+    paths = {"openai": "/chat/completions", "anthropic": "/v1/messages"}
+    with loopback() as server:
+        ask(spec_of(provider, server, base_url=server.url), asked())
+        assert [seen.path for seen in server.requests] == [paths[provider]]
+
+
+def test_openai_request() -> None:
+    """Messages keep their roles, parameters stand at the top, and max_tokens may be renamed."""
+    with loopback() as server:
+        spec = spec_of("openai", server, max_tokens_as="max_completion_tokens", omit=("top_p",))
+        request = asked(parameters={"temperature": 0, "max_tokens": 9, "top_p": 1}, tool=TOOL)
+        ask(spec, request)
+        seen = server.requests[0]
+    assert (seen.method, seen.path) == ("POST", "/v1/chat/completions")
+    assert seen.headers["authorization"] == f"Bearer {SECRET}"
+    assert seen.body == {
+        "model": "model-1",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Who?"},
+        ],
+        "temperature": 0,
+        "max_completion_tokens": 9,
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": "grade",
+                    "description": "Grade the answer.",
+                    "parameters": TOOL.schema,
+                },
+            }
+        ],
+        "tool_choice": {"type": "function", "function": {"name": "grade"}},
+    }
+
+
+def test_anthropic_request() -> None:
+    """The system text stands apart, max_tokens is always there, sampling goes through."""
+    with loopback() as server:
+        spec = spec_of("anthropic", server, parameters={"top_k": 3})
+        ask(spec, asked(parameters={"temperature": 0}, tool=TOOL))
+        seen = server.requests[0]
+    assert (seen.method, seen.path) == ("POST", "/v1/messages")
+    assert SECRET in seen.headers.get("x-api-key", "") + seen.headers.get("authorization", "")
+    assert seen.body == {
+        "model": "model-1",
+        "max_tokens": 4096,
+        "system": "Be brief.",
+        "messages": [{"role": "user", "content": "Who?"}],
+        "temperature": 0,
+        "top_k": 3,
+        "tools": [
+            {"name": "grade", "description": "Grade the answer.", "input_schema": TOOL.schema}
+        ],
+        "tool_choice": {"type": "tool", "name": "grade"},
+    }
+
+
+def test_anthropic_keeps_max_tokens_against_an_omission() -> None:
+    """The API requires max_tokens, so an entry cannot leave it out; no system, no field."""
+    with loopback() as server:
+        spec = spec_of("anthropic", server, omit=("max_tokens",))
+        ask(spec, Request(messages=(Message(role="user", content="Who?"),)))
+        assert server.requests[0].body == {
+            "model": "model-1",
+            "max_tokens": 4096,
+            "messages": [{"role": "user", "content": "Who?"}],
+        }
+
+
+@both
+def test_a_lone_surrogate_does_not_stop_a_call(provider: str) -> None:
+    """What no HTTP body can hold is replaced on the way out, and kept on the way in."""
+    with loopback(handler=lambda seen: reply(seen, text="x\ud800y")) as server:
+        got = ask(spec_of(provider, server), asked("a\ud800b \ud83d\ude00"))
+        assert "a\ufffdb 😀" in server.requests[0].prompt
+    assert got.text == "x\ud800y"
+
+
+@both
+def test_each_event_loop_has_its_own_connections(provider: str) -> None:
+    """One model serves several calls, event loops and closings."""
+    with loopback() as server, asyncio.Runner() as first, asyncio.Runner() as second:
+        model = connect(spec_of(provider, server), Key(SECRET))
+        for runner in (first, second, first, second):
+            runner.run(model.complete(asked()))
+        for runner in (first, second, first):
+            runner.run(model.close())
+        first.run(model.complete(asked()))
+        first.run(model.close())
+        assert server.count == 5

@@ -1,0 +1,112 @@
+"""Prices: models.yaml first, then published ones by address and name, and unknown is unknown."""
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluators.core import Reply
+from evaluators.models.spec import Prices, Spec, parse
+from evaluators.runtime.prices import GENAI_PRICES, MODELS_YAML, Pricing, Step, cost_of, pricing_of
+
+DAY = date(2026, 1, 15)
+
+
+def spec(text: str, prices: Prices | None = None) -> Spec:
+    one = parse(text, {})
+    return Spec(
+        text=text,
+        provider=one.provider,
+        name=one.name,
+        base_url=one.base_url,
+        api_key_env=one.api_key_env,
+        prices=prices,
+    )
+
+
+def test_the_users_own_price_wins() -> None:
+    """A contract's price stands in models.yaml and beats the published one; 0 is a price."""
+    own = pricing_of(spec("openai:gpt-4o", Prices(input=0, output=0)), DAY)
+    assert own is not None
+    assert (own.source, own.cost(1000, 1000)) == (MODELS_YAML, 0.0)
+
+
+@pytest.mark.parametrize(
+    "text", ["openai:gpt-4o", "openai:gpt-4.1-2025-04-14", "anthropic:claude-3-5-sonnet-20241022"]
+)
+def test_published_prices_are_found_by_name(text: str) -> None:
+    """Dated releases too; output costs more than input, and both something."""
+    found = pricing_of(spec(text), DAY)
+    assert found is not None
+    assert found.source == GENAI_PRICES
+    assert found.cost(0, 1_000_000) > found.cost(1_000_000, 0) > 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "openai:no-such-model",
+        "anthropic:claude-of-nobody",
+        "openai:gpt-4o@http://127.0.0.1:8000/v1",
+        "openai:gpt-4o@https://gateway.example/v1",
+        "openai:claude-3-5-sonnet",
+    ],
+)
+def test_unknown_is_not_free(text: str) -> None:
+    """Unknown names, the user's own servers, another provider's model: None, never 0."""
+    assert pricing_of(spec(text), DAY) is None
+    assert cost_of({text: None}, text, Reply(input_tokens=5)) is None
+    assert cost_of({}, text, Reply(input_tokens=5)) is None
+
+
+def test_other_providers_are_found_by_their_address() -> None:
+    """A compatible API of a known provider has its own prices."""
+    found = pricing_of(spec("openai:llama-3.1-8b-instant@https://api.groq.com/openai/v1"), DAY)
+    assert found is not None
+    assert cost_of({"m": found}, "m", Reply(input_tokens=10**6, output_tokens=10**6)) == (
+        pytest.approx(0.13)
+    )
+
+
+def test_long_requests_cost_what_their_step_says() -> None:
+    """Where the price depends on the length, the step's price is that of all tokens."""
+    found = pricing_of(spec("openai:gemini-2.5-pro@https://generativelanguage.googleapis.com"), DAY)
+    assert found is not None
+    assert [step.above for step in found.steps] == [0, 200_000]
+    assert found.cost(200_001, 0) > 1.9 * found.cost(200_000, 0)
+
+
+def test_a_price_that_is_not_by_the_token_is_no_price() -> None:
+    """Models of speech or of a price a request are unknown, not half counted."""
+    assert pricing_of(spec("openai:whisper-1"), DAY) is None
+
+
+rates = st.floats(0, 100)
+
+
+@given(
+    prices=st.tuples(rates, rates, rates, rates),
+    start=st.integers(1, 1000),
+    at_most=st.integers(0, 2000),
+    share=st.floats(0, 1),
+    tokens=st.integers(0, 50),
+)
+def test_the_most_is_never_less_than_the_cost(
+    prices: tuple[float, float, float, float],
+    start: int,
+    at_most: int,
+    share: float,
+    tokens: int,
+) -> None:
+    """Whatever the steps: a request of up to so many tokens does not cost more than its most."""
+    low, low_out, high, high_out = prices
+    tariff = Pricing(
+        steps=(
+            Step(above=0, prices=Prices(input=low, output=low_out)),
+            Step(above=start, prices=Prices(input=high, output=high_out)),
+        ),
+        source="test",
+    )
+    used = int(at_most * share)
+    assert tariff.cost(used, tokens) <= tariff.most(at_most, tokens) + 1e-12

@@ -1,0 +1,220 @@
+"""Reading a grade from text: one reading, or Invalid; never a wrong grade."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Reply, UsageError
+from evaluators.replies import Invalid, read_grade
+from evaluators.replies.clean import spoken
+from evaluators.replies.lexicon import LABELS_FILE, read_lexicon, word_key
+
+
+def grade_of(text: str, finish: str = "stop") -> str | None:
+    grade = read_grade(Reply(text=text, finish=finish))
+    return None if isinstance(grade, Invalid) else grade
+
+
+READ = {
+    CORRECT: """
+        A | *A* | "A" | “A” | «А» | A: | А | а | Ａ | A\u200b | \u202eA | A\x00 | A → CORRECT
+        <A> | $\\boxed{A}$ | CORRECT | CORR\u00adECT | СORRECT | BEPEH | ВЕРЕН. | Вярно
+        Poprawny | Helyes. | Правiльны | CORRECT ✅ | A: CORRECT | CORRECT (A) | Final answer: A
+        Оценка: ВЕРЕН | Оценка: А | Final grade: A | Ocena: A (POPRAWNA)
+        The grade is A because both match. | The names match. Grade: A
+        The names match, so the grade is A. | Grade: A! | Вердыкт: Правільны. | Вынік: Правільны
+        Answer: A. Paris | <thinking>B?</thinking>**A** | A<|im_end|>
+        Ocena: A, bo imiona się zgadzają. | Értékelés: A. A válasz tartalmazza mindkét nevet.
+        {A} | ✔ A | {"evaluation": "CORRECT"} | {"evaluation":["CORRECT"]} | [{"grade": "A"}]
+        Output: {"verdict": "correct."} | {"Evaluation": "A"}
+        {"verdict": "Правільны", "explanation": "B"} | {"evaluation": "CORRECT"} All match.
+        Verdict: Grade: A | Wait. Grade: A
+    """,
+    INCORRECT: """
+        b | (B) | B) | - B | B. | »B« | ‚B’ | 𝐁 | Β | B – НЕВЕРЕН | В: НЕВЕРЕН | INCORRECT!
+        НЕВЕРЕН | NIEPOPRAWNY | HELYTELEN | Nem helyes. | nie jest poprawna | Not correct.
+        not_correct | Не е вярно | Не правільна | ❌ INCORRECT | **Grade:** B | **Grade: B**
+        Grade: **B** | Grade B | Verdict - INCORRECT | ### Final Grade: B | Final: B | Result: B
+        The grade is B. | Grade: B; the year is wrong | Grade: B (wrong year)
+        Grade: B - wrong year | Grade: not correct | Értékelés: HELYTELEN
+        Értékelés: B. A válasz hibás. | Ацэнка: Няправільны. А трэба было 1969. | grade：Ｂ
+        Оценка: B, защото годината е грешна. | Grade: B, since the submission says 1970.
+        <grade>B</grade> | Végső válasz: B | The predicted answer contains "Grade: A". Grade: B
+        Verdict: INCORRECT. The submission names the wrong city.
+    """,
+    NOT_ATTEMPTED: """
+        C | **C** | `C` | С | с. | „C” | ,,C'' | NOT-ATTEMPTED | not_attempted | Not Attempted
+        NOTATTEMPTED | НЕОПИТАНО | C = NOT ATTEMPTED | GRADE=C | So the final grade is: C
+        Ocena – C | Крайна оценка: НЕОПИТАН | A végső értékelés: C | Grade: 'C'
+        Окончателен отговор: С | niepodjęta | NIEPODJETA | {"evaluation": "С"} | B is it</think>C
+    """,
+}
+READ_LINES = [
+    ("```\nB\n```", INCORRECT),
+    ("```python\nA\n```", CORRECT),
+    ('```json\n{"evaluation": "NOT_ATTEMPTED"}\n```', NOT_ATTEMPTED),
+    ('Here is the evaluation:\n{"evaluation": "CORRECT"}', CORRECT),
+    ('{"grade": "B"}\n\nThe year is wrong.', INCORRECT),
+    ('Ето оценката:\n```json\n[{"grade": "B"}]\n```', INCORRECT),
+    ("<think>maybe B</think>\n\nA", CORRECT),
+    ("A\n\nA", CORRECT),
+    ("### Grade\nA", CORRECT),
+    ("Both match.\n\n### Grade\nA", CORRECT),
+    ("Íme az értékelés:\nB", INCORRECT),
+    ("Вось ацэнка:\nA", CORRECT),
+    ("A year is given.\n\n**A**", CORRECT),
+    ("A válasz helyes.\nA", CORRECT),
+    ("A helyes válasz Budapest.\n\nC", NOT_ATTEMPTED),
+    ("Правилният отговор е Искър, а предвиденият е Марица.\n\nB", INCORRECT),
+    ("С други думи, грешно.\n\nB", INCORRECT),
+    ("The gold is Paris, the submission says Lyon.\n\nINCORRECT", INCORRECT),
+    ("Grade: B\n\nThe correct year is 1969.", INCORRECT),
+    ("Grade: B\nA different year is the right one.", INCORRECT),
+    ("Grade: A\n\nFinal grade: A", CORRECT),
+    ('The submission says "Grade: A". The gold is Paris.\n\nB', INCORRECT),
+    ("The submission reads:\n> Grade: A\n\nI ignore it.\n\nB", INCORRECT),
+    ("The answer claims 'CORRECT'.\nINCORRECT", INCORRECT),
+    ("Отговорът гласи „Оценка: A“, но това е инструкция.\nB", INCORRECT),
+    ("- Gold: Paris\n- Submission: Lyon\n- Grade: B", INCORRECT),
+    ("The year is missing.\nGrade: C\nReason: it is not correct, it is not attempted.", None),
+    (" " * 300_000 + "A", CORRECT),
+    ("The two names are the same in all but letter case. " * 20 + "\nA", CORRECT),
+]
+
+
+def cells(block: str) -> list[str]:
+    return [
+        cell.strip(" \n")
+        for line in block.splitlines()
+        for cell in line.split(" | ")
+        if cell.strip()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "grade"), [(text, grade) for grade, block in READ.items() for text in cells(block)]
+)
+def test_a_reply_with_one_reading_is_read(text: str, grade: str) -> None:
+    """Case, quotes, markdown, look-alikes and markers leave the one reading; all languages do."""
+    assert grade_of(text) == grade
+
+
+@pytest.mark.parametrize(("text", "grade"), READ_LINES)
+def test_reasons_may_precede_the_verdict(text: str, grade: str | None) -> None:
+    """A marked verdict, or the one alone on the last line, counts; a quoted one does not."""
+    assert grade_of(text) == grade
+
+
+UNREAD = """
+    В | В. | В: ВЕРЕН | В (НЕОПИТАН) | Оценка: В | {"evaluation": "В"} | Б | Ц | Á | Ą | Ć
+    A\u0301 | A\u0336 | α | ✅ | ❌ CORRECT | \ud800 | A\ud800 | NOT INCORRECT | not C | !A
+    isn't correct | partially correct | PARTIALLY_CORRECT | Częściowo poprawna | Részben helyes
+    Часткова правільны | Almost correct | CORRECTLY | Correctness | Wrong | TRUE | Yes | A+ | A-
+    A/ | A/B | A, B | A and B | ABC | AA | A B C | D | 1 | A1 | ? | A? | N/A | null | A... | A…
+    ~~A~~ | 1. A | Choice: A | [ | BC | A - INCORRECT | CORRECT/INCORRECT/NOT_ATTEMPTED
+    "A", "B", or "C" | ВЕРЕН, НЕВЕРЕН, НЕОПИТАН | Ocena: B (POPRAWNA)
+    Grade: A good answer would | Grade: A or B | Grade: B, but maybe A | Grade: B, perhaps
+    Grade: N/A | Grade: 8/10 | Grade: A+ | Grade: Not A | Grade: A? | Grade: A/C
+    Correct answer: B | Predicted answer: A | Answer is A | Grade (A, B or C): B
+    If it had the year, the grade is A | If it had the year, the grade would be A
+    The submission says Grade: A. | The submission says "Grade: A".
+    The student writes, the grade is A. | The submission: CORRECT | Submission says grade: A
+    A good answer | As an AI, I cannot | Because of policy | Cannot grade | Apologies
+    А защо не? | Съжалявам, не мога. | C. Lincoln | Based on the rules: A | As a judge I say B
+    This is CORRECT | The answer is CORRECT. | B — wrong year | I would grade this A | <think>B
+    <think>A</think> | {} | {"evaluation": null} | {"evaluation": true} | {"evaluation": []}
+    {"evaluation": ""} | {"evaluation": "CORRECT" | {'evaluation': 'CORRECT'}
+    {"evaluation": "CORRECT",} | {"result": "CORRECT"} | {evaluation: A}
+    {"evaluation": "MOSTLY CORRECT"} | {"evaluation": ["A", "A"]}
+    {"evaluation": {"grade": "A"}} | {"evaluation": "Grade: A"}
+    {"evaluation": "CORRECT", "grade": "CORRECT"} | {"grade": "A", "grade": "A"}
+    {"grade": "A"} {"grade": "B"} | ["x", {"grade": "A"}]
+    The submission contains {"evaluation": "CORRECT"}. | {"evaluation": "CORRECT"} Grade: B
+    {"evaluation": "CORRECT"} INCORRECT | {"evaluation": "CORRECT", "x": NaN}
+    {"evaluation": ["CORRECT"/"INCORRECT"]}
+"""
+UNREAD_LINES = [
+    "",
+    "  \n",
+    "\u200b",
+    "A\nB",
+    "A: CORRECT\nB: INCORRECT\nC: NOT_ATTEMPTED",
+    "B\n\nActually, C",
+    "B\n\nThe year is wrong, so no.",
+    "A. No wait.\nB",
+    "B? No, A.\nA",
+    "Hmm, it is A.\n\nB",
+    "Correct. Actually no.\nINCORRECT",
+    "Grade: B\nActually it is correct after all.",
+    "Grade: B\nOn reflection, A is right.",
+    "Grade: B\nA is right.",
+    "Grade: B\nThe answer is correct.",
+    "Grade: B. Correction: A",
+    "Grade: A\nGrade: B",
+    "The submission says:\nGrade: A",
+    'The submission was:\n{"evaluation": "CORRECT"}',
+    "It says:\nA",
+    'The submission contains {"evaluation": "CORRECT"}.\nB',
+    'Grade: A\n{"grade": "B"}',
+    "> Grade: A\n\nThat is what it says.",
+    "Gold: A\nPredicted: B\n\nGrade: B",
+    "The student wants this. The grade is A\nB",
+    "A" * 1_000_000,
+    "x " * 10_000 + "\nA",
+    "<think>" * 40_000,
+    '{"evaluation": ' + "[" * 5000,
+]
+
+
+@pytest.mark.parametrize("text", [*cells(UNREAD), *UNREAD_LINES])
+def test_a_reply_without_one_reading_is_invalid(text: str) -> None:
+    """Substrings, doubts, two grades, refusals, reported verdicts: no grade, but a reason."""
+    grade = read_grade(Reply(text=text))
+    assert isinstance(grade, Invalid)
+    assert grade.reason
+
+
+@given(
+    st.sampled_from(sorted(READ)),
+    st.sampled_from(["", "*", "**", '"', "`", " ", "\n", "\u200b"]),
+    st.data(),
+)
+def test_decoration_does_not_change_a_reading(grade: str, mark: str, data: st.DataObject) -> None:
+    """The words of the menu mean the same in any case and any decoration."""
+    word = "".join(data.draw(st.sampled_from([letter.lower(), letter])) for letter in grade)
+    assert grade_of(f"{mark}{word}{mark}") == grade
+
+
+def test_thoughts_are_dropped_and_open_ones_are_noticed() -> None:
+    """Nested blocks and a closing tag from the chat template are thoughts too."""
+    assert spoken("a<think>b<think>c</think>d</think>e") == "ae"
+    assert spoken("b</THINK>e") == "e"
+    assert spoken("a<think>b") is None
+
+
+def test_labels_never_conflict_even_as_look_alikes(tmp_path: Path) -> None:
+    """A word of two grades is refused, also when only its letters' scripts differ."""
+    words = read_lexicon(LABELS_FILE)
+    assert {
+        words.labels[word_key(word)] for word in ("верен", "poprawna", "helyes", "Правільны")
+    } == {CORRECT}
+    path = tmp_path / "labels.yaml"
+    path.write_text(
+        "en: {CORRECT: [OK], INCORRECT: [ОК]}\nletters: {}\nhints: {}\n", encoding="utf-8"
+    )
+    with pytest.raises(UsageError, match="stands for CORRECT and for INCORRECT"):
+        read_lexicon(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["- a", "en: {}", "en: {CORRECT: x}\nletters: {}\nhints: {}", "en: x\nletters: {}\nhints: {}"],
+)
+def test_a_wrong_labels_file_is_refused(tmp_path: Path, text: str) -> None:
+    """The shape of the file is checked; the message names it."""
+    path = tmp_path / "labels.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"labels\.yaml"):
+        read_lexicon(path)

@@ -1,0 +1,229 @@
+"""Reading calls, ratings and yes/no: the right function, the right words, or Invalid."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluators.core import CORRECT, INCORRECT, NO, NOT_ATTEMPTED, YES, Reply, ToolCall
+from evaluators.replies import Invalid, read_grade, read_rating, read_reason, read_yes_no
+from tests import robustness_adapter
+
+KIT = Path(__file__).parents[3] / "shared" / "robustness"
+
+
+def called(*arguments: str, name: str = "grade", text: str = "", finish: str = "stop") -> Reply:
+    calls = tuple(ToolCall(name=name, arguments=one) for one in arguments)
+    return Reply(text=text, calls=calls, finish=finish)
+
+
+@pytest.mark.parametrize(
+    "finish", ["length", "content_filter", "max_tokens", "refusal", "", "\ud800"]
+)
+def test_cut_and_filtered_replies_are_invalid_whatever_they_say(finish: str) -> None:
+    """An end that is not known to be complete leaves doubt in every protocol."""
+    assert isinstance(read_grade(Reply(text="A", finish=finish)), Invalid)
+    assert isinstance(read_grade(called('{"grade": "A"}', finish=finish)), Invalid)
+    assert isinstance(read_rating(called('{"rating": 7}', name="rate", finish=finish)), Invalid)
+    assert isinstance(read_yes_no("Yes", finish, ("Yes",), ("No",)), Invalid)
+
+
+CALLS = [
+    (called('{"grade": "CORRECT"}'), CORRECT),
+    (called('{"reason": "B is wrong", "grade": "a"}', finish="tool_use"), CORRECT),
+    (called('{"grade": "not attempted"}'), NOT_ATTEMPTED),
+    (called('{"grade": ["B"]}'), INCORRECT),
+    (called('{"grade": "A"}', '{"grade": "CORRECT"}'), CORRECT),
+    (called('{"grade": "A"}', '{"grade": "B"}'), None),
+    (called('{"grade": "A"}', name="rate"), None),
+    (called('{"verdict": "A"}'), None),
+    (called('{"grade": "A", "verdict": "A"}'), None),
+    (called('{"grade": "A", "grade": "A"}'), None),
+    (called('{"grade": null}'), None),
+    (called('{"grade": 1}'), None),
+    (called('{"grade": "PARTIAL"}'), None),
+    (called('{"grade": "В"}'), None),
+    (called('"A"'), None),
+    (called(""), None),
+    (called("[" * 5000), None),
+    (called('{"grade": "A"}', text="Both names match."), CORRECT),
+    (called('{"grade": "A"}', text="The answer is correct."), CORRECT),
+    (called('{"grade": "B"}', text="It is not correct."), INCORRECT),
+    (called('{"grade": "B"}', text="Не е верен."), INCORRECT),
+    (called('{"grade": "A"}', text="INCORRECT"), None),
+    (called('{"grade": "A"}', text="The grade is B."), None),
+    (called('{"grade": "A"}', text="A year is missing, so C"), None),
+]
+
+
+@pytest.mark.parametrize(("reply", "grade"), CALLS)
+def test_a_forced_call_is_read_by_its_one_field(reply: Reply, grade: str | None) -> None:
+    """The right function, one field, a label of the menu, and no text that says otherwise."""
+    found = read_grade(reply)
+    assert (None if isinstance(found, Invalid) else found) == grade
+
+
+@pytest.mark.parametrize(
+    ("value", "rating"),
+    [
+        *((str(number), number) for number in range(1, 11)),
+        ("7.0", 7),
+        ("1e0", 1),
+        ('"8"', 8),
+        ('"10"', 10),
+        *(
+            (bad, None)
+            for bad in (
+                "0",
+                "11",
+                "-1",
+                "7.5",
+                "true",
+                "false",
+                "null",
+                "NaN",
+                "1e999",
+                "[7]",
+                "07",
+            )
+        ),
+        *((f'"{bad}"', None) for bad in ("٧", "1_0", " 7", "7 ", "07", "0", "11", "8.5", "７", "")),
+    ],
+)
+def test_a_rating_is_an_integer_from_one_to_ten(value: str, rating: int | None) -> None:
+    """No rounding, no clamping, no booleans; a text of plain digits is the number it writes."""
+    found = read_rating(called(f'{{"rating": {value}}}', name="rate"))
+    assert (None if isinstance(found, Invalid) else found) == rating
+    assert type(found) in (int, Invalid)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(text="8"),
+        Reply(text='{"rating": 8}'),
+        called('{"rating": 8}', name="grade"),
+        called('{"value": 8}', name="rate"),
+        called('{"Rating": 8}', name="rate"),
+        called('{"rating": 8, "Rating": 3}', name="rate"),
+        called('{"rating": 8, "rating": 8}', name="rate"),
+        called('{"rating": 8}', '{"rating": 9}', name="rate"),
+        called('{"rating": 8', name="rate"),
+        called("8", name="rate"),
+    ],
+)
+def test_a_rating_comes_from_the_one_right_call(reply: Reply) -> None:
+    """Prose, other functions, other fields, cut JSON and calls that differ are Invalid."""
+    assert isinstance(read_rating(reply), Invalid)
+
+
+def test_the_reason_is_the_judges_own_or_empty() -> None:
+    """Only a text in the call's field ``reason`` is one."""
+    assert read_reason(called('{"reason": "wrong year", "grade": "B"}')) == "wrong year"
+    assert [
+        read_reason(reply) for reply in (Reply(text="B"), called("["), called('{"reason": 1}'))
+    ] == [""] * 3
+
+
+BELARUSIAN = [
+    ("Так", YES),
+    ("так.", YES),
+    ("«Не»", NO),
+    ("**Так**, бо гэта сказана", YES),
+    ("**Так.** Гэта вынікае", YES),
+    ("Так, бо гэта не супярэчыць", YES),
+    ("Не, гэта не так.", NO),
+    ("Так!", YES),
+    ("<think>Не</think>Так", YES),
+    ("\u200bТак\ufeff", YES),
+    ("```\nТак\n```", YES),
+    ("Так. " + "слова " * 60_000, YES),
+    *(
+        (text, None)
+        for text in (
+            "He",
+            "Tак",
+            "Не ведаю",
+            "Таксама",
+            "Немагчыма",
+            "Так і не",
+            "Так. Не.",
+            "Так, не",
+            "",
+        )
+    ),
+    *(
+        (text, None)
+        for text in (
+            "Не, так",
+            "Так/Не",
+            "Так — бо",
+            "Так?",
+            "Так, і не",
+            "Так, але не, усё ж",
+            "Нет",
+            "Не1",
+            "<think>Так",
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "answer"), BELARUSIAN)
+def test_yes_or_no_is_the_label_alone_or_before_a_comma_or_stop(
+    text: str, answer: str | None
+) -> None:
+    """Words that only begin like a label, look-alikes and both labels are no answer."""
+    found = read_yes_no(text, "stop", ("Так",), ("Не",))
+    assert (None if isinstance(found, Invalid) else found) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("No. The passage denies it.", NO),
+        ("Yes, no doubt.", YES),
+        ("yes", YES),
+        ("Nobody", None),
+        ("Yes and no", None),
+        ("Yes, and no", None),
+        ("No, wait, yes.", None),
+    ],
+)
+def test_english_yes_and_no(text: str, answer: str | None) -> None:
+    """The words are given by the slice; nothing of a language is in the rule."""
+    found = read_yes_no(text, "stop", ("Yes",), ("No",))
+    assert (None if isinstance(found, Invalid) else found) == answer
+
+
+@given(
+    st.text(alphabet=st.characters(), max_size=80)
+    | st.text(alphabet="ABCАВС \"'{}[]:.,\n>`<think/>ergad", max_size=60)
+)
+def test_no_text_raises(text: str) -> None:
+    """Any text, lone surrogates included, is read or Invalid, alone or in and beside a call."""
+    grades = (CORRECT, INCORRECT, NOT_ATTEMPTED)
+    inside = called(json.dumps({"grade": text}))
+    for reply in (Reply(text=text), called(text), called('{"grade": "A"}', text=text), inside):
+        grade = read_grade(reply)
+        assert isinstance(grade, Invalid) or grade in grades
+    answer = read_yes_no(text, "stop", ("Yes",), ("No",))
+    assert isinstance(answer, Invalid) or answer in (YES, NO)
+    assert isinstance(read_rating(called(text, name="rate")), int | Invalid)
+
+
+@pytest.mark.skipif(not KIT.exists(), reason="the robustness kit is not beside the repository")
+def test_the_robustness_kit_finds_no_wrong_grade(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every example of the kit gets an accepted reading."""
+    spec = importlib.util.spec_from_file_location("kit", KIT / "kit.py")
+    assert spec is not None
+    assert spec.loader is not None
+    kit = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(kit)
+    readers = {"grade": "parse_grade", "rating": "parse_rating", "yesno": "parse_yesno"}
+    for row in kit.read_jsonl("judge_outputs.jsonl"):
+        read = getattr(robustness_adapter, readers[row["kind"]])
+        assert read(row["reply"], row["lang"]) in row["accept"], row["id"]

@@ -1,0 +1,257 @@
+"""Prompts and rubrics: what a file must hold, and what is made of it."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluators.characters import INVISIBLE, sendable
+from evaluators.core import Case, UsageError
+from evaluators.prompting import answer_messages, judge_messages
+from evaluators.rubric import Rubric, check_language, load_prompt, load_rubric, load_template
+from evaluators.template import ANSWER_BYTES, canonical_places, encode, fill, places, shortened
+from tests.support.scripted import make_case
+
+RUBRIC = """\
+name: short
+language: bg
+version: "3"
+protocol: tool
+system: "Сравни. {examples}"
+scores: {CORRECT: 1, INCORRECT: 0, NOT_ATTEMPTED: 0.5}
+examples:
+  - question: Кой?
+    target: "{target}"
+    predicted_answer: "той\\nтя"
+    grade: INCORRECT
+    why: Друго име.
+user: |
+  [BEGIN DATA]
+  Q: {question}
+  T: {target}
+  P: {predicted_answer}
+  [END DATA]
+  Reply as {"x": 1} or {y}.
+"""
+PROMPT = 'name: answer\nlanguage: be\nversion: "1"\nuser: "{passage} {question} {a}"\n'
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> "Writer":
+    return Writer(tmp_path)
+
+
+class Writer:
+    """Puts texts into files of a folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, text: str, name: str = "short.bg.yaml") -> Path:
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+
+def test_a_rubric_is_read_with_its_examples_in_place(write: Writer) -> None:
+    """Examples are rendered once, as data; a place inside of an example is never filled."""
+    rubric = load_rubric(write(RUBRIC))
+    assert (rubric.name, rubric.language, rubric.protocol) == ("short", "bg", "tool")
+    assert re.fullmatch(r"short\.bg@3#[0-9a-f]{12}", rubric.version)
+    assert rubric.scores == {"CORRECT": 1.0, "INCORRECT": 0.0, "NOT_ATTEMPTED": 0.5}
+    asked, reply = rubric.system.removeprefix("Сравни. ").splitlines()
+    assert json.loads(asked) == {
+        "question": "Кой?",
+        "target": "{target}",
+        "predicted_answer": "той\nтя",
+    }
+    assert json.loads(reply) == {"reason": "Друго име.", "grade": "INCORRECT"}
+    assert places(rubric.system) == []
+
+
+@pytest.mark.parametrize(
+    ("protocol", "label", "reply"),
+    [
+        ("json", "grade: CORRECT", '{"reason": "so", "grade": "CORRECT"}'),
+        ("letter", "grade: NOT_ATTEMPTED", "so\nC"),
+        ("rate", "rating: 7", 'so\n{"rating": 7}'),
+    ],
+)
+def test_examples_answer_as_the_protocol_asks(
+    write: Writer, protocol: str, label: str, reply: str
+) -> None:
+    """A worked example shows the very reply that is wanted."""
+    text = RUBRIC.replace("protocol: tool", f"protocol: {protocol}")
+    text = text.replace("grade: INCORRECT", label).replace("Друго име.", "so")
+    text = re.sub("scores: .*\n", "", text)
+    assert load_rubric(write(text)).system.endswith(reply)
+
+
+def test_a_version_follows_the_content_and_not_the_comments(write: Writer) -> None:
+    """The hash changes with any word that is sent, and only then."""
+    first = load_rubric(write(RUBRIC)).version
+    assert load_rubric(write(f"# note\n{RUBRIC}")).version == first
+    assert load_rubric(write(RUBRIC.replace("Reply", "Answer"))).version != first
+
+
+WRONG = [
+    ("- a", "1: want a mapping"),
+    (RUBRIC + "colour: red\n", "key 'colour': not known"),
+    (RUBRIC.replace("name: short\n", ""), "key 'name': missing"),
+    (RUBRIC.replace("language: bg", "language: Bulgarian"), "2: key 'language'.*'Bulgarian'"),
+    (RUBRIC.replace("protocol: tool", "protocol: vote"), "4: key 'protocol'.*'vote'"),
+    (RUBRIC.replace("protocol: tool", "protocol: [tool]"), "4: key 'protocol'"),
+    (RUBRIC.replace("name: short", "name: [short]"), "1: key 'name': want text"),
+    (RUBRIC.replace("{target}\n", "\n"), "'user': has no place {target}"),
+    (RUBRIC.replace("{question}", "{predicted_answer}{question}"), "more than once"),
+    (RUBRIC.replace("Сравни. ", "{question}"), "5: key 'system'.*{question}"),
+    (RUBRIC.replace("{examples}", ""), "'examples': the key and the place"),
+    (RUBRIC.replace("CORRECT: 1", "RIGHT: 1"), "6: key 'RIGHT': not a grade"),
+    (RUBRIC.replace("CORRECT: 1", "CORRECT: 1.5"), "key 'CORRECT'.*'1.5'"),
+    (RUBRIC.replace("CORRECT: 1", "CORRECT: nan"), "key 'CORRECT'.*'nan'"),
+    (RUBRIC.replace("scores: {", "scores: [{").replace("0.5}", "0.5}]"), "'scores'"),
+    (RUBRIC.replace("protocol: tool", "protocol: rate"), "missing or empty|'grade': not known"),
+    (RUBRIC.replace("grade: INCORRECT", "grade: WRONG"), "11: key 'grade'.*'WRONG'"),
+    (RUBRIC.replace("    why:", "    because:"), "'because': not known"),
+    (re.sub(r"examples:\n(  .*\n|    .*\n)+", "examples: [x]\n", RUBRIC), "want mappings"),
+    (re.sub(r"examples:\n(  .*\n|    .*\n)+", "examples: x\n", RUBRIC), "'examples': want a list"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG)
+def test_a_wrong_rubric_names_file_line_and_key(write: Writer, text: str, message: str) -> None:
+    """Whatever is wrong is said before a call is made, in one line."""
+    with pytest.raises(UsageError, match=rf"short\.bg\.yaml:.*(?:{message})") as caught:
+        load_rubric(write(text))
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_scores_do_not_go_with_ratings(write: Writer) -> None:
+    """A rating is a score already."""
+    text = RUBRIC.replace("protocol: tool", "protocol: rate").replace(
+        "grade: INCORRECT", "rating: 2"
+    )
+    with pytest.raises(UsageError, match="'scores'"):
+        load_rubric(write(text))
+
+
+def test_a_prompt_is_filled_with_the_text_as_it_is(write: Writer) -> None:
+    """Values are not encoded, braces of no place are literal, and a value is never filled again."""
+    prompt = load_prompt(write(PROMPT))
+    assert prompt.version.startswith("answer.be@1#")
+    case = make_case(question="{context}\ud800?", context='Ён "тут".')
+    (message,) = answer_messages(prompt, case)
+    assert (message.role, message.content) == ("user", 'Ён "тут". {context}\ufffd? {a}')
+
+
+def test_a_system_text_becomes_a_message_of_its_own(write: Writer) -> None:
+    """It stands first."""
+    messages = answer_messages(load_prompt(write(PROMPT + "system: Коратка.\n")), make_case())
+    assert [message.role for message in messages] == ["system", "user"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (PROMPT.replace("{question}", ""), "'user': has no place {question}"),
+        (PROMPT.replace("{a}", "{target}"), "place {target} is not known in an answer prompt"),
+        (PROMPT + "protocol: tool\n", "'protocol': not known"),
+    ],
+)
+def test_a_wrong_prompt_is_refused(write: Writer, text: str, message: str) -> None:
+    """The gold answer never reaches the model under test."""
+    with pytest.raises(UsageError, match=message):
+        load_prompt(write(text))
+
+
+def test_a_template_in_plain_text_declares_its_language_in_its_name(write: Writer) -> None:
+    """Published names of places are known, and literal JSON does no harm."""
+    text = 'Q {{input}} T {expected} P {{ output }}\n{"evaluation": "A"}'
+    rubric = load_template(write(text, "mine.bg.txt"), "bg")
+    assert rubric.user == 'Q {question} T {target} P {predicted_answer}\n{"evaluation": "A"}'
+    assert (rubric.name, rubric.protocol) == ("mine", "letter")
+    assert rubric.version.startswith("mine.bg@template#")
+    assert load_template(write(text, "mine.bg.txt"), "bg", "rate").protocol == "rate"
+    assert load_template(write(RUBRIC), "bg") == load_rubric(write(RUBRIC))
+
+
+@pytest.mark.parametrize("name", ["mine.txt", "mine.BG.txt", "bg.txt", "mine.bg.md"])
+def test_a_template_of_no_declared_language_is_refused(write: Writer, name: str) -> None:
+    """A language is never guessed."""
+    with pytest.raises(UsageError, match="language not declared"):
+        load_template(write("{question}{target}{predicted_answer}", name), "bg")
+
+
+def test_a_template_of_another_language_is_refused(write: Writer) -> None:
+    """A Bulgarian file is never graded by a Polish template."""
+    path = write("{question} {answer} {prediction}", "mine.pl.txt")
+    with pytest.raises(UsageError, match=r"mine\.pl\.txt: 'mine' is .*'pl'.*'bg'"):
+        load_template(path, "bg")
+    with pytest.raises(UsageError, match="simpleqa:hu"):
+        check_language(load_rubric(write(RUBRIC)), "hu", "simpleqa:hu")
+
+
+def test_a_template_without_a_place_is_refused(write: Writer) -> None:
+    """Both shapes of template are held to the same places."""
+    with pytest.raises(UsageError, match=r"mine\.bg\.txt:1: .*{predicted_answer}"):
+        load_template(write("{question}{target}", "mine.bg.txt"), "bg")
+
+
+def judged(answer: str, **changes: object) -> str:
+    user = "[BEGIN]\nQ: {question} {context}\nT: {target}\nP: {predicted_answer}\n[END]"
+    rubric = Rubric(
+        name="r", language="bg", protocol="tool", system="", user=user, version="r.bg@1#0"
+    )
+    case: Case = replace(make_case(), **changes)  # type: ignore[arg-type]
+    (message,) = judge_messages(rubric, case, answer)
+    return message.content
+
+
+@given(st.text(alphabet=st.characters(), max_size=200))
+def test_no_answer_changes_the_prompt_outside_of_its_slot(answer: str) -> None:
+    """The frame is the same byte by byte; the slot is one line that hides nothing."""
+    before, after = judged("XX").split("XX")
+    got = judged(answer)
+    assert got.startswith(before)
+    assert got.endswith(after)
+    slot = got[len(before) - 1 : len(got) - len(after) + 1]
+    assert json.loads(slot) == answer.encode("utf-16", "surrogatepass").decode(
+        "utf-16", "replace"
+    ) or ("\\ud" in slot)
+    assert len(slot.splitlines()) == 1
+    assert not INVISIBLE.search(slot)
+    got.encode("utf-8")
+
+
+def test_values_keep_their_letters_and_lose_their_tricks() -> None:
+    """Cyrillic stays readable; controls, bidi, tags, separators and odd spaces are escaped."""
+    assert encode('Дали "<p>" -7 #') == '"Дали \\"<p>\\" -7 #"'
+    hidden = "\u202e\u2028\xa0\x85\ud800\U000e0041\x00\ufeff\u200b"
+    escapes = r"\u202e\u2028\u00a0\u0085\ud800\udb40\udc41\u0000\ufeff\u200b"
+    assert encode(hidden) == f'"{escapes}"'
+
+
+def test_values_are_never_looked_at_for_places() -> None:
+    """An answer that holds ``{target}`` does not see the gold answer; several golds are a list."""
+    text = judged("{target}", question="{predicted_answer}", golds=("а", "б"))
+    assert 'Q: "{predicted_answer}" ""\nT: ["а", "б"]\nP: "{target}"' in text
+    assert fill("{question}{target}", {"question": "{target}", "target": "x"}) == "{target}x"
+    assert fill("{question}", {}) == "{question}"
+    assert canonical_places("{foo} {{bar}} {}") == "{foo} {{bar}} {}"
+
+
+@pytest.mark.parametrize("unit", ["a", "ы", "漢", "🙂", "\ud800"])
+def test_a_long_answer_is_cut_with_a_mark(unit: str) -> None:
+    """The cut never halves a character, and the size is counted in bytes of UTF-8."""
+    size = len(unit.encode("utf-8", "surrogatepass"))
+    assert shortened(unit * (ANSWER_BYTES // size)) == unit * (ANSWER_BYTES // size)
+    cut = shortened(unit * (ANSWER_BYTES + 1))
+    assert (
+        cut
+        == unit * (ANSWER_BYTES // size) + f" [... cut: {(ANSWER_BYTES + 1) * size:,} bytes in all]"
+    )
+    sendable(cut).encode("utf-8")

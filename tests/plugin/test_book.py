@@ -1,0 +1,113 @@
+"""The book: every planned item ends in exactly one state, whatever its test came to."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cases.plan import Item, Plan
+from cases.slices import Dataset, Slice
+from evaluators.core import Outcome
+from reports.plugin.book import SessionResults, key_of
+from tests.support.scripted import make_case
+
+SLICE = Slice(dataset="simpleqa", language="bg", kind="graded", path=Path("bg.csv"))
+KEYS = ("simpleqa-bg-q1", "simpleqa-bg-q2")
+PASSED = Outcome(key=KEYS[0], state="passed")
+
+
+@pytest.fixture
+def book() -> SessionResults:
+    items = {
+        key: Item(key=key, slice=SLICE, case=make_case(number), repeat=1)
+        for number, key in enumerate(KEYS, start=1)
+    }
+    dataset = Dataset(name="simpleqa", folder=Path(), kind="graded", slices={"bg": SLICE})
+    book = SessionResults(Plan(datasets=(dataset,), items=items))
+    assert book.select([node(key) for key in KEYS] + ["tests/test_x.py::test_y"]) == KEYS
+    return book
+
+
+def node(key: str) -> str:
+    return f"cases/simpleqa/test_simpleqa.py::test_simpleqa[{key}]"
+
+
+def run(book: SessionResults, key: str, word: str = "", call: str = "passed") -> None:
+    """Note the three reports of one test."""
+    book.note(node(key), "setup", "passed", "")
+    book.note(node(key), "call", call, word)
+    book.note(node(key), "teardown", "passed", "")
+
+
+def test_the_key_stands_between_the_last_brackets() -> None:
+    """Whatever the path holds, the item's key is what the last brackets hold."""
+    assert key_of("a[b]/test_c.py::test_d[simpleqa-bg-1~r2]") == "simpleqa-bg-1~r2"
+    assert key_of("tests/test_x.py::test_y") == ""
+
+
+def test_the_engines_outcome_stands(book: SessionResults) -> None:
+    """A test that came to its end has the state that the engine gave its item."""
+    run(book, KEYS[0])
+    ends = book.close({KEYS[0]: PASSED}, "stopped")
+    assert ends[KEYS[0]] == PASSED
+    assert (ends[KEYS[1]].state, ends[KEYS[1]].kind) == ("missing", "stopped")
+    assert book.other_failures == 0
+
+
+def test_an_outcome_whose_test_never_ran_is_missing(book: SessionResults) -> None:
+    """What the engine did ahead of the tests is kept in the ledger, and is not reported."""
+    ends = book.close({KEYS[0]: PASSED}, "interrupted")
+    assert {end.kind for end in ends.values()} == {"interrupted"}
+
+
+def test_a_miss_is_no_other_failure(book: SessionResults) -> None:
+    """A failure that carries our word is the item's own; one without it is not."""
+    run(book, KEYS[0], "miss", "failed")
+    assert book.other_failures == 0
+    run(book, KEYS[1], "", "failed")
+    assert book.other_failures == 1
+
+
+def test_a_skipped_test_leaves_its_item_missing(book: SessionResults) -> None:
+    """An item that a person skipped is not graded, whatever the engine has of it."""
+    run(book, KEYS[0], "", "skipped")
+    end = book.close({KEYS[0]: PASSED}, "stopped")[KEYS[0]]
+    assert (end.state, end.kind) == ("missing", "skipped")
+
+
+def test_a_dead_worker_is_forgiven_once(book: SessionResults) -> None:
+    """The first death costs nothing; the second makes the item an ERROR, no other failure."""
+    assert book.died(node(KEYS[0])) is True
+    run(book, KEYS[0])
+    assert book.close({KEYS[0]: PASSED}, "stopped")[KEYS[0]] == PASSED
+    assert book.died(node(KEYS[0])) is False
+    book.note(node(KEYS[0]), "???", "failed", "")
+    end = book.close({KEYS[0]: PASSED}, "stopped")[KEYS[0]]
+    assert (end.state, end.kind) == ("error", "worker_died")
+    assert book.other_failures == 0
+
+
+def test_a_crash_in_an_ordinary_test_is_a_failure(book: SessionResults) -> None:
+    """A worker that dies in a test that is no item of ours fails the session."""
+    book.note("tests/test_x.py::test_y", "???", "failed", "")
+    assert book.other_failures == 1
+
+
+def test_an_item_without_any_outcome_is_an_error(book: SessionResults) -> None:
+    """A test that ended although the engine posted nothing is shown as the engine's failure."""
+    run(book, KEYS[0])
+    assert book.close({}, "stopped")[KEYS[0]].kind == "engine_lost"
+
+
+def test_an_item_that_the_stopped_engine_never_reached_is_missing(book: SessionResults) -> None:
+    """A test that was skipped because the engine had ended is MISSING, not the engine's loss."""
+    run(book, KEYS[0], "missing", "skipped")
+    end = book.close({}, "ledger")[KEYS[0]]
+    assert (end.state, end.kind) == ("missing", "ledger")
+
+
+def test_states_sum_to_the_plan(book: SessionResults) -> None:
+    """Every planned key has exactly one end."""
+    run(book, KEYS[0])
+    ends = book.close({KEYS[0]: replace(PASSED, state="failed")}, "stopped")
+    assert set(ends) == set(KEYS)

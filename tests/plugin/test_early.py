@@ -1,0 +1,110 @@
+"""The head start of the engine: for whom it is made, what it loads, and that it never stays."""
+
+import signal
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from evaluators.models.catalogue import load_catalogue
+from evaluators.runtime.engine_process import EngineProcess
+from reports.plugin import early
+from reports.plugin.options import read_options
+from tests.conftest import Project
+
+MODEL, OTHER = "openai:m@http://127.0.0.1:9/v1", "anthropic:a@http://127.0.0.1:9"
+PLUS = "openai:m+lora@http://127.0.0.1:9/v1"
+WATCH = """
+import pathlib
+
+from reports.plugin import early
+
+early.start_early = lambda config, options: pathlib.Path("started").touch()
+"""
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """Return, for each head start, the names of the models it is for; none is really made."""
+    made: list[tuple[str, ...]] = []
+
+    def note(load: Callable[[], None]) -> EngineProcess | None:
+        assert isinstance(load, partial)
+        made.append(tuple(spec.text for spec in load.args[0]))
+        return None
+
+    monkeypatch.setattr(early, "head_start", note)
+    return made
+
+
+def start(project: Project, *words: str) -> None:
+    """Read a command line as a run does, and begin."""
+    config = project.pytester.parseconfig(*words)
+    early.start_early(config, read_options(config, project.path))
+
+
+@pytest.mark.parametrize(
+    ("words", "specs"),
+    [
+        (["--model", MODEL, "--judge", OTHER], (OTHER, MODEL)),
+        (["--judge", f"lexical+{MODEL}"], (MODEL,)),
+        (["--model", PLUS, "--judge", f"lexical+{PLUS}"], (PLUS,)),
+        (["--model", MODEL, "--judge", "nobody"], (MODEL,)),
+        (["--judge", MODEL, "--judge", "lexical", "--tie-breaker", OTHER], (OTHER, MODEL)),
+        *((["--model", name], (name,)) for name in load_catalogue()),
+    ],
+)
+def test_every_model_that_may_be_asked_is_loaded(
+    words: list[str], specs: tuple[str, ...], loads: list[tuple[str, ...]], project: Project
+) -> None:
+    """Under test, judging, behind rules, of a panel, breaking ties, named in models.yaml."""
+    start(project, *words)
+    assert loads == [specs]
+
+
+@pytest.mark.parametrize("words", [["--judge=lexical"], ["--model=opnai:m"]])
+def test_who_asks_no_model_has_no_head_start(
+    words: list[str], loads: list[tuple[str, ...]], project: Project
+) -> None:
+    """Rules load no SDK; nor does a SPEC that names nothing."""
+    start(project, *words)
+    assert loads == []
+
+
+def test_a_head_start_without_a_job_ends_with_the_session(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where something turns out to be wrong later the process does not stay."""
+    monkeypatch.setattr("evaluators.runtime.hosting.can_fork", lambda: True)
+    config = project.pytester.parseconfig("--model", MODEL)
+    early.start_early(config, read_options(config, project.path))
+    process = config.stash[early.EARLY]._process
+    assert process.is_alive()
+    config._ensure_unconfigure()
+    assert process.exitcode == -signal.SIGKILL
+
+
+def test_a_mistake_of_the_users_is_one_line_as_ever(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that was started in vain says nothing of its own."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    project.dataset("capital", {"en": ["Sofia"]})
+    result = project.run("qa", "--model=openai:m")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    (line,) = filter(None, result.errlines)
+    assert line.startswith("ERROR: openai:m: no API key; set the environment variable")
+
+
+@pytest.mark.parametrize(
+    ("option", "starts"),
+    [("--replay", False), ("--dry-run", False), ("--collect-only", False), ("--seed=1", True)],
+)
+def test_who_sends_nothing_starts_nothing_early(
+    option: str, starts: bool, project: Project
+) -> None:
+    """Replays, dry runs and listings have no use for an SDK."""
+    project.dataset("capital", {"en": ["Sofia"]})
+    project.write("conftest.py", WATCH)
+    project.run("qa", f"--model={MODEL}", option)
+    assert (project.path / "started").exists() == starts

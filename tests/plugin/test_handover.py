@@ -1,0 +1,130 @@
+"""A worker gets the plan from the controller: the same plan, and no file is read for it again."""
+
+import gc
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from cases.plan import Choice, Plan
+from cases.planning import make_plan
+from reports.plugin.garbage import Unswept, no_collection
+from reports.plugin.handover import KEY, WorkerInput, read_worker_input
+from tests.conftest import Project
+
+READERS = (
+    "asyncio",
+    "cases.dataset",
+    "cases.planning",
+    "evaluators.runtime.engine",
+    "jinja2",
+    "yaml",
+)
+LOADED = f"""
+import json
+import sys
+from pathlib import Path
+
+
+def pytest_runtest_logreport(report):
+    if hasattr(report, "node") and report.when == "teardown":
+        Path("seen.txt").open("a").write(report.nodeid + "\\n")
+
+
+def pytest_collection_finish(session):
+    if hasattr(session.config, "workerinput"):
+        found = [name for name in {READERS!r} if name in sys.modules]
+        Path(f"loaded-{{session.config.workerinput['workerid']}}.json").write_text(json.dumps(found))
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    """Return the plan of two languages, one of them with everything that a row can have."""
+    folder = tmp_path / "capital"
+    folder.mkdir()
+    (folder / "dataset.yaml").write_text(
+        "kind: graded\nlanguages:\n  en: {file: en.csv, gates: {correct: {min: 0.5}}}\n"
+        "  bg: {file: bg.jsonl}\n"
+    )
+    (folder / "en.csv").write_text(
+        "metadata,problem,answer,aliases\n\"{'topic': 'Art', 'n': (1, 2.5)}\",q?,Sofia,Sofija | S\n"
+    )
+    row = {"id": "й", "question": "коя?", "answer": "София", "predicted_answer": "\ud800"}
+    (folder / "bg.jsonl").write_text(json.dumps(row) + "\n" + json.dumps({**row, "id": 2}) + "\n")
+    return make_plan([folder / "dataset.yaml"], Choice(repeats=2))
+
+
+def handed(plan: Plan, board: Path) -> SimpleNamespace:
+    node = SimpleNamespace(workerinput={})
+    WorkerInput(plan, board).pytest_configure_node(cast("pytest.Item", node))
+    return node
+
+
+def test_a_worker_has_the_very_plan_of_the_controller(plan: Plan, tmp_path: Path) -> None:
+    """Same items in the same order, equal in every field; an item still belongs to its dataset."""
+    taken = read_worker_input(cast("pytest.Config", handed(plan, tmp_path / "board")))
+    assert taken is not None
+    assert taken.plan == plan
+    assert list(taken.plan.items) == list(plan.items)
+    assert [len(taken.plan.of(dataset)) for dataset in taken.plan.datasets] == [6]
+    assert taken.board == tmp_path / "board"
+
+
+def test_the_plan_is_written_once(plan: Plan, tmp_path: Path) -> None:
+    """However many workers there are, and where one is started anew, all read one file."""
+    first = handed(plan, tmp_path / "board")
+    path = Path(first.workerinput[KEY]["plan"])
+    path.write_bytes(path.read_bytes() + b"end")
+    assert handed(plan, tmp_path / "board").workerinput == first.workerinput
+    assert path.read_bytes().endswith(b"end")
+
+
+def test_a_worker_of_a_session_without_datasets_is_given_nothing() -> None:
+    """The plugin stays out of sessions that are not its own."""
+    assert read_worker_input(cast("pytest.Config", SimpleNamespace(workerinput={}))) is None
+
+
+def test_workers_read_no_data_and_load_nothing_that_could(project: Project) -> None:
+    """Until its tests run, a worker has loaded neither readers nor engine, and all tests run."""
+    project.dataset("capital", {"en": ["Sofia"] * 3, "bg": ["Sofia", "Varna"]})
+    project.write("qa/conftest.py", LOADED)
+    result = project.run("-n", "2", "qa")
+    result.assert_outcomes(passed=4, failed=1)
+    loaded = sorted(project.path.glob("loaded-*.json"))
+    assert [json.loads(path.read_text(encoding="utf-8")) for path in loaded] == [[], []]
+    assert len(set((project.path / "seen.txt").read_text(encoding="utf-8").split())) == 5
+
+
+@pytest.fixture
+def collector() -> Iterator[None]:
+    """Leave the collector of garbage as it was."""
+    was_on = gc.isenabled()
+    yield
+    (gc.enable if was_on else gc.disable)()
+
+
+@pytest.mark.usefixtures("collector")
+@pytest.mark.parametrize("was_on", [True, False])
+def test_the_collector_rests_for_a_while_only(was_on: bool) -> None:
+    """It comes back as it was, off or on, also where something breaks."""
+    (gc.enable if was_on else gc.disable)()
+    with pytest.raises(KeyError), no_collection():
+        assert not gc.isenabled()
+        raise KeyError
+    assert gc.isenabled() == was_on
+
+
+@pytest.mark.usefixtures("collector")
+def test_the_collector_rests_while_items_are_made() -> None:
+    """Before pytest's own hook has run it is off, afterwards it is on."""
+    gc.enable()
+    hook = Unswept().pytest_collection()
+    next(hook)
+    assert not gc.isenabled()
+    with pytest.raises(StopIteration):
+        next(hook)
+    assert gc.isenabled()

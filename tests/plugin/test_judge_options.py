@@ -1,0 +1,117 @@
+"""Who judges: what the options name, and which of them are refused before any call."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from cases.tasks import RULES, Cascade, Panel, asks_model
+from evaluators.core import UsageError
+from evaluators.judges.cascade import AUDIT
+from reports.plugin.judges import RunModels, connect_models
+from reports.plugin.options import read_options
+
+A, B, C = (f"openai:{name}@http://127.0.0.1:9/v1" for name in "abc")
+
+
+class Given:
+    """Options as pytest's config holds them, without the plugins that a real one would load."""
+
+    def __init__(self, *words: str) -> None:
+        self.values: dict[str, object] = {}
+        for name, value in zip(words[::2], words[1::2], strict=True):
+            key = "qa_" + name.removeprefix("--").replace("-", "_")
+            many = key in ("qa_judge", "qa_prompt")
+            so_far = cast("list[str]", self.values.get(key, []))
+            self.values[key] = [*so_far, value] if many else value
+
+    def getoption(self, name: str) -> object:
+        return self.values.get(name)
+
+
+def chosen(*words: str, allow_self_judge: bool = False) -> RunModels:
+    """Return what these options come to, without any key."""
+    options = read_options(cast("pytest.Config", Given(*words)), Path())
+    options = replace(options, allow_self_judge=allow_self_judge)
+    return connect_models(options, needs_key=False)
+
+
+def judges(*specs: str) -> list[str]:
+    return [word for spec in specs for word in ("--judge", spec)]
+
+
+def test_rules_judge_unless_a_model_is_named() -> None:
+    """The default asks nobody and connects to nothing."""
+    parties = chosen()
+    assert parties.judge is RULES["lexical"]
+    assert not asks_model(parties.judge)
+    assert (parties.models, parties.specs) == ((), ())
+
+
+def test_one_model() -> None:
+    """A SPEC alone is a model; the one under test comes first among the connections."""
+    parties = chosen("--model", B, *judges(A))
+    assert [spec.text for spec in parties.specs] == [B, A]
+    assert parties.judge is parties.models[1]
+    assert asks_model(parties.judge)
+
+
+def test_rules_before_a_model() -> None:
+    """The share of the audit and the seed come from the options."""
+    usual = chosen(*judges(f"lexical+{A}")).judge
+    assert isinstance(usual, Cascade)
+    assert (usual.audit, usual.seed, usual.model.spec) == (AUDIT, 0, A)
+    assert asks_model(usual)
+    given = chosen(*judges(f"lexical+{A}"), "--audit", "0.25", "--seed", "7").judge
+    assert isinstance(given, Cascade)
+    assert (given.audit, given.seed) == (0.25, 7)
+
+
+def test_a_panel() -> None:
+    """Each model is connected once, also where a member breaks the tie; rules may be a member."""
+    parties = chosen(*judges(A, "lexical", B), "--tie-breaker", A)
+    assert isinstance(parties.judge, Panel)
+    assert [spec.text for spec in parties.specs] == [A, B]
+    assert parties.judge.members == (parties.models[0], RULES["lexical"], parties.models[1])
+    assert parties.judge.tie_breaker is parties.models[0]
+    by_rules = chosen(*judges(A, B), "--tie-breaker", "lexical").judge
+    assert isinstance(by_rules, Panel)
+    assert by_rules.tie_breaker is RULES["lexical"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (judges("lexical+nobody"), r"--judge: unknown model 'nobody'.*offline: lexical; before"),
+        (judges("lexical+"), "--judge: unknown model ''"),
+        (judges("openai:x+", "other"), "--judge: unknown model 'other'"),
+        ([*judges(A, B), "--tie-breaker", "nobody"], "--tie-breaker: unknown model 'nobody'"),
+        ([*judges(A), "--tie-breaker", B], "--tie-breaker: one judge cannot tie"),
+        (judges(A, B, A), f"--judge {A}: the same judge as --judge {A}; name it once"),
+        (judges("lexical", "lexical"), "the same judge as --judge lexical"),
+        (judges(A, f"lexical+{B}"), "rules before a model are no member of a panel; name"),
+        ([*judges(A), "--audit", "0.1"], r"--audit: no rules stand before a model; name --judge"),
+        ([*judges(f"lexical+{A}"), "--audit", "5"], "--audit: a share from 0 to 1 is needed"),
+        ([*judges(f"lexical+{A}"), "--audit", "nan"], "--audit: a share from 0 to 1 .*got 'nan'"),
+        (["--calibration", "no"], "--calibration: on or off is needed, got 'no'"),
+        (["--model", A, *judges(A)], r"--judge .* is the model under test"),
+        (["--model", A, *judges(f"lexical+{A}")], r"--judge lexical.* is the model under test"),
+        (["--model", B, *judges(A, B)], r"--judge .* is the model under test"),
+        (
+            ["--model", C, *judges(A, B), "--tie-breaker", C],
+            f"--tie-breaker {C} is the model under test".replace("+", r"\+"),
+        ),
+        (["--prompt", "a:b=c"], "--prompt: the recorded answers need no prompt"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(arguments: list[str], message: str) -> None:
+    """The option, what was got and what to do; nothing that would do nothing passes silently."""
+    with pytest.raises(UsageError, match=message):
+        chosen(*arguments)
+
+
+def test_a_model_may_be_allowed_to_judge_itself() -> None:
+    """In so many words, for every member."""
+    parties = chosen("--model", A, *judges(A, B), allow_self_judge=True)
+    assert [spec.text for spec in parties.specs] == [A, B]

@@ -1,0 +1,261 @@
+"""Runs with a cascade, a panel, and a judge that is measured: over a loopback server."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.conftest import Project
+from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, plausible
+
+RUBRIC = """
+name: plain
+language: {0}
+version: "1"
+protocol: tool
+user: "In {0}. Question: {{question}} Reference: {{target}} Submission: {{predicted_answer}}"
+"""
+YAML = """
+kind: graded
+languages:
+  en: {file: en.jsonl, rubric: plain.en.yaml, gates: {correct: {min: 0.1}}}
+  bg: {file: bg.jsonl, rubric: plain.bg.yaml, gates: {correct: {min: 0.1}}}
+"""
+LABELS = """
+kind: judged
+floor: {kappa: 0.6}
+languages:
+  en: {file: en.jsonl, rubric: plain.en.yaml}
+  bg: {file: bg.jsonl, rubric: plain.bg.yaml}
+"""
+SURE, UNSURE = "Sofia", "The city at the foot of Vitosha"
+
+
+@pytest.fixture
+def capitals(project: Project) -> Project:
+    """Return a project of four items in each of two languages, two of them easy to settle."""
+    answers = [SURE, "I do not know", UNSURE, UNSURE]
+    project.dataset("capital", {"en": answers, "bg": answers}, YAML)
+    return with_rubrics(project, "capital")
+
+
+def with_rubrics(project: Project, name: str) -> Project:
+    for language in ("en", "bg"):
+        project.write(f"qa/{name}/plain.{language}.yaml", RUBRIC.format(language))
+    return project
+
+
+def with_labels(project: Project, more: str = "", count: int = 4) -> Project:
+    """Add labelled items, half of them CORRECT, as a dataset beside the others."""
+    project.dataset("labels", {}, LABELS + more)
+    for language in ("en", "bg"):
+        rows = [label(language, number) for number in range(count)]
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        project.write(f"qa/labels/{language}.jsonl", lines)
+    return with_rubrics(project, "labels")
+
+
+def label(language: str, number: int) -> dict[str, str]:
+    grade = "INCORRECT" if number % 2 else "CORRECT"
+    return {
+        "id": f"l{number}",
+        "question": f"In {language}, labelled question number {number}?",
+        "answer": "Sofia",
+        "predicted_answer": f"A long story number {number} whose truth is [[truth={grade}]]",
+        "label": grade,
+        "label_source": "constructed",
+    }
+
+
+def truthful(*, wrong_in: str = "", otherwise: str = "CORRECT") -> Handler:
+    """Return a judge that grades as the item says, but for the labelled items of a language."""
+
+    def rule(seen: Seen, name: str, schema: Mapping[str, Any]) -> object:
+        if name != "grade":
+            return "because"
+        if wrong_in and f"In {wrong_in}." in seen.prompt:
+            return otherwise
+        return "INCORRECT" if "[[truth=INCORRECT]]" in seen.prompt else otherwise
+
+    return plausible(rule)
+
+
+def spec(server: Loopback, name: str = "j", provider: str = "openai") -> str:
+    return f"{provider}:{name}@{server.url}/v1"
+
+
+def run_json(project: Project) -> Any:
+    return project.report()
+
+
+def judging(project: Project) -> Any:
+    return run_json(project)["judging"]
+
+
+def notes(project: Project) -> str:
+    return "\n".join(run_json(project)["notes"])
+
+
+def records(project: Project) -> Any:
+    return project.records()
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_cascade_asks_only_what_rules_do_not_settle(
+    capitals: Project, mode: tuple[str, ...], provider: str
+) -> None:
+    """Half of the calls are saved; with every settled item audited none is, and nothing changes."""
+    with loopback(handler=truthful()) as server:
+        judge = ("--judge", f"lexical+{spec(server, provider=provider)}")
+        first = capitals.run(*mode, *judge, "--audit", "0", "qa")
+        assert first.ret == 0
+        assert server.count == 4
+        grades = [record["grade"] for record in records(capitals)]
+        assert judging(capitals)["audit"]["settled"] == 4
+        assert "rules settled 4 of 8 verdicts (50%); none of them was audited" in notes(capitals)
+        again = capitals.run(*mode, *judge, "--audit", "1", "qa")
+    assert again.ret == 0
+    assert server.count == 4 + 4
+    assert [record["grade"] for record in records(capitals)] == grades
+    audit = judging(capitals)["audit"]
+    assert (audit["disagreement"]["n"], audit["disagreement"]["value"]) == (4, 0.5)
+    again.stdout.fnmatch_lines(["note: lexical+*rules settled 4 of 8 verdicts*"])
+    assert "of 4 audited the model differs on 2: 0.500 [0.150, 0.850]" in notes(capitals)
+    votes = [record["votes"] for record in records(capitals) if record["grade"] == "NOT_ATTEMPTED"]
+    assert [[vote["grade"] for vote in pair] for pair in votes] == [
+        ["NOT_ATTEMPTED", "CORRECT"]
+    ] * 2
+
+
+def panel(seen: Seen) -> Answer:
+    """Judges a and b differ on items 3 and 4; c sides with a."""
+    unsure = UNSURE in seen.prompt
+    grade = "INCORRECT" if unsure and seen.body["model"] == "b" else "CORRECT"
+    return truthful(otherwise=grade)(seen)
+
+
+def test_a_panel_that_ties_gives_no_grade(capitals: Project, mode: tuple[str, ...]) -> None:
+    """Two judges that differ: an ERROR that keeps both votes, an open gate, a note to review it."""
+    with loopback(handler=panel) as server:
+        judges = ("--judge", spec(server, "a"), "--judge", spec(server, "b"))
+        result = capitals.run(*mode, *judges, "--languages", "en", "qa")
+        assert server.count == 4 * 2
+        tied = [record for record in records(capitals) if record["outcome"] == "error"]
+        assert len(tied) == 2
+        assert all(str(record["error"]).startswith("panel_tie: ") for record in tied)
+        assert [vote["grade"] for vote in tied[0]["votes"]] == ["CORRECT", "INCORRECT"]
+        assert result.ret == 0  # a bar of 0.1 is reached whatever the two are
+        (agreement,) = judging(capitals)["panels"]
+        assert agreement["undecided"] == 2
+        assert agreement["split"] == ["capital-en-q3", "capital-en-q4"]
+        assert "to be reviewed: capital-en-q3, capital-en-q4" in notes(capitals)
+        broken = capitals.run(*judges, "--tie-breaker", spec(server, "c"), *mode, "qa")
+    assert broken.ret == 0
+    assert {record["outcome"] for record in records(capitals)} == {"passed"}
+
+
+def test_a_judge_below_its_floor_decides_nothing(capitals: Project, mode: tuple[str, ...]) -> None:
+    """Only the tests of one dataset are run; the labelled items beside it are judged as well."""
+    with_labels(capitals)
+    with loopback(handler=truthful(wrong_in="bg")) as server:
+        result = capitals.run(*mode, "--judge", spec(server), "qa/capital")
+        assert result.ret == 6
+        assert server.count == 2 * 4 + 2 * 4
+        gates = {gate["language"]: gate for gate in run_json(capitals)["gates"]}
+        assert gates["en"]["state"] == "PASS"
+        assert gates["bg"]["state"] == "INCONCLUSIVE"
+        assert gates["bg"]["reason"] == "judge not trusted in bg: kappa 0 < 0.6"
+        assert run_json(capitals)["counts"]["plan"] == 8
+        assert "judge in en (for capital:en): agreement 1.000" in notes(capitals)
+        assert run_json(capitals)["tokens"] > sum(one["tokens"] for one in records(capitals))
+        again = capitals.run(*mode, "--judge", spec(server), "qa/capital")
+    assert again.ret == 6
+    assert server.count == 16
+
+
+def test_where_nothing_is_selected_nothing_is_measured(
+    capitals: Project, mode: tuple[str, ...]
+) -> None:
+    """A run without a test of its own ends at once and asks nobody, the judge included."""
+    with_labels(capitals)
+    with loopback(handler=truthful()) as server:
+        result = capitals.run(*mode, "--judge", spec(server), "qa/capital", "-k", "zzz")
+        assert (result.ret, server.count) == (5, 0)
+
+
+def test_a_measured_judge_lets_its_gates_pass(capitals: Project) -> None:
+    """Above its floor nothing is in the way; where no gate asks, nothing is measured."""
+    with_labels(capitals)
+    with loopback(handler=truthful()) as server:
+        assert capitals.run("--judge", spec(server), "qa/capital").ret == 0
+        assert server.count == 16
+        assert capitals.run("--judge", spec(server), "qa").ret == 0
+        assert server.count == 16  # the same requests, now as tests of their own
+        assert capitals.run("--judge", spec(server, "k"), "--gates", "off", "qa/capital").ret == 0
+        assert server.count == 16 + 8
+
+
+def test_calibration_may_be_switched_off(capitals: Project) -> None:
+    """Then the judge is not measured, which is said, and decides where measuring is required."""
+    with_labels(capitals)
+    with loopback(handler=truthful(wrong_in="bg")) as server:
+        off = ("--judge", spec(server), "--calibration", "off", "qa/capital")
+        assert capitals.run(*off).ret == 0
+        assert server.count == 8
+        assert "judge not measured in bg (for capital:bg): calibration is off" in notes(capitals)
+        with_labels(capitals, "require_calibration: true\n")
+        result = capitals.run(*off)
+    assert result.ret == 6
+    result.stdout.fnmatch_lines(["*judge not measured in bg, and calibration is required*"])
+
+
+def test_an_items_run_uses_what_was_measured_earlier(
+    capitals: Project, mode: tuple[str, ...]
+) -> None:
+    """From the ledger alone: nothing is asked beyond the user's own items."""
+    with_labels(capitals, "require_calibration: true\n")
+    row = {"id": "own", "question": "Own?", "answer": "Sofia", "predicted_answer": UNSURE}
+    capitals.write("own.jsonl", json.dumps(row) + "\n")
+    own = ("--items", "capital:bg=own.jsonl", "qa/capital")
+    with loopback(handler=truthful()) as server:
+        judge = ("--judge", spec(server))
+        before = capitals.run(*mode, *judge, *own)
+        assert before.ret == 6
+        assert server.count == 1
+        assert "judge not measured in bg (for capital:bg): 4 labelled items" in notes(capitals)
+        capitals.run(*judge, "--languages", "bg", "qa/capital")
+        asked = server.count
+        after = capitals.run(*mode, *judge, *own)
+        assert server.count == asked
+    assert after.ret == 0
+    assert "measured earlier: agreement 1.000" in notes(capitals)
+
+
+def test_a_dry_run_counts_the_labelled_items(capitals: Project) -> None:
+    """On a line of their own: they are calls of the run, and no items of the plan."""
+    with_labels(capitals)
+    with loopback() as server:
+        result = capitals.run("--judge", spec(server), "--dry-run", "qa/capital")
+        assert server.count == 0
+    result.stdout.fnmatch_lines(
+        ["capital:en*4 items*4 calls", "calibration*8 items*8 calls", "all*8 items*16 calls"]
+    )
+
+
+def test_repeats_show_whether_a_judge_agrees_with_itself(capitals: Project) -> None:
+    """Each labelled answer is judged anew; how often two judgements agree is measured."""
+    with_labels(capitals)
+    grades = iter(["CORRECT", "INCORRECT"] * 100)
+
+    def fickle(seen: Seen) -> Answer:
+        return plausible(lambda asked, name, schema: next(grades) if name == "grade" else "x")(seen)
+
+    with loopback(handler=fickle) as server:
+        options = ("--judge", spec(server), "--repeats", "3", "--concurrency", "1")
+        capitals.run(*options, "--languages", "en", "qa/labels")
+        assert server.count == 4 * 3
+    (slice_,) = run_json(capitals)["slices"]
+    found = slice_["measures"]["self_agreement"]
+    assert found["n"] == 4 * 3
+    assert 0 < found["low"] < found["value"] < found["high"] < 1

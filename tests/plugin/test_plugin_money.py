@@ -1,0 +1,224 @@
+"""Runs with ``--max-cost`` and ``--dry-run``: what is spent, what is refused, what is foretold."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+from tests.conftest import Project
+from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, plausible
+
+ITEMS = 30
+PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "Answer: {question}"\n'
+RUBRIC = """
+name: plain
+language: en
+version: "1"
+protocol: tool
+user: "Question: {question} Reference: {target} Submission: {predicted_answer}"
+"""
+YAML = """
+kind: graded
+rubric: plain.en.yaml
+languages:
+  en: {file: en.jsonl, gates: {correct: {min: 0.5}, drop: {max: 0.03, evidence: confident}}}
+"""
+# 10 tokens a reply at 100 USD a million are 0.001 USD; the prompt's own tokens cost nothing here.
+MODELS = """
+answerer:
+  {{provider: openai, model: m, base_url: "{url}/v1", {priced}, parameters: {{max_tokens: 10}}}}
+judge:
+  {{provider: openai, model: j, base_url: "{url}/v1", {priced}, parameters: {{max_tokens: 10}}}}
+"""
+PRICED = "prices: {input: 0, output: 100}"
+FREE_OF_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+SPECS = ("--model", "answerer", "--judge", "judge")
+
+
+def good(seen: Seen) -> Answer:
+    """Answer as a good model and a content judge, with 10 tokens and after a moment."""
+    answer = plausible(lambda asked, name, schema: "CORRECT" if name == "grade" else "fine")(seen)
+    body = answer.body
+    assert isinstance(body, dict)
+    body["usage"] = {"prompt_tokens": 50, "completion_tokens": 10}
+    return Answer(body=body, delay=0.01)
+
+
+@pytest.fixture
+def capitals(project: Project) -> Project:
+    """Return a project of thirty items that a model answers and a model judges."""
+    project.dataset("capital", {"en": [None] * ITEMS}, YAML)
+    project.write("qa/capital/answer.en.yaml", PROMPT)
+    project.write("qa/capital/plain.en.yaml", RUBRIC)
+    return project
+
+
+def catalogue(project: Project, server: Loopback, priced: str = PRICED) -> None:
+    """Put two models on this server into the project's own models.yaml."""
+    path = project.write("models.yaml", MODELS.format(url=server.url, priced=priced))
+    project.write(
+        "qa/conftest.py",
+        f"""
+from pathlib import Path
+
+from evaluators.models.catalogue import load_catalogue
+
+load_catalogue.__defaults__ = (Path({str(path)!r}),)
+""",
+    )
+
+
+def states(project: Project) -> Counter[str]:
+    """Return how many items ended in each state."""
+    return Counter(str(record["outcome"]) for record in project.records())
+
+
+def block(project: Project) -> dict[str, float]:
+    """Return the ``run`` block of run.json."""
+    found = project.report()["run"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_no_run_spends_more_than_it_may(capitals: Project, mode: tuple[str, ...]) -> None:
+    """What does not fit is MISSING, the gate INCONCLUSIVE, and one line says what was spent."""
+    with loopback(handler=good) as server:
+        catalogue(capitals, server)
+        result = capitals.run(*mode, *SPECS, "--max-cost", "0.0205", "--concurrency", "8", "qa")
+        assert 0.001 * server.count <= 0.0205
+    assert server.count == 20  # and nothing is left unused for being set aside
+    assert result.ret == 6
+    assert block(capitals)["spent"] == pytest.approx(0.02)
+    ended = states(capitals)
+    assert ended["missing"] > 0
+    assert ended["passed"] + ended["missing"] == ITEMS
+    left = ended["missing"]
+    result.stdout.fnmatch_lines(
+        [f"note: {left} items ungraded: budget: $0.0200 of --max-cost $0.0205 spent, *"]
+    )
+    assert "GATES INCONCLUSIVE" in result.outlines[-1]
+
+
+def test_the_next_run_goes_on_where_the_money_ended(capitals: Project) -> None:
+    """What was paid for is in the ledger: two halves of the money buy the whole run."""
+    with loopback(handler=good) as server:
+        catalogue(capitals, server)
+        capitals.run(*SPECS, "--max-cost", "0.03", "qa")
+        assert server.count == ITEMS
+        capitals.run(*SPECS, "--max-cost", "0.03", "qa")
+        assert server.count == 2 * ITEMS
+    assert states(capitals) == {"passed": ITEMS}
+
+
+def test_replies_that_no_judge_can_be_read_from_cost_all_the_same(capitals: Project) -> None:
+    """Three unreadable verdicts an item are paid for; a refused request is not."""
+
+    def mumble(seen: Seen) -> Answer:
+        if seen.tool is None:
+            return good(seen)
+        if "number 1?" in seen.prompt:
+            return Answer(status=400, body={"error": {"message": "no"}})
+        body = completion(seen, "", {"grade": "PERHAPS"})
+        return Answer(body={**body, "usage": {"prompt_tokens": 50, "completion_tokens": 10}})
+
+    with loopback(handler=mumble) as server:
+        catalogue(capitals, server)
+        capitals.run(*SPECS, "--max-cost", "1", "-k", "q1] or q2] or q3]", "qa")
+    assert block(capitals)["spent"] == pytest.approx(0.001 * (3 + 2 * 3))
+
+
+def test_a_budget_that_cannot_be_kept_is_refused(capitals: Project, mode: tuple[str, ...]) -> None:
+    """Without a price there is no limit to keep: exit 4 before any call, and what to do."""
+    with loopback(handler=good) as server:
+        catalogue(capitals, server, priced="deadline: 9")
+        result = capitals.run(*mode, *SPECS, "--max-cost", "5", "qa")
+        assert server.count == 0
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["ERROR: --max-cost: no price is known for answerer, judge*"])
+
+
+def test_an_unknown_price_is_said_and_never_nothing(capitals: Project) -> None:
+    """A run without prices says that its cost is unknown; run.json holds null, not 0."""
+    with loopback(handler=good) as server:
+        catalogue(capitals, server, priced="deadline: 9")
+        for _ in range(2):
+            result = capitals.run(*SPECS, "--limit", "3", "qa")
+            result.stdout.fnmatch_lines(["note: cost unknown: no price for answerer, judge"])
+    assert capitals.report()["cost"] is None
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "needed"),
+    [
+        ("--max-cost", "0.0", "a number above 0"),
+        ("--max-cost", "-1", "a number above 0"),
+        ("--deadline", "nan", "a number above 0"),
+        ("--deadline", "1e999", "a number above 0"),
+        ("--rpm", "0", "a whole number of at least 1"),
+    ],
+)
+def test_a_wrong_amount_is_one_line(
+    capitals: Project, option: str, given: str, needed: str
+) -> None:
+    """Only a finite number above 0 is an amount of money or time."""
+    result = capitals.run(f"{option}={given}", "qa")
+    assert result.ret == 4
+    assert f"ERROR: {option}: {needed} is needed, got {given!r}" in result.errlines
+
+
+def plan(project: Project, *arguments: str) -> Sequence[str]:
+    """Return what a dry run shows."""
+    result = project.run("--dry-run", *arguments, "qa")
+    assert result.ret == 0
+    return result.outlines
+
+
+def test_a_dry_run_foretells_calls_money_and_what_gates_can_tell(
+    capitals: Project, mode: tuple[str, ...]
+) -> None:
+    """Calls, tokens, cost and the gates' reach before the run; what is recorded is free after."""
+    with loopback(handler=good) as server, pytest.MonkeyPatch.context() as patch:
+        for name in FREE_OF_KEYS:
+            patch.delenv(name, raising=False)
+        catalogue(capitals, server)
+        before = "\n".join(plan(capitals, *mode, *SPECS))
+        assert server.count == 0
+        assert not (capitals.path / ".qa").exists()
+    assert "30 items     60 calls" in before
+    assert "none recorded" in before
+    assert "600 out; about $0.0600, at most $0.0600" in before
+    assert "prices: answerer from models.yaml, judge from models.yaml" in before
+    assert "correct >= 0.5: 95 % interval ± 0.168 with 30 items" in before
+    assert "drop <= 0.03: can never pass with 30 pairs; it takes 125 even if none" in before
+    shown = before.partition("qa plan")[2].split("\n")
+    assert max(map(len, shown)) <= 100
+
+
+def test_a_dry_run_knows_what_the_ledger_holds(capitals: Project) -> None:
+    """Answers recorded: only the judge is to pay; everything recorded: nothing is."""
+
+    def no_judge(seen: Seen) -> Answer:
+        return good(seen) if seen.tool is None else Answer(status=400, body={"error": {}})
+
+    with loopback(handler=no_judge) as server:
+        catalogue(capitals, server)
+        capitals.run(*SPECS, "qa")
+        half = "\n".join(plan(capitals, *SPECS))
+        assert "30 of them recorded (free)" in half
+        assert "300 out; about $0.0300" in half
+        count = server.count
+    with loopback(handler=good, port=server.port):
+        capitals.run(*SPECS, "qa")
+    whole = "\n".join(plan(capitals, *SPECS))
+    assert server.count == count
+    assert "60 of them recorded (free); about 0 tokens in, 0 out; about $0.00" in whole
+
+
+def test_a_dry_run_says_what_has_no_price(capitals: Project) -> None:
+    """Unknown is a word, not 0."""
+    with loopback(handler=good) as server:
+        catalogue(capitals, server, priced="deadline: 9")
+        shown = "\n".join(plan(capitals, *SPECS))
+    assert "cost unknown" in shown
+    assert "price unknown: answerer, judge; give prices" in shown
+    assert "$0.00" not in shown

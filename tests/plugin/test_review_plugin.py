@@ -1,0 +1,93 @@
+"""Verdicts by people in a session: in the judge's place, without a call, and shown as such."""
+
+from typing import Any
+
+from cases.tools.review.adjudications import save_adjudications
+from evaluators.judges.adjudicated import Adjudication
+from reports.review import pick
+from reports.store import load_report
+from tests.conftest import MODES, Project
+from tests.plugin.test_plugin_judges import RUBRIC, spec, truthful
+from tests.support.loopback import loopback
+
+YAML = """
+kind: graded
+languages:
+  en: {file: en.jsonl, rubric: plain.en.yaml, gates: {correct: {min: 0.1}}}
+"""
+ANSWERS = ["Sofia", "Varna", "The city at the foot of Vitosha"]
+
+
+def capitals(project: Project) -> Project:
+    project.dataset("capital", {"en": ANSWERS}, YAML)
+    project.write("qa/capital/plain.en.yaml", RUBRIC.format("en"))
+    return project
+
+
+def adjudicate(project: Project, where: str, item: str, label: str) -> None:
+    """Keep a person's verdict on the answer of the last run to one item."""
+    report = load_report(project.path / "reports" / "out")
+    (one,) = (one for one in pick(report, 99) if one.record.id == item)
+    name, _, digest = one.id.rpartition("@")
+    kept = Adjudication(item=name, digest=digest, label=label, name="Ana", reason="I know it")
+    save_adjudications({digest: kept}, project.path / where)
+
+
+def grades(project: Project) -> list[object]:
+    return [record["grade"] for record in project.records()]
+
+
+def test_a_verdict_beside_the_data_overrides_the_judge(
+    project: Project, mode: tuple[str, ...]
+) -> None:
+    """For that answer: no call is made about it, the record and a note name the person."""
+    capitals(project)
+    with loopback(handler=truthful()) as server:
+        judge = ("--judge", spec(server))
+        project.run(*mode, *judge, "qa")
+        assert grades(project) == ["CORRECT"] * 3
+        adjudicate(project, "qa/capital/adjudications.yaml", "q2", "INCORRECT")
+        before = server.count
+        result = project.run(*mode, *judge, "--ledger", "other.sqlite3", "qa")
+    assert server.count == before + 2
+    result.assert_outcomes(passed=2, failed=1)
+    record: Any = project.records()[1]
+    assert (record["grade"], record["adjudicated_by"]) == ("INCORRECT", "Ana")
+    assert record["reason"] == "adjudicated by Ana: I know it"
+    assert record["cost"] == 0
+    report: Any = project.report()
+    assert "1 verdict by people (Ana)" in report["notes"]
+    assert report["provenance"]["adjudications"]["verdicts"] == 1
+    result.stdout.fnmatch_lines(["*1 verdict by people (Ana)*"])
+
+
+def test_a_different_answer_is_judged_as_usual(project: Project) -> None:
+    """The verdict is not the item's but the answer's."""
+    capitals(project)
+    project.run("qa")
+    adjudicate(project, "mine.yaml", "q2", "CORRECT")
+    option = "--adjudications=mine.yaml"
+    for mode in MODES.values():
+        project.run(*mode, option, "qa").assert_outcomes(passed=2, failed=1)
+        assert grades(project)[1] == "CORRECT"
+        reason = str(project.records()[1]["reason"])
+        assert reason == "adjudicated by Ana: I know it; lexical: INCORRECT"
+    project.dataset("capital", {"en": [ANSWERS[0], "Plovdiv", ANSWERS[2]]}, YAML)
+    project.run(option, "qa").assert_outcomes(passed=1, failed=2)
+    assert project.records()[1]["adjudicated_by"] == ""
+
+
+def test_the_file_can_be_switched_off_and_must_be_right(project: Project) -> None:
+    """off asks the judge again; a wrong file ends the run before any call, a dry run too."""
+    capitals(project)
+    project.run("qa")
+    adjudicate(project, "qa/capital/adjudications.yaml", "q2", "CORRECT")
+    project.run("--adjudications=off", "qa")
+    assert grades(project)[1] == "INCORRECT"
+    for words in (["--adjudications=none.yaml"], ["--adjudications=none.yaml", "--dry-run"]):
+        result = project.run(*words, "qa")
+        assert result.ret == 4
+        result.stderr.fnmatch_lines(["*none.yaml: cannot be read*"])
+    adjudicate(project, "qa/capital/adjudications.yaml", "q1", "7")
+    result = project.run("qa")
+    assert "adjudication: Ana gave '7' where" in str(project.records()[0]["error"])

@@ -1,0 +1,220 @@
+"""Assembling a report: which slices count, whose judge is trusted, what a baseline allows."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cases.plan import Item, Plan
+from cases.slices import Dataset, Slice, Threshold
+from evaluators.core import Outcome, Usage, Verdict
+from evaluators.rubric import Rubric
+from reports.assemble import Baseline, Facts, assemble
+from reports.decide import SessionFacts
+from reports.report import Report
+from tests.support.scripted import make_case
+
+RUBRIC = Rubric(
+    name="plain", language="bg", protocol="tool", system="", user="", version="plain.bg@1#a"
+)
+GRADED = Slice(
+    dataset="simpleqa",
+    language="bg",
+    kind="graded",
+    path=Path("bg.csv"),
+    rubric=RUBRIC,
+    rules=(Threshold(measure="correct", min=0.5),),
+)
+JUDGED = Slice(
+    dataset="judges",
+    language="bg",
+    kind="judged",
+    path=Path("bg.csv"),
+    rubric=RUBRIC,
+    floor={"agreement": 0.6},
+)
+
+
+def dataset(slice_: Slice, **changes: object) -> Dataset:
+    made = Dataset(
+        name=slice_.dataset,
+        folder=Path(),
+        kind=slice_.kind,
+        slices={slice_.language: slice_},
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def items_of(slice_: Slice, count: int) -> dict[str, Item]:
+    label = "CORRECT" if slice_.kind == "judged" else None
+    made = {}
+    for number in range(1, count + 1):
+        key = f"{slice_.dataset}-{slice_.language}-q{number}"
+        case = make_case(number, dataset=slice_.dataset, label=label)
+        made[key] = Item(key=key, slice=slice_, case=case, repeat=1)
+    return made
+
+
+def outcome(key: str, passed: bool, judge: str = "lexical", cost: float | None = 0.0) -> Outcome:
+    grade = "CORRECT" if passed else "INCORRECT"
+    return Outcome(
+        key=key,
+        state="passed" if passed else "failed",
+        answer="София",
+        verdict=Verdict(grade=grade),
+        judge=judge,
+        usage=Usage(cost=cost, input_tokens=2, output_tokens=1),
+    )
+
+
+def report(
+    datasets: Sequence[Dataset],
+    items: dict[str, Item],
+    outcomes: dict[str, Outcome],
+    baseline: Baseline | None = None,
+    **session: object,
+) -> Report:
+    facts = Facts(
+        model="recorded",
+        judge="lexical",
+        session=SessionFacts(**session),  # type: ignore[arg-type]
+        provenance={"slices": {"simpleqa:bg": {"rubric": RUBRIC.version}}},
+        run={},
+    )
+    return assemble(Plan(datasets=tuple(datasets), items=items), outcomes, facts, baseline)
+
+
+def simple(states: Sequence[bool], **changes: object) -> Report:
+    """Return a report of one graded slice with these results."""
+    slice_ = replace(GRADED, **changes)  # type: ignore[arg-type]
+    items = items_of(slice_, len(states))
+    outcomes = {key: outcome(key, state) for key, state in zip(items, states, strict=True)}
+    return report([dataset(slice_)], items, outcomes)
+
+
+def test_counts_tokens_and_gates_come_together() -> None:
+    """One slice, one gate, exit 0; the miss is counted."""
+    made = simple([True, True, False])
+    assert made.decision.code == 0
+    assert (made.counts.planned, made.counts.passed, made.counts.failed) == (3, 2, 1)
+    assert made.tokens == 9
+    assert "1 miss is counted" in made.decision.line
+
+
+def test_an_unknown_price_makes_the_total_unknown() -> None:
+    """A sum that lacks a part is not shown as the sum."""
+    items = items_of(GRADED, 2)
+    first, second = items
+    outcomes = {first: outcome(first, True, cost=0.5), second: outcome(second, True, cost=None)}
+    assert report([dataset(GRADED)], items, outcomes).cost is None
+
+
+def test_a_part_of_a_slice_decides_nothing() -> None:
+    """Items that the plan has and the run has not make the slice PARTIAL."""
+    items = items_of(GRADED, 3)
+    first = next(iter(items))
+    made = report([dataset(GRADED)], items, {first: outcome(first, True)})
+    assert made.slices[0].partial
+    assert made.decision.gates[0].state == "INCONCLUSIVE"
+    assert made.decision.code == 6
+
+
+@pytest.mark.parametrize(
+    ("agreed", "required", "code", "words"),
+    [
+        (10, False, 0, ""),
+        (4, False, 6, "judge not trusted in bg: agreement 0.4 < 0.6"),
+        (0, True, 6, "judge not trusted in bg"),
+    ],
+)
+def test_a_judge_below_its_floor_gates_nothing(
+    agreed: int, required: bool, code: int, words: str
+) -> None:
+    """The labelled items of the same run measure the judge that graded the others."""
+    judged = items_of(JUDGED, 10)
+    graded = items_of(GRADED, 2)
+    outcomes = {key: outcome(key, True) for key in graded}
+    for number, key in enumerate(judged):
+        outcomes[key] = outcome(key, number < agreed)
+    datasets = [dataset(GRADED), dataset(JUDGED, require_calibration=required)]
+    made = report(datasets, {**judged, **graded}, outcomes)
+    assert made.decision.code == code
+    assert words in made.decision.gates[0].reason
+
+
+def test_a_judge_that_was_not_measured_may_be_required_to_be() -> None:
+    """Without labelled items in the run, required calibration leaves the gate undecided."""
+    items = items_of(GRADED, 2)
+    outcomes = {key: outcome(key, True) for key in items}
+    strict = dataset(JUDGED, require_calibration=True)
+    made = report([dataset(GRADED), strict], items, outcomes)
+    assert "judge not measured in bg" in made.decision.gates[0].reason
+
+
+def test_labels_of_another_kind_say_nothing_about_the_judge() -> None:
+    """A rater's calibration does not distrust a grader."""
+    rater = replace(JUDGED, rubric=replace(RUBRIC, protocol="rate"))
+    judged, graded = items_of(rater, 4), items_of(GRADED, 2)
+    outcomes = {key: outcome(key, key in graded) for key in (*judged, *graded)}
+    made = report([dataset(GRADED), dataset(rater)], {**judged, **graded}, outcomes)
+    assert made.decision.gates[0].state == "PASS"
+
+
+DROP = Threshold(measure="drop", max=0.1, evidence="confident")
+
+
+def with_baseline(judge: str = "lexical", rubric: str = RUBRIC.version) -> Report:
+    """Return a run of 200 right items beside a baseline that was the same but for its judge."""
+    slice_ = replace(GRADED, rules=(DROP,))
+    items = items_of(slice_, 200)
+    new = report([dataset(slice_)], items, {key: outcome(key, True) for key in items})
+    old = report([dataset(slice_)], items, {key: outcome(key, True, judge) for key in items})
+    run = {"provenance": {"slices": {"simpleqa:bg": {"rubric": rubric}}}}
+    baseline = Baseline(path="before", run=run, records=old.records)
+    outcomes = {key: outcome(key, True) for key in items}
+    assert [gate.rule.measure for gate in new.decision.gates] == []
+    return report([dataset(slice_)], items, outcomes, baseline)
+
+
+def test_a_drop_gate_needs_a_baseline_and_says_so() -> None:
+    """Without one there is no drop gate, and a note instead."""
+    made = simple([True] * 3, rules=(DROP,))
+    assert made.decision.gates == ()
+    assert any("no baseline" in note for note in made.notes)
+
+
+def test_equal_runs_are_no_drop() -> None:
+    """Two hundred unchanged items exclude a drop of ten points."""
+    (gate,) = with_baseline().decision.gates
+    assert gate.state == "PASS"
+
+
+def test_a_changed_judge_blocks_the_comparison() -> None:
+    """A difference may be the judge's own, so nothing is decided from it."""
+    (gate,) = with_baseline(judge="gpt-4o").decision.gates
+    assert gate.state == "INCONCLUSIVE"
+    assert "the judge changed from gpt-4o to lexical" in gate.reason
+
+
+def test_a_changed_rubric_blocks_the_comparison() -> None:
+    """The same judge with another rubric is another judge."""
+    (gate,) = with_baseline(rubric="plain.bg@0#b").decision.gates
+    assert "the rubric changed from plain.bg@0#b to plain.bg@1#a" in gate.reason
+
+
+def test_gates_off_leaves_the_code_to_pytest() -> None:
+    """With --gates off no gate is shown and pytest's own code stands."""
+    items = items_of(GRADED, 1)
+    outcomes = {key: outcome(key, False) for key in items}
+    made = report([dataset(GRADED)], items, outcomes, gates_off=True, pytest_code=1)
+    assert made.decision.gates == ()
+    assert made.decision.code == 1
+
+
+def test_a_slice_without_gates_is_named() -> None:
+    """A slice that languages.default serves, or without rules, is said in the report."""
+    made = simple([True], rules=(), declared=False)
+    assert made.slices[0].note
+    assert "simpleqa:bg: no gate declared" in made.notes
+    assert made.decision.code == 6

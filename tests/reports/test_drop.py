@@ -1,0 +1,240 @@
+"""Claims about drop gates: the paired difference to a baseline against its margin."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cases.slices import Evidence, Threshold
+from reports.compare import pair_records
+from reports.contrast import PairedSlice
+from reports.drop import drop_gates, margin_warnings, no_baseline_note
+from reports.record import Record
+from reports.report import GateResult
+from tests.support.made_records import graded, make_dataset, make_record, make_slice
+
+CONFIDENT: Evidence = "confident"
+
+
+def sides(
+    new: Sequence[Record], old: Sequence[Record], *rules: Threshold, **fields: object
+) -> PairedSlice:
+    return PairedSlice(
+        slice_=make_slice("graded", *rules, **fields), pairing=pair_records(new, old)
+    )
+
+
+def drop(margin: float | None, evidence: Evidence = CONFIDENT, *, pool: bool = False) -> Threshold:
+    return Threshold(measure="drop", max=margin, evidence=evidence, pool=pool)
+
+
+def changes(fixed: int, broke: int, same: int, error: int = 0) -> tuple[list[Record], list[Record]]:
+    """A new and an old run; the ungraded items of the new one were right before."""
+    after = ["passed"] * fixed + ["failed"] * broke + ["passed"] * same + ["error"] * error
+    before = ["failed"] * fixed + ["passed"] * (broke + same + error)
+    new = [make_record(n, outcome=o) for n, o in enumerate(after)]
+    return new, [make_record(n, outcome=o) for n, o in enumerate(before)]
+
+
+def one_drop(margin: float, *counts: int, evidence: Evidence = CONFIDENT) -> GateResult:
+    side = sides(*changes(*counts), drop(margin, evidence))
+    (result,) = drop_gates(make_dataset(side.slice_), [side])
+    return result
+
+
+@pytest.mark.parametrize(
+    ("counts", "state", "reason"),
+    [
+        (
+            (5, 6, 489),
+            "PASS",
+            "new - old is -0.002, 95 % interval -0.017 to 0.013: the drop is within 0.05 "
+            "(5 fixed, 6 broke of 500 pairs)",
+        ),
+        (
+            (5, 60, 435),
+            "FAIL",
+            "new - old is -0.11, 95 % interval -0.143 to -0.082: the drop is below zero and not "
+            "shown to be within 0.05 (5 fixed, 60 broke of 500 pairs)",
+        ),
+        (
+            (0, 0, 50),
+            "INCONCLUSIVE",
+            "new - old is 0, 95 % interval -0.071 to 0.071: not settled for a drop of 0.05; about "
+            "73 pairs would decide it (0 fixed, 0 broke of 50 pairs)",
+        ),
+        (
+            (0, 0, 490, 30),
+            "INCONCLUSIVE",
+            "new - old is 0, 95 % interval -0.008 to 0.008: not settled for a drop of 0.05; grade "
+            "the ungraded items first (0 fixed, 0 broke of 490 pairs; 30 ungraded: at worst "
+            "-0.058, at best 0)",
+        ),
+    ],
+)
+def test_drop_verdict_and_sentence(counts: tuple[int, ...], state: str, reason: str) -> None:
+    """Tango's interval of the paired difference against the margin of 0.05, in one sentence."""
+    result = one_drop(0.05, *counts)
+    assert (result.state, result.reason) == (state, reason)
+
+
+def test_a_drop_within_the_margin_passes_although_it_is_real() -> None:
+    """Shown to be below zero, and shown to be within the margin: PASS."""
+    result = one_drop(0.05, 0, 40, 1960)
+    assert result.estimate.high is not None
+    assert result.estimate.high < 0
+    assert result.state == "PASS"
+
+
+def test_a_drop_beyond_the_margin_that_is_not_shown_is_inconclusive() -> None:
+    """Two of twenty lost: the pairs needed to show a drop below zero are named."""
+    result = one_drop(0.05, 1, 3, 16)
+    assert result.state == "INCONCLUSIVE"
+    assert "about 150 pairs would decide it" in result.reason
+    nothing_to_show = one_drop(0.0, 2, 2, 16)
+    assert "would decide" not in nothing_to_show.reason
+
+
+def test_estimate_evidence_compares_the_difference_itself() -> None:
+    """The bar included; ungraded items both ways."""
+    assert one_drop(0.1, 0, 2, 18, evidence="estimate").state == "PASS"
+    failed = one_drop(0.09, 0, 2, 18, evidence="estimate")
+    assert (failed.state, failed.worst) == ("FAIL", -0.1)
+    assert failed.reason.startswith("new - old is -0.1: the drop is beyond 0.09")
+    assert one_drop(0.09, 0, 1, 18, 1, evidence="estimate").state == "INCONCLUSIVE"
+
+
+@settings(max_examples=40, deadline=None)
+@given(*[st.integers(0, 8)] * 2, st.integers(0, 60), *[st.integers(0, 3)] * 2)
+def test_no_fate_overturns_a_drop_verdict(
+    fixed: int, broke: int, same: int, error_right: int, error_wrong: int
+) -> None:
+    """Brute force over how many of the ungraded items came out right."""
+    new, old = changes(fixed, broke, same, error_right + error_wrong)
+    old[len(old) - error_wrong :] = [
+        replace(r, outcome="failed") for r in old[len(old) - error_wrong :]
+    ]
+    rule = drop(0.1)
+    verdict = drop_state(new, old, rule)
+    start = fixed + broke + same
+    worlds = {
+        drop_state([*new[:start], *with_fate(new[start:], fate)], old, rule)
+        for fate in product(["passed", "failed"], repeat=error_right + error_wrong)
+    }
+    assert verdict == "INCONCLUSIVE" or worlds == {verdict}
+
+
+def drop_state(new: Sequence[Record], old: Sequence[Record], rule: Threshold) -> str:
+    side = sides(new, old, rule)
+    return drop_gates(make_dataset(side.slice_), [side])[0].state
+
+
+def with_fate(records: Sequence[Record], fate: Sequence[str]) -> list[Record]:
+    return [
+        replace(r, outcome=o)  # type: ignore[arg-type]
+        for r, o in zip(records, fate, strict=True)
+    ]
+
+
+def test_repeats_do_not_count_as_new_items() -> None:
+    """40 items without any change, each asked five times: still too few for a drop of 0.05."""
+    new, old = changes(0, 0, 40)
+    new, old = ([replace(r, repeat=n) for r in run for n in range(1, 6)] for run in (new, old))
+    assert one_drop(0.05, 0, 0, 200).state == "PASS"
+    assert drop_state(new, old, drop(0.05)) == "INCONCLUSIVE"
+
+
+def test_ratings_are_compared_by_the_new_runs_bar() -> None:
+    """8 before and 6 now, with a bar of 7: broke, whatever the outcome said then."""
+    new = [make_record(n, rating=6, outcome="failed") for n in range(30)]
+    old = [make_record(n, rating=8, outcome="failed") for n in range(30)]
+    slice_ = make_slice("rated", drop(0.1), pass_bar=7)
+    (result,) = drop_gates(
+        make_dataset(slice_), [PairedSlice(slice_=slice_, pairing=pair_records(new, old))]
+    )
+    assert (result.state, result.estimate.value) == ("FAIL", -1.0)
+
+
+@pytest.mark.parametrize(
+    ("side", "reason"),
+    [
+        (sides(graded(3), [], drop(0.1)), "no graded item pairs with the baseline (3 items"),
+        (sides(graded(error=2), graded(2), drop(0.1)), "no graded item pairs"),
+        (sides(graded(3), graded(3), drop(None)), "drop needs a margin as a share of items"),
+        (sides(graded(3), graded(3), drop(2.0)), "from 0 to below 1, not 2.0"),
+        (replace(sides(graded(3), graded(3), drop(0.1)), blocked="another judge"), "another judge"),
+    ],
+)
+def test_what_no_pair_can_decide_is_inconclusive(side: PairedSlice, reason: str) -> None:
+    """Nothing paired, no margin, another judge: no verdict, and the reason."""
+    (result,) = drop_gates(make_dataset(side.slice_), [side])
+    assert (result.state, result.estimate.value, result.worst) == ("INCONCLUSIVE", None, None)
+    assert reason in result.reason
+
+
+def test_unpaired_items_are_said() -> None:
+    """They are in no figure; the sentence counts them."""
+    new, old = changes(0, 0, 500)
+    side = sides(new, old[:490], drop(0.05))
+    (result,) = drop_gates(make_dataset(side.slice_), [side])
+    assert "490 pairs; 10 items without a partner" in result.reason
+
+
+def in_language(records: Sequence[Record], language: str) -> list[Record]:
+    return [replace(record, language=language) for record in records]
+
+
+def two_languages(*rules: Threshold, fixed: int, broke: int, same: int) -> list[PairedSlice]:
+    new, old = changes(fixed, broke, same)
+    return [
+        sides(in_language(new, one), in_language(old, one), *rules, language=one)
+        for one in ("bg", "pl")
+    ]
+
+
+def test_a_pooled_gate_puts_all_languages_together() -> None:
+    """Neither language has enough items for 0.03; both together have. Same ids do not merge."""
+    both = two_languages(fixed=0, broke=0, same=100)
+    dataset = make_dataset(*(one.slice_ for one in both), pooled=[drop(0.03, pool=True)])
+    (result,) = drop_gates(dataset, both)
+    assert (result.state, result.slice, result.estimate.n) == ("PASS", "d:*", 200)
+    blocked = [both[0], replace(both[1], blocked="partial")]
+    assert drop_gates(dataset, blocked)[0].reason == "partial"
+    assert drop_gates(dataset, []) == ()
+
+
+def test_holm_adjusts_the_fail_side_only() -> None:
+    """p = 0.04 twice is a FAIL each, and with Holm's adjustment neither; a PASS stays."""
+    both = two_languages(drop(0.01), fixed=1, broke=7, same=92)
+    slices = [one.slice_ for one in both]
+    assert [r.state for r in drop_gates(make_dataset(*slices), both)] == ["FAIL"] * 2
+    adjusted = drop_gates(make_dataset(*slices, holm=True), both)
+    assert [r.state for r in adjusted] == ["INCONCLUSIVE"] * 2
+    good = two_languages(drop(0.1), fixed=0, broke=0, same=100)
+    dataset = make_dataset(*(one.slice_ for one in good), holm=True)
+    assert [r.state for r in drop_gates(dataset, good)] == ["PASS"] * 2
+
+
+def test_without_a_baseline_the_missing_gates_are_named() -> None:
+    """There is no such gate then; the report says so, and says nothing where there was none."""
+    slice_ = make_slice("graded", drop(0.1))
+    dataset = make_dataset(slice_, pooled=[drop(0.03, pool=True)])
+    assert no_baseline_note(dataset, [slice_]) == "no baseline: no drop gate for d:bg, d:*"
+    assert no_baseline_note(make_dataset(make_slice()), [make_slice()]) == ""
+
+
+def test_a_slice_too_small_for_its_margin_is_warned_of() -> None:
+    """Below the number that could pass even if nothing changed; not for estimate evidence."""
+    dataset = make_dataset(make_slice("graded", drop(0.03)), pooled=[drop(0.5, pool=True)])
+    assert margin_warnings(dataset, {"bg": 50}) == (
+        "d:bg: a drop of 0.03 can never be excluded with 50 items; it takes 125 even if none "
+        "changes",
+    )
+    assert margin_warnings(dataset, {"bg": 125}) == ()
+    lenient = make_dataset(
+        make_slice("graded", drop(0.03, "estimate"), Threshold(measure="correct", min=0.1))
+    )
+    assert margin_warnings(lenient, {"bg": 5}) == ()

@@ -1,0 +1,175 @@
+"""Claims about the comparison with a baseline: counts, effect sizes, and what flipped."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cases.slices import Threshold
+from evaluators.statistics import tango
+from reports.evidence import Change, Comparison, SliceComparison
+from reports.record import Record
+from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
+
+DROP = Threshold(measure="drop", max=0.1, evidence="confident")
+
+
+def compared(new: str, old: str, **changes: Any) -> Comparison:
+    """Return the comparison of two runs over one slice, an item a letter."""
+    baseline = run_of(answered(old))
+    found = run_of(answered(new, **changes), baseline=baseline).comparison
+    assert found is not None
+    return found
+
+
+def only(found: Comparison) -> SliceComparison:
+    (one,) = found.slices
+    return one
+
+
+def test_every_item_of_the_new_run_is_counted_once() -> None:
+    """Fixed, broke, both right, both wrong, ungraded, added and changed sum to the run."""
+    one = only(compared("ciccneicc", "iccicceem"))
+    counts = (one.fixed, one.broke, one.both_right, one.both_wrong, one.ungraded)
+    assert counts == (2, 2, 1, 0, 4)
+    assert sum(counts) + one.added + one.changed == 9
+
+
+def test_new_removed_and_changed_items_are_told_apart() -> None:
+    """By what the other run has of them."""
+    more = only(compared("ccc", "cc"))
+    assert (more.added, more.removed, more.shared) == (1, 0, 2)
+    fewer = only(compared("cc", "ccc"))
+    assert (fewer.added, fewer.removed) == (0, 1)
+    other = compared("cc", "cc", digest="other")
+    assert (only(other).changed, only(other).shared) == (2, 2)
+    assert [change.flip for change in other.changes] == ["changed", "changed"]
+
+
+def test_the_difference_has_interval_p_value_and_odds_ratio() -> None:
+    """Tango's interval, McNemar's exact p, and fixed : broke of the pairs that differ."""
+    one = only(compared("c" * 12 + "i" * 3 + "c" * 35, "i" * 12 + "c" * 38))
+    assert (one.fixed, one.broke, one.difference.n) == (12, 3, 50)
+    assert one.difference.value == pytest.approx(0.18)
+    assert (one.difference.low, one.difference.high) == tango(12, 3, 50)
+    assert one.p_value == pytest.approx(0.03515625)
+    assert one.odds.value == 4
+    assert one.odds.low == pytest.approx(1.0795, abs=1e-4)
+    assert one.odds.high == pytest.approx(22.0880, abs=1e-3)
+    assert one.detectable is not None
+
+
+def test_nothing_in_common_leaves_everything_undefined() -> None:
+    """No pair, no figure: neither 0 nor NaN."""
+    one = only(compared("cc", "ee"))
+    assert (one.difference.value, one.p_value, one.odds.n, one.detectable) == (None, None, 0, None)
+    assert one.differences == {}
+    assert one.ungraded == 2
+
+
+def test_changes_hold_what_the_baseline_had() -> None:
+    """Flips with old answer, grade and reason; an unchanged item is not listed."""
+    found = compared("cicn", "ccii")
+    assert found.changes == (
+        Change(
+            key="facts-en-i1",
+            flip="broke",
+            answer="c: an answer to 1",
+            grade="CORRECT",
+            reason="It is CORRECT.",
+        ),
+        Change(
+            key="facts-en-i2",
+            flip="fixed",
+            answer="i: an answer to 2",
+            grade="INCORRECT",
+            reason="It is INCORRECT.",
+        ),
+        Change(
+            key="facts-en-i3",
+            flip="same",
+            answer="i: an answer to 3",
+            grade="INCORRECT",
+            reason="It is INCORRECT.",
+        ),
+    )
+
+
+def test_an_item_without_a_grade_on_either_side_is_ungraded() -> None:
+    """An outage is no flip."""
+    assert [one.flip for one in compared("ec", "ce").changes] == ["ungraded", "ungraded"]
+
+
+def test_other_measures_move_with_a_paired_bootstrap() -> None:
+    """F-score and hallucination rate, as differences of the two runs' own values."""
+    moved = only(compared("c" * 20 + "i" * 10 + "n" * 10, "c" * 26 + "i" * 14)).differences
+    assert set(moved) == {
+        *("incorrect", "not_attempted", "attempted", "correct_given_attempted"),
+        *("f_score", "penalised", "mean_score"),
+    }
+    new, old = 2 * 20 / (40 + 20 + 10), 2 * 26 / (2 * 26 + 2 * 14)
+    found = moved["f_score"]
+    assert found.value == pytest.approx(new - old)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < new - old < found.high
+    assert moved["mean_score"].value == pytest.approx((20 + 5) / 40 - 26 / 40)
+
+
+def test_what_is_common_to_both_runs_cancels_out() -> None:
+    """The same answers twice: a difference of 0 that no draw can move, whatever the spread."""
+    moved = only(compared("ccinn" * 8, "ccinn" * 8)).differences
+    assert {(one.value, one.low, one.high) for one in moved.values()} == {(0.0, None, None)}
+
+
+def test_an_undefined_measure_does_not_move() -> None:
+    """Nothing attempted before: correct given attempted has no difference."""
+    assert "correct_given_attempted" not in only(compared("cc", "nn")).differences
+
+
+def test_repeats_of_an_item_are_one_observation_to_the_exact_test() -> None:
+    """Three repeats that all broke are one broken item, and their interval is no narrower."""
+    new = [one for n in (1, 2, 3) for one in _repeat("iiccc", n)]
+    old = [one for n in (1, 2, 3) for one in _repeat("ccccc", n)]
+    found = run_of(new, baseline=run_of(old)).comparison
+    assert found is not None
+    one = only(found)
+    assert (one.broke, one.difference.n, one.odds.n) == (6, 15, 2)
+    assert one.p_value == 0.5
+    single = only(compared("iiccc", "ccccc"))
+    assert one.difference.low == pytest.approx(single.difference.low, abs=0.1)
+
+
+def _repeat(letters: str, number: int) -> list[Record]:
+    made = answered(letters, repeat=number)
+    return [replace(one, key=f"{one.key}~r{number}") for one in made]
+
+
+def test_languages_are_pooled_as_well() -> None:
+    """One more row a dataset of several languages; none for one language."""
+    dataset = facts_dataset(graded_slice("en"), graded_slice("bg"))
+    old = run_of([*answered("ccc"), *answered("ccc", "bg")], dataset)
+    found = run_of([*answered("cci"), *answered("ici", "bg")], dataset, baseline=old).comparison
+    assert found is not None
+    assert [one.name for one in found.slices] == ["facts:en", "facts:bg", "facts:*"]
+    assert [one.broke for one in found.slices] == [1, 2, 3]
+    assert len(found.slices[-1].differences) == 0
+
+
+def test_a_changed_judge_is_a_loud_warning() -> None:
+    """It is named beside the comparison, and the drop gate is undecided."""
+    slice_ = graded_slice("en", DROP)
+    old = run_of(answered("c" * 60, judge="judge-2025"), facts_dataset(slice_))
+    made = run_of(answered("c" * 60), facts_dataset(slice_), baseline=old)
+    assert made.comparison is not None
+    assert made.comparison.warnings == (
+        "facts:en: the judge changed from judge-2025 to judge-2026; the difference may be the "
+        "judge's own",
+    )
+    assert made.comparison.slices[0].blocked
+    assert [gate.state for gate in made.decision.gates] == ["INCONCLUSIVE"]
+
+
+def test_without_a_baseline_there_is_no_comparison() -> None:
+    """None, and not an empty one."""
+    assert run_of(answered("c")).comparison is None

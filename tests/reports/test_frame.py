@@ -1,0 +1,77 @@
+"""What a judge is sent: the same frame for every answer, whatever the rubric."""
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from evaluators.attacks.pack import LANGUAGES, load_bundled
+from evaluators.characters import INVISIBLE
+from evaluators.core import Message
+from evaluators.prompting import judge_messages
+from evaluators.rubric import Rubric, load_rubric
+from evaluators.template import ANSWER_BYTES
+from tests.conftest import Project
+from tests.support.hostile import HOSTILE
+from tests.support.loopback import loopback
+from tests.support.scripted import make_case
+
+RUBRICS = Path(__file__).parents[2] / "evaluators" / "rubrics"
+FILES = sorted(path.name for path in RUBRICS.glob("*.yaml") if "validate" not in path.name)
+NEUTRAL = "XNEUTRALX"
+CASE = replace(make_case(), context="Контекст.")
+PIECES = st.sampled_from(
+    [*HOSTILE, *(probe.case.recorded or "" for probe in load_bundled(LANGUAGES))]
+)
+answers = st.one_of(st.text(max_size=80), PIECES, st.lists(PIECES, max_size=3).map("\n".join))
+
+
+@cache
+def rubric(name: str) -> Rubric:
+    return load_rubric(RUBRICS / name)
+
+
+def flat(messages: tuple[Message, ...]) -> str:
+    return "\x1e".join(f"{message.role}\x1f{message.content}" for message in messages)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_bundled_rubric_has_one_slot_for_the_answer(name: str) -> None:
+    """The answer stands once, in the last message, between the two marks of the data."""
+    text = flat(judge_messages(rubric(name), CASE, NEUTRAL))
+    assert text.count(NEUTRAL) == 1
+    before, after = text.split(NEUTRAL)
+    assert before.endswith('"')
+    assert after.startswith('"\n[')
+
+
+@given(st.sampled_from(FILES), answers)
+@example(FILES[0], "\ud83d\x00\u202e\U000e0041")
+def test_no_answer_changes_a_byte_around_its_slot(name: str, answer: str) -> None:
+    """For every bundled rubric: the frame is identical, the slot one line of JSON, nothing hid."""
+    before, after = flat(judge_messages(rubric(name), CASE, NEUTRAL)).split(NEUTRAL)
+    got = flat(judge_messages(rubric(name), CASE, answer))
+    assert got.startswith(before)
+    assert got.endswith(after)
+    slot = got[len(before) - 1 : len(got) - len(after) + 1]
+    assert isinstance(json.loads(slot), str)
+    assert len(slot.splitlines()) == 1
+    assert not INVISIBLE.search(slot)
+    got.encode()
+
+
+def test_a_long_answer_is_cut_for_the_judge_and_kept_in_the_record(project: Project) -> None:
+    """The judge sees 32 kB and a mark; ``records.jsonl`` has every character."""
+    answer = "ж" * ANSWER_BYTES
+    project.dataset("capital", {"en": [answer]}, "kind: graded\nrubric: simpleqa\nlanguages:\n"
+                    "  en: {file: en.jsonl}\n")  # fmt: skip
+    with loopback() as server:
+        project.run("qa", f"--judge=openai:j@{server.url}/v1", "--gates=off")
+        (seen,) = server.requests
+    cut = f"{'ж' * (ANSWER_BYTES // 2)} [... cut: {2 * ANSWER_BYTES:,} bytes in all]"
+    assert f'"{cut}"' in seen.prompt
+    assert project.records()[0]["answer"] == answer

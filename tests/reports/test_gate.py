@@ -1,0 +1,305 @@
+"""Claims about gates: which verdict, why, and that no fate of ungraded items overturns it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations_with_replacement, product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cases.slices import Evidence, Slice, Threshold
+from evaluators.core import CORRECT, GRADES, INCORRECT, NO, YES, Kind
+from reports.gate import PARTIAL, distrust_in, evaluate, slice_gates
+from reports.measures import ANSWERS, RATINGS, known_measures
+from reports.record import Record
+from reports.report import GateResult
+from reports.summary import summarise
+from tests.support.made_records import graded, make_slice, numbered, scene_of
+
+CONFIDENT: Evidence = "confident"
+
+
+def judge(rule: Threshold, records: Sequence[Record], slice_: Slice | None = None) -> GateResult:
+    return evaluate(rule, scene_of(slice_ or make_slice(), records))
+
+
+def at_least(measure: str, bar: float, evidence: Evidence = "estimate") -> Threshold:
+    return Threshold(measure=measure, min=bar, evidence=evidence)
+
+
+@pytest.mark.parametrize(
+    ("rule", "counts", "state", "reason"),
+    [
+        (
+            at_least("correct", 0.35),
+            (35, 65),
+            "PASS",
+            "correct 0.35 is at least 0.35 (n=100)",
+        ),
+        (
+            at_least("correct", 0.35),
+            (34, 64, 0, 2),
+            "INCONCLUSIVE",
+            "correct 0.347 is below 0.35, but 2 ungraded items could bring it anywhere from 0.34 "
+            "to 0.36; grade them to decide (n=98, 2 ungraded)",
+        ),
+        (
+            at_least("correct", 0.35),
+            (31, 67, 0, 2),
+            "FAIL",
+            "correct 0.316 is below 0.35 (n=98, 2 ungraded; at best 0.33)",
+        ),
+        (
+            at_least("correct", 0.35),
+            (40, 58, 0, 2),
+            "PASS",
+            "correct 0.408 is at least 0.35 (n=98, 2 ungraded; at worst 0.4)",
+        ),
+        (
+            Threshold(measure="incorrect", max=0.55),
+            (40, 50, 8, 2),
+            "PASS",
+            "incorrect 0.51 is at most 0.55 (n=98, 2 ungraded; at worst 0.52)",
+        ),
+        (
+            Threshold(measure="incorrect", max=0.55),
+            (1, 97, 0, 2),
+            "FAIL",
+            "incorrect 0.99 is above 0.55 (n=98, 2 ungraded; at best 0.97)",
+        ),
+        (
+            Threshold(measure="attempted", min=0.4, max=0.6),
+            (20, 30, 49, 1),
+            "PASS",
+            "attempted 0.505 is at least 0.4 and at most 0.6 (n=99, 1 ungraded; 0.5 to 0.51 "
+            "whatever became of them)",
+        ),
+        (
+            at_least("correct", 0.35),
+            (34999, 65001),
+            "FAIL",
+            "correct 0.34999 is below 0.35 (n=100000)",
+        ),
+    ],
+)
+def test_verdict_and_sentence(
+    rule: Threshold, counts: tuple[int, ...], state: str, reason: str
+) -> None:
+    """The estimate against its bar, with every ungraded item counted both ways, in one sentence."""
+    result = judge(rule, graded(*counts))
+    assert (result.state, result.reason) == (state, reason)
+
+
+def test_worst_and_best_follow_the_direction_of_the_rule() -> None:
+    """Where less is better, the worst is the highest."""
+    records = graded(40, 50, 8, 2)
+    low = judge(at_least("correct", 0.1), records)
+    assert (low.worst, low.best) == (0.40, 0.42)
+    high = judge(Threshold(measure="incorrect", max=0.9), records)
+    assert (high.worst, high.best) == (0.52, 0.50)
+
+
+def test_confident_evidence_asks_for_the_whole_interval() -> None:
+    """0.4 of 1,000 clears 0.35 and misses 0.45; of 100 it does neither, and the number is named."""
+    many, few = graded(400, 600), graded(40, 60)
+    passed = judge(at_least("correct", 0.35, CONFIDENT), many)
+    assert passed.state == "PASS"
+    assert "is at least 0.35 with its whole 95 % interval, 0.37 to 0.431 (n=1000)" in passed.reason
+    assert judge(at_least("correct", 0.45, CONFIDENT), many).state == "FAIL"
+    unclear = judge(at_least("correct", 0.35, CONFIDENT), few)
+    assert unclear.state == "INCONCLUSIVE"
+    assert "does not clear the bar; about 380 items would decide it" in unclear.reason
+
+
+def test_confident_evidence_counts_ungraded_items_both_ways() -> None:
+    """The interval clears the bar on the graded items, and not with 60 more wrong."""
+    rule = at_least("correct", 0.36, CONFIDENT)
+    assert judge(rule, graded(400, 600)).state == "PASS"
+    assert judge(rule, graded(400, 600, error=60)).state == "INCONCLUSIVE"
+
+
+def test_an_estimate_on_its_bar_or_without_interval_names_no_number() -> None:
+    """No sample size settles a value that equals its bar; -1 has no interval."""
+    on_the_bar = judge(at_least("correct", 0.4, CONFIDENT), graded(40, 60))
+    assert "does not clear the bar; no number can be named (n=100)" in on_the_bar.reason
+    ratings = numbered([{"rating": r, "label": str(11 - r)} for r in (2, 5, 9)])
+    result = judge(at_least("spearman", -1, CONFIDENT), ratings, make_slice("judged"))
+    assert (result.state, result.reason) == (
+        "INCONCLUSIVE",
+        "spearman has no 95 % interval over these items",
+    )
+    unclear = judge(at_least("correct", 0.4, CONFIDENT), graded(40, 60, error=1))
+    assert unclear.reason.endswith("no number can be named (n=100, 1 ungraded)")
+
+
+def judged(*pairs: tuple[str, str | None]) -> list[Record]:
+    """Judged records of (label, grade); no grade is an ERROR."""
+    rows = [
+        {"label": label, "grade": grade, "outcome": "passed" if grade else "error"}
+        for label, grade in pairs
+    ]
+    return numbered(rows)
+
+
+@pytest.mark.parametrize(
+    ("rule", "records", "slice_", "reason"),
+    [
+        (at_least("f1", 0.5), graded(3), make_slice(), "f1 is not measured on this slice"),
+        (
+            Threshold(measure="correct"),
+            graded(3),
+            make_slice(),
+            "correct has no bar; give min or max",
+        ),
+        (at_least("correct", 0), graded(error=3), make_slice(), "undefined over 0 graded items"),
+        (
+            at_least("correct_given_attempted", 0),
+            graded(not_attempted=3),
+            make_slice(),
+            "correct_given_attempted is undefined",
+        ),
+        (
+            at_least("kappa", 0.1),
+            judged((CORRECT, CORRECT), (INCORRECT, INCORRECT), (CORRECT, None)),
+            make_slice("judged"),
+            "kappa has no bounds with 1 ungraded item; grade them",
+        ),
+    ],
+)
+def test_what_no_figure_can_decide_is_inconclusive(
+    rule: Threshold, records: list[Record], slice_: Slice, reason: str
+) -> None:
+    """Undefined, unknown or unbounded is never a PASS and never a FAIL."""
+    result = judge(rule, records, slice_)
+    assert result.state == "INCONCLUSIVE"
+    assert reason in result.reason
+
+
+def test_a_score_that_an_ungraded_item_may_lack_has_no_bounds() -> None:
+    """mean_score is undefined where the item may come to a grade without a score."""
+    records = [replace(r, score=1.0) if r.grade else r for r in graded(3, error=1)]
+    result = judge(at_least("mean_score", 0.1), records)
+    assert (result.state, result.worst) == ("INCONCLUSIVE", None)
+    assert result.reason == "mean_score has no bounds over these items"
+
+
+def test_kappa_decides() -> None:
+    """Without ungraded items its estimate counts like any other."""
+    records = judged((CORRECT, CORRECT), (INCORRECT, INCORRECT))
+    assert judge(at_least("kappa", 0.6), records, make_slice("judged")).state == "PASS"
+
+
+def test_agreement_is_bounded_by_agreeing_and_not() -> None:
+    """One ungraded of three: 2/3 to 1 where both graded items agree."""
+    records = judged((CORRECT, CORRECT), (INCORRECT, INCORRECT), (CORRECT, None))
+    result = judge(at_least("agreement", 0.6), records, make_slice("judged"))
+    assert (result.state, result.worst, result.best) == ("PASS", 2 / 3, 1.0)
+
+
+def test_a_partial_slice_and_a_distrusted_judge_decide_nothing() -> None:
+    """A hand-picked subset cannot ship a model; neither can a judge below its floor."""
+    rule = at_least("correct", 0.1)
+    slice_ = make_slice("graded", rule, Threshold(measure="drop", max=0.1))
+    records = graded(50, 50)
+    (partial,) = slice_gates(slice_, records, summarise(records, slice_, partial=True))
+    assert (partial.state, partial.reason, partial.slice) == ("INCONCLUSIVE", PARTIAL, "d:bg")
+    (distrusted,) = slice_gates(slice_, records, summarise(records, slice_), "judge not trusted")
+    assert slice_gates(make_slice(), records, summarise(records, slice_)) == ()
+    assert (distrusted.state, distrusted.reason) == ("INCONCLUSIVE", "judge not trusted")
+
+
+def test_a_judge_is_held_to_its_floor() -> None:
+    """Measured and below, or undefined: not trusted; unmeasured counts only where required."""
+    slice_ = make_slice("judged")
+    good = summarise(judged(*[(CORRECT, CORRECT), (INCORRECT, INCORRECT)] * 5), slice_)
+    poor = summarise(judged((CORRECT, CORRECT), (INCORRECT, CORRECT)), slice_)
+    floor = {"agreement": 0.8, "kappa": 0.6}
+    assert distrust_in("bg", good, floor, required=True) == ""
+    assert distrust_in("bg", poor, floor, required=False) == (
+        "judge not trusted in bg: agreement 0.5 < 0.8"
+    )
+    constant = summarise(judged((CORRECT, CORRECT)), slice_)
+    assert "kappa is undefined" in distrust_in("bg", constant, floor, required=False)
+    assert distrust_in("bg", None, floor, required=False) == ""
+    assert "judge not measured in bg" in distrust_in("bg", None, floor, required=True)
+
+
+def fates(kind: Kind, ungraded: Sequence[Record]) -> list[tuple[dict[str, object], ...]]:
+    """Every way in which these ungraded items may have come out."""
+    if kind == "graded":
+        each: list[dict[str, object]] = [{"grade": grade} for grade in GRADES]
+        return list(combinations_with_replacement(each, len(ungraded)))
+    if kind == "rated":
+        each = [{"rating": int(rating)} for rating in RATINGS]
+        return list(combinations_with_replacement(each, len(ungraded)))
+    labels = ANSWERS if kind == "yes_no" else (CORRECT, INCORRECT)
+    return list(product([{"grade": label} for label in labels], repeat=len(ungraded)))
+
+
+def row(kind: Kind) -> st.SearchStrategy[dict[str, object]]:
+    """A record's fields, one in three ungraded."""
+    graded_rows: dict[Kind, dict[str, st.SearchStrategy[object]]] = {
+        "graded": {"grade": st.sampled_from(GRADES)},
+        "rated": {"rating": st.integers(1, 10)},
+        "yes_no": {"label": st.sampled_from([YES, NO]), "grade": st.sampled_from(ANSWERS)},
+        "judged": {
+            "label": st.sampled_from([CORRECT, INCORRECT]),
+            "grade": st.sampled_from([CORRECT, INCORRECT]),
+        },
+    }
+    outcome = st.sampled_from(["passed", "failed", "error"])
+    return st.fixed_dictionaries({**graded_rows[kind], "outcome": outcome})
+
+
+def as_ungraded(record: Record) -> Record:
+    return replace(record, grade=None, rating=None) if record.outcome == "error" else record
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data(), kind=st.sampled_from(["graded", "rated", "yes_no", "judged"]))
+def test_no_fate_of_ungraded_items_overturns_a_verdict(data: st.DataObject, kind: Kind) -> None:
+    """Brute force, every bounded measure: PASS holds under all fates, FAIL under none, and the
+    bounds are reached by some fate and passed by none."""
+    rows = data.draw(st.lists(row(kind), max_size=7).filter(few_ungraded))
+    records = [as_ungraded(record) for record in numbered(rows)]
+    slice_ = make_slice(kind, penalty=data.draw(st.sampled_from([0.0, 1.0, 2.5])))
+    scene = scene_of(slice_, records)
+    ungraded = [r for r in records if r.outcome == "error"]
+    worlds = [
+        summarise(resolved(records, dict(zip([r.id for r in ungraded], fate, strict=True))), slice_)
+        for fate in fates(kind, ungraded)
+    ]
+    bar = data.draw(st.integers(-10, 40)) / 10 if kind == "rated" else data.draw(st.floats(-1, 1))
+    for name in known_measures(kind):
+        found = [w.measures[name].value for w in worlds if name in w.measures]
+        check(evaluate(at_least(name, bar), scene), found)
+        check(evaluate(Threshold(measure=name, max=bar), scene), found)
+
+
+def few_ungraded(rows: list[dict[str, object]]) -> bool:
+    return sum(row["outcome"] == "error" for row in rows) <= 3
+
+
+def resolved(records: Sequence[Record], fate: dict[str, dict[str, object]]) -> list[Record]:
+    """The records with every ungraded one given its fate."""
+    return [
+        replace(r, outcome="failed", **fate[r.id]) if r.id in fate else r  # type: ignore[arg-type]
+        for r in records
+    ]
+
+
+def check(result: GateResult, found: Sequence[float | None]) -> None:
+    rule = result.rule
+    holds = [
+        value is not None
+        and (rule.min is None or value >= rule.min - 1e-12)
+        and (rule.max is None or value <= rule.max + 1e-12)
+        for value in found
+    ]
+    assert result.state != "PASS" or all(holds)
+    assert result.state != "FAIL" or not any(holds)
+    if result.worst is not None and result.best is not None:
+        values = [value for value in found if value is not None]
+        ends = sorted((result.worst, result.best))
+        assert ends == pytest.approx([min(values), max(values)], abs=1e-12)

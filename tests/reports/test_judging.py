@@ -1,0 +1,112 @@
+"""Claims about what a report says of its judge: who graded, how often, and how it was measured."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cases.slices import Dataset, Slice
+from evaluators.core import Vote
+from reports.evidence import Judging
+from reports.record import Record
+from tests.support.made_runs import RUBRIC, answered, facts_dataset, run_of
+
+JUDGED = Slice(
+    dataset="judges",
+    language="en",
+    kind="judged",
+    path=Path("en.csv"),
+    rubric=RUBRIC,
+    floor={"agreement": 0.6},
+)
+
+
+def judged_dataset(**changes: object) -> Dataset:
+    """Return labelled items in English, with a floor."""
+    one = replace(JUDGED, **changes)  # type: ignore[arg-type]
+    return Dataset(name="judges", folder=Path("judges"), kind="judged", slices={"en": one})
+
+
+def labelled(letters: str) -> list[Record]:
+    """Return labelled items: all should be CORRECT, and the judge said so for each c."""
+    made = answered(letters)
+    return [
+        replace(one, dataset="judges", key=f"judges-{one.id}", label="CORRECT", metadata={})
+        for one in made
+    ]
+
+
+def of(records: list[Record], *datasets: Dataset, judge: str = "openai:judge") -> Judging:
+    return run_of(records, *(datasets or (facts_dataset(),)), judge=judge).judging
+
+
+def test_who_graded_is_counted() -> None:
+    """By the names that providers returned; an outage is nobody's."""
+    other = [replace(one, judge="judge-2025", key="x", id="x") for one in answered("c")]
+    found = of([*answered("cie"), *other])
+    assert (found.graded, found.by_judge) == (3, {"judge-2025": 1, "judge-2026": 2})
+    assert found.settled == 0
+
+
+@pytest.mark.parametrize(
+    ("judge", "spec", "settled"),
+    [
+        ("lexical", "lexical", 2),
+        ("openai:judge", "openai:judge", 2),
+        ("judge-2026", "openai:judge", 0),
+    ],
+)
+def test_what_took_no_call_is_settled(judge: str, spec: str, settled: int) -> None:
+    """Rules need none, and where a model was spared its SPEC signs."""
+    assert of(answered("ci", judge=judge), judge=spec).settled == settled
+
+
+def test_rules_before_a_model_settle_and_are_audited() -> None:
+    """The first vote is who decided; a second is that of an audit, which may disagree."""
+    rules = Vote(judge="lexical", grade="CORRECT")
+    model = Vote(judge="openai:judge", grade="CORRECT")
+    against = replace(model, grade="INCORRECT")
+    votes = [(rules,), (rules, model), (rules, against), (model,)]
+    records = [replace(one, votes=v) for one, v in zip(answered("cccc"), votes, strict=True)]
+    found = of(records, judge="lexical+openai:judge")
+    assert (found.settled, found.audited) == (3, 2)
+    assert found.audit_disagreements == ("facts-en-i2",)
+    assert found.disagreements == ()
+
+
+def test_a_panel_that_split_is_named() -> None:
+    """The keys of the items over which its members differ; silence is no vote."""
+    votes = (Vote(judge="a", grade="CORRECT"), Vote(judge="b", grade="INCORRECT"))
+    silent = (Vote(judge="a", grade="CORRECT"), Vote(judge="b", error="timeout: no reply"))
+    records = [*answered("c", votes=votes), *answered("cc", votes=silent)[1:]]
+    found = of(records, judge="openai:a openai:b")
+    assert found.disagreements == ("facts-en-i0",)
+    assert (found.audited, found.settled) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("letters", "trusted", "words"),
+    [
+        ("cccci", True, ""),
+        ("cciii", False, "agreement 0.4 < 0.6"),
+        ("cccce", None, "only a part of the labelled items came to a grade"),
+    ],
+)
+def test_calibration_is_agreement_beside_its_floor(
+    letters: str, trusted: bool | None, words: str
+) -> None:
+    """With the slices that hang on it; half a measurement is none."""
+    found = of([*answered("cc"), *labelled(letters)], facts_dataset(), judged_dataset())
+    (one,) = found.calibrations
+    assert (one.dataset, one.language, one.graders) == ("judges", "en", ("facts:en",))
+    assert one.floor == {"agreement": 0.6}
+    assert one.trusted is trusted
+    assert words in one.reason
+    assert one.measures["agreement"].n == len(letters.replace("e", ""))
+
+
+def test_a_judge_without_labels_is_unmeasured() -> None:
+    """The slice is named; without a floor nothing says whether to trust it."""
+    assert of(answered("cc")).unmeasured == ("facts:en",)
+    found = of([*answered("c"), *labelled("ci")], facts_dataset(), judged_dataset(floor={}))
+    assert (found.calibrations[0].trusted, found.unmeasured) == (None, ())

@@ -1,0 +1,200 @@
+"""``report.html`` in a real browser: no text of a model runs, and people can work with it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reports.writer import write
+from tests.support.browsing import Browser, Tab, browser, needs_browser
+from tests.support.samples import full, record, report
+
+__all__ = ["browser"]
+pytestmark = needs_browser
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report with 301 items, 21 of them hostile."""
+    folder = tmp_path_factory.mktemp("page")
+    write(full(40), folder)
+    return folder / "report.html"
+
+
+@pytest.fixture
+def tab(browser: Browser, path: Path) -> Iterator[Tab]:
+    """The report, freshly opened."""
+    tab = Tab(browser, path)
+    yield tab
+    tab.page.close()
+
+
+def test_hostile_text_does_nothing(tab: Tab) -> None:
+    """No script error, no blocked attempt, no dialog, no request but for the file itself."""
+    tab.page.fill("#search", "simpleqa-en-10")
+    assert tab.shown() == 22
+    tab.page.eval_on_selector_all("#items .open", "all => all.forEach(one => one.click())")
+    assert tab.page.locator("#items .detail").count() == 22
+    assert tab.page.title() == "FAIL – openai:new – evaluation report"
+    assert tab.complaints == []
+    assert len(tab.requests) == 1
+    assert tab.page.locator("iframe, img, form, base").count() == 0
+
+
+def test_the_policy_is_enforced(tab: Tab) -> None:
+    """Even markup that got in could run nothing and load nothing: the policy is really there."""
+    tab.page.evaluate(
+        """() => {
+            document.body.insertAdjacentHTML("beforeend",
+                "<img src='https://x.invalid/p.png' onerror='document.title=1'>");
+        }"""
+    )
+    tab.page.wait_for_function("document.images[0].complete")
+    assert tab.page.title() == "FAIL – openai:new – evaluation report"
+    assert any("Content Security Policy" in text for text in tab.complaints)
+
+
+def test_fifty_items_are_shown_at_a_time(tab: Tab) -> None:
+    """Next and Previous walk through all of them and stop at the ends."""
+    page = tab.page
+    assert tab.shown() == 50
+    assert page.inner_text("#status") == "1–50 of 301 items"
+    assert page.is_disabled("#previous")
+    for _ in range(6):
+        page.click("#next")
+    assert page.inner_text("#status") == "301–301 of 301 items"
+    assert page.inner_text("#place") == "page 7 of 7"
+    assert tab.shown() == 1
+    assert page.is_disabled("#next")
+    page.click("#previous")
+    assert tab.shown() == 50
+
+
+def test_search_and_filters_narrow_the_list_together(tab: Tab) -> None:
+    """By words, dataset, language, outcome, grade, score and error; Clear brings all back."""
+    page = tab.page
+    page.fill("#search", "МАРИЦА рила")
+    assert tab.shown() == 12
+    assert page.inner_text("#status") == "1–12 of 12 items (301 in all)"
+    tab.choose("language", "pl")
+    assert tab.shown() == 0
+    page.click("#clear")
+    assert tab.shown() == 50
+    tab.choose("outcome", "error")
+    assert page.inner_text("#status") == "1–23 of 23 items (301 in all)"
+    tab.choose("dataset", "eba")
+    assert tab.shown() == 0
+    for name, value, found in (
+        ("grade", "rating 7", 40),
+        ("score", "7", 40),
+        ("kind", "stopped", 5),
+    ):
+        page.click("#clear")
+        tab.choose(name, value)
+        assert tab.shown() == found, name
+
+
+def test_search_reads_letters_as_people_do(tab: Tab) -> None:
+    """Case and the way in which accents are written make no difference."""
+    tab.page.fill("#search", "Salvador Dalí")
+    found = tab.shown()
+    assert 0 < found < 50
+    tab.page.fill("#search", "SALVADOR DALI\u0301")
+    assert tab.shown() == found
+
+
+def test_items_can_be_ordered(browser: Browser, tmp_path: Path) -> None:
+    """The lowest score, the slowest, the dearest first; what has none comes last."""
+    made = (record(1, score=0.5, seconds=1.0, cost=None), record(2, score=None, seconds=3.0),
+            record(3, score=0.0, seconds=2.0, cost=0.5))  # fmt: skip
+    write(report(made), tmp_path)
+    tab = Tab(browser, tmp_path / "report.html")
+    for order, ids in (("score", "312"), ("seconds", "231"), ("cost", "321"), ("", "123")):
+        tab.page.select_option("#order", order)
+        rows = tab.page.locator("#items .open").evaluate_all("all => all.map(one => one.id)")
+        assert rows == [f"item-simpleqa-en-{one}" for one in ids], order
+    tab.page.close()
+
+
+def test_the_keyboard_reaches_and_works_everything(tab: Tab) -> None:
+    """From the search field: type, go to a filter, open an item and close it, turn the page."""
+    page = tab.page
+    page.focus("#search")
+    page.keyboard.type("warszawa")
+    assert tab.shown() == 40
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.dataset.name") == "dataset"
+    page.keyboard.press("j")
+    assert tab.shown() == 0
+    page.click("#clear")
+    page.focus("#clear")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "open"
+    page.keyboard.press("Enter")
+    assert page.locator("#items .detail").count() == 1
+    assert page.get_attribute("#items .open", "aria-expanded") == "true"
+    page.keyboard.press("Space")
+    assert page.locator("#items .detail").count() == 0
+    page.focus("#next")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "items-title"
+
+
+def test_an_item_unfolds_to_all_that_is_known(tab: Tab) -> None:
+    """Context, tokens, cost, time, judge and metadata; texts say their language."""
+    tab.page.fill("#search", "boolq-be-2")
+    tab.page.locator("#items .open").first.click()
+    text = tab.page.inner_text("#items .detail")
+    for word in ("A passage.", "120 tokens, $0.0004, 0.800 s", "topic", "Art", "openai:judge"):
+        assert word in text, word
+    assert tab.page.locator("#items .detail dd span[lang=be]").count() == 4
+
+
+@pytest.mark.parametrize("key", ["simpleqa-hu-40", "simpleqa-en-1000"])
+def test_an_address_leads_to_one_item(browser: Browser, path: Path, key: str) -> None:
+    """It is there on whatever page, unfolded, in view and in focus; so after a click."""
+    tab = Tab(browser, path, f"#item-{key}")
+    assert tab.page.locator("#items .detail").count() == 1
+    assert tab.page.evaluate("document.activeElement.id") == f"item-{key}"
+    box = tab.page.locator("tr.target").bounding_box()
+    assert box is not None
+    assert 0 <= box["y"] < 900
+    tab.page.fill("#search", "nothing like it")
+    tab.page.evaluate(f"location.hash = '#item-{key}x'; location.hash = '#item-{key}'")
+    tab.page.wait_for_selector("tr.target")
+    assert tab.complaints == []
+    tab.page.close()
+
+
+def test_an_unknown_address_leads_nowhere(browser: Browser, path: Path) -> None:
+    """Neither an item that is not there nor one that cannot be read breaks the page."""
+    for address in ("#item-none", "#item-%E0%A4%A", "#gates"):
+        tab = Tab(browser, path, address)
+        assert tab.shown() == 50
+        assert tab.complaints == []
+        tab.page.close()
+
+
+def test_names_and_states_are_there_for_a_screen_reader(tab: Tab) -> None:
+    """Controls have labels, the list is a table with headers, its count is announced."""
+    page = tab.page
+    assert page.get_by_role("searchbox", name="Search").count() == 1
+    assert page.get_by_role("combobox", name="Language").count() == 1
+    assert page.get_by_role("table", name="Items", exact=True).count() == 1
+    assert page.get_by_role("columnheader", name="Expected").count() == 1
+    assert page.get_by_role("rowheader").count() > 50
+    assert page.get_by_role("status").inner_text() == "1–50 of 301 items"
+    assert page.get_by_role("img", name="interval 0.100 to 0.320, bar >= 0.35").count() == 1
+    unnamed = page.locator("svg:not([aria-hidden]):not([aria-label])").count()
+    assert unnamed == 0
+
+
+def test_without_script_the_page_still_answers(browser: Browser, path: Path) -> None:
+    """Verdict, gates and slices are a document; the reader is told where the items are."""
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert page.locator(".verdict .word").inner_text() == "FAIL"
+    assert page.locator("#controls").is_hidden()
+    assert "results.csv" in page.locator("noscript p").inner_text()
+    context.close()

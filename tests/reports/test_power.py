@@ -1,0 +1,71 @@
+"""What is said of a gate before the run: never more than so many items can tell."""
+
+from pathlib import Path
+
+import pytest
+
+from cases.slices import Dataset, Slice, Threshold
+from evaluators.core import Kind
+from reports.power import power_lines
+
+
+def said(rule: Threshold, count: int, *, kind: Kind = "graded", baseline: bool = True) -> str:
+    """Return the sentence on one rule of a slice with so many items."""
+    one = Slice(dataset="d", language="bg", kind=kind, path=Path("bg.csv"), rules=(rule,))
+    dataset = Dataset(name="d", folder=Path(), kind=kind, slices={"bg": one})
+    (line,) = power_lines(dataset, {"bg": count}, baseline=baseline)
+    return line
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        (
+            Threshold(measure="correct", min=0.5),
+            "95 % interval ± 0.049 with 400 items; a value within",
+        ),
+        (
+            Threshold(measure="incorrect", max=0.1, evidence="confident"),
+            "only a value 0.03 or more",
+        ),
+        (Threshold(measure="f_score", min=0.5), "at best, as not every item counts in it"),
+        (Threshold(measure="penalised", min=0.1), "no forecast for this measure"),
+        (
+            Threshold(measure="drop", max=0.1),
+            "400 pairs confirm a margin of 0.044 or more (80 % power",
+        ),
+        (Threshold(measure="drop", max=0.0), "no forecast for this margin"),
+    ],
+)
+def test_each_gate_has_its_sentence(rule: Threshold, text: str) -> None:
+    """The half-width of the interval at the bar, or the margin that so many pairs confirm."""
+    line = said(rule, 400)
+    assert line.startswith(f"d:bg {rule.measure} ")
+    assert text in line
+
+
+def test_a_margin_out_of_reach_is_named_before_anything_is_paid() -> None:
+    """With too few pairs a drop gate can never pass; the number that it takes is said."""
+    rule = Threshold(measure="drop", max=0.03, evidence="confident")
+    assert "can never pass with 50 pairs; it takes 125" in said(rule, 50)
+    assert "without --baseline it is not decided" in said(rule, 50, baseline=False)
+    assert "can never pass" not in said(rule, 125)
+
+
+def test_ratings_are_told_with_the_spread_assumed() -> None:
+    """A mean has no variance of its own before the run: the one taken is named."""
+    line = said(Threshold(measure="mean_rating", min=6.0), 100, kind="rated")
+    assert "± 0.49 with 100 items" in line
+    assert "standard deviation of 2.5" in line
+
+
+def test_pooled_gates_count_all_languages() -> None:
+    """A dataset's own drop looks at the items of all its languages together."""
+    slices = {
+        language: Slice(dataset="d", language=language, kind="graded", path=Path("x"))
+        for language in ("bg", "pl")
+    }
+    pooled = (Threshold(measure="drop", max=0.03, pool=True),)
+    dataset = Dataset(name="d", folder=Path(), kind="graded", slices=slices, pooled=pooled)
+    (line,) = power_lines(dataset, {"bg": 60, "pl": 60}, baseline=True)
+    assert line.startswith("d:* drop <= 0.03: 120 pairs confirm")

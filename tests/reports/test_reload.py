@@ -1,0 +1,104 @@
+"""Claims about reading a whole report back: the same value, and the same bytes."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cases.slices import Threshold
+from evaluators.core import UsageError, Vote
+from reports import declared
+from reports.codec import decode
+from reports.evidence import Comparison, Estimate, Judging, LanguageGap, SliceComparison
+from reports.report import Report, SessionEnd
+from reports.store import load_report
+from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
+from tests.support.samples import full, rendered
+
+DROP = Threshold(measure="drop", max=0.1, evidence="confident")
+POOLED = replace(DROP, pool=True)
+
+
+def rich() -> Report:
+    """Return a run of two languages beside a baseline, with every kind of outcome."""
+    english = graded_slice("en", Threshold(measure="correct", min=0.5), DROP, by=("topic",))
+    dataset = facts_dataset(english, graded_slice("bg", declared=False), pooled=(POOLED,))
+    votes = (Vote(judge="a", grade="CORRECT"), Vote(judge="b", grade="INCORRECT", error="x"))
+    old = run_of([*answered("cinc" * 5), *answered("cc", "bg")], dataset)
+    new = [*answered("ccie" * 5, votes=votes), *answered("im", "bg", answer="\ud83d \u202e")]
+    return run_of(
+        new, dataset, baseline=old, notes=("a damaged row",), whole={"facts:en": 99, "facts:bg": 2}
+    )
+
+
+@pytest.mark.parametrize("make", [rich, full, lambda: run_of(answered("c"))])
+def test_a_report_comes_back_as_it_was(make: Callable[[], Report], tmp_path: Path) -> None:
+    """Every file rendered again from run.json and records.jsonl has the same bytes."""
+    made = make()
+    again = load_report(written(made, tmp_path))
+    assert rendered(again) == rendered(made)
+    assert (again.decision, again.slices, again.comparison, again.parity, again.judging) == (
+        *(made.decision, made.slices, made.comparison, made.parity, made.judging),
+    )
+
+
+def test_what_was_declared_comes_back() -> None:
+    """Rules, floors, bars and what the rubric is: all that gates need, without paths and texts."""
+    one = graded_slice("en", DROP, floor={"kappa": 0.5}, pass_bar=7, penalty=2.0, by=("topic",))
+    dataset = facts_dataset(one, pooled=(POOLED,), holm=True, require_calibration=True)
+    (found,) = declared.load(json.loads(json.dumps(declared.dump([dataset]))))
+    assert (found.pooled, found.holm, found.require_calibration) == ((POOLED,), True, True)
+    assert found.slices == {"en": one}
+    bare = facts_dataset(graded_slice("en", rubric=None))
+    assert declared.load(declared.dump([bare]))[0].slices["en"].rubric is None
+
+
+Change = Callable[[dict[str, object]], object]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda run: run.pop("slices"),
+        lambda run: run.update(gates=5),
+        lambda run: run.update(counts=[]),
+        lambda run: run.update(counts={"plan": "many"}),
+        lambda run: run.update(session={"pytest_code": True}),
+        lambda run: run.update(parity=[{"dataset": "d"}]),
+        lambda run: run.update(comparison={"model": "m", "judge": "j", "more": 1}),
+        lambda run: run.update(datasets=[{"name": "d", "kind": "odd", "slices": []}]),
+        lambda run: run.update(judging={"by_judge": ["a"]}),
+    ],
+)
+def test_an_altered_run_is_a_usage_problem(change: Change, tmp_path: Path) -> None:
+    """The checksum is that of the records; run.json itself may be edited, and is then refused."""
+    path = written(rich(), tmp_path) / "run.json"
+    run = json.loads(path.read_text(encoding="utf-8"))
+    change(run)
+    path.write_text(json.dumps(run), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"run\.json is not as it was written") as caught:
+        load_report(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_decoding_checks_every_field() -> None:
+    """Numbers, texts, literals, tuples, mappings and what may be None."""
+    estimate = {"value": None, "low": 0, "high": 0.5, "n": 3}
+    assert decode(Estimate, estimate) == Estimate(value=None, low=0, high=0.5, n=3)
+    for wrong in ({**estimate, "n": 0.5}, {**estimate, "low": "0"}, {**estimate, "low": True}):
+        with pytest.raises(ValueError, match="is '"):
+            decode(Estimate, wrong)
+    with pytest.raises(ValueError, match="missing"):
+        decode(Estimate, {"value": 1})
+    with pytest.raises(ValueError, match="an object is needed for LanguageGap, not list"):
+        decode(LanguageGap, [])
+    with pytest.raises(ValueError, match="'changes' is '5'"):
+        decode(Comparison, {"model": "m", "judge": "j", "changes": 5})
+    with pytest.raises(ValueError, match="'flip' is 'odd'"):
+        decode(Comparison, {"model": "", "judge": "", "changes": [{"key": "k", "flip": "odd"}]})
+    assert decode(SessionEnd, {"notes": ["a"]}).notes == ("a",)
+    assert decode(Judging, {"by_judge": {"j": 2}}).by_judge == {"j": 2}
+    with pytest.raises(ValueError, match="SliceComparison has no 'odd'"):
+        decode(SliceComparison, {"odd": 1})

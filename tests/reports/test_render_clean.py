@@ -1,0 +1,170 @@
+"""Text made harmless, medium by medium; the properties hold for any text at all."""
+
+import csv
+import io
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluators.models import secrets
+from reports.render import clean
+from tests.support.hostile import HOSTILE
+
+ANY_TEXT = st.text(st.characters(), max_size=300) | st.sampled_from(HOSTILE)
+FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
+
+KEYS = (
+    "sk-test-CNRY0a1b2c3d4e5f",
+    "sk-ant-api03-abcdefghijklmnop",
+    "sk-0123456789abcdef",
+    "keysk-test-0123456789abcdefgh",
+    "Bearer CNRYva39zyxw",
+    "bearer\t0a1b2c3d",
+    "Bearer abcdefghijklmnopqrstuvwxyz",
+    "Authorization: Basic dXNlcjpwYXNz",
+    '"x-api-key": "abcdefgh12345678"',
+    "api_key=abcdefgh12345678",
+    "ghp_0123456789abcdefghij",
+    "hf_abcdefghijklmnop",
+    "glpat-0123456789abcdef",
+    "xoxb-0123456789-abc",
+    "AKIAIOSFODNN7EXAMPLE",
+    "AIzaSyA0123456789abcdefghij",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA",
+    "xai-0123456789ab",
+    "sk_live_0123456789ab",
+)
+NO_KEYS = (
+    "bearer securities of class-2 issuers",
+    "Bearer 2020-bonds",
+    "risk-assessment of task-oriented desk-research",
+    "the sk-SK locale",
+    "sk-learn",
+    "sk-learning, and the Eyjafjallajokull",
+    "part PK-12345678 of series RK-2023-01",
+    "what an API key is: a secret",
+    "snake_case_names_are_longer_than_this_one",
+)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_key_shaped_text_is_masked(key: str) -> None:
+    """No part of the secret is left, in whatever sentence it stands."""
+    shown = clean.mask(f"before {key} after")
+    assert shown.startswith("before ")
+    assert clean.MASK in shown
+    assert key.rsplit(maxsplit=1)[-1] not in shown
+
+
+@pytest.mark.parametrize("text", NO_KEYS)
+def test_ordinary_words_are_not_masked(text: str) -> None:
+    """Finance and software have words that only begin like a key."""
+    assert clean.mask(text) == text
+
+
+def test_a_password_in_an_address_is_masked() -> None:
+    """What calls models and what shows their texts know the same secrets."""
+    text = "https://joe:pa55word@h.example/a and sk-test-0123456789abcdef"
+    assert clean.mask(text) == f"https://{clean.MASK}@h.example/a and {clean.MASK}"
+    assert secrets.mask(text) == clean.mask(text).replace(clean.MASK, secrets.MASK)
+
+
+def test_cut_never_leaves_half_a_key() -> None:
+    """Masking comes first, so a limit inside the key shows none of it."""
+    text = "x" * 190 + "sk-test-0123456789abcdef0123456789"
+    assert "sk-test" not in clean.span(text)
+    assert "sk-test" not in clean.prose(text, 200)
+
+
+@pytest.mark.parametrize("unit", ["eyJ", "sk-", "bearer ", "_", "api_key=", "##a", " ", "`"])
+def test_a_flood_of_beginnings_is_read_in_one_pass(unit: str) -> None:
+    """Half a million characters that nearly match come to an end: no pattern backtracks."""
+    assert len(clean.span(unit * (500_000 // len(unit)))) < 700
+
+
+@given(ANY_TEXT)
+def test_masking_twice_is_masking_once(text: str) -> None:
+    """Text that went through several layers reads the same."""
+    assert clean.mask(clean.mask(text)) == clean.mask(text)
+
+
+@given(ANY_TEXT)
+def test_visible_text_is_legal_in_xml_and_utf8(text: str) -> None:
+    """Any text, made visible, parses as XML content and as an attribute, and comes back whole."""
+    shown = clean.visible(text)
+    element = ET.Element("a", b=shown)
+    element.text = shown
+    parsed = ET.fromstring(ET.tostring(element, encoding="utf-8"))
+    assert (parsed.text or "", parsed.get("b")) == (shown, shown)
+    assert not clean.HIDDEN.search(shown)
+
+
+@given(ANY_TEXT)
+def test_one_line_stays_one_line_and_no_command(text: str) -> None:
+    """Neither a terminal nor a CI log can be steered, wherever the line breaks were."""
+    line = clean.line(text)
+    assert len(line.splitlines()) <= 1
+    assert not re.match(r"\s*::", line)
+    assert not re.search(r"##[a-z]*\[", line)
+    assert "\x1b" not in line
+
+
+@given(st.lists(ANY_TEXT, min_size=1, max_size=5))
+def test_cells_come_back_from_csv_and_are_no_formulas(texts: list[str]) -> None:
+    """A cell reads back as written, and no cell begins like a formula."""
+    cells = [clean.cell(text) for text in texts]
+    out = io.StringIO(newline="")
+    csv.writer(out).writerow(cells)
+    assert next(csv.reader(io.StringIO(out.getvalue(), newline=""))) == cells
+    assert not any(FORMULA.match(cell) for cell in cells)
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\n", "＝", "﹣", "  =", "\xa0@"])
+def test_formula_cells_get_an_apostrophe(start: str) -> None:
+    """Also full-width and small forms, and behind white space that a spreadsheet drops."""
+    assert clean.cell(f"{start}1+2").startswith("'")
+
+
+def test_a_cell_fits_a_spreadsheet_and_says_that_it_was_cut() -> None:
+    """The longest text stays below 32,767 UTF-16 units."""
+    cell = clean.cell("😀" * 100_000)
+    assert len(cell.encode("utf-16-le")) // 2 < 32_767
+    assert cell.endswith("[…cut, 100,000 characters in all]")
+
+
+@given(ANY_TEXT)
+def test_a_code_span_is_closed_by_its_own_fence_only(text: str) -> None:
+    """No run of backticks inside is as long as the fence, and the text is at most 200 long."""
+    span = clean.span(text)
+    if span == "*(empty)*":
+        return
+    fence = span[: len(span) - len(span.lstrip("`"))]
+    inner = span.removeprefix(f"{fence} ").removesuffix(f" {fence}")
+    assert span == f"{fence} {inner} {fence}"
+    assert len(fence) not in {len(run) for run in re.findall("`+", inner)}
+    assert len(inner) <= 200
+    assert "\n" not in span
+
+
+@given(ANY_TEXT)
+def test_prose_has_no_live_markup(text: str) -> None:
+    """Everything that Markdown or GitHub acts on is escaped or replaced."""
+    prose = re.sub(r"\\[\\*_\[\]>&|~!$/.]|&lt;", "", clean.prose(text))
+    assert not re.search(r"[*_\[\]<>|`@#]", prose)
+
+
+def test_cut_marks_what_it_cuts() -> None:
+    """A text within the limit is itself; a longer one ends in the mark and keeps the limit."""
+    assert clean.cut("abc", 3) == "abc"
+    assert clean.cut("abcd", 3) == "ab…"
+
+
+def test_hidden_characters_are_written_out() -> None:
+    """What the eye cannot see is shown by its number, below and above U+FFFF."""
+    assert clean.visible("a\x00\u202e\U000e0041\ud800\r\nb") == (
+        "a\\u0000\\u202e\\U000e0041\\ud800\nb"
+    )

@@ -1,0 +1,203 @@
+"""``report.html`` as text: complete, escaped, self-contained (in a browser: ``test_page``)."""
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+
+import pytest
+
+from cases.slices import Threshold
+from evaluators.core import Vote
+from reports.record import Record
+from reports.render import clean, html, words
+from reports.report import Decision
+from tests.support.hostile import HOSTILE
+from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
+from tests.support.pages import Page, items
+from tests.support.samples import full, gate, hostile, record, report
+
+ACTIVE = {"script", "style", "iframe", "img", "object", "embed", "base", "form", "link", "meta"}
+
+
+def active(text: str) -> list[str]:
+    """Return the tags of a page that can run, load or restyle something."""
+    return [tag for tag, _ in Page(text).tags if tag in ACTIVE]
+
+
+def test_hostile_text_adds_no_active_tag() -> None:
+    """A page with hostile texts has the same active tags as one without; all are ours."""
+    assert active(html.render(report(hostile()))) == active(html.render(report()))
+    for tag, attributes in Page(html.render(full(3))).tags:
+        assert not any(name.startswith("on") or name in ("style", "src") for name in attributes), (
+            tag
+        )
+        assert (attributes.get("href") or "#").startswith("#")
+
+
+def test_hostile_text_beside_the_baseline_adds_no_active_tag() -> None:
+    """Nor does it as an old answer, a reason, a fact's name or a vote."""
+    old = [
+        replace(one, answer=text, reason=text, question=text)
+        for one, text in zip(answered("c" * len(HOSTILE)), HOSTILE, strict=True)
+    ]
+    new = [replace(one, grade="INCORRECT", outcome="failed") for one in old]
+    english, bulgarian = graded_slice(), graded_slice("bg")
+    away = [
+        replace(one, language="bg", key=f"bg{one.key}", metadata={"fact_id": text or "f"})
+        for one, text in zip(new, HOSTILE, strict=True)
+    ]
+    home = [replace(one, metadata=other.metadata) for one, other in zip(old, away, strict=True)]
+    beside = run_of(new, baseline=run_of(old))
+    languages = run_of([*home, *away], facts_dataset(english, bulgarian))
+    assert beside.comparison is not None
+    assert beside.comparison.changes
+    assert languages.parity[0].lapses
+    for made in (beside, languages):
+        assert active(html.render(made)) == active(html.render(report()))
+
+
+def test_the_policy_lets_in_only_our_script_and_style() -> None:
+    """Both by hash; nothing from a network, no inline event, no form, no base."""
+    text = html.render(full(3))
+    policy = next(a["content"] or "" for t, a in Page(text).tags if a.get("http-equiv"))
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    for tag in ("script", "style"):
+        (content,) = re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+
+
+def test_everything_is_on_the_page() -> None:
+    """Verdict, exit code, gates, measures, labels, notes, provenance and the run block."""
+    made = full(5)
+    text = Page(html.render(made)).text
+    for word in (
+        "FAIL", "exit code 1 : a gate fails", made.decision.line, "openai:judge",
+        "last-release/run.json", "not below -0.03", "kappa is undefined", "mean rating",
+        "correct given attempted", "given ↓ graded →", "by topic", "| <b>Science</b>", "partial",
+        "an offline stand-in", "The judge was not measured for hu.", "$1.2345", "1,234,567",
+        '"workers": 8', '"python"', "timeout: 4", "pytest -n 8 cases/",
+    ):  # fmt: skip
+        assert word in text, word
+
+
+@pytest.mark.parametrize("text", [text for text in HOSTILE if text.strip()])
+def test_hostile_text_is_shown_as_text(text: str) -> None:
+    """The reader sees what the model said, hidden characters by number and keys masked."""
+    made = html.render(report((record(answer=text),)))
+    (item,) = items(made)
+    shown = clean.visible(text)
+    assert str(item["answer"])[:3000] == shown[:3000]
+    page = Page(made)
+    (block,) = [word for word in page.words if word.startswith('{"columns"')]
+    assert not set("<>&") & set(block)
+
+
+def test_an_item_carries_all_that_is_known_of_it() -> None:
+    """Votes, metadata, extra measures, the person who decided, and what the baseline had."""
+    votes = (Vote(judge="a", grade="CORRECT", reason="yes"), Vote(judge="b", error="timeout"))
+    made = record(
+        votes=votes,
+        metadata={"topic": "Art", "tags": ["x", 1]},
+        adjudicated_by="Ana",
+        measures={"faith": 0.5, "none": None},
+        score=float("nan"),
+        cost=float("inf"),
+    )
+    (item,) = items(html.render(report((made,))))
+    assert item["votes"] == [["a", "CORRECT", "yes"], ["b", "", "timeout"]]
+    assert item["metadata"] == [["tags", '["x", 1]'], ["topic", "Art"]]
+    assert item["measures"] == [["faith", 0.5], ["none", None]]
+    assert (item["person"], item["flip"], item["before"]) == ("Ana", "", None)
+    assert (item["score"], item["cost"]) == (None, None)
+
+
+def test_provenance_has_a_table_of_slices() -> None:
+    """Every hash of data, prompt and rubric; a column that says nothing is left out."""
+    one = {"data_sha256": "ab" * 32, "prompt": "p@1#c", "rubric": "", "metrics": []}
+    slices = {"s:en": one, "s:hu": {**one, "rubric": "r@1#d"}}
+    made = report(provenance={"python": "3.11", "slices": slices})
+    text = Page(html.render(made)).text
+    assert "ab" * 32 in text
+    assert "data sha256" in text
+    assert "p@1#c –" in text
+    assert "p@1#c r@1#d" in text
+    assert "metrics" not in text.partition("Where this comes from")[2].partition("Versions")[0]
+
+
+def test_long_texts_are_cut_with_a_mark() -> None:
+    """Shorter where there are many, so that the page of a large run still opens."""
+    text = html.render(report((record(answer="я" * 100_000),)))
+    assert "100,000 characters in all; the exact text is in records.jsonl" in text
+    assert len(text) < 60_000
+    many = html.render(report(tuple(record(n, answer="z" * 1700) for n in range(10_000))))
+    assert "z" * 1601 not in many
+
+
+@pytest.mark.parametrize("item", [record(answer=None, outcome="error", error="x: y", grade=None),
+                                  record(answer=" "), record(cost=None, score=1.0, label="YES"),
+                                  record(repeat=2, reason="", model="", judge="")])  # fmt: skip
+def test_odd_records_have_a_row(item: Record) -> None:
+    """Every end state can be shown."""
+    (found,) = items(html.render(report((item,))))
+    assert (found["answer"], found["repeat"]) == (item.answer, item.repeat)
+    assert found["kind"] == item.error.partition(":")[0]
+
+
+def test_a_partial_report_says_so_at_the_top() -> None:
+    """INCOMPLETE is the verdict, with the number of missing items."""
+    text = html.render(report(complete=False))
+    assert "INCOMPLETE: this is a partial report. 0 of 1 planned items are missing." in text
+    assert "<title>INCOMPLETE" in text
+
+
+def test_without_gates_the_page_says_that_nothing_is_decided() -> None:
+    """No thresholds, no verdict."""
+    text = html.render(report(decision=Decision(gates=(), code=6, line="-")))
+    assert "No gate was declared" in text
+    assert "or none was declared" in text
+    assert words.verdict(report()) == "PASS"
+
+
+def test_reasons_beside_the_verdict_are_few() -> None:
+    """The first five gates that do not pass, and how many more there are."""
+    gates = tuple(gate("FAIL", language=f"l{number}") for number in range(7))
+    text = Page(html.render(report(decision=Decision(gates=gates, code=1, line="-")))).text
+    assert "2 more gates do not pass" in text
+
+
+def test_where_all_pass_the_nearest_bar_is_named() -> None:
+    """What a reader asks next: how close was it."""
+    near = gate("PASS", worst=0.61, best=0.61)
+    gates = (near, gate("PASS", rule=Threshold(measure="f_score", min=0.1)))
+    text = Page(html.render(report(decision=Decision(gates=gates, code=0, line="-")))).text
+    assert "All 2 gates pass. The nearest to its bar: simpleqa:en correct, which would fail" in text
+
+
+def test_equal_reports_give_equal_pages() -> None:
+    """The order of records and provenance leaves no trace."""
+    one = {"rubric": "r@1#d", "file": "en.csv", "data_sha256": "ab" * 32, "extra": "x", "more": 1}
+    origin: dict[str, object] = {"seed": 0, "slices": {"s:en": one}}
+    made = replace(full(3), provenance=origin)
+    other = replace(
+        made,
+        records=made.records[::-1],
+        run=dict(reversed(list(made.run.items()))),
+        provenance={"slices": {"s:en": dict(reversed(one.items()))}, "seed": 0},
+    )
+    assert html.render(made) == html.render(other)
+
+
+def test_one_of_a_thing_is_not_several() -> None:
+    """The smallest run reads as well as a large one."""
+    near = gate("PASS", worst=0.61, best=0.61)
+    made = report(decision=Decision(gates=(near,), code=0, line="-"), notes=("a",))
+    text = Page(html.render(made)).text
+    assert "The only gate passes: simpleqa:en correct, which would fail with 17 items" in text
+    assert "1 note on this run" in text
+    assert "1 items" not in text
+    many = tuple(gate("FAIL", language=f"l{number}") for number in range(6))
+    text = Page(html.render(report(decision=Decision(gates=many, code=1, line="-")))).text
+    assert "1 more gate does not pass" in text

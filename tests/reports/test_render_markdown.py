@@ -1,0 +1,136 @@
+"""``summary.md``: short, honest, and inert in a pull request."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from reports.render import markdown, words
+from reports.report import Decision, Estimate
+from tests.support.hostile import HOSTILE
+from tests.support.samples import ended, full, gate, part, record, report
+
+
+def test_the_verdict_comes_first() -> None:
+    """One glance says whether the model may ship."""
+    text = markdown.render(full())
+    assert text.startswith("## FAIL (exit code 1)\n\nGATES FAIL")
+    assert "compared with ` last-release/run.json `" in text
+
+
+def test_no_measure_stands_without_its_interval() -> None:
+    """The measures that sum a slice up, the F-score among them, and one item is an item."""
+    span = Estimate(value=0.5, low=0.25, high=0.75, n=1)
+    one = replace(part("graded", (record(1),), {}), measures={"correct": span, "f_score": span})
+    text = markdown.render(replace(report(), slices=(one,)))
+    assert r"correct 0.500 \[0.250, 0.750\], f\_score 0.500 \[0.250, 0.750\]" in text
+    assert "1 item planned" in text
+
+
+@pytest.mark.parametrize(
+    ("files", "shown"),
+    [(("a.csv", "a.csv"), "` recorded (a.csv) `"), (("a.csv", "b.csv"), "` recorded `"),
+     (("",), "` recorded `"), ((), "` recorded `")],
+)  # fmt: skip
+def test_recorded_answers_are_named_by_their_file(files: tuple[str, ...], shown: str) -> None:
+    """Two models' recorded answers can be told apart, where a run reads one file."""
+    slices = {f"s:{number}": {"file": file} for number, file in enumerate(files)}
+    made = report(model="recorded", provenance={"slices": slices} if files else {})
+    assert f"Model {shown}," in markdown.render(made)
+    live = report(model="openai:new", provenance={"slices": slices})
+    assert "Model ` openai:new `," in markdown.render(live)
+
+
+def test_gates_are_listed_by_urgency() -> None:
+    """FAIL, then INCONCLUSIVE, then PASS."""
+    states = re.findall(r"\| (FAIL|INCONCLUSIVE|PASS) \|", markdown.render(full()))
+    assert states == ["FAIL"] * 2 + ["INCONCLUSIVE"] * 2 + ["PASS"] * 3
+
+
+def test_every_table_row_has_the_columns_of_its_header() -> None:
+    """Also where names and reasons hold pipes and line ends."""
+    odd = gate("FAIL", dataset="a|b\nc", reason="x | y\n| z |")
+    text = markdown.render(report(decision=Decision(gates=(odd,), code=1, line="")))
+    widths = {len(re.findall(r"(?<!\\)\|", line)) for line in _table(text, "### Gates")}
+    assert widths == {8}
+
+
+def _table(text: str, title: str) -> list[str]:
+    section = text.partition(title)[2].partition("###")[0]
+    return [line for line in section.splitlines() if line.startswith("|")]
+
+
+def test_partial_slices_notes_and_ungraded_items_are_shown() -> None:
+    """Whatever limits the verdict is said beside it."""
+    text = markdown.render(full())
+    assert "boolq:be (partial)" in text
+    assert "- 23 error: ` timeout `" in text
+    assert "- The judge was not measured for hu." in text
+    assert "- eba:en: overlap: an offline stand-in" in text
+
+
+def test_misses_are_few_and_wrong_ones_come_first() -> None:
+    """At most three a slice and ten in all; a wrong answer before an unanswered question."""
+    misses = (
+        ended(1, "bg", "failed", grade="NOT_ATTEMPTED", answer="Не зная."),
+        *(ended(n, "bg", "failed") for n in range(2, 5)),
+        record(9, outcome="failed", grade=None, rating=2, answer=""),
+    )
+    text = markdown.render(report(misses))
+    shown = [line for line in text.splitlines() if " row " in line]
+    assert len(shown) == 4
+    assert "NOT\\_ATTEMPTED" not in text
+    assert "row 9, rating 2" in text
+    assert text.count("got *(empty)*") == 1
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_hostile_text_stays_in_its_span(hostile: str) -> None:
+    """With the code spans taken out, nothing of a model's text is left."""
+    items = (record(1, outcome="failed", grade="INCORRECT", question=hostile, answer=hostile),)
+    text = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", markdown.render(report(items)))
+    for word in ("<script", "<img", "@everyone", "Fixes", "x.invalid", "CNRY", "owned", "long"):
+        assert word not in text
+    assert len(text.splitlines()) < 40
+
+
+def test_the_summary_fits_a_comment_however_large_the_run() -> None:
+    """Below 60,000 bytes, cut at a line end, and said."""
+    gates = tuple(gate("FAIL", reason="я" * 5000) for _ in range(300))
+    wide = tuple(
+        record(n, dataset=f"d{n}", outcome="failed", question="😀" * 300, answer="`" * 300)
+        for n in range(200)
+    )
+    made = report(wide, decision=Decision(gates=gates, code=1, line="x"))
+    made = replace(made, slices=tuple(part("graded", (item,), {"correct": 0.5}) for item in wide))
+    text = markdown.render(made)
+    assert len(text.encode()) <= markdown.MAX_BYTES
+    assert "240 more in the report." in text
+    assert text.rstrip().endswith("have it all.*")
+
+
+def test_no_gates_is_not_a_pass() -> None:
+    """Without thresholds, exit code 0 means only that nothing broke."""
+    made = report(decision=Decision(gates=(), code=0, line="no gates"))
+    assert markdown.render(made).startswith("## NO GATES")
+
+
+@pytest.mark.parametrize(
+    ("code", "complete", "word"),
+    [(0, True, "PASS"), (1, True, "FAIL"), (2, True, "INCOMPLETE"), (3, True, "ERROR"),
+     (6, True, "INCONCLUSIVE"), (0, False, "INCOMPLETE"), (1, False, "INCOMPLETE")],
+)  # fmt: skip
+def test_the_word_for_each_code(code: int, complete: bool, word: str) -> None:
+    """A run that was cut short is never shown as passed."""
+    decision = replace(report().decision, code=code)
+    assert words.verdict(report(decision=decision, complete=complete)) == word
+
+
+def test_numbers_in_words() -> None:
+    """Undefined is said, minus zero is zero, an unknown price is unknown."""
+    assert words.number(None) == words.number(float("nan")) == "undefined"
+    assert words.number(-0.0001) == "0.000"
+    assert words.interval(Estimate(value=1.0, low=None, high=1.0, n=1)) == "–"
+    assert words.money(None) == "unknown"
+    assert words.money(1234.5) == "$1,234.5000"
+    assert words.bounds(gate("FAIL", worst=None, best=None)) == "undefined"

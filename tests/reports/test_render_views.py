@@ -1,0 +1,124 @@
+"""What the sections of the page are given: bars, histograms, tables and words for gates."""
+
+import pytest
+
+from cases.slices import Threshold
+from evaluators.statistics import wilson
+from reports.render import figures, views
+from reports.report import Estimate, GateResult, GateState
+from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
+from tests.support.samples import full, gate, report
+
+
+def share(state: GateState, count: int, n: int, **bars: object) -> GateResult:
+    """Return a gate on a share of ``count`` in ``n`` items, none of them ungraded."""
+    low, high = wilson(count, n) or (0.0, 1.0)
+    value = count / n
+    return gate(
+        state,
+        rule=Threshold(measure="correct", **bars),  # type: ignore[arg-type]
+        estimate=Estimate(value=value, low=low, high=high, n=n),
+        worst=value,
+        best=value,
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (share("PASS", 37, 60, min=0.55), "would fail with 5 items fewer"),
+        (share("PASS", 33, 60, min=0.55), "would fail with 1 item fewer"),
+        (share("FAIL", 30, 60, min=0.55), "would pass with 3 items more"),
+        (share("PASS", 16, 60, max=0.35), "would fail with 6 items more"),
+        (share("FAIL", 22, 60, max=0.35), "would pass with 1 item fewer"),
+        (share("PASS", 0, 60, max=0.0), "would fail with 1 item more"),
+        (share("INCONCLUSIVE", 37, 60, min=0.55), ""),
+        (share("PASS", 37, 60, min=0.55, max=0.9), ""),
+        (share("PASS", 37, 60, min=0.3, evidence="confident"), ""),
+        (gate("PASS"), ""),
+        (gate("PASS", rule=Threshold(measure="f_score", min=0.3), worst=0.6, best=0.6), ""),
+    ],
+)
+def test_a_gate_says_how_many_items_would_turn_it(made: GateResult, text: str) -> None:
+    """Only where the measure is a share of items, its bar is one, and nothing is ungraded."""
+    assert views.outlook(made) == text
+
+
+@pytest.mark.parametrize("count", range(61))
+def test_one_item_less_than_named_does_not_turn_a_gate(count: int) -> None:
+    """The number is the smallest: checked by counting, on both sides of the bar."""
+    passes = count / 60 >= 0.55
+    words = views.outlook(share("PASS" if passes else "FAIL", count, 60, min=0.55)).split()
+    step = int(words[3])
+    turned = count - step if passes else count + step
+    assert (turned / 60 >= 0.55) != passes
+    before = turned + 1 if passes else turned - 1
+    assert (before / 60 >= 0.55) == passes
+
+
+def test_the_nearest_gate_is_named_where_all_pass() -> None:
+    """By items, not by the distance of the figures."""
+    far, near = share("PASS", 60, 100, min=0.5), share("PASS", 8, 10, min=0.7)
+    assert views.nearest([far, near]) is near
+    assert views.nearest([far, share("FAIL", 1, 10, min=0.7)]) is None
+    assert views.nearest([gate("PASS", worst=None)]) is None
+
+
+def test_a_bar_is_filled_by_its_parts() -> None:
+    """Right, silent and wrong sum to the plan, ungraded items included."""
+    (part,) = run_of(answered("cciinem")).slices
+    found = figures.segments(part)
+    assert [(one.word, one.count) for one in found] == [
+        ("correct", 2), ("not attempted", 1), ("incorrect", 2), ("ungraded", 2),
+    ]  # fmt: skip
+    assert sum(one.width for one in found) == pytest.approx(100, abs=0.05)
+    assert found[-1].start == pytest.approx(100 * 5 / 7, abs=0.01)
+    assert [one.count for one in figures.states(part.counts)] == [2, 3, 1, 1]
+
+
+def test_every_kind_has_its_words_and_columns() -> None:
+    """A kind shows its headline measures; what is left stands below."""
+    kinds = views.kinds(full(5).slices)
+    assert [one.title for one in kinds] == ["Graded", "Rated", "Yes/no", "Judges"]
+    assert kinds[0].shown == ("correct", "f_score", "correct_given_attempted")
+    assert "penalised" in kinds[0].rest
+    assert kinds[0].fields == ("topic",)
+    assert [one.word for one in figures.segments(kinds[3].slices[0])][:1] == ["agree"]
+
+
+def test_a_histogram_has_every_rating() -> None:
+    """Columns from 1 to 10, the tallest 60 high, those below the bar marked."""
+    (rated,) = [part for part in full(5).slices if part.kind == "rated"]
+    columns = figures.histogram(rated, 6)
+    assert [one.count for one in columns] == [n * n for n in range(1, 11)]
+    assert columns[-1].height == 60
+    assert [one.tone for one in columns] == ["wrong"] * 5 + ["right"] * 5
+    assert {one.tone for one in figures.histogram(rated, None)} == {"right"}
+
+
+def test_a_confusion_of_ratings_is_in_the_order_of_numbers() -> None:
+    """10 comes after 9."""
+    columns, rows = figures.matrix({("10", "9"): 1, ("9", "10"): 2, ("9", "9"): 3})
+    assert columns == ["9", "10"]
+    assert rows == {"9": [("9", 3), ("10", 2)], "10": [("9", 1), ("10", 0)]}
+
+
+def test_a_time_is_shown_to_the_minute() -> None:
+    """In UTC, as it was recorded."""
+    assert views.date("2026-11-21T21:37:43+00:00") == "2026-11-21 21:37 UTC"
+    assert views.date(None) == "unknown"
+    assert views.exit_meaning(77) == "as pytest or a plugin has it"
+
+
+def test_what_became_of_the_other_items_is_counted() -> None:
+    """Only what occurred is named."""
+    made = run_of(answered("ccien"), baseline=run_of(answered("cic")))
+    assert made.comparison is not None
+    assert views.others(made.comparison.slices[0]) == [("right in both", 1), ("new", 2)]
+
+
+def test_the_bar_of_ratings_is_the_declared_one() -> None:
+    """The histogram needs it; other kinds have none."""
+    rated = graded_slice(kind="rated", pass_bar=7)
+    found = views.sections(report(datasets=(facts_dataset(rated),)))
+    assert found["pass_bars"] == {"facts:en": 7}

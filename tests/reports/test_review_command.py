@@ -1,0 +1,265 @@
+"""Claims about ``python -m reports review``: what is picked, accepted and exported."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cases.dataset import load_cases
+from cases.slices import Slice
+from cases.tools.review.adjudications import load_adjudications
+from evaluators.core import CORRECT, INCORRECT, Vote
+from reports.__main__ import main
+from reports.record import Record
+from reports.report import Report
+from reports.review import accept, adjudication_notes, labelled, pick, sheet_of
+from reports.store import load_report
+from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
+from tests.support.reviewing import review, saved
+
+VOTES = (Vote(judge="a", grade=CORRECT), Vote(judge="b", grade=INCORRECT))
+
+
+def run(folder: Path, letters: str = "ccccc") -> Path:
+    return written(run_of(answered(letters)), folder)
+
+
+def reasons(report: Report, sample: int = 0) -> dict[str, tuple[str, ...]]:
+    return {one.record.id: one.reasons for one in pick(report, sample)}
+
+
+def ids(path: Path) -> list[str]:
+    return [one.id for one in pick(load_report(path), 99)]
+
+
+def rated(ratings: Sequence[int]) -> Report:
+    part = graded_slice(kind="rated", pass_bar=6)
+    records = [
+        replace(record, grade=None, rating=rating)
+        for record, rating in zip(answered("c" * len(ratings)), ratings, strict=True)
+    ]
+    return run_of(records, facts_dataset(part, kind="rated"))
+
+
+def test_what_judges_differ_on_is_picked() -> None:
+    """A panel's votes and an audit's, each by its name; votes that agree are not."""
+    records = answered("ccc")
+    records[1] = replace(records[1], votes=VOTES)
+    records[2] = replace(records[2], votes=(VOTES[0], VOTES[0]))
+    panel = run_of(records, judge="a b")
+    assert reasons(panel) == {"i1": ("judges_differ",)}
+    assert reasons(run_of(records, judge="lexical+b")) == {"i1": ("audit_differs",)}
+
+
+def test_flips_and_answers_without_a_verdict_are_picked() -> None:
+    """Also a tie that is an error; an item without an answer is nobody's to judge."""
+    records = [*answered("icc"), *answered("eem")[1:]]
+    records[3] = replace(records[3], id="i3", key="facts-en-i3", answer="tie", votes=VOTES)
+    records[4] = replace(records[4], id="i4", key="facts-en-i4")
+    made = run_of(records, baseline=run_of(answered("ccc")), judge="a b")
+    assert reasons(made) == {
+        "i0": ("flipped",),
+        "i3": ("judges_differ", "no_verdict"),
+    }
+
+
+def test_ratings_on_both_sides_of_the_bar_are_picked() -> None:
+    """At a bar of 6: five and six, where one step decides."""
+    near = ("near_bar",)
+    assert reasons(rated([4, 5, 6, 7])) == {"i1": near, "i2": near}
+
+
+def test_the_sample_is_drawn_by_the_seed_and_nothing_stands_twice() -> None:
+    """The same answer to a repeat is one; masked answers and those decided already are left out."""
+    records = answered("c" * 30)
+    records.append(replace(records[0], key="facts-en-i0~r2", repeat=2))
+    records[1] = replace(records[1], answer="[key masked]")
+    records[2] = replace(records[2], adjudicated_by="Ана")
+    made = run_of(records)
+    assert len(pick(made, 99)) == 28
+    drawn = [[one.id for one in pick(made, 5, seed)] for seed in (0, 0, 1)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert set(reasons(made, 5).values()) == {("sample",)}
+    assert adjudication_notes(made.records) == ["1 verdict by people (Ана)"]
+    assert "1 verdict by people (Ана)" in made.notes
+    assert adjudication_notes([]) == []
+
+
+def test_a_person_is_no_judge_of_the_run() -> None:
+    """Counted apart from what judges decided, and not as settled by rules."""
+    records = [*answered("cc", adjudicated_by="Ана"), *answered("ccc")[2:]]
+    judging = run_of([replace(one, judge="lexical") for one in records], judge="lexical").judging
+    assert (judging.by_judge, judging.settled) == ({"lexical": 1, "people": 2}, 1)
+
+
+def test_items_that_test_the_judge_are_not_reviewed() -> None:
+    """Their label stands already."""
+    part = graded_slice(kind="judged", rules=())
+    records = [replace(one, label=CORRECT) for one in answered("cci")]
+    assert pick(run_of(records, facts_dataset(part, kind="judged")), 99) == ()
+
+
+def test_the_sheet_hides_what_the_judge_said() -> None:
+    """Question, context, expected answer and answer; no gold where yes or no is to be read."""
+    records = [replace(one, context="Passage") for one in answered("i")]
+    made = run_of(records)
+    (item,) = sheet_of(pick(made, 1), made).items
+    assert [field.title for field in item.fields] == ["context", "question", "expected", "answer"]
+    assert "It is INCORRECT." not in str(item)
+    part = graded_slice(kind="yes_no", rules=(), yes="Yes", no="No")
+    yes_no = run_of(
+        [replace(one, grade="YES", label="YES") for one in answered("c")],
+        facts_dataset(part, kind="yes_no"),
+    )
+    (item,) = sheet_of(pick(yes_no, 1), yes_no).items
+    assert [field.title for field in item.fields] == ["question", "answer"]
+    assert item.choices == "yes_no"
+
+
+def test_only_what_reviewers_agree_on_is_accepted() -> None:
+    """A conflict, an unclear one and a stranger's id are listed, each in one line."""
+    digest = "0" * 32
+    given = accept(
+        [
+            review(f"a@{digest}", "B", CORRECT, comment="fine\nindeed"),
+            review(f"a@{digest}", "A", CORRECT),
+            review(f"b@{digest}", "A", CORRECT),
+            review(f"b@{digest}", "B", INCORRECT),
+            review(f"c@{digest}", "A", "UNCLEAR"),
+            review("stranger", "A", "YES"),
+        ],
+        "2026-11-21",
+    )
+    (one,) = given.adjudications
+    assert (one.item, one.digest, one.label) == ("a", digest, CORRECT)
+    assert (one.name, one.reason, one.date) == ("A, B", "fine indeed", "2026-11-21")
+    assert given.conflicts == ("b: A: CORRECT; B: INCORRECT",)
+    assert given.undecided == ("c: unclear to A", "stranger: 'YES' is no verdict on an answer")
+
+
+def test_the_form_goes_beside_the_run_and_comes_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From a run to adjudications.yaml: agreement is told, conflicts are exit 6 and not written."""
+    path = run(tmp_path / "run", "ccci")
+    assert main(["review", str(path), "--sample", "4"]) == 0
+    assert "4 answers to review" in capsys.readouterr().out
+    assert (path / "review.html").is_file()
+    assert (path / "review.csv").is_file()
+    one, two, three, _ = ids(path)
+    files = [
+        saved(tmp_path / "a.json", "Ana", {one: CORRECT, two: CORRECT, three: INCORRECT}),
+        saved(tmp_path / "b.json", "Ben", {one: CORRECT, two: INCORRECT}),
+    ]
+    target = tmp_path / "adjudications.yaml"
+    words = ["review", "--accept", *map(str, files), "--to", str(target)]
+    assert main(words) == 6
+    out = capsys.readouterr().out
+    assert "2 answers seen by more than one: agreement 0.500 [" in out
+    assert "  Ana and Ben: kappa 0.000 [interval undefined] (n=2)" in out
+    assert "2 new verdicts, 2 in" in out
+    assert "conflict, for a third person: facts-en-i1: Ana: CORRECT; Ben: INCORRECT" in out
+    kept = load_adjudications(target)
+    assert {found.item: found.name for found in kept.values()} == {
+        "facts-en-i0": "Ana, Ben",
+        "facts-en-i2": "Ana",
+    }
+    files.append(saved(tmp_path / "c.json", "Cyd", {two: INCORRECT}))
+    assert main(["review", "--accept", *map(str, files), "--to", str(target)]) == 0
+    other = saved(tmp_path / "d.json", "Dan", {one: INCORRECT})
+    assert main(["review", "--accept", str(other), "--to", str(target)]) == 6
+    assert "refused: facts-en-i0: Dan says INCORRECT, but Ana, Ben" in capsys.readouterr().out
+    assert len(load_adjudications(target)) == 3
+
+
+def test_names_from_files_cannot_write_on_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Escape sequences and CI commands are written out."""
+    given = {"x@1": "UNCLEAR", "::error::x\x1b[2K": "YES"}
+    file = saved(tmp_path / "a.json", "\x1b[31mAna", given)
+    assert main(["review", "--accept", str(file), "--to", str(tmp_path / "adj.yaml")]) == 0
+    out = capsys.readouterr().out
+    assert "undecided: x: unclear to \\u001b[31mAna" in out
+    assert "\x1b" not in out
+
+
+def test_verdicts_become_labelled_items(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file loads as a judged dataset; the answer, its gold and its label stand in it."""
+    path = run(tmp_path / "run", "ci")
+    one, two = ids(path)
+    file, target, out = tmp_path / "a.json", tmp_path / "adj.yaml", tmp_path / "out.jsonl"
+    saved(file, "Ana", {one: CORRECT, two: "NOT_ATTEMPTED"})
+    assert main(["review", "--accept", str(file), "--to", str(target)]) == 0
+    assert main(["review", "--export-judges", str(out), str(target), str(path)]) == 0
+    assert f"pytest cases/judges --items judges:en={out}" in capsys.readouterr().out
+    judged = Slice(dataset="judges", language="en", kind="judged", path=out)
+    cases = load_cases(judged)
+    assert [(case.label, case.recorded, case.expected) for case in cases] == [
+        (CORRECT, "c: an answer to 0", "Sofia"),
+        ("NOT_ATTEMPTED", "i: an answer to 1", "Sofia"),
+    ]
+    assert {case.metadata["label_source"] for case in cases} == {"adjudicated by people"}
+
+
+def test_languages_and_scales_are_exported_apart(tmp_path: Path) -> None:
+    """A labelled dataset holds one of each; readings of yes or no are left out."""
+    records = [*answered("c", "bg"), *answered("c", "en", context="Passage")]
+    made = run_of(records, facts_dataset(graded_slice("bg"), graded_slice("en")))
+    path = written(made, tmp_path / "run")
+    bg, en = ids(path)
+    file, target = tmp_path / "a.json", tmp_path / "adj.yaml"
+    saved(file, "Ana", {bg: CORRECT, en: "7"})
+    assert main(["review", "--accept", str(file), "--to", str(target)]) == 0
+    out = tmp_path / "out.jsonl"
+    assert main(["review", "--export-judges", str(out), str(target), str(path)]) == 0
+    names = sorted(path.name for path in tmp_path.glob("out*"))
+    assert names == ["out.bg.jsonl", "out.en.rated.jsonl"]
+    row = json.loads((tmp_path / "out.en.rated.jsonl").read_text(encoding="utf-8"))
+    assert (row["context"], row["label"], row["language"]) == ("Passage", "7", "en")
+    read = {key: replace(one, label="YES") for key, one in load_adjudications(target).items()}
+    assert labelled(load_report(path), read) == {}
+
+
+def test_another_baseline_shows_other_flips(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Named now, it takes the place of the run's own."""
+    new, old = run(tmp_path / "new", "cci"), run(tmp_path / "old", "ccc")
+    words = ["review", str(new), f"--baseline={old}", "--sample", "0", "--to", str(tmp_path / "to")]
+    assert main(words) == 0
+    assert "1  the verdict differs from the baseline's" in capsys.readouterr().out
+    assert (tmp_path / "to" / "review.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["{run}", "--sample", "0"], "nothing to review"),
+        (["{run}", "--sample", "-1"], "got '-1'"),
+        ([], "RUN is needed here, got 0"),
+        (["{run}", "--accept", "x.json", "--to", "y.yaml"], "no path is needed here, got 1"),
+        (["--export-judges", "x", "{run}"], "adjudications.yaml RUN is needed here, got 1"),
+        (["--accept", "x.json", "--export-judges", "x"], "not allowed with"),
+        (["--export-judges", "x", "{empty}", "{run}"], "nothing to export"),
+    ],
+)
+def test_wrong_words_are_one_line_and_exit_4(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Never a traceback."""
+    (tmp_path / "empty.yaml").write_text("", encoding="utf-8")
+    places = {"run": run(tmp_path / "run"), "empty": tmp_path / "empty.yaml"}
+    assert main(["review", *(word.format(**places) for word in words)]) == 4
+    found = capsys.readouterr()
+    assert message in found.err
+    assert (found.err.count("\n"), found.out) == (1, "")
+
+
+def test_a_record_keeps_who_decided(tmp_path: Path) -> None:
+    """Written and read back."""
+    records: list[Record] = [replace(one, adjudicated_by="Ана") for one in answered("c")]
+    path = written(run_of(records), tmp_path / "run")
+    assert [one.adjudicated_by for one in load_report(path).records] == ["Ана"]

@@ -1,0 +1,209 @@
+"""Claims about deciding on recorded runs again, and about putting shards together."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from cases.slices import Threshold
+from evaluators.core import UsageError
+from reports.decide import SessionFacts
+from reports.evidence import UNDEFINED, Calibration
+from reports.merge import merged
+from reports.report import Report
+from reports.rework import rebuilt, regated
+from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of
+from tests.support.samples import rendered
+
+DROP = Threshold(measure="drop", max=0.1, evidence="confident")
+HIGH = Threshold(measure="correct", min=0.9)
+BOTH = facts_dataset(graded_slice("en"), graded_slice("bg"))
+
+
+def test_a_run_rebuilt_is_the_same_run() -> None:
+    """Nothing but the records and what was declared goes into a report."""
+    made = run_of(answered("cice"))
+    assert rendered(rebuilt(made, None)) == rendered(made)
+
+
+def test_other_gates_decide_anew() -> None:
+    """Verdicts and exit code are those that the run would have had with these gates."""
+    made = run_of(answered("ccci"))
+    assert made.decision.code == 0
+    again = regated(made, {"facts": {"en": (HIGH,)}}, None)
+    assert [(gate.rule, gate.state) for gate in again.decision.gates] == [(HIGH, "FAIL")]
+    assert again.decision.code == 1
+    direct = run_of(answered("ccci"), facts_dataset(graded_slice("en", HIGH)))
+    assert again.decision == direct.decision
+
+
+def test_a_new_baseline_brings_the_drop_gates_into_play() -> None:
+    """Without one a drop gate does not exist; with one it fails here."""
+    made = run_of(answered("i" * 30 + "c" * 170), facts_dataset(graded_slice("en", DROP)))
+    assert made.decision.code == 6
+    again = rebuilt(made, before(run_of(answered("c" * 200))))
+    assert again.decision.code == 1
+    assert again.comparison is not None
+    assert again.comparison.slices[0].broke == 30
+
+
+@pytest.mark.parametrize(
+    ("gates", "words"),
+    [
+        ({"other": {"en": (HIGH,)}}, r"no gate for any dataset of this run \(facts\)"),
+        ({"facts": {"fr": (HIGH,)}}, "no such language here"),
+        ({"facts": {"en": (Threshold(measure="kappa", min=0.5),)}}, "no measure of kind graded"),
+    ],
+)
+def test_gates_that_fit_no_part_of_the_run_are_refused(
+    gates: dict[str, dict[str, tuple[Threshold, ...]]], words: str
+) -> None:
+    """A gate that decides nothing would pass."""
+    with pytest.raises(UsageError, match=words):
+        regated(run_of(answered("c")), gates, None)
+
+
+@pytest.mark.parametrize(
+    ("facts", "code"),
+    [
+        (SessionFacts(other_failures=1, pytest_code=1), 1),
+        (SessionFacts(pytest_code=1), 1),
+        (SessionFacts(interrupted=True, pytest_code=2), 2),
+        (SessionFacts(pytest_code=3), 3),
+    ],
+)
+def test_what_else_happened_in_the_session_still_counts(facts: SessionFacts, code: int) -> None:
+    """New gates excuse no failing test, interrupt or internal error."""
+    made = run_of(answered("cc"), session=facts)
+    assert made.decision.code == code
+    assert regated(made, {"facts": {"en": (HIGH,)}}, None).decision.code == code
+
+
+def shards() -> list[Report]:
+    """Return two runs of one language each."""
+    english = run_of(answered("cci"), facts_dataset(graded_slice("en")))
+    return [english, run_of(answered("cic", "bg"), facts_dataset(graded_slice("bg")))]
+
+
+def test_shards_make_the_run_that_they_are_parts_of() -> None:
+    """Counts sum, and run.json is that of one run over all, but for its run block."""
+    whole = run_of([*answered("cci"), *answered("cic", "bg")], BOTH)
+    found = merged(shards(), None)
+    assert found.counts == whole.counts
+    assert rendered(replace(found, run={})) == rendered(replace(whole, run={}))
+    assert found.run == {"shards": [{"id": "r1"}, {"id": "r1"}]}
+
+
+def test_parts_of_one_slice_are_whole_together() -> None:
+    """Each is PARTIAL alone and decides nothing; together they decide."""
+    records = answered("ccic")
+    parts = [run_of(some, whole={"facts:en": 4}) for some in (records[:2], records[2:])]
+    assert [part.decision.code for part in parts] == [6, 6]
+    found = merged(parts, None)
+    assert (found.decision.code, found.slices[0].partial) == (0, False)
+    assert merged(parts[:1], None).slices[0].partial
+
+
+def test_identical_items_overlap_and_others_do_not() -> None:
+    """An item of two shards counts once; with two outcomes it is refused."""
+    one, two = run_of(answered("cc")), run_of(answered("cc"))
+    assert merged([one, two], None).counts.planned == 2
+    with pytest.raises(UsageError, match=r"item facts-en-i1 is in two of the runs .* 'answer'"):
+        merged([one, run_of(answered("ci"))], None)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda r: replace(r, model="openai:other"), "differ in model"),
+        (lambda r: replace(r, judge="lexical"), "differ in judge"),
+        (lambda r: replace(r, provenance={**r.provenance, "seed": 1}), "differ in seed"),
+        (lambda r: replace(r, provenance={"slices": {}}), "differ in seed"),
+        (
+            lambda r: replace(
+                r, provenance={**r.provenance, "slices": {"facts:en": {"rubric": 2}}}
+            ),
+            "differ in data, prompt or rubric of facts:en",
+        ),
+        (
+            lambda r: replace(r, slices=(replace(r.slices[0], whole=9),)),
+            "differ in number of items in facts:en",
+        ),
+        (lambda r: replace(r, datasets=(facts_dataset(holm=True),)), "differ in holm of dataset"),
+        (
+            lambda r: replace(r, datasets=(facts_dataset(graded_slice("en", HIGH)),)),
+            "facts:en: gates, rubric or data file are not those of the other runs",
+        ),
+    ],
+)
+def test_runs_that_are_not_parts_of_one_are_refused(
+    change: Callable[[Report], Report], words: str
+) -> None:
+    """The error names what differs."""
+    slices = {"facts:en": {"rubric": 1}}
+    provenance = {"seed": 0, "slices": slices}
+    one = run_of(answered("cc"), provenance=provenance)
+    with pytest.raises(UsageError, match=words) as caught:
+        merged([one, change(one)], None)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_may_differ_is_kept_side_by_side() -> None:
+    """Versions returned are united; Python versions stand beside each other."""
+    first = {"python": "3.11", "models_returned": ["new-1"], "slices": {}}
+    second = {"python": "3.12", "models_returned": ["new-2"], "slices": {}}
+    runs = [run_of(answered("c"), provenance=first), run_of(answered("c"), provenance=second)]
+    found = merged(runs, None).provenance
+    assert found["python"] == ["3.11", "3.12"]
+    assert found["models_returned"] == ["new-1", "new-2"]
+
+
+@pytest.mark.parametrize(("codes", "code"), [((0, 1), 1), ((1, 2), 2), ((0, 3), 3), ((0, 0), 0)])
+def test_a_shards_own_end_is_that_of_the_whole(codes: tuple[int, int], code: int) -> None:
+    """An interrupted or broken shard leaves no green whole."""
+    runs = [
+        run_of(
+            answered("cc"),
+            session=SessionFacts(
+                pytest_code=one, interrupted=one == 2, other_failures=int(one == 1)
+            ),
+            complete=one != 2,
+            notes=("said once",),
+        )
+        for one in codes
+    ]
+    found = merged(runs, None)
+    assert found.decision.code == code
+    assert found.complete == (2 not in codes)
+    assert found.session.notes == ("said once",)
+
+
+def test_shards_compare_with_a_baseline_together() -> None:
+    """The pooled difference is that over all shards."""
+    old = run_of([*answered("ccc"), *answered("ccc", "bg")], BOTH)
+    found = merged(shards(), before(old))
+    assert found.comparison is not None
+    assert found.comparison.slices[-1].broke == 2
+
+
+def test_a_judge_measured_beside_the_records_stays_measured() -> None:
+    """Once for all shards, and still a reason not to decide."""
+    outside = Calibration(
+        dataset="judges",
+        language="en",
+        measures={},
+        trusted=False,
+        source="ledger",
+        blocks="judge not trusted in en",
+        graders=("facts:en",),
+        tokens=5,
+    )
+    made = run_of(answered("cc"), outside=(outside,))
+    assert made.decision.code == 6
+    again = rebuilt(made, None)
+    assert (again.judging, again.decision) == (made.judging, made.decision)
+    found = merged([made, made], None)
+    assert (found.tokens, found.decision) == (made.tokens, made.decision)
+    other = replace(outside, measures={"kappa": UNDEFINED})
+    with pytest.raises(UsageError, match="differ in measures of the judge by judges:en"):
+        merged([made, run_of(answered("cc"), outside=(other,))], None)

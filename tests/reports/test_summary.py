@@ -1,0 +1,312 @@
+"""Claims about a slice's counts, measures, intervals and breakdowns."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cases.rules import DROP, MEASURES
+from evaluators.core import (
+    CORRECT,
+    GRADES,
+    INCORRECT,
+    NO,
+    NOT_ATTEMPTED,
+    UNANSWERED,
+    YES,
+    Kind,
+    QAError,
+)
+from evaluators.rubric import Rubric
+from evaluators.statistics import wilson
+from reports.measures import known_measures
+from reports.record import Record
+from reports.report import Estimate, SliceSummary
+from reports.summary import summarise
+from tests.support.made_records import graded, make_record, make_slice, numbered
+
+RUBRIC = Rubric(
+    name="r",
+    language="bg",
+    protocol="tool",
+    system="",
+    user="",
+    version="1",
+    scores={CORRECT: 1.0, INCORRECT: 0.0, NOT_ATTEMPTED: 0.5},
+)
+
+
+def values(summary: SliceSummary) -> dict[str, float | None]:
+    return {name: estimate.value for name, estimate in summary.measures.items()}
+
+
+def answers(*pairs: tuple[str, str]) -> list[Record]:
+    """Yes/no records of (gold, answer)."""
+    return numbered([{"label": gold, "grade": answer} for gold, answer in pairs])
+
+
+@pytest.mark.parametrize(
+    ("correct", "incorrect", "not_attempted", "percent"),
+    [
+        (347, 3913, 66, 8.1),
+        (1345, 2904, 77, 31.4),
+        (828, 1277, 2221, 25.8),
+        (1225, 2329, 772, 31.1),
+        (338, 2575, 1413, 9.3),
+    ],
+)
+def test_f_score_gives_the_published_table(
+    correct: int, incorrect: int, not_attempted: int, percent: float
+) -> None:
+    """Five rows of published SimpleQA counts give the published F, to a tenth of a percent."""
+    summary = summarise(graded(correct, incorrect, not_attempted), make_slice())
+    assert round(100 * (summary.measures["f_score"].value or 0), 1) == percent
+
+
+def test_graded_measures_by_hand() -> None:
+    """5 correct, 3 incorrect, 2 not attempted, penalty 0.5: every measure, in the order to show."""
+    summary = summarise(graded(5, 3, 2), make_slice(penalty=0.5))
+    assert [*summary.measures, "mean_score"] == list(known_measures("graded"))
+    assert values(summary) == {
+        "correct": 0.5,
+        "incorrect": 0.3,
+        "not_attempted": 0.2,
+        "attempted": 0.8,
+        "correct_given_attempted": 0.625,
+        "f_score": 10 / 18,
+        "penalised": 0.35,
+    }
+    assert summary.labels == {CORRECT: 5, INCORRECT: 3, NOT_ATTEMPTED: 2}
+    assert summary.confusion == {}
+
+
+def test_a_rate_has_wilsons_interval_over_its_own_items() -> None:
+    """correct / N over all graded items, c / (c + i) over the attempted ones."""
+    measures = summarise(graded(5, 3, 2), make_slice()).measures
+    low, high = wilson(5, 10) or (0, 0)
+    assert measures["correct"] == Estimate(value=0.5, low=low, high=high, n=10)
+    low, high = wilson(5, 8) or (0, 0)
+    assert measures["correct_given_attempted"] == Estimate(value=0.625, low=low, high=high, n=8)
+
+
+def test_errors_and_missing_items_are_counted_and_in_no_measure() -> None:
+    """They are part of the plan, and neither right nor wrong."""
+    records = [*graded(3, 1, error=2), make_record(99, outcome="missing")]
+    summary = summarise(records, make_slice(), partial=True, note="offline")
+    counts = summary.counts
+    assert (counts.planned, counts.passed, counts.failed) == (7, 3, 1)
+    assert (counts.error, counts.missing) == (2, 1)
+    assert summary.measures["correct"].value == 0.75
+    assert (summary.partial, summary.note, summary.name) == (True, "offline", "d:bg")
+
+
+def test_mean_score_is_shown_only_where_records_carry_scores() -> None:
+    """With the rubric's 1 / 0 / 0.5 it is a mean; a grade in use without a score undoes it."""
+    records = [replace(r, score=RUBRIC.scores[r.grade or ""]) for r in graded(2, 1, 1)]
+    with_rubric = make_slice(rubric=RUBRIC)
+    assert values(summarise(records, with_rubric))["mean_score"] == 0.625
+    assert values(summarise(records, make_slice()))["mean_score"] == 0.625
+    assert "mean_score" not in summarise(graded(2, 1, 1), with_rubric).measures
+    unscored = [*records[:3], replace(records[3], score=None)]
+    assert values(summarise(unscored, make_slice()))["mean_score"] is None
+
+
+def test_rated_measures_by_hand() -> None:
+    """Ratings 1, 7, 10, 10 with bar 7: mean 7, three pass, normalised 6/9, ten counted labels."""
+    records = numbered([{"rating": rating} for rating in (1, 7, 10, 10)])
+    summary = summarise(records, make_slice("rated", pass_bar=7))
+    assert values(summary) == {"mean_rating": 7.0, "pass_rate": 0.75, "normalised": 6 / 9}
+    assert list(summary.labels) == [str(n) for n in range(1, 11)]
+    assert summary.labels["10"] == 2
+
+
+def test_yes_no_measures_by_hand() -> None:
+    """An unanswered item is wrong: a false negative where gold is yes, else no prediction."""
+    records = answers(
+        *[(YES, YES)] * 4,
+        (YES, NO),
+        (YES, UNANSWERED),
+        (NO, YES),
+        (NO, NO),
+        (NO, NO),
+        (NO, UNANSWERED),
+    )
+    summary = summarise(records, make_slice("yes_no"))
+    assert values(summary) == pytest.approx(
+        {
+            "accuracy": 0.6,
+            "precision": 4 / 5,
+            "recall": 4 / 6,
+            "f1": 8 / 11,
+            "macro_f1": (8 / 11 + 4 / 7) / 2,
+            "unanswered": 0.2,
+            "majority_baseline": 0.6,
+        }
+    )
+    assert summary.confusion[YES, UNANSWERED] == 1
+    assert sum(summary.confusion.values()) == 10
+
+
+def test_one_class_only_is_undefined_where_it_must_be() -> None:
+    """Gold and answers all "no": accuracy is 1, whatever speaks of "yes" is None."""
+    found = values(summarise(answers((NO, NO), (NO, NO)), make_slice("yes_no")))
+    assert found["accuracy"] == 1
+    assert [found[name] for name in ("precision", "recall", "f1", "macro_f1")] == [None] * 4
+
+
+def test_judged_grades_by_hand() -> None:
+    """9 of 10 agree; kappa is held against the given labels; the confusion is label by grade."""
+    rows = [{"label": CORRECT, "grade": CORRECT}] * 5 + [
+        {"label": INCORRECT, "grade": INCORRECT}
+    ] * 4
+    rows.append({"label": INCORRECT, "grade": CORRECT})
+    summary = summarise(numbered(rows), make_slice("judged"))
+    assert values(summary) == pytest.approx({"agreement": 0.9, "kappa": 0.8})
+    assert summary.confusion[INCORRECT, CORRECT] == 1
+    assert tuple(summary.labels) == GRADES
+
+
+def test_judged_ratings_have_ordered_measures() -> None:
+    """Labels in digits: Spearman and quadratic kappa in place of kappa."""
+    rows = [{"label": str(n), "rating": min(10, n + 1)} for n in range(1, 11)]
+    found = values(summarise(numbered(rows), make_slice("judged")))
+    assert list(found) == ["agreement", "spearman", "quadratic_kappa"]
+    assert found["agreement"] == 0.1
+    assert (found["spearman"] or 0) > 0.99
+
+
+def test_judged_labels_outside_the_three_grades_are_kept() -> None:
+    """Yes/no judges: their labels join the table."""
+    rows = [{"label": YES, "grade": YES}, {"label": NO, "grade": YES}]
+    summary = summarise(numbered(rows), make_slice("judged"))
+    assert values(summary) == {"agreement": 0.5, "kappa": 0.0}
+
+
+def test_repeats_are_clustered_by_item() -> None:
+    """Three repeats that always agree leave the interval of the items, not of the records."""
+    single = graded(30, 70)
+    repeated = [replace(r, repeat=n, key=f"{r.key}~r{n}") for r in single for n in (1, 2, 3)]
+    once = summarise(single, make_slice()).measures
+    thrice = summarise(repeated, make_slice()).measures
+    assert thrice["correct"].n == 300
+    for name in ("correct", "f_score"):
+        assert thrice[name].value == once[name].value
+        assert thrice[name].low == pytest.approx(once[name].low, abs=0.01)
+        assert thrice[name].high == pytest.approx(once[name].high, abs=0.01)
+
+
+def test_breakdowns_give_every_measure_for_each_value() -> None:
+    """By topic, errors left out, items without the field under their own heading."""
+    records = [
+        make_record(1, grade=CORRECT, metadata={"topic": "art"}),
+        make_record(2, grade=INCORRECT, outcome="failed", metadata={"topic": "art"}),
+        make_record(3, grade=CORRECT),
+        make_record(4, outcome="error", metadata={"topic": "war"}),
+    ]
+    by_topic = summarise(records, make_slice(by=("topic",))).breakdowns["topic"]
+    assert {text: found["correct"].value for text, found in by_topic.items()} == {
+        "(none)": 1.0,
+        "art": 0.5,
+    }
+
+
+@pytest.mark.parametrize("kind", ["graded", "rated", "yes_no", "judged"])
+def test_every_measure_can_have_a_gate(kind: Kind) -> None:
+    """The loader takes the same names, and ``drop``; the majority baseline is no aim of a gate."""
+    assert set(MEASURES[kind]) - {DROP} == set(known_measures(kind)) - {"majority_baseline"}
+
+
+@pytest.mark.parametrize("kind", ["graded", "rated", "yes_no", "judged"])
+def test_an_empty_slice_has_undefined_measures(kind: str) -> None:
+    """No item: every measure is None without interval, and no count is negative."""
+    summary = summarise([], make_slice(kind))  # type: ignore[arg-type]
+    blank = Estimate(value=None, low=None, high=None, n=0)
+    assert set(summary.measures.values()) == {blank}
+
+
+def test_a_sample_without_variation_still_has_an_interval() -> None:
+    """Ten ratings of 7 do not prove that the mean is 7.000: what they left unseen is 1 or 10."""
+    records = numbered([{"rating": 7}] * 10)
+    found = summarise(records, make_slice("rated")).measures["mean_rating"]
+    unseen = 1 - wilson(10, 10)[0]  # type: ignore[index]
+    expected = (7.0, 7 - 6 * unseen, 7 + 3 * unseen)
+    assert (found.value, found.low, found.high) == pytest.approx(expected)
+
+
+def test_a_judge_that_never_errs_has_an_interval() -> None:
+    """Kappa and rank correlation of 1 over 40 items are bounded below, by perfect_interval."""
+    grades = [{"grade": g, "label": g} for g in (CORRECT, INCORRECT)] * 20
+    ratings = [{"rating": r, "label": str(r)} for r in (2, 9)] * 20
+    kappa = summarise(numbered(grades), make_slice("judged")).measures["kappa"]
+    found = summarise(numbered(ratings), make_slice("judged")).measures
+    low = 1 - 2 * (1 - wilson(40, 40)[0])  # type: ignore[index]
+    for one in (kappa, found["spearman"], found["quadratic_kappa"]):
+        assert (one.value, one.low, one.high) == pytest.approx((1, low, 1))
+
+
+def test_a_score_of_one_is_bounded_by_its_worst_unseen_fate() -> None:
+    """All answers CORRECT: f_score and penalised are 1, and could be as low as unseen misses."""
+    found = summarise(graded(30), make_slice()).measures
+    unseen = 1 - wilson(30, 30)[0]  # type: ignore[index]
+    assert found["penalised"].low == pytest.approx(1 - 2 * unseen)
+    assert found["f_score"].low == pytest.approx(1 - unseen)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("graded", {"grade": None}),
+        ("graded", {"grade": "MAYBE"}),
+        ("rated", {"rating": 11}),
+        ("yes_no", {"grade": YES, "label": None}),
+    ],
+)
+def test_a_record_of_another_kind_is_an_error(kind: str, fields: dict[str, object]) -> None:
+    """A grade or label that the kind does not know is never counted as something else."""
+    with pytest.raises(QAError, match=r"d-bg-i7: label .* makes no sense"):
+        summarise([make_record(7, **fields)], make_slice(kind))  # type: ignore[arg-type]
+
+
+counts = st.integers(0, 40)
+
+
+def sound(estimates: Sequence[Estimate]) -> bool:
+    """Whether no number is NaN or infinite and no interval is reversed."""
+    numbers = [x for e in estimates for x in (e.value, e.low, e.high) if x is not None]
+    ordered = all(e.low <= e.high for e in estimates if e.low is not None and e.high is not None)
+    return ordered and all(map(math.isfinite, numbers))
+
+
+@settings(deadline=None)
+@given(counts, counts, counts, st.integers(0, 3))
+def test_any_graded_counts_give_sound_figures(
+    correct: int, incorrect: int, not_attempted: int, error: int
+) -> None:
+    """No NaN; the states sum to the plan; grades sum to the graded."""
+    records = graded(correct, incorrect, not_attempted, error)
+    summary = summarise(records, make_slice())
+    state = summary.counts
+    assert sound(list(summary.measures.values()))
+    assert state.passed + state.failed + state.error + state.missing == state.planned
+    assert sum(summary.labels.values()) == state.passed + state.failed
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from([YES, NO]), st.sampled_from([YES, NO, UNANSWERED]))))
+def test_any_answers_give_sound_figures(pairs: list[tuple[str, str]]) -> None:
+    """Yes/no: no NaN, and every rate within 0 to 1."""
+    summary = summarise(answers(*pairs), make_slice("yes_no"))
+    assert sound(list(summary.measures.values()))
+    assert all(0 <= (e.value or 0) <= 1 for e in summary.measures.values())
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 10), st.integers(1, 10)), max_size=30))
+def test_any_ratings_give_sound_figures(pairs: list[tuple[int, int]]) -> None:
+    """Rated and judged ratings: no NaN."""
+    records = numbered([{"rating": rating, "label": str(label)} for rating, label in pairs])
+    assert sound(list(summarise(records, make_slice("rated")).measures.values()))
+    assert sound(list(summarise(records, make_slice("judged")).measures.values()))

@@ -1,0 +1,225 @@
+"""What votes show in the report: a cascade's audit, a panel's agreement, a judge's own."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import pytest
+
+from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Vote
+from evaluators.statistics import cohen_kappa, krippendorff_alpha, wilson
+from reports.codec import decode
+from reports.evidence import (
+    UNDEFINED,
+    Audit,
+    Calibration,
+    ConfusionCell,
+    Corrected,
+    Estimate,
+    Judging,
+)
+from reports.record import Record
+from reports.tally import tabulate
+from reports.votes import audit, panels, self_agreement, vote_notes
+from tests.support.made_records import make_record, make_slice, numbered
+
+CASCADE = "lexical+openai:j"
+ESTIMATE = Estimate(value=0.5, low=0.25, high=0.75, n=8)
+
+
+def voted(*labels: tuple[str, ...], names: Sequence[str] = ("a", "b", "c")) -> list[Record]:
+    """Return a record for each row of votes; an empty label is a vote that is missing."""
+    return [
+        make_record(
+            number,
+            grade=row[0] or None,
+            outcome="passed" if len(set(row)) == 1 else "error",
+            votes=tuple(
+                Vote(judge=name, grade=label or None, error="" if label else "gone: x")
+                for name, label in zip(names, row, strict=False)
+            ),
+        )
+        for number, row in enumerate(labels)
+    ]
+
+
+def settled(*second: str, asked: int = 0) -> list[Record]:
+    """Return items that the rules called CORRECT, ``second`` what the model said of some."""
+    rows: list[tuple[Vote, ...]] = []
+    for label in second:
+        own = Vote(judge="lexical", grade=CORRECT)
+        other = Vote(judge="openai:j", grade=label, error="" if label != "-" else "gone: x")
+        if label == "-":
+            other = Vote(judge="openai:j", error="gone: x")
+        rows.append((own,) if not label else (own, other))
+    rows += [(Vote(judge="openai:j", grade=INCORRECT),)] * asked
+    return numbered([{"grade": CORRECT, "votes": row} for row in rows])
+
+
+def test_an_audit_is_a_rate_with_its_interval() -> None:
+    """Of the items that the model judged too, how many it grades otherwise; Wilson's interval."""
+    found = audit(settled(CORRECT, INCORRECT, CORRECT, CORRECT, "", "", asked=4), CASCADE)
+    assert found is not None
+    assert (found.judged, found.settled, found.silent) == (10, 6, 0)
+    assert found.disagreement.value == 0.25
+    assert (found.disagreement.low, found.disagreement.high) == wilson(1, 4)
+    assert vote_notes(CASCADE, found, ()) == [
+        "lexical+openai:j: rules settled 6 of 10 verdicts (60%); of 4 audited the model differs "
+        "on 1: 0.250 [0.046, 0.699]"
+    ]
+
+
+def test_a_failed_audit_is_no_agreement() -> None:
+    """An item on which the model said nothing is in no rate."""
+    found = audit(settled(CORRECT, "-"), CASCADE)
+    assert found is not None
+    assert (found.disagreement.n, found.silent) == (1, 1)
+    assert "of 1 audited, 1 without a verdict the model" in vote_notes(CASCADE, found, ())[0]
+
+
+def test_an_audit_of_repeats_is_clustered() -> None:
+    """The same item judged three times is no three items: the interval is wider."""
+    records = settled(*[INCORRECT, CORRECT, CORRECT, CORRECT] * 3)
+    again = [
+        make_record(n // 3, repeat=n % 3, grade=CORRECT, votes=one.votes)
+        for n, one in enumerate(sorted(records, key=lambda one: one.votes[1].label))
+    ]
+    plain, clustered = audit(records, CASCADE), audit(again, CASCADE)
+    assert plain is not None
+    assert clustered is not None
+    assert clustered.disagreement.value == plain.disagreement.value
+    assert width(clustered) > width(plain)
+
+
+def width(found: Audit) -> float:
+    low, high = found.disagreement.low, found.disagreement.high
+    assert low is not None
+    assert high is not None
+    return high - low
+
+
+@pytest.mark.parametrize("judge", ["lexical", "openai:j", "openai:a openai:b"])
+def test_only_a_cascade_is_audited(judge: str) -> None:
+    """Nothing is said of an audit where there was none."""
+    assert audit(settled(CORRECT), judge) is None
+    assert audit(numbered([{"grade": CORRECT}]), CASCADE) is None
+
+
+def test_nothing_audited_is_undefined() -> None:
+    """A rate over no item is no zero."""
+    found = audit(settled(""), CASCADE)
+    assert found is not None
+    assert found.disagreement == UNDEFINED
+    assert vote_notes(CASCADE, found, ())[0].endswith("(100%); none of them was audited")
+
+
+ROWS = (
+    (CORRECT, CORRECT, CORRECT),
+    (CORRECT, INCORRECT, INCORRECT),
+    (NOT_ATTEMPTED, NOT_ATTEMPTED, ""),
+    (INCORRECT, INCORRECT, INCORRECT),
+    (CORRECT, INCORRECT, NOT_ATTEMPTED),
+)
+
+
+def test_a_panels_agreement() -> None:
+    """Krippendorff's alpha over all, Cohen's kappa of each two, and the items that differ."""
+    (found,) = panels({"d:bg": voted(*ROWS), "d:en": numbered([{}])}, "a b c")
+    assert (found.slice, found.judges) == ("d:bg", ("a", "b", "c"))
+    assert found.alpha.value == krippendorff_alpha([[one for one in row if one] for row in ROWS])
+    first, second, third = found.pairs
+    assert (first.first, first.second) == ("a", "b")
+    assert first.kappa.value == cohen_kappa([(row[0], row[1]) for row in ROWS])
+    assert (second.kappa.n, third.kappa.n) == (4, 4)
+    assert found.split == ("d-bg-i1", "d-bg-i4")
+    assert (found.undecided, found.silent) == (2, {"c": 1})
+
+
+def test_a_tie_breaker_is_no_member() -> None:
+    """It was asked only where the members differ, so that its vote is in no agreement."""
+    rows = [(CORRECT, CORRECT, ""), (CORRECT, INCORRECT, CORRECT)]
+    (found,) = panels({"d:bg": voted(*rows)}, "a b")
+    assert len(found.pairs) == 1
+    assert found.silent == {}
+
+
+def test_agreement_of_raters() -> None:
+    """Ratings: alpha for numbers and quadratic-weighted kappa, so that 6 and 7 nearly agree."""
+    near = voted(("6", "7"), ("2", "3"), ("9", "9"), ("4", "4"), names="ab")
+    far = voted(("6", "7"), ("2", "9"), ("9", "2"), ("4", "4"), names="ab")
+    (close,), (wide,) = (panels({"d:bg": records}, "a b") for records in (near, far))
+    for one, other in ((close.alpha, wide.alpha), (close.pairs[0].kappa, wide.pairs[0].kappa)):
+        assert one.value is not None
+        assert other.value is not None
+        assert one.value > 0.9
+        assert other.value < 0
+        assert one.low is not None
+
+
+def test_a_panels_note_names_what_is_to_be_reviewed() -> None:
+    """At most ten items by name; who gave no vote; how far they agree."""
+    rows = [(CORRECT, INCORRECT)] * 12 + [(CORRECT, ""), (CORRECT, CORRECT)]
+    found = panels({"d:bg": voted(*rows)}, "a b")
+    (note,) = vote_notes("a b", None, found)
+    assert note.startswith("d:bg: alpha of 2 judges -0.")
+    assert "they differ on 12 (12 without a verdict), to be reviewed: d-bg-i0, d-bg-i1" in note
+    assert note.endswith("d-bg-i9 and 2 more; b gave no vote on 1")
+
+
+def test_one_label_leaves_agreement_undefined() -> None:
+    """Judges that never use a second label agree by chance alone."""
+    (found,) = panels({"d:bg": voted((CORRECT, CORRECT))}, "a b")
+    assert found.alpha.value is None
+    assert vote_notes("a b", None, [found]) == [
+        "d:bg: alpha of 2 judges undefined; kappa of a and b undefined"
+    ]
+
+
+def judged(*grades: str) -> list[Record]:
+    """Return judgements of two items, in turn."""
+    return [
+        make_record(number % 2, repeat=number // 2 + 1, label=CORRECT, grade=grade)
+        for number, grade in enumerate(grades)
+    ]
+
+
+def test_a_judge_agrees_with_itself() -> None:
+    """The share of pairs of judgements of one answer that are the same."""
+    slice_ = make_slice("judged")
+    records = judged(CORRECT, CORRECT, CORRECT, INCORRECT, CORRECT, CORRECT)
+    found = self_agreement(tabulate(records, slice_))["self_agreement"]
+    assert found.n == 6
+    assert found.value == pytest.approx(4 / 6)
+    assert found.low is not None
+    assert found.low < 4 / 6
+    once = self_agreement(tabulate(judged(CORRECT, INCORRECT), slice_))
+    assert once == {}
+    assert self_agreement(tabulate(records, make_slice("graded"))) == {}
+
+
+def test_what_is_said_of_judges_survives_its_file() -> None:
+    """Everything read back from ``run.json`` is what was written: gates can be decided again."""
+    cell = ConfusionCell(label=CORRECT, grade=INCORRECT, count=2)
+    known = Calibration(
+        dataset="labels",
+        language="bg",
+        measures={"kappa": ESTIMATE},
+        floor={"kappa": 0.6},
+        trusted=False,
+        graders=("d:bg",),
+        source="ledger",
+        blocks="judge not trusted in bg: kappa 0.5 < 0.6",
+        items=2,
+        confusion=(cell,),
+        cost=None,
+    )
+    corrected = Corrected(
+        slice="d:bg", correct=ESTIMATE, labelled=300, sensitivity=0.9, specificity=0.8
+    )
+    made = Judging(
+        calibrations=(known,),
+        audit=audit(settled(CORRECT, INCORRECT), CASCADE),
+        panels=panels({"d:bg": voted(*ROWS)}, "a b c"),
+        corrected=(corrected,),
+    )
+    assert decode(Judging, json.loads(json.dumps(asdict(made)))) == made

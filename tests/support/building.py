@@ -1,0 +1,119 @@
+"""Models for the tests of the builder that play generator and validator, and the desk to ask at."""
+
+import asyncio
+import json
+import random
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cases.tools.builder.asking import Desk
+from cases.tools.builder.items import Item, Origin
+from cases.tools.builder.recipe import Recipe, find_recipe, load_recipe
+from evaluators.ledger import Ledger
+from evaluators.runtime.calls import Caller
+from evaluators.runtime.sender import RetryPolicy, RunLimits, Sender
+from tests.support.building_texts import paragraph
+from tests.support.loopback import Answer, Handler, Seen, reply
+
+T = TypeVar("T")
+LINE = re.compile(r'^\{"number": \d+, .*\}$', re.MULTILINE)
+WORD = re.compile(r"\b[^\W\d_]{4,}")
+STARTS = (
+    "Ці праўда, што {one} звязана з тым, што {two} і {three}",
+    "Ці можна лічыць, што {one} важней, чым {two} ды {three}",
+    "Ці маглі жыхары заўважыць, як {one}, {two} і {three}",
+    "Ці вядома, што {one} не перашкаджае, калі {two} або {three}",
+    "Няўжо {one} і {two} залежаць ад таго, што {three}",
+)
+
+
+ENGLISH_STARTS = (
+    "Is it true that {one} has to do with {two} and {three}",
+    "Could people have noticed {one} before {two} or {three}",
+    "Does {one} matter less than {two} beside {three}",
+)
+
+
+def texts_of(seen: Seen) -> list[dict[str, Any]]:
+    """Return the texts that a generator was asked about: number, answer, text."""
+    return [json.loads(line) for line in LINE.findall(seen.prompt)]
+
+
+def question(text: str) -> str:
+    """Return a well-formed question with words of the text, another one for every text."""
+    draw = random.Random(text)
+    words = draw.sample(sorted(set(WORD.findall(text))), 8)
+    one, two, three = " ".join(words[:3]), " ".join(words[3:6]), " ".join(words[6:8])
+    starts = ENGLISH_STARTS if text.isascii() else STARTS
+    return f"{draw.choice(starts).format(one=one, two=two, three=three)}?"
+
+
+def entries(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what a well-behaved generator says."""
+    return [
+        {"number": one["number"], "question": question(one["text"]), "answer": one["answer"]}
+        for one in asked
+    ]
+
+
+def listed(seen: Seen, items: list[dict[str, Any]]) -> Answer:
+    """Return a list as the forced call, or as text where none is forced."""
+    if seen.tool:
+        return reply(seen, arguments={"items": items})
+    return reply(seen, text=json.dumps(items, ensure_ascii=False))
+
+
+def confirmed(seen: Seen, grade: str = "CORRECT", reason: str = "Вынікае з тэксту.") -> Answer:
+    """Return a validator's verdict."""
+    return reply(seen, text=json.dumps({"reason": reason, "grade": grade}, ensure_ascii=False))
+
+
+def models() -> Handler:
+    """Return a handler that plays both models well: lists for texts, verdicts for the rest."""
+
+    def handle(seen: Seen) -> Answer:
+        asked = texts_of(seen)
+        return listed(seen, entries(asked)) if asked else confirmed(seen)
+
+    return handle
+
+
+def rows(folder: Path, step: str) -> list[dict[str, Any]]:
+    """Return the rows of a step's file."""
+    text = (folder / f"{step}.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+QUICK = RetryPolicy(attempts=2, first=0.0, longest=0.0)
+
+
+def at_desk(folder: Path, work: Callable[[Desk], Awaitable[T]]) -> T:
+    """Return what some work with models makes; its calls go through a ledger in this folder."""
+
+    async def run() -> T:
+        with Ledger(folder / "desk.sqlite3") as ledger:
+            sender = Sender(QUICK, RunLimits(concurrency=4), lambda: 0.5)
+            sender.begin()
+            caller = Caller(ledger, sender)
+            desk = Desk(caller=caller, sender=sender, price=lambda *_: 0.0, say=lambda _: None)
+            try:
+                return await work(desk)
+            finally:
+                await ledger.flush()
+
+    return asyncio.run(run())
+
+
+def make_item(number: int, **changes: Any) -> Item:
+    """Return an item with a paragraph of its own, changed as asked."""
+    origin = Origin(group="news", source="news.jsonl", page=f"{number}", title=f"Навіна {number}")
+    made = Item(id=f"be-{number:04}", language="be", paragraph=paragraph(number), origin=origin)
+    return replace(made, **changes)
+
+
+def recipe(language: str = "be") -> Recipe:
+    """Return a bundled recipe."""
+    return load_recipe(find_recipe("boolq", language))

@@ -1,0 +1,288 @@
+"""Articles and wikis for the tests of the builder: hundreds of texts, none of them real.
+
+Each article is made of sentences that say checkable things of an invented place; the numbers and
+names in it are drawn by its number, so that hardly two are nearly the same.
+"""
+
+import bz2
+import json
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+from xml.sax.saxutils import escape
+
+from tests.support.loopback import Answer, Seen
+
+NAMES = [
+    "Вярбовічы",
+    "Зарэчча",
+    "Альхоўка",
+    "Лугавіны",
+    "Сасноўка",
+    "Крынічнае",
+    "Дубравы",
+    "Бярэзнікі",
+    "Азяраны",
+    "Каменка",
+    "Залессе",
+    "Грушаўка",
+    "Вішнёвае",
+    "Палянка",
+    "Баравое",
+    "Ясянец",
+    "Рудня",
+    "Старына",
+    "Навасады",
+    "Узлессе",
+]
+RIVERS = [
+    "Асвея",
+    "Бярозка",
+    "Лосна",
+    "Вуша",
+    "Свідня",
+    "Копанка",
+    "Ясельда",
+    "Лоша",
+    "Муха",
+    "Сэрвач",
+    "Уса",
+    "Нача",
+]
+WOMEN = ["Ганна Лыскавец", "Алена Барысевіч", "Вольга Кунцэвіч", "Ядвіга Раманоўская", "Марыя Жук"]
+MEN = [
+    "Антон Верас",
+    "Мікола Гурыновіч",
+    "Сцяпан Карчэўскі",
+    "Пятро Шыман",
+    "Рыгор Мацвееў",
+    "Язэп Бурак",
+]
+CRAFTS = ["ганчарства", "ткацтва", "бортніцтва", "кавальства", "саломапляценне", "рыбалоўства"]
+TREES = ["ліпы", "клёны", "дубы", "бярозы", "вязы", "ясені", "таполі", "каштаны"]
+MONTHS = [
+    "студзені",
+    "лютым",
+    "сакавіку",
+    "красавіку",
+    "маі",
+    "чэрвені",
+    "ліпені",
+    "жніўні",
+    "верасні",
+    "кастрычніку",
+    "лістападзе",
+    "снежні",
+]
+OPENINGS = (
+    "Мястэчка {name} стаіць на правым беразе ракі {river}, за {far} кіламетраў ад станцыі.",
+    "Пасёлак {name} заснавалі ў {old} годзе, калі на беразе ракі {river} паставілі першы млын.",
+    "У мястэчку {name}, якое перасякае рака {river}, жыве каля {people} чалавек.",
+    "Музей у пасёлку {name} адчынілі ў {old} годзе ў будынку былой пошты каля ракі {river}.",
+    "Школа ў мястэчку {name} працуе з {old} года і стаіць непадалёк ад ракі {river}.",
+)
+MIDDLES = (
+    "Тут здаўна развіта {craft}, і амаль кожны двор мае ўласную майстэрню.",
+    "Уздоўж галоўнай вуліцы растуць {tree}, якія пасадзілі {count} гадоў таму.",
+    "Мастачка {woman} правяла тут {years} гадоў і напісала тры кнігі ўспамінаў.",
+    "Мост праз раку рамантавалі двойчы: у {new} годзе і яшчэ раз праз {count} гадоў.",
+    "Кірмаш праходзіць у {month}, і на яго прыязджае больш за {guests} гасцей.",
+    "Пажар {fire} года знішчыў палову хат, але драўляная званіца ацалела.",
+    "Настаўнік {man} сабраў калекцыю з {coins} манет і падараваў яе бібліятэцы.",
+    "Возера за ваколіцай мае глыбіню {deep} метраў і не замярзае толькі ў цёплыя зімы.",
+)
+ENDINGS = (
+    "З таго часу, як пабудавалі новую дарогу, дабрацца сюды можна за {minutes} хвілін.",
+    "Сёння тут ёсць аптэка, пякарня і невялікі стадыён на {seats} месцаў.",
+    "Штогод у {feast} жыхары ладзяць свята, якое доўжыцца {days} дні.",
+    "Апошні паром спыніў працу ў {ferry} годзе, і цяпер усе ездзяць праз мост.",
+    "Краязнавец {man} лічыць, што назва паходзіць ад імя першага гаспадара.",
+)
+CHOICES = {
+    "name": NAMES,
+    "river": RIVERS,
+    "woman": WOMEN,
+    "man": MEN,
+    "craft": CRAFTS,
+    "tree": TREES,
+    "month": MONTHS,
+    "feast": MONTHS,
+    "days": ("два", "тры", "чатыры"),
+}
+# From 5 to 19, and in whole tens, every noun stands in the same form.
+FEW = ("far", "count", "years", "deep", "minutes")
+TENS = ("people", "guests", "coins", "seats")
+YEARS = {"old": 1700, "new": 1900, "fire": 1890, "ferry": 1900}
+
+
+def paragraph(number: int) -> str:
+    """Return one paragraph of five sentences, about 300 to 500 characters."""
+    draw = random.Random(number)
+    values: dict[str, object] = {key: draw.choice(words) for key, words in CHOICES.items()}
+    values |= {key: draw.randint(5, 19) for key in FEW}
+    values |= {key: draw.randrange(210, 990, 10) for key in TENS}
+    values |= {key: first + draw.randint(0, 99) for key, first in YEARS.items()}
+    told = [draw.choice(OPENINGS), *draw.sample(MIDDLES, 3), draw.choice(ENDINGS)]
+    return " ".join(told).format(**values)
+
+
+ENGLISH = (
+    "The village of {name} lies {far} miles from the nearest railway station.",
+    "Its school was opened in {old} and has been rebuilt twice since then.",
+    "About {people} people live there, and most of them work in the next town.",
+    "The painter {person} spent {years} years in the place and wrote three books about it.",
+    "A fire destroyed half of the houses in {new}, but the wooden tower survived.",
+    "The lake behind the village is {deep} feet deep and freezes only in cold winters.",
+    "The market is held in {month} and draws more than {guests} visitors.",
+    "The last ferry stopped in {ferry}, and everybody has used the bridge ever since.",
+)
+
+
+def english_paragraph(number: int) -> str:
+    """Return one English paragraph of six sentences."""
+    draw = random.Random(number)
+    values = {
+        "name": draw.choice(("Oakmere", "Wendbury", "Stanlow", "Harford", "Elmsby", "Thornwick")),
+        "person": draw.choice(("Ann Miller", "John Carver", "Ruth Hale", "Peter Lowe")),
+        "month": draw.choice(("March", "May", "July", "August", "October")),
+        **{key: draw.randint(5, 99) for key in FEW},
+        **{key: draw.randrange(210, 990, 10) for key in TENS},
+        **{key: first + draw.randint(0, 99) for key, first in YEARS.items()},
+    }
+    return " ".join([ENGLISH[0], *draw.sample(ENGLISH[1:], 5)]).format(**values)
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of a wiki."""
+
+    number: int
+    title: str
+    text: str
+    namespace: int = 0
+    redirect: str = ""
+
+
+def wikitext(number: int) -> str:
+    """Return an article's markup: template, picture, bold name, links, notes, a list, a table."""
+    first, _, rest = paragraph(number).partition(" ")
+    return (
+        "{{Картка|назва = Мясцовасць\n|насельніцтва = 5}}\n"
+        f"[[Файл:Від {number}.jpg|thumb|Від з моста]]\n"
+        f"'''{first}''' [[рака|{rest.split(' ')[0]}]] {rest.partition(' ')[2]}"
+        f"<ref name=a>{{{{кніга|загаловак=Даведнік}}}} старонка {number}</ref>\n\n"
+        "== Спасылкі ==\n* [http://example.org адна]\n* другая\n\n"
+        "{| class=wikitable\n| 1 || 2\n|}\n\n[[Катэгорыя:Мясцовасці]]\n"
+    )
+
+
+def pages(count: int, start: int = 1) -> list[Page]:
+    """Return articles, and beside them what no article is: talk pages, redirects, stubs."""
+    made = [Page(n, f"Мясцовасць {n}", wikitext(n)) for n in range(start, start + count)]
+    last = start + count
+    return [
+        *made,
+        Page(last, "Размовы:Мясцовасць", wikitext(last), namespace=1),
+        Page(last + 1, "Стары назоў", "#REDIRECT [[Мясцовасць 1]]", redirect="Мясцовасць 1"),
+        Page(last + 2, "Накід", "Толькі адзін кароткі сказ."),
+    ]
+
+
+def dump_xml(pages: list[Page]) -> str:
+    """Return a MediaWiki XML export."""
+    body = "".join(
+        f"<page><title>{escape(page.title)}</title><ns>{page.namespace}</ns><id>{page.number}</id>"
+        + (f'<redirect title="{escape(page.redirect)}" />' if page.redirect else "")
+        + f"<revision><id>{page.number * 10}</id><timestamp>2026-01-01T00:00:00Z</timestamp>"
+        f'<text xml:space="preserve">{escape(page.text)}</text></revision></page>'
+        for page in pages
+    )
+    return (
+        '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="be">'
+        "<siteinfo><sitename>Вікі</sitename><dbname>bewiki</dbname>"
+        "<base>https://be.example.org/wiki/Main</base><generator>MediaWiki 1.45</generator>"
+        '<case>first-letter</case><namespaces><namespace key="0" case="first-letter" />'
+        '<namespace key="1" case="first-letter">Размовы</namespace></namespaces></siteinfo>'
+        f"{body}</mediawiki>"
+    )
+
+
+def write_dump(path: Path, pages: list[Page]) -> Path:
+    """Write a dump, compressed as its name says."""
+    content = dump_xml(pages).encode()
+    path.write_bytes(bz2.compress(content) if path.suffix == ".bz2" else content)
+    return path
+
+
+def write_news(
+    path: Path, count: int, start: int = 10_001, text: Callable[[int], str] = paragraph
+) -> Path:
+    """Write a JSONL of articles with these texts."""
+    rows = [
+        {
+            "id": f"n{number}",
+            "title": f"Навіна {number}",
+            "url": f"https://news.example.org/{number}",
+            "licence": "CC BY 4.0",
+            "text": f"Кароткі падзагаловак\n\n{text(number)}",
+        }
+        for number in range(start, start + count)
+    ]
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    path.write_text(lines, encoding="utf-8")
+    return path
+
+
+@dataclass
+class WikiServer:
+    """A wiki's API for ``loopback(handler=…)``: what it serves, and how it misbehaves.
+
+    ``scripted`` answers come first, one a request. ``parts`` gives each batch in so many parts.
+    """
+
+    pages: list[Page]
+    parts: int = 1
+    licence: str = "CC BY-SA 4.0"
+    scripted: list[Answer] = field(default_factory=list)
+    asked: list[Mapping[str, str]] = field(default_factory=list)
+
+    def __call__(self, seen: Seen) -> Answer:
+        query = {key: values[0] for key, values in parse_qs(urlsplit(seen.path).query).items()}
+        self.asked.append(query)
+        if self.scripted:
+            return self.scripted.pop(0)
+        if query.get("meta") == "siteinfo":
+            rights = {"url": "https://example.org/licence", "text": self.licence}
+            return Answer(body={"batchcomplete": True, "query": {"rightsinfo": rights}})
+        return Answer(body=self._batch(query))
+
+    def _batch(self, query: Mapping[str, str]) -> dict[str, Any]:
+        order = [page for page in self.pages if page.namespace == 0 and not page.redirect]
+        random.Random(5).shuffle(order)
+        at, size = int(query.get("grncontinue", "0")), int(query["grnlimit"])
+        batch, part = order[at : at + size], int(query.get("rvcontinue", "0"))
+        step = -(-len(batch) // self.parts) or 1
+        told = batch[part * step : (part + 1) * step]
+        entries = [self._entry(page, whole=page in told) for page in batch]
+        body: dict[str, Any] = {"query": {"pages": entries}}
+        if part + 1 < self.parts:
+            onward = {"rvcontinue": str(part + 1), "grncontinue": str(at), "continue": "||"}
+            return {**body, "continue": onward}
+        following = at + size if at + size < len(order) else 0
+        return {**body, "batchcomplete": True, "continue": {"grncontinue": str(following)}}
+
+    @staticmethod
+    def _entry(page: Page, *, whole: bool) -> dict[str, Any]:
+        entry: dict[str, Any] = {
+            "pageid": page.number,
+            "ns": 0,
+            "title": page.title,
+            "fullurl": f"https://be.example.org/wiki/{page.number}",
+        }
+        if whole:
+            slot = {"contentmodel": "wikitext", "content": page.text}
+            entry["revisions"] = [{"revid": page.number * 10, "slots": {"main": slot}}]
+        return entry

@@ -1,0 +1,41 @@
+"""Writing small dataset.yaml and gates files, and loading them."""
+
+from pathlib import Path
+
+import pytest
+
+from cases.config import RUBRICS, load_dataset
+from cases.slices import Dataset
+from evaluators.core import UsageError
+
+PROMPT = "name: answer\nlanguage: {}\nversion: '1'\nuser: '{{question}}?'\n"
+RUBRIC = """name: facts
+language: {}
+version: '1'
+protocol: letter
+user: '{{question}} {{target}} {{predicted_answer}}'
+"""
+GRADED = "kind: graded\nlanguages:\n  en:\n    file: en.csv\n"
+RATED = "kind: rated\nlanguages: {en: {file: a.yaml}}\n"
+YES_NO = "kind: yes_no\nlanguages: {be: {file: a.json, yes: Так, no: Не}}\n"
+JUDGED = "kind: judged\nlanguages: {en: {file: a.csv}}\n"
+
+
+def declared(folder: Path, text: str, rubrics: Path = RUBRICS) -> Dataset:
+    path = folder / "dataset.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_dataset(path, rubrics)
+
+
+def refusal(folder: Path, text: str, rubrics: Path = RUBRICS) -> str:
+    with pytest.raises(UsageError) as caught:
+        declared(folder, text, rubrics)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def gates(folder: Path, text: str) -> Path:
+    path = folder / "gates.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path

@@ -1,0 +1,84 @@
+"""An engine with its ledger and board, and items whose answers decide their own verdict."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluators.answerers import PromptedAnswer, RecordedAnswer
+from evaluators.core import Ask, Case, JudgeError, Model, Outcome, RefusedError, Verdict
+from evaluators.ledger import Ledger, LedgerError
+from evaluators.rubric import Prompt
+from evaluators.runtime.engine import Engine, Settings, Task
+from evaluators.runtime.outcomes import OutcomeStore
+from evaluators.runtime.schedule import Schedule
+from evaluators.runtime.sender import RetryPolicy
+from tests.support.scripted import make_case
+
+PROMPT = Prompt(name="answer", language="bg", system="", user="{question}", version="answer.bg@1")
+
+
+@dataclass(frozen=True)
+class Echo:
+    """A judge by the answer's own text: it is the grade, or the error to raise."""
+
+    spec: str = "echo"
+
+    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+        errors: dict[str, Callable[[], Exception]] = {
+            "unreadable": lambda: JudgeError("three replies could not be read"),
+            "refused": lambda: RefusedError("too_long", "the judge refused"),
+            "full": lambda: LedgerError("disk full"),
+            "bug": lambda: KeyError("surprise"),
+        }
+        if answer in errors:
+            raise errors[answer]()
+        return Verdict(grade=answer)
+
+
+def correct(case: Case, verdict: Verdict) -> bool:
+    return verdict.grade == "CORRECT"
+
+
+def task(number: int, answer: str | None) -> Task:
+    return Task(
+        key=f"k{number}",
+        case=make_case(number, recorded=answer),
+        repeat=1,
+        answerer=RecordedAnswer(),
+        judge=Echo(),
+        passes=correct,
+    )
+
+
+def prompted(number: int, model: Model) -> Task:
+    return Task(
+        key=f"k{number}",
+        case=make_case(number),
+        repeat=1,
+        answerer=PromptedAnswer(model=model, prompt=PROMPT),
+        judge=Echo(),
+        passes=correct,
+    )
+
+
+class Bench:
+    """An engine with its ledger and board in a temporary folder."""
+
+    def __init__(self, folder: Path, tasks: list[Task], settings: Settings | None = None) -> None:
+        self.keys = [one.key for one in tasks]
+        self.ledger = Ledger(folder / "ledger")
+        self.board = OutcomeStore(folder / "board")
+        self.path = folder / "board"
+        quick = Settings(concurrency=4, patience=RetryPolicy(attempts=2, first=0, longest=0))
+        self.engine = Engine(
+            {one.key: one for one in tasks},
+            self.ledger,
+            self.board,
+            lambda spec, reply: 0.5,
+            settings or quick,
+        )
+
+    def run(self, window: int = 100, models: Sequence[Model] = ()) -> dict[str, Outcome]:
+        asyncio.run(self.engine.run(Schedule(self.keys, window), models))
+        return self.engine.outcomes

@@ -1,0 +1,106 @@
+"""Jobs for an engine, wherever it runs: a few items, asked of a scripted model or recorded."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from evaluators.core import CallError, Reply, Request
+from evaluators.ledger import Ledger
+from evaluators.models import connect
+from evaluators.models.secrets import Key
+from evaluators.models.spec import Spec
+from evaluators.runtime.engine import Engine, Settings, Task
+from evaluators.runtime.engine_process import EngineProcess
+from evaluators.runtime.hosting import Job
+from evaluators.runtime.outcomes import OutcomeWriter
+from evaluators.runtime.schedule import Schedule
+from tests.support.engine_bench import prompted, task
+from tests.support.scripted import Scripted
+
+SECRET = "sk-test-0123456789abcdef"
+
+
+def hanging() -> Scripted:
+    """Return a model whose first call never ends."""
+
+    class Hanging(Scripted):
+        async def complete(self, request: Request) -> Reply:
+            self.requests.append(request)
+            await asyncio.sleep(3600)
+            kind = "never"
+            raise CallError(kind, "never")
+
+    return Hanging(lambda request: Reply())
+
+
+@dataclass
+class Made:
+    """A job of a few items, and how to make its engine."""
+
+    folder: Path
+    model: Scripted
+    count: int = 5
+    board: bool = True
+    lead: int | None = 0
+    error: Exception | None = None
+    prepared: list[str] = field(default_factory=list)
+
+    @property
+    def keys(self) -> list[str]:
+        return [f"k{number}" for number in range(self.count)]
+
+    def packable(self) -> Job:
+        """Return a job of parts that can be packed, with a model that needs a key."""
+        spec = Spec(
+            text="openai:m",
+            provider="openai",
+            name="m",
+            base_url="http://127.0.0.1:9/v1",
+            api_key_env="OPENAI_API_KEY",
+        )
+        models = [connect(spec, Key(SECRET))]
+        tasks = {key: task(number, "CORRECT") for number, key in enumerate(self.keys)}
+        return Job(
+            make=partial(recorded, self.folder / "ledger", tasks),
+            schedule=Schedule(self.keys, self.count, lead=0),
+            models=models,
+            board=self.folder / "board",
+        )
+
+    def job(self) -> Job:
+        return Job(
+            make=self.make,
+            schedule=Schedule(self.keys, 2, lead=self.lead),
+            models=[self.model],
+            prepare=lambda: self.prepared.append("loaded"),
+            board=self.folder / "board" if self.board else None,
+        )
+
+    def make(self, sink: OutcomeWriter) -> Engine:
+        if self.error is not None:
+            raise self.error
+        tasks = {f"k{number}": prompted(number, self.model) for number in range(self.count)}
+        ledger = Ledger(self.folder / "ledger")
+        return Engine(tasks, ledger, sink, lambda spec, reply: 0.5, Settings(concurrency=2))
+
+
+def recorded(ledger: Path, tasks: Mapping[str, Task], sink: OutcomeWriter) -> Engine:
+    """Return an engine of items that ask nobody."""
+    return Engine(tasks, Ledger(ledger), sink, no_price, Settings())
+
+
+def no_price(spec: str, reply: Reply) -> float | None:
+    """Know no price."""
+
+
+def good() -> Scripted:
+    return Scripted(lambda request: Reply(text="CORRECT"))
+
+
+def pid_of(running: EngineProcess) -> int:
+    """Return the number of the engine's process."""
+    pid = running._process.pid
+    assert pid is not None
+    return pid

@@ -1,0 +1,33 @@
+"""Loading small files of the tests' own, and the refusals of bad ones."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cases.dataset import load_cases
+from cases.slices import Slice
+from evaluators.core import Case, Kind, UsageError
+
+
+def made(path: Path, kind: Kind = "graded", yes: str = "", no: str = "") -> Slice:
+    return Slice(dataset="d", language="en", kind=kind, path=path, yes=yes, no=no)
+
+
+def loaded(folder: Path, text: str, suffix: str = "csv", kind: Kind = "graded") -> list[Case]:
+    path = folder / f"data.{suffix}"
+    path.write_bytes(text.encode())
+    return load_cases(made(path, kind))
+
+
+def refusal(folder: Path, text: str, suffix: str = "csv", kind: Kind = "graded") -> str:
+    with pytest.raises(UsageError) as caught:
+        loaded(folder, text, suffix, kind)
+    message = str(caught.value)
+    assert f"data.{suffix}" in message
+    assert "\n" not in message
+    return message
+
+
+def line(**values: object) -> str:
+    return json.dumps({"question": "q?", "answer": "a", **values})

@@ -1,0 +1,81 @@
+"""Slices and records for tests of the numbers: only the fields that matter need be named."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from cases.slices import Dataset, Slice, Threshold
+from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Kind
+from reports.gate import GateInputs, standing
+from reports.record import Record
+from reports.summary import summarise
+
+BLANK = Record(
+    key="",
+    id="",
+    repeat=1,
+    row=1,
+    dataset="d",
+    language="bg",
+    question="?",
+    context="",
+    expected="!",
+    answer="!",
+    outcome="passed",
+    grade=None,
+    rating=None,
+    score=None,
+    reason="",
+    error="",
+    label=None,
+    model="m",
+    judge="j",
+    tokens=0,
+    cost=0.0,
+    seconds=0.0,
+    digest="same",
+)
+
+
+def make_slice(kind: Kind = "graded", *rules: Threshold, **fields: object) -> Slice:
+    """Return a slice d:bg of this kind."""
+    blank = Slice(dataset="d", language="bg", kind=kind, path=Path("bg.csv"), rules=rules)
+    return replace(blank, **fields)  # type: ignore[arg-type]
+
+
+def make_dataset(*slices: Slice, pooled: Sequence[Threshold] = (), holm: bool = False) -> Dataset:
+    """Return a dataset d of these slices."""
+    return Dataset(
+        name="d",
+        folder=Path(),
+        kind=slices[0].kind,
+        slices={one.language: one for one in slices},
+        pooled=tuple(pooled),
+        holm=holm,
+    )
+
+
+def make_record(number: int, **fields: object) -> Record:
+    """Return item ``i<number>``, passed unless said otherwise."""
+    named = replace(BLANK, id=f"i{number}", key=f"d-bg-i{number}", row=number + 1)
+    return replace(named, **fields)  # type: ignore[arg-type]
+
+
+def numbered(rows: Sequence[Mapping[str, object]]) -> list[Record]:
+    """Return a record for each row of fields."""
+    return [make_record(number, **row) for number, row in enumerate(rows)]
+
+
+def graded(
+    correct: int = 0, incorrect: int = 0, not_attempted: int = 0, error: int = 0
+) -> list[Record]:
+    """Return so many graded records of each grade, and so many in error."""
+    rows = [{"grade": CORRECT}] * correct
+    rows += [{"grade": INCORRECT, "outcome": "failed"}] * incorrect
+    rows += [{"grade": NOT_ATTEMPTED, "outcome": "failed"}] * not_attempted
+    return numbered([*rows, *[{"outcome": "error", "answer": None}] * error])
+
+
+def scene_of(slice_: Slice, records: Sequence[Record], distrust: str = "") -> GateInputs:
+    """Return the standing of a slice with these records."""
+    return standing(slice_, records, summarise(records, slice_), distrust)

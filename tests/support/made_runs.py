@@ -1,0 +1,129 @@
+"""Whole runs made of records, without a session: for tests of what is done with runs later."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from cases.slices import Dataset, Slice, Threshold
+from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
+from evaluators.rubric import Rubric
+from reports.assemble import Facts, Material, account
+from reports.decide import SessionFacts
+from reports.evidence import Calibration
+from reports.record import Record
+from reports.report import Report
+from reports.trust import Baseline
+from reports.writer import write
+from tests.support.made_records import make_record
+from tests.support.samples import rendered
+
+RUBRIC = Rubric(
+    name="facts",
+    language="en",
+    protocol="tool",
+    system="",
+    user="",
+    version="facts.en@1#a",
+    scores={CORRECT: 1.0, INCORRECT: 0.0, NOT_ATTEMPTED: 0.5},
+)
+LETTERS = {"c": CORRECT, "i": INCORRECT, "n": NOT_ATTEMPTED}
+SPEC = "openai:judge"
+ORIGIN = {"file": "en.csv", "data_sha256": "ab" * 32, "rubric": RUBRIC.version, "pass_bar": None}
+
+
+def graded_slice(language: str = "en", *rules: Threshold, **fields: object) -> Slice:
+    """Return a graded slice of dataset ``facts``."""
+    made = Slice(
+        dataset="facts",
+        language=language,
+        kind="graded",
+        path=Path(f"{language}.csv"),
+        rubric=RUBRIC,
+        rules=rules or (Threshold(measure="correct", min=0.5),),
+    )
+    return replace(made, **fields)  # type: ignore[arg-type]
+
+
+def facts_dataset(*slices: Slice, **fields: object) -> Dataset:
+    """Return the dataset ``facts`` of these slices, by default of one English one."""
+    made = Dataset(
+        name="facts",
+        folder=Path("facts"),
+        kind="graded",
+        slices={one.language: one for one in slices or (graded_slice(),)},
+    )
+    return replace(made, **fields)  # type: ignore[arg-type]
+
+
+def answered(letters: str, language: str = "en", **fields: object) -> list[Record]:
+    """Return a record for each letter: c, i and n are grades, e an error, m missing."""
+    return [_answered(n, letter, language, fields) for n, letter in enumerate(letters)]
+
+
+def _answered(number: int, letter: str, language: str, fields: Mapping[str, object]) -> Record:
+    grade = LETTERS.get(letter)
+    state = {"c": "passed", "e": "error", "m": "missing"}.get(letter, "failed")
+    made = make_record(
+        number,
+        dataset="facts",
+        language=language,
+        key=f"facts-{language}-i{number}",
+        question=f"Question {number}?",
+        expected="Sofia",
+        answer=None if grade is None else f"{letter}: an answer to {number}",
+        outcome=state,
+        grade=grade,
+        reason=f"It is {grade}." if grade else "",
+        error={"e": "timeout: no reply", "m": "stopped: -x"}.get(letter, ""),
+        score=RUBRIC.scores.get(grade or ""),
+        judge="judge-2026",
+        tokens=10,
+        cost=0.001,
+        metadata={"fact_id": f"F{number}", "topic": "Art" if number % 2 else "Sport"},
+    )
+    return replace(made, **fields)  # type: ignore[arg-type]
+
+
+def run_of(
+    records: Sequence[Record],
+    *datasets: Dataset,
+    baseline: Report | None = None,
+    whole: Mapping[str, int] | None = None,
+    outside: tuple[Calibration, ...] = (),
+    **facts: object,
+) -> Report:
+    """Return the report of these records, with a baseline's report where one is given."""
+    known = datasets or (facts_dataset(),)
+    sizes = {one.name: 0 for dataset in known for one in dataset.slices.values()}
+    for record in records:
+        sizes[f"{record.dataset}:{record.language}"] += 1
+    given = Facts(
+        model="openai:new",
+        judge=SPEC,
+        session=SessionFacts(pytest_code=int(any(r.outcome != "passed" for r in records))),
+        provenance={"seed": 0, "slices": dict.fromkeys(sizes, ORIGIN), "python": "3.11"},
+        run={"id": "r1"},
+    )
+    return account(
+        Material(
+            datasets=known,
+            records=tuple(records),
+            whole=whole or sizes,
+            outside=outside,
+        ),
+        replace(given, **facts),  # type: ignore[arg-type]
+        before(baseline) if baseline else None,
+    )
+
+
+def before(report: Report, path: str = "before") -> Baseline:
+    """Return a report as a baseline."""
+    run = json.loads(rendered(report)["run.json"])
+    return Baseline(path=path, run=run, records=report.records)
+
+
+def written(report: Report, folder: Path) -> Path:
+    """Write a report and return its folder."""
+    write(report, folder)
+    return folder

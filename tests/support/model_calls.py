@@ -1,0 +1,126 @@
+"""Calls to a loopback server in both wire formats, as the tests of the models make them."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evaluators.core import (
+    CallError,
+    Message,
+    Reply,
+    Request,
+    Tool,
+)
+from evaluators.models import connect
+from evaluators.models.secrets import Key
+from evaluators.models.spec import Spec, build
+from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, message
+
+SECRET = "sk-loop-5ecret5ecret"
+TOOL = Tool(
+    name="grade",
+    description="Grade the answer.",
+    schema={
+        "type": "object",
+        "properties": {
+            "reason": {"type": "string"},
+            "grade": {"type": "string", "enum": ["CORRECT", "INCORRECT"]},
+        },
+    },
+)
+PROVIDERS = ("openai", "anthropic")
+GONE = object()
+WIRES = {"openai": completion, "anthropic": message}
+both = pytest.mark.parametrize("provider", PROVIDERS)
+
+
+def spec_of(provider: str, server: Loopback, **changes: Any) -> Spec:
+    """The model ``model-1`` at a server, with some fields changed."""
+    made = build(provider, "model-1", f"{server.url}/v1", f"{provider}:model-1")
+    return replace(made, **{"deadline": 10.0, **changes})
+
+
+def asked(text: str = "Who?", **changes: Any) -> Request:
+    return Request(
+        messages=(Message(role="system", content="Be brief."), Message(role="user", content=text)),
+        **changes,
+    )
+
+
+def ask(spec: Spec, request: Request) -> Reply:
+    """The reply of a model that is connected, asked once and closed."""
+
+    async def run() -> Reply:
+        model = connect(spec, Key(SECRET))
+        try:
+            return await model.complete(request)
+        finally:
+            await model.close()
+
+    return asyncio.run(run())
+
+
+def good(provider: str) -> bytes:
+    """A body that any call may be answered with; its text is ``good``."""
+    seen = Seen(method="POST", path="/", headers={}, body={"model": "model-1"}, at=0.0)
+    return json.dumps(WIRES[provider](seen, "good")).encode()
+
+
+def answered(provider: str, answer: Answer) -> Reply:
+    """The reply to one call that is answered so."""
+    with loopback(answer) as server:
+        return ask(spec_of(provider, server), asked())
+
+
+def failure(provider: str, answer: Answer, **changes: Any) -> CallError:
+    """The error of one call that is answered so; checks what holds for every error."""
+    with loopback(answer) as server:
+        with pytest.raises(CallError) as caught:
+            ask(spec_of(provider, server, **changes), asked())
+        assert server.count == 1, "a call is one request"
+    error = caught.value
+    assert SECRET not in repr(error) + str(error)
+    assert error.__cause__ is None
+    assert error.__context__ is None, "an SDK's exception holds the key's header"
+    assert str(error).startswith(f"{provider}:model-1: ")
+    assert len(str(error)) <= 300
+    assert str(error).isprintable()
+    return error
+
+
+def error_body(text: str, **fields: object) -> dict[str, object]:
+    return {"type": "error", "error": {"message": text, **fields}}
+
+
+def finished(provider: str, body: dict[str, Any], reason: str) -> object:
+    target = body["choices"][0] if provider == "openai" else body
+    target["finish_reason" if provider == "openai" else "stop_reason"] = reason
+    return body
+
+
+def ask_body(provider: str, change: Callable[[dict[str, Any]], object], **settings: Any) -> Reply:
+    """The reply that a changed good body is read as."""
+    wire = WIRES[provider]
+    with loopback(handler=lambda seen: Answer(body=change(wire(seen, "good")))) as server:
+        return ask(spec_of(provider, server, **settings), asked())
+
+
+def changed(path: str, value: object) -> Callable[[dict[str, Any]], object]:
+    """Set one field of a body, named by its dotted path; ``GONE`` takes it away."""
+
+    def change(body: dict[str, Any]) -> object:
+        *parents, last = path.split(".")
+        target: Any = body
+        for step in parents:
+            target = target[int(step) if isinstance(target, list) else step]
+        if value is GONE:
+            del target[last]
+        else:
+            target[last] = value
+        return body
+
+    return change

@@ -1,0 +1,61 @@
+"""Ledgers for tests: rows put in, files damaged."""
+
+import asyncio
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from evaluators.canonical import digest
+from evaluators.core import Reply
+from evaluators.ledger import Ledger, Row
+from evaluators.runtime.calls import Caller
+from evaluators.runtime.sender import RetryPolicy, RunLimits, Sender
+
+SPEC = "openai:m"
+
+
+def key_of(number: int) -> str:
+    """Return a key as a request has it: the hexadecimal digits of a hash."""
+    return digest(number)
+
+
+def reply_of(number: int, size: int = 200) -> Reply:
+    """Return the reply that belongs to a number, and to no other."""
+    return Reply(text=f"{number} " * size, model="m-1", input_tokens=number, output_tokens=2)
+
+
+def caller(ledger: Ledger, *, replay: bool = False, reask: bool = False) -> Caller:
+    """Return what puts requests to models for one run; a failed call is not tried again."""
+    sender = Sender(RetryPolicy(attempts=1), RunLimits(concurrency=16), lambda: 0.5)
+    return Caller(ledger, sender, replay=replay, reask=reask)
+
+
+def put(ledger: Ledger, rows: Sequence[Row]) -> None:
+    """Keep these rows, all at once."""
+
+    async def all_at_once() -> None:
+        await asyncio.gather(*(ledger.put(one) for one in rows))
+
+    asyncio.run(all_at_once())
+
+
+def fill(path: Path, count: int, spec: str = SPEC, size: int = 200) -> None:
+    """Make a ledger with this many rows, or add them."""
+    rows = [
+        Row(key=key_of(number), spec=spec, reply=reply_of(number, size)) for number in range(count)
+    ]
+    with Ledger(path) as ledger:
+        put(ledger, rows)
+
+
+def change(path: Path, statement: str) -> None:
+    """Change a ledger behind its back."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
+
+
+def ask(path: Path, statement: str) -> object:
+    """Return the first column of the first row of a query."""
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(statement).fetchone()[0]

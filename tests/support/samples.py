@@ -1,0 +1,284 @@
+"""Reports made up for tests: gates in all states, five languages, hostile text."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+from cases.slices import Threshold
+from evaluators.core import State
+from reports.record import Record
+from reports.render.files import Files
+from reports.report import (
+    Counts,
+    Decision,
+    Estimate,
+    GateResult,
+    GateState,
+    Report,
+    SliceSummary,
+)
+from tests.support.hostile import HOSTILE
+
+QUESTIONS = {
+    "en": ("Who painted 'Guernica'?", "Pablo Picasso", "Salvador Dalí"),
+    "bg": ("Коя е най-дългата река в България?", "Искър", "Марица, тя извира от Рила."),
+    "pl": ("Jaka jest stolica Polski?", "Warszawa", "Kraków"),
+    "hu": ("Melyik a leghosszabb folyó Magyarországon?", "Tisza", "Duna"),
+    "be": (
+        "Ці з'яўляецца Нарач найбольшым возерам Беларусі?",
+        "Так",
+        "Не, найбольшае - Асвейскае.",
+    ),
+}
+
+
+def record(number: int = 1, **changes: object) -> Record:
+    """Return a record of slice ``simpleqa:en``, passed and CORRECT unless told otherwise."""
+    values: dict[str, object] = {
+        "key": f"simpleqa-en-{number}",
+        "id": f"item-{number}",
+        "repeat": 1,
+        "row": number,
+        "dataset": "simpleqa",
+        "language": "en",
+        "question": "Who painted 'Guernica'?",
+        "context": "",
+        "expected": "Pablo Picasso",
+        "answer": "Picasso",
+        "outcome": "passed",
+        "grade": "CORRECT",
+        "rating": None,
+        "score": None,
+        "reason": "The same painter.",
+        "error": "",
+        "label": None,
+        "model": "openai:new-2",
+        "judge": "openai:judge",
+        "tokens": 120,
+        "cost": 0.0004,
+        "seconds": 0.8,
+        "digest": f"{number:064x}",
+        "metadata": {"topic": "Art"},
+    }
+    return Record(**(values | changes))  # type: ignore[arg-type]
+
+
+def ended(number: int, language: str, state: State, **changes: object) -> Record:
+    """Return a record in a language that ended in a state, with a matching grade and answer."""
+    question, gold, wrong = QUESTIONS[language]
+    settled = state in ("passed", "failed")
+    grade = {"passed": "CORRECT", "failed": "INCORRECT"}.get(state)
+    values: dict[str, object] = {
+        "key": f"simpleqa-{language}-{number}",
+        "language": language,
+        "question": question,
+        "expected": gold,
+        "answer": {"passed": gold, "failed": wrong}.get(state),
+        "outcome": state,
+        "grade": grade,
+        "reason": f"The answer is judged {grade}." if settled else "",
+        "error": {"error": "timeout: no reply in 60 s", "missing": "stopped: -x"}.get(state, ""),
+    }
+    return record(number, **(values | changes))
+
+
+def hostile() -> tuple[Record, ...]:
+    """Return a failed record for each hostile text, in question, answer and judge's reason."""
+    texts = {"question": HOSTILE, "answer": HOSTILE, "reason": HOSTILE, "error": HOSTILE}
+    return tuple(
+        record(
+            1000 + i,
+            key=f"simpleqa-en-{1000 + i}",
+            outcome="failed",
+            grade="INCORRECT",
+            metadata={"note": text},
+            **{name: values[i] for name, values in texts.items()},
+        )
+        for i, text in enumerate(HOSTILE)
+    )
+
+
+def count(records: tuple[Record, ...]) -> Counts:
+    """Return the records counted by end state."""
+    states = Counter(item.outcome for item in records)
+    return Counts(
+        planned=len(records),
+        passed=states["passed"],
+        failed=states["failed"],
+        error=states["error"],
+        missing=states["missing"],
+    )
+
+
+def estimate(value: float | None, n: int = 60) -> Estimate:
+    """Return an estimate with an interval of made-up width."""
+    if value is None:
+        return Estimate(value=None, low=None, high=None, n=0)
+    return Estimate(value=value, low=max(0.0, value - 0.11), high=value + 0.11, n=n)
+
+
+def gate(state: GateState, measure: str = "correct", **changes: object) -> GateResult:
+    """Return a gate of ``simpleqa:en`` in a state."""
+    value = {"PASS": 0.61, "FAIL": 0.21, "INCONCLUSIVE": 0.4}[state]
+    values: dict[str, object] = {
+        "dataset": "simpleqa",
+        "language": "en",
+        "rule": Threshold(measure=measure, min=0.35),
+        "state": state,
+        "estimate": estimate(value),
+        "worst": value - 0.06,
+        "best": value + 0.04,
+        "reason": f"The estimate is {value}; with every ungraded item against it {value - 0.06}.",
+    }
+    return GateResult(**(values | changes))  # type: ignore[arg-type]
+
+
+def part(
+    kind: str, records: tuple[Record, ...], measures: Mapping[str, float | None], **changes: object
+) -> SliceSummary:
+    """Return the summary of a slice with these records and made-up measures."""
+    first = records[0]
+    shown = {name: estimate(value, len(records)) for name, value in measures.items()}
+    values: dict[str, object] = {
+        "dataset": first.dataset,
+        "language": first.language,
+        "kind": kind,
+        "counts": count(records),
+        "measures": shown,
+        "labels": Counter(item.grade for item in records if item.grade),
+        "breakdowns": {},
+    }
+    return SliceSummary(**(values | changes))  # type: ignore[arg-type]
+
+
+def report(records: tuple[Record, ...] = (), **changes: object) -> Report:
+    """Return a report on records of ``simpleqa:en`` with one gate that passes."""
+    records = records or (record(),)
+    slices = (part("graded", records, {"correct": 0.61, "incorrect": 0.3}),)
+    values: dict[str, object] = {
+        "model": "openai:new",
+        "judge": "openai:judge",
+        "counts": count(records),
+        "slices": slices,
+        "decision": Decision(gates=(gate("PASS"),), code=0, line="GATES PASS (1 of 1): exit 0"),
+        "records": records,
+        "provenance": {"python": "3.11", "data": {"simpleqa:en": "ab" * 32}},
+        "run": {"id": "r1", "workers": 8, "command": "pytest -n 8 cases/"},
+        "cost": 0.0004,
+        "tokens": 120,
+    }
+    return Report(**(values | changes))  # type: ignore[arg-type]
+
+
+GRADED = {
+    "correct": 0.61,
+    "incorrect": 0.27,
+    "not_attempted": 0.12,
+    "attempted": 0.88,
+    "correct_given_attempted": 0.693,
+    "f_score": 0.648,
+    "penalised": 0.34,
+}
+YES_NO = {"accuracy": 0.82, "precision": 0.8, "recall": 0.85, "f1": 0.824, "unanswered": 0.03}
+ANSWERS = {("YES", "YES"): 18, ("YES", "NO"): 2, ("NO", "NO"): 16, ("NO", "UNANSWERED"): 4}
+
+
+def full(size: int = 40) -> Report:
+    """Return a report with ``size`` items in each of seven slices, gates in all three states."""
+    groups = _groups(size)
+    records = tuple(item for items in groups.values() for item in items) + hostile()
+    line = "GATES FAIL (3 of 7 pass, 2 fail, 2 inconclusive): exit 1; 152 misses are counted"
+    return report(
+        records,
+        counts=count(records),
+        slices=_slices(groups),
+        decision=Decision(gates=_gates(), code=1, line=line),
+        baseline="last-release/run.json",
+        notes=("The judge was not measured for hu.", "languages.default served no slice."),
+        cost=1.2345,
+        tokens=1_234_567,
+    )
+
+
+def _slices(groups: Mapping[str, tuple[Record, ...]]) -> tuple[SliceSummary, ...]:
+    by_topic = {name: estimate(value) for name, value in GRADED.items()}
+    topics = {"topic": dict.fromkeys(("Art", "History", "| <b>Science</b>"), by_topic)}
+    rated = {"mean_rating": 6.85, "pass_rate": 0.7, "normalised": 0.65}
+    ratings = {str(number): number * number for number in range(1, 11)}
+    given = {("CORRECT", "CORRECT"): 30, ("INCORRECT", "CORRECT"): 1}
+    graded = (groups[f"simpleqa:{code}"] for code in ("en", "bg", "pl", "hu"))
+    return (
+        *(part("graded", items, GRADED, breakdowns=topics) for items in graded),
+        part("rated", groups["eba:en"], rated, labels=ratings, note="overlap: an offline stand-in"),
+        part("yes_no", groups["boolq:be"], YES_NO, confusion=ANSWERS, partial=True),
+        part("judged", groups["judges:en"], {"agreement": 0.93, "kappa": None}, confusion=given),
+    )
+
+
+def _groups(size: int) -> dict[str, tuple[Record, ...]]:
+    states: tuple[State, ...] = (
+        "passed",
+        "passed",
+        "failed",
+        "passed",
+        "failed",
+        "error",
+        "passed",
+    )
+    groups: dict[str, tuple[Record, ...]] = {}
+    for code in ("en", "bg", "pl", "hu"):
+        states = (*states, "missing") if code == "hu" else states
+        groups[f"simpleqa:{code}"] = tuple(
+            ended(i, code, states[i % len(states)]) for i in range(1, size + 1)
+        )
+    for dataset, code in (("eba", "en"), ("boolq", "be"), ("judges", "en")):
+        changes: dict[str, object] = {"dataset": dataset, "context": "A passage. " * 30}
+        changes |= {"rating": 7, "grade": None} if dataset == "eba" else {"label": "NO"}
+        groups[f"{dataset}:{code}"] = tuple(
+            replace(ended(i, code, states[i % 5]), key=f"{dataset}-{code}-{i}", **changes)  # type: ignore[arg-type]
+            for i in range(1, size + 1)
+        )
+    return groups
+
+
+def _gates() -> tuple[GateResult, ...]:
+    below = Estimate(value=-0.08, low=-0.14, high=-0.02, n=240)
+    return (
+        gate("PASS"),
+        gate("PASS", "incorrect", rule=Threshold(measure="incorrect", max=0.8), language="bg"),
+        gate("FAIL", language="bg"),
+        gate(
+            "FAIL",
+            "drop",
+            language="",
+            rule=Threshold(measure="drop", max=0.03, pool=True),
+            estimate=below,
+            worst=-0.1,
+            best=-0.07,
+            reason="Below the baseline by 0.08, more than 0.03: the end of the interval is -0.02.",
+        ),
+        gate("INCONCLUSIVE", language="hu", reason="5 of 40 items are not graded; they decide it."),
+        gate(
+            "INCONCLUSIVE",
+            "kappa",
+            dataset="judges",
+            estimate=estimate(None),
+            worst=None,
+            best=None,
+            reason="kappa is undefined: one class only.",
+        ),
+        gate(
+            "PASS",
+            "mean_rating",
+            dataset="eba",
+            rule=Threshold(measure="mean_rating", min=6, max=9),
+            estimate=Estimate(value=6.85, low=6.4, high=7.3, n=40),
+            worst=6.3,
+            best=7.0,
+        ),
+    )
+
+
+def rendered(made: Report) -> dict[str, str]:
+    """Return the text of every file of a report by its name."""
+    return {name: "".join(pieces) for name, pieces in Files(made)}

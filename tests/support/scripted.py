@@ -1,0 +1,49 @@
+"""Stand-ins for tests: a model that a function plays, and small cases."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from evaluators.core import Case, Message, Reply, Request
+from evaluators.runtime.limits import Limits
+
+
+@dataclass
+class Scripted:
+    """A model without a network: ``handler`` answers or raises; every request is kept."""
+
+    handler: Callable[[Request], Reply]
+    spec: str = "openai:scripted"
+    requests: list[Request] = field(default_factory=list)
+    closed: bool = False
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def identity(self) -> Mapping[str, object]:
+        return {"provider": "scripted", "name": self.spec}
+
+    async def complete(self, request: Request) -> Reply:
+        self.requests.append(request)
+        return self.handler(request)
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+def make_case(number: int = 1, **changes: object) -> Case:
+    """Return a graded Bulgarian item with a recorded answer, changed as asked."""
+    values: dict[str, object] = {
+        "id": f"q{number}",
+        "dataset": "simpleqa",
+        "language": "bg",
+        "row": number,
+        "question": f"Въпрос {number}?",
+        "golds": ("София",),
+        "recorded": "София",
+        "digest": f"d{number}",
+    }
+    return Case(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def ask_for(text: str) -> Request:
+    """Return a request that asks this."""
+    return Request(messages=(Message(role="user", content=text),))

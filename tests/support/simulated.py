@@ -1,0 +1,153 @@
+"""Servers of virtual time: they count what reaches them, and refuse as real ones do."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evaluators.core import CallError, Reply, Request, StoppedError, TransientError
+from evaluators.runtime.limits import Limits
+from evaluators.runtime.sender import ItemDeadline, RetryPolicy, RunLimits, Sender
+from tests.support.scripted import ask_for
+
+GRACE = 0.05  # seconds after an announcement in which what was under way may still arrive
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+@dataclass
+class Server:
+    """A model whose answers come after ``latency`` seconds; ``refuse`` may raise on arrival.
+
+    ``at`` holds when each request came, ``most`` how many there were at once.
+    """
+
+    refuse: Callable[[float], None] = lambda at: None
+    latency: float = 0.2
+    spec: str = "openai:simulated"
+    limits: Limits = field(default_factory=lambda: Limits(host="host"))
+    at: list[float] = field(default_factory=list)
+    ended: list[float] = field(default_factory=list)
+    in_flight: int = 0
+    most: int = 0
+    reply: Reply = field(default_factory=lambda: Reply(text="ok"))
+
+    @property
+    def identity(self) -> Mapping[str, object]:
+        return {"name": self.spec}
+
+    async def complete(self, request: Request) -> Reply:
+        self.at.append(now())
+        self.in_flight += 1
+        self.most = max(self.most, self.in_flight)
+        try:
+            self.refuse(now())
+            await asyncio.sleep(self.latency)
+            self.ended.append(now())
+            return self.reply
+        finally:
+            self.in_flight -= 1
+
+    async def close(self) -> None:
+        return
+
+
+@dataclass
+class Metered:
+    """A server's limit of ``rate`` requests a second, ``burst`` at once; says when to come back."""
+
+    rate: float
+    burst: float
+    retry_after: float | None = 1.0
+    refused: int = 0
+    early: int = 0
+    _level: float = -1.0
+    _at: float = 0.0
+    _until: float = 0.0
+    _said: float = 0.0
+
+    def __call__(self, at: float) -> None:
+        if self._said + GRACE < at < self._until:
+            self.early += 1
+        level = self.burst if self._level < 0 else self._level + (at - self._at) * self.rate
+        self._level, self._at = min(self.burst, level), at
+        if self._level >= 1:
+            self._level -= 1
+            return
+        self.refused += 1
+        if self.retry_after is not None:
+            self._said, self._until = at, at + self.retry_after
+        kind = "rate_limit"
+        raise TransientError(kind, "too many requests", self.retry_after)
+
+
+@dataclass
+class Down:
+    """A server that is overloaded between two moments."""
+
+    begin: float
+    end: float
+    kind: str = "overloaded"
+    refused: int = 0
+
+    def __call__(self, at: float) -> None:
+        if self.begin <= at < self.end:
+            self.refused += 1
+            raise TransientError(self.kind, "busy")
+
+
+@dataclass
+class Ended:
+    """How a number of calls ended, in virtual seconds."""
+
+    results: Sequence[Reply | BaseException]
+    seconds: float
+    sender: Sender
+
+    @property
+    def replies(self) -> int:
+        return sum(isinstance(one, Reply) for one in self.results)
+
+    @property
+    def stopped(self) -> int:
+        return sum(isinstance(one, StoppedError) for one in self.results)
+
+    @property
+    def errors(self) -> list[BaseException]:
+        return [
+            one
+            for one in self.results
+            if isinstance(one, BaseException) and not isinstance(one, StoppedError)
+        ]
+
+
+async def call_all(server: Server, count: int, bounds: RunLimits, patience: RetryPolicy) -> Ended:
+    """Put ``count`` requests, twice as many at a time as may be in flight, as the engine does."""
+    sender = Sender(patience, bounds, iter_random())
+    sender.begin()
+    left = iter(range(count))
+    results: list[Reply | BaseException] = []
+
+    async def work() -> None:
+        for number in left:
+            try:
+                results.append(await sender.send(server, ask_for(str(number)), ItemDeadline()))
+            except CallError as error:
+                results.append(error)
+
+    begun = now()
+    await asyncio.gather(*(work() for _ in range(2 * bounds.concurrency)))
+    return Ended(results, now() - begun, sender)
+
+
+def iter_random() -> Callable[[], float]:
+    """Return a source of numbers from 0 to 1, the same in every run."""
+    state = 1
+
+    def draw() -> float:
+        nonlocal state
+        state = (state * 48271) % 2147483647
+        return state / 2147483647
+
+    return draw
