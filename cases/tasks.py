@@ -26,7 +26,7 @@ from evaluators.extras import Measurer
 from evaluators.judges.adjudicated import AdjudicatedJudge, Adjudications
 from evaluators.judges.cascade import AUDIT, CascadeJudge
 from evaluators.judges.choice import ChoiceJudge, empty_answer_verdict
-from evaluators.judges.lexical.judge import LexicalJudge
+from evaluators.judges.lexical.lexical_judge import LexicalJudge
 from evaluators.judges.overlap import OverlapRater
 from evaluators.judges.panel import PanelJudge
 from evaluators.judges.rating import RatingJudge, empty_answer_rating

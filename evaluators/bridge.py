@@ -21,8 +21,7 @@ from evaluators.core import (
 from evaluators.judges.asking import ask_until_read
 from evaluators.models.secrets import mask, one_line
 from evaluators.replies import Invalid, read_yes_no
-from evaluators.replies.calls import unfinished
-from evaluators.replies.clean import spoken
+from evaluators.replies.reply_text import spoken, unfinished
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

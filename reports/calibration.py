@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from cases.calibration import Labelled
 from evaluators.core import CORRECT, Outcome
-from evaluators.statistics import corrected_rate
+from evaluators.statistics.intervals import corrected_rate
 from reports.evidence import Calibration, ConfusionCell, Corrected, Estimate, Source
 from reports.gate import distrust_in
 from reports.record import make_record

@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from cases.slices import Slice
-from evaluators.statistics import Interval, drop_p_value, shrink, tango
+from evaluators.statistics.intervals import Interval
+from evaluators.statistics.paired import drop_p_value, shrink, tango
 from reports.compare import PairedRecords, right
 
 

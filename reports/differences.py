@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from cases.slices import Slice
 from evaluators.core import Kind
-from evaluators.statistics import percentile, resample
+from evaluators.statistics.intervals import percentile, resample
 from reports.compare import Pair, right
 from reports.contrast import PairedSlice
 from reports.evidence import Estimate

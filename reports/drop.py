@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cases.slices import Dataset, Slice, Threshold
-from evaluators.statistics import holm, pairs_needed, smallest_n
+from evaluators.statistics.paired import holm, pairs_needed, smallest_n
 from reports.compare import right
 from reports.contrast import PairedDifference, PairedDifferences, PairedSlice, contrasts_of
 from reports.gate import DROP, ROUNDING

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cases.slices import Slice
 from evaluators.core import Outcome
-from evaluators.statistics import Interval, percentile, resample, unseen_share
+from evaluators.statistics.intervals import Interval, percentile, resample, unseen_share
 from reports.evidence import Estimate
 from reports.record import Record
 from reports.wording import plural

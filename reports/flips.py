@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 
-from evaluators.statistics import detectable_drop, mcnemar, odds_ratio
+from evaluators.statistics.paired import detectable_drop, mcnemar, odds_ratio
 from reports.compare import Pair, right
 from reports.contrast import PairedSlice, bar_of, changes_of, contrast_of, net
 from reports.differences import differences

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cases.slices import Slice, Threshold
-from evaluators.statistics import Interval
+from evaluators.statistics.intervals import Interval
 from reports.evidence import UNDEFINED
 from reports.extras import untaken
 from reports.measures import measures_for

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evaluators.core import CORRECT, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES, Kind
-from evaluators.statistics import kappa_parts, quadratic_kappa_parts, spearman_parts
+from evaluators.statistics.agreement import kappa_parts, quadratic_kappa_parts, spearman_parts
 
 if TYPE_CHECKING:
     import numpy as np

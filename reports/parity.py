@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from cases.slices import Dataset
-from evaluators.statistics import mcnemar
+from evaluators.statistics.paired import mcnemar
 from reports.compare import right
 from reports.contrast import net
 from reports.evidence import LanguageGap, MissedFact

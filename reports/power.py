@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 
 from cases.rules import MEASURES, RATE
 from cases.slices import Dataset, Slice, Threshold
-from evaluators.statistics import detectable_drop, smallest_n, wilson
+from evaluators.statistics.intervals import wilson
+from evaluators.statistics.paired import detectable_drop, smallest_n
 from reports.gate import DROP
 from reports.wording import figure, plural
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from cases.slices import Slice
 from evaluators.core import GRADES, NO, YES, Kind, QAError
-from evaluators.statistics import (
-    PERFECT,
+from evaluators.statistics.agreement import PERFECT, perfect_interval
+from evaluators.statistics.intervals import (
     Interval,
     clustered_rate,
     percentile,
-    perfect_interval,
     resample,
     unseen_share,
     wilson,

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 from evaluators.core import Vote
 from evaluators.judges.naming import BEFORE
-from evaluators.statistics import (
-    Interval,
-    clustered_rate,
+from evaluators.statistics.agreement import (
     cohen_kappa,
     cohen_kappa_interval,
     interval_alpha,
@@ -20,8 +18,8 @@ from evaluators.statistics import (
     krippendorff_alpha_interval,
     quadratic_kappa_parts,
     table_interval,
-    wilson,
 )
+from evaluators.statistics.intervals import Interval, clustered_rate, wilson
 from reports.evidence import UNDEFINED, Audit, Estimate, PairAgreement, PanelAgreement
 from reports.measures import RATINGS
 from reports.record import Record

@@ -1,7 +1,7 @@
 """Figures and thresholds in the plain sentences of gate verdicts."""
 
 from cases.slices import Threshold
-from evaluators.statistics import Interval
+from evaluators.statistics.intervals import Interval
 from reports.report import Counts, Estimate, GateState
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evaluators.core import NO, UNANSWERED, YES
-from evaluators.statistics import Interval, percentile, resample, unseen_share, wilson
+from evaluators.statistics.intervals import Interval, percentile, resample, unseen_share, wilson
 
 if TYPE_CHECKING:
     import numpy as np

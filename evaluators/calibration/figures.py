@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 
 from evaluators.calibration.scales import rounded
 from evaluators.core import CORRECT
-from evaluators.statistics import (
+from evaluators.statistics.agreement import (
     PERFECT,
-    Interval,
-    clustered_rate,
     cohen_kappa,
     cohen_kappa_interval,
     interval_alpha,
@@ -22,13 +20,11 @@ from evaluators.statistics import (
     kappa_parts,
     krippendorff_alpha,
     krippendorff_alpha_interval,
-    percentile,
     perfect_interval,
     quadratic_kappa_parts,
-    resample,
     spearman_parts,
-    wilson,
 )
+from evaluators.statistics.intervals import Interval, clustered_rate, percentile, resample, wilson
 
 if TYPE_CHECKING:
     import numpy as np

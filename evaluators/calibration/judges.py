@@ -8,7 +8,7 @@ from evaluators.calibration.labelled import Style
 from evaluators.core import Judge, Model, UsageError
 from evaluators.judges.cascade import CascadeJudge
 from evaluators.judges.choice import ChoiceJudge, empty_answer_verdict
-from evaluators.judges.lexical.judge import LexicalJudge
+from evaluators.judges.lexical.lexical_judge import LexicalJudge
 from evaluators.judges.naming import BEFORE
 from evaluators.judges.overlap import OverlapRater
 from evaluators.judges.panel import PanelJudge

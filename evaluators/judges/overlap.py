@@ -1,9 +1,9 @@
 """An offline stand-in for the rater: how much of the expert's answer the answer shares."""
 
 from evaluators.core import Ask, Case, Verdict
-from evaluators.judges.lexical.exam import LIMIT
+from evaluators.judges.lexical.answer_analysis import LIMIT
 from evaluators.judges.lexical.folding import read
-from evaluators.judges.lexical.language import Tables, tables
+from evaluators.judges.lexical.language_tables import Tables, tables
 
 _STEM = 6  # letters by which two forms of one word are taken for the same
 _ECHO = 0.75  # weight of a word that the question has given away

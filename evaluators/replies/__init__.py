@@ -1,13 +1,12 @@
 """Reads a reply strictly: one reading is left, or it is Invalid. Nothing here raises."""
 
 from evaluators.core import Reply
-from evaluators.replies.calls import agreed, rating_field, reason_field, unfinished
-from evaluators.replies.clean import plain
-from evaluators.replies.invalid import Invalid
+from evaluators.replies.calls import agreed, rating_field, reason_field
+from evaluators.replies.label_first import read_label_first
 from evaluators.replies.lexicon import folded, lexicon
 from evaluators.replies.prose import mentions_other
-from evaluators.replies.text import MAX_SPOKEN, read_json_reason, read_text, verdict_field
-from evaluators.replies.yes_no import read_label_first
+from evaluators.replies.reply_text import Invalid, plain, unfinished
+from evaluators.replies.text_readers import MAX_SPOKEN, read_json_reason, read_text, verdict_field
 
 __all__ = ["Invalid", "read_grade", "read_rating", "read_reason", "read_yes_no"]
 

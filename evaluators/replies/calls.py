@@ -6,20 +6,10 @@ from typing import TypeVar
 
 from evaluators import strict_json
 from evaluators.core import Reply
-from evaluators.replies.invalid import Invalid
-
-COMPLETE = frozenset(
-    ("stop", "tool_calls", "tool_use", "function_call", "end_turn", "stop_sequence", "eos")
-)
-"""The finish words of a reply that nobody cut; whatever else a provider says leaves doubt."""
+from evaluators.replies.reply_text import Invalid
 
 _RATING = re.compile(r"[1-9]|10")
 T = TypeVar("T", str, int)
-
-
-def unfinished(finish: str) -> Invalid | None:
-    """Return why a reply may be cut or filtered; None for a complete one."""
-    return None if finish in COMPLETE else Invalid(f"the reply ended with {finish[:40]!r}")
 
 
 def agreed(reply: Reply, tool: str, read: Callable[[object], T | Invalid]) -> T | Invalid:

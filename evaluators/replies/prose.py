@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evaluators.replies.expression import Expression, Words, leading, whole, words_of
-from evaluators.replies.invalid import Invalid
 from evaluators.replies.lexicon import Lexicon
+from evaluators.replies.reply_text import Invalid
 
 _QUOTED = re.compile(
     r"\"[^\"]*+\"|“[^“”\"]*+[”\"]|„[^„“”\"]*+[“”\"]|«[^«»]*+»|‘[^‘’]*+’|`[^`]*+`"

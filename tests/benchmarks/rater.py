@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from evaluators.judges.overlap import rate
-from evaluators.statistics import Interval
+from evaluators.statistics.intervals import Interval
 from tests.benchmarks.labelled import case
 
 ROUNDS, SEED = 2000, 20240913

@@ -19,7 +19,7 @@ from cases.tools.review.adjudications import (
 from evaluators.core import Case, JudgeError, Kind, Model, Reply, Request, UsageError, Verdict
 from evaluators.judges.adjudicated import AdjudicatedJudge, Adjudication, answer_digest
 from evaluators.judges.choice import ChoiceJudge
-from evaluators.judges.lexical.judge import LexicalJudge
+from evaluators.judges.lexical.lexical_judge import LexicalJudge
 from evaluators.rubric import Rubric
 from evaluators.runtime.forecast import single_judges
 from tests.support.scripted import Scripted, make_case

@@ -13,7 +13,7 @@ from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import Kind, Reply, UsageError, Verdict
 from evaluators.judges.cascade import CascadeJudge
 from evaluators.judges.choice import ChoiceJudge
-from evaluators.judges.lexical.judge import LexicalJudge
+from evaluators.judges.lexical.lexical_judge import LexicalJudge
 from evaluators.judges.overlap import OverlapRater
 from evaluators.judges.panel import PanelJudge
 from evaluators.judges.rating import RatingJudge

@@ -10,7 +10,7 @@ import pytest
 from evaluators.__main__ import main
 from evaluators.attacks.pack import LANGUAGES, MOST_TIMES, Probe, load_bundled, load_pack
 from evaluators.core import UsageError
-from evaluators.judges.lexical.judge import grade
+from evaluators.judges.lexical.lexical_judge import grade
 from tests.support.loopback import Seen, loopback, plausible
 
 PACK = """\

@@ -22,7 +22,7 @@ from evaluators.calibration.figures import (
     slope,
 )
 from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED
-from evaluators.statistics import wilson
+from evaluators.statistics.intervals import wilson
 
 grades = st.sampled_from(GRADES)
 

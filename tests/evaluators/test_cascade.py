@@ -21,7 +21,7 @@ from evaluators.core import (
 )
 from evaluators.judges.cascade import AUDIT, CascadeJudge
 from evaluators.judges.choice import ChoiceJudge
-from evaluators.judges.lexical.judge import LexicalJudge
+from evaluators.judges.lexical.lexical_judge import LexicalJudge
 from evaluators.rubric import Rubric
 from tests.support.scripted import Scripted, make_case
 

@@ -8,7 +8,7 @@ from evaluators.canonical import request_key
 from evaluators.core import Answerer, Judge, Reply, ToolCall
 from evaluators.judges.cascade import CascadeJudge
 from evaluators.judges.choice import ChoiceJudge, empty_answer_verdict
-from evaluators.judges.lexical.judge import LexicalJudge
+from evaluators.judges.lexical.lexical_judge import LexicalJudge
 from evaluators.judges.panel import PanelJudge
 from evaluators.models.spec import Prices, Spec, parse
 from evaluators.rubric import Prompt, Rubric

@@ -19,8 +19,8 @@ from evaluators.core import (
     Request,
     Verdict,
 )
-from evaluators.judges.lexical.exam import LIMIT
-from evaluators.judges.lexical.judge import LexicalJudge, grade
+from evaluators.judges.lexical.answer_analysis import LIMIT
+from evaluators.judges.lexical.lexical_judge import LexicalJudge, grade
 from tests.benchmarks.labelled import evouna
 from tests.benchmarks.lexical import measure
 

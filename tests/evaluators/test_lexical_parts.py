@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Case
 from evaluators.judges.lexical.dates import Date, find_dates
 from evaluators.judges.lexical.folding import fold, plain, read, sound, without
-from evaluators.judges.lexical.judge import grade
-from evaluators.judges.lexical.language import tables
-from evaluators.judges.lexical.matching import distance
+from evaluators.judges.lexical.language_tables import tables
+from evaluators.judges.lexical.lexical_judge import grade
 from evaluators.judges.lexical.numbers import find_quantities
+from evaluators.judges.lexical.word_matching import distance
 
 
 def graded(gold: str, answer: str, language: str = "en", question: str = "How many?") -> str:

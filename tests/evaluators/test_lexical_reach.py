@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from evaluators.core import CORRECT, INCORRECT, Case
 from evaluators.judges.lexical.folding import fold, read
-from evaluators.judges.lexical.judge import grade
-from evaluators.judges.lexical.language import tables
-from evaluators.judges.lexical.numbers import find_quantities
-from evaluators.judges.lexical.romans import find_romans, roman
+from evaluators.judges.lexical.language_tables import tables
+from evaluators.judges.lexical.lexical_judge import grade
+from evaluators.judges.lexical.numbers import find_quantities, find_romans, roman
 
 
 def graded(*golds: str, answer: str, language: str = "en", question: str = "What is it?") -> str:

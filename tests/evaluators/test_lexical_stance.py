@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Case
-from evaluators.judges.lexical.exam import analyse
+from evaluators.judges.lexical.answer_analysis import analyse, last_word, refusals
 from evaluators.judges.lexical.folding import read
-from evaluators.judges.lexical.judge import grade
-from evaluators.judges.lexical.language import tables
-from evaluators.judges.lexical.stance import last_word, refusals
+from evaluators.judges.lexical.language_tables import tables
+from evaluators.judges.lexical.lexical_judge import grade
 
 LANGUAGES = ("en", "bg", "pl", "hu", "be", "cs")
 

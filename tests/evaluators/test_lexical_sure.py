@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Case, Verdict
-from evaluators.judges.lexical.judge import grade
+from evaluators.judges.lexical.lexical_judge import grade
 
 
 def verdict(

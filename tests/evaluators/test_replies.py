@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Reply, UsageError
 from evaluators.replies import Invalid, read_grade
-from evaluators.replies.clean import spoken
 from evaluators.replies.lexicon import LABELS_FILE, read_lexicon, word_key
+from evaluators.replies.reply_text import spoken
 
 
 def grade_of(text: str, finish: str = "stop") -> str | None:

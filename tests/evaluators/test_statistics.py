@@ -11,26 +11,30 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import spearmanr
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from evaluators.statistics import (
-    clustered_rate,
+from evaluators.statistics.agreement import (
     cohen_kappa,
     cohen_kappa_interval,
-    detectable_drop,
-    drop_p_value,
-    effective_size,
-    holm,
     kappa_parts,
     krippendorff_alpha,
+    quadratic_kappa_parts,
+    spearman_parts,
+)
+from evaluators.statistics.intervals import (
+    clustered_rate,
+    effective_size,
+    percentile,
+    resample,
+    wilson,
+)
+from evaluators.statistics.paired import (
+    detectable_drop,
+    drop_p_value,
+    holm,
     mcnemar,
     pairs_needed,
-    percentile,
-    quadratic_kappa_parts,
-    resample,
     shrink,
     smallest_n,
-    spearman_parts,
     tango,
-    wilson,
 )
 
 Z90 = 1.6448536269514722

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.statistics import (
+from evaluators.statistics.agreement import (
     cohen_kappa,
     cohen_kappa_interval,
     interval_alpha,
@@ -18,9 +18,8 @@ from evaluators.statistics import (
     quadratic_kappa_parts,
     spearman_parts,
     table_interval,
-    unseen_share,
-    wilson,
 )
+from evaluators.statistics.intervals import unseen_share, wilson
 
 Parts = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 labels = st.sampled_from("abc")

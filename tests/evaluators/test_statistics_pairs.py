@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from statsmodels.stats.proportion import proportion_confint
 
-from evaluators.statistics import mcnemar, odds_ratio, wilson
+from evaluators.statistics.intervals import wilson
+from evaluators.statistics.paired import mcnemar, odds_ratio
 
 COUNTS = st.integers(0, 60)
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.slices import Threshold
-from evaluators.statistics import tango
 from evaluators.statistics.intervals import Z95
+from evaluators.statistics.paired import tango
 from reports.compare import pair_records
 from reports.contrast import PairedSlice
 from reports.drop import drop_gates

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cases.slices import Threshold
-from evaluators.statistics import tango
+from evaluators.statistics.paired import tango
 from reports.evidence import Change, Comparison, SliceComparison
 from reports.record import Record
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of

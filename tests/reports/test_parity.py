@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evaluators.statistics import tango
+from evaluators.statistics.paired import tango
 from reports.evidence import LanguageGap, MissedFact
 from reports.parity import parity
 from reports.record import Record

@@ -3,7 +3,7 @@
 import pytest
 
 from cases.slices import Threshold
-from evaluators.statistics import wilson
+from evaluators.statistics.intervals import wilson
 from reports.render import figures, views
 from reports.report import Estimate, GateResult, GateState
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of

@@ -21,7 +21,7 @@ from evaluators.core import (
     QAError,
 )
 from evaluators.rubric import Rubric
-from evaluators.statistics import wilson
+from evaluators.statistics.intervals import wilson
 from reports.measures import known_measures
 from reports.record import Record
 from reports.report import Estimate, SliceSummary

@@ -7,7 +7,8 @@ from dataclasses import asdict
 import pytest
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Vote
-from evaluators.statistics import cohen_kappa, krippendorff_alpha, wilson
+from evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
+from evaluators.statistics.intervals import wilson
 from reports.codec import decode
 from reports.evidence import (
     UNDEFINED,

@@ -13,8 +13,7 @@ from cases.problems import encodable
 from evaluators import strict_json
 from evaluators.core import Reply
 from evaluators.replies import Invalid
-from evaluators.replies.calls import unfinished
-from evaluators.replies.clean import plain, spoken, without_markup
+from evaluators.replies.reply_text import plain, spoken, unfinished, without_markup
 
 MAX_CHARS = 100_000
 TOOL = "submit"

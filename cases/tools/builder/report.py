@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from cases.tools.builder.items import Item
 from cases.tools.builder.trivial import shares
 from evaluators.core import NO, YES
-from evaluators.statistics import wilson
+from evaluators.statistics.intervals import wilson
 
 Files = Mapping[str, Sequence[Item]]
 """The rows of each step that was made, in the steps' order."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from cases.rules import DROP
 from cases.slices import Dataset, Threshold
 from cases.tools.check.findings import Note, Subject, warning
-from evaluators.statistics import smallest_n
+from evaluators.statistics.paired import smallest_n
 
 
 def ungated(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Note]:

@@ -6,7 +6,7 @@ from cases.problems import shown
 from cases.tools.check.findings import Note, Subject, warning
 from evaluators.core import Case
 from evaluators.judges.lexical.folding import read, without
-from evaluators.judges.lexical.language import Tables, tables
+from evaluators.judges.lexical.language_tables import Tables, tables
 
 FEWEST_LETTERS = 4
 

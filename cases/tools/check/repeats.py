@@ -9,7 +9,7 @@ from cases.slices import Slice
 from cases.tools.check.findings import Note, Subject, error, warning
 from evaluators.core import Case
 from evaluators.judges.lexical.folding import plain, read, without
-from evaluators.judges.lexical.language import tables
+from evaluators.judges.lexical.language_tables import tables
 
 SIMILAR = 0.8
 """From which weighted Jaccard similarity on two questions are held to be nearly the same."""

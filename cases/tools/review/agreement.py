@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from cases.tools.review.reading import Review
-from evaluators.statistics import (
-    Interval,
-    clustered_rate,
+from evaluators.statistics.agreement import (
     cohen_kappa,
     cohen_kappa_interval,
     interval_alpha,
@@ -20,6 +18,7 @@ from evaluators.statistics import (
     quadratic_kappa_parts,
     table_interval,
 )
+from evaluators.statistics.intervals import Interval, clustered_rate
 
 EVERY = ""
 """The group of all items together."""

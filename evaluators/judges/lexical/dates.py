@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evaluators.judges.lexical.folding import Text
-from evaluators.judges.lexical.language import Tables
+from evaluators.judges.lexical.language_tables import Tables
 
 _YEAR = 4  # digits
 _NOTE = 2  # digits of a footnote that may be glued to the year of a full date

@@ -3,11 +3,11 @@
 import re
 from functools import lru_cache
 
-from evaluators.judges.lexical.exam import AnswerAnalysis
-from evaluators.judges.lexical.findings import find_matches
-from evaluators.judges.lexical.golds import Form
-from evaluators.judges.lexical.matching import Match
+from evaluators.judges.lexical.answer_analysis import AnswerAnalysis
+from evaluators.judges.lexical.gold_forms import Form
+from evaluators.judges.lexical.gold_matching import find_matches
 from evaluators.judges.lexical.numbers import same
+from evaluators.judges.lexical.word_matching import Match
 
 _BRIEF = 8  # own words of an answer that may well give one example of several
 _SEVERAL = 3  # different golds that make a list

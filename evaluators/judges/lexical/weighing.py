@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from evaluators.judges.lexical.exam import AnswerAnalysis
-from evaluators.judges.lexical.golds import Form
-from evaluators.judges.lexical.matching import Match
+from evaluators.judges.lexical.answer_analysis import AnswerAnalysis
+from evaluators.judges.lexical.gold_forms import Form
+from evaluators.judges.lexical.word_matching import Match
 
 _BREAK = re.compile(r"[.,;:!?\n()—–]")
 _STOP = re.compile(r"[.;!?\n]")

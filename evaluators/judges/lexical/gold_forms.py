@@ -7,9 +7,8 @@ from functools import lru_cache
 
 from evaluators.judges.lexical.dates import Date, find_dates, is_year
 from evaluators.judges.lexical.folding import Text, fold, read, without
-from evaluators.judges.lexical.language import Tables, tables
-from evaluators.judges.lexical.numbers import Quantity, find_quantities, spans
-from evaluators.judges.lexical.romans import find_romans
+from evaluators.judges.lexical.language_tables import Tables, tables
+from evaluators.judges.lexical.numbers import Quantity, find_quantities, find_romans, spans
 
 _PARENTHESIS = re.compile(r"\s*\(([^()]*)\)")
 _RANGE = re.compile(r"\(acceptable range[^()]*\)", re.IGNORECASE)

@@ -4,11 +4,10 @@ import re
 
 from evaluators import strict_json
 from evaluators.replies.calls import reason_of
-from evaluators.replies.clean import plain, spoken, without_markup
 from evaluators.replies.expression import whole
-from evaluators.replies.invalid import Invalid
 from evaluators.replies.lexicon import Lexicon, folded
 from evaluators.replies.prose import beside, read_prose
+from evaluators.replies.reply_text import Invalid, plain, spoken, without_markup
 
 MAX_RAW = 250_000
 MAX_SPOKEN = 12_000

@@ -1,13 +1,12 @@
 """When a verdict of the rules stands beyond doubt, so that no model need be asked."""
 
+from evaluators.judges.lexical.answer_analysis import AnswerAnalysis
 from evaluators.judges.lexical.dates import Date
-from evaluators.judges.lexical.exam import AnswerAnalysis
-from evaluators.judges.lexical.findings import TOGETHER
 from evaluators.judges.lexical.folding import sound
-from evaluators.judges.lexical.golds import Form
-from evaluators.judges.lexical.matching import Match
-from evaluators.judges.lexical.names import FULL_NAME
+from evaluators.judges.lexical.gold_forms import Form
+from evaluators.judges.lexical.gold_matching import TOGETHER
 from evaluators.judges.lexical.weighing import is_weighed
+from evaluators.judges.lexical.word_matching import FULL_NAME, Match
 
 _BRIEF = 12  # own words of an answer that says one thing
 _OPEN = 20  # own words of a sentence about it, where other answers hold as well

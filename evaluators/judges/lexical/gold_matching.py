@@ -4,12 +4,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise, takewhile
 
+from evaluators.judges.lexical.answer_analysis import AnswerAnalysis
 from evaluators.judges.lexical.dates import Date, agrees, covers
-from evaluators.judges.lexical.exam import AnswerAnalysis
-from evaluators.judges.lexical.golds import Form
-from evaluators.judges.lexical.matching import Match, Tolerance, alike, find_run, places_of
-from evaluators.judges.lexical.names import find_person
+from evaluators.judges.lexical.gold_forms import Form
 from evaluators.judges.lexical.numbers import Quantity, equal, rounded, same, units_agree
+from evaluators.judges.lexical.word_matching import (
+    Match,
+    Tolerance,
+    alike,
+    find_person,
+    find_run,
+    places_of,
+)
 
 TOGETHER = "every word of the gold stands in the answer"
 _NAMES = 6  # words that a person's name may have

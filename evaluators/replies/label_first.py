@@ -5,9 +5,8 @@ import unicodedata
 from collections.abc import Iterable
 
 from evaluators.core import NO, YES
-from evaluators.replies.clean import plain, spoken, without_markup
-from evaluators.replies.invalid import Invalid
 from evaluators.replies.lexicon import Lexicon, folded
+from evaluators.replies.reply_text import Invalid, plain, spoken, without_markup
 
 MAX_RAW = 250_000
 MAX_CHARS = 20_000

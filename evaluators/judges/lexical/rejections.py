@@ -4,10 +4,8 @@ import re
 from collections.abc import Callable
 
 from evaluators.core import INCORRECT, NOT_ATTEMPTED, Verdict
-from evaluators.judges.lexical.candidates import Grammar, beside
-from evaluators.judges.lexical.exam import AnswerAnalysis
-from evaluators.judges.lexical.golds import Form
-from evaluators.judges.lexical.matching import Match, Tolerance, alike
+from evaluators.judges.lexical.answer_analysis import AnswerAnalysis
+from evaluators.judges.lexical.gold_forms import Form
 from evaluators.judges.lexical.numbers import Quantity, same, units_agree
 from evaluators.judges.lexical.passing import (
     comes_late,
@@ -16,7 +14,9 @@ from evaluators.judges.lexical.passing import (
     repeats,
     trails,
 )
+from evaluators.judges.lexical.rival_answers import Grammar, beside
 from evaluators.judges.lexical.weighing import dismissed, one_side, superseded
+from evaluators.judges.lexical.word_matching import Match, Tolerance, alike
 
 _BREAK = re.compile(r"[.,;:!?\n()\"”“„«»]")
 _ASIDE = re.compile(r"[,(–—]")

@@ -2,8 +2,14 @@
 
 import re
 import unicodedata
+from dataclasses import dataclass
 
 from evaluators.characters import without_invisible
+
+COMPLETE = frozenset(
+    ("stop", "tool_calls", "tool_use", "function_call", "end_turn", "stop_sequence", "eos")
+)
+"""The finish words of a reply that nobody cut; whatever else a provider says leaves doubt."""
 
 _THOUGHTS = "think|thinking|thought|thoughts|reasoning|analysis|reflection|scratchpad"
 _THOUGHT_TAG = re.compile(rf"(</?(?:{_THOUGHTS})>)", re.IGNORECASE)
@@ -49,3 +55,15 @@ def without_markup(text: str) -> str:
     """
     text = _FENCE.sub("", _CHAT_TOKEN.sub("", text))
     return _TAG.sub(" ", _LATEX.sub("", text)).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Invalid:
+    """Says in a few words why a reply is no verdict."""
+
+    reason: str
+
+
+def unfinished(finish: str) -> Invalid | None:
+    """Return why a reply may be cut or filtered; None for a complete one."""
+    return None if finish in COMPLETE else Invalid(f"the reply ended with {finish[:40]!r}")

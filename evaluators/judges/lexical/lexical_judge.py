@@ -5,15 +5,14 @@ from itertools import islice, pairwise
 
 from evaluators.content import content_free
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Ask, Case, Verdict
+from evaluators.judges.lexical.answer_analysis import LIMIT, AnswerAnalysis, analyse, segments
+from evaluators.judges.lexical.confidence import is_firm, surely_right, surely_silent, surely_wrong
 from evaluators.judges.lexical.dates import agrees, covers
-from evaluators.judges.lexical.doubts import reject_reason
-from evaluators.judges.lexical.exam import LIMIT, AnswerAnalysis, analyse
-from evaluators.judges.lexical.findings import find_matches
 from evaluators.judges.lexical.folding import plain
-from evaluators.judges.lexical.golds import Form
+from evaluators.judges.lexical.gold_forms import Form
+from evaluators.judges.lexical.gold_matching import find_matches
 from evaluators.judges.lexical.numbers import Quantity, near
-from evaluators.judges.lexical.offers import declines, undecided
-from evaluators.judges.lexical.sureness import is_firm, surely_right, surely_silent, surely_wrong
+from evaluators.judges.lexical.rejections import reject_reason
 
 _TRIES = 16  # mentions of one gold; an answer that repeats it more often adds nothing
 
@@ -152,3 +151,52 @@ RULES: tuple[Callable[[AnswerAnalysis], Verdict | None], ...] = (
     _undecided,
     _coarse_date,
 )
+
+
+_SHORT = 6  # words of a stretch that can be an answer without a word of belief in it
+_LONG = 12  # words of a stretch that can be one, with a word of belief
+_FEW = 8  # own words of an answer that is nothing but candidates
+
+
+def declines(exam: AnswerAnalysis) -> bool:
+    """Say whether the answer declines, or is unsure, and offers nothing all the same."""
+    if not exam.refused and not exam.unsure:
+        return False
+    return not offers(exam)
+
+
+def offers(exam: AnswerAnalysis) -> bool:
+    """Say whether some stretch of the answer offers a thing of the kind that the gold is.
+
+    Beside a refusal it takes a word of belief ("I think"); beside mere doubt a short one is enough.
+    """
+    said, marks = exam.said, {*exam.hedged}
+    for start, end in segments(said, exam.tables, [*exam.refused, *exam.unsure]):
+        stretch = [place for place in range(start, end) if place not in marks]
+        believed = len(stretch) < end - start <= _LONG
+        brief = not exam.refused and len(stretch) <= _SHORT
+        if (believed or brief) and any(_is_offer(said.words[place], exam) for place in stretch):
+            return True
+    return False
+
+
+def _is_offer(word: str, exam: AnswerAnalysis) -> bool:
+    """Say whether a word is the answer's own, and of the gold's kind: a figure, a name, a noun."""
+    if word not in exam.own:
+        return False
+    if any(form.quantity or form.date for form in exam.forms):
+        return word.isdecimal() or word in exam.tables.numbers
+    return word in exam.capitals or not all(form.named for form in exam.forms)
+
+
+def undecided(exam: AnswerAnalysis) -> bool:
+    """Say whether the answer is little more than candidates with "or" between them."""
+    words, alternatives = exam.said.words, exam.tables.words("alternatives")
+    named = all(form.named for form in exam.forms)
+    if len(exam.own) > _FEW or exam.asks("alternatives") or not named:
+        return False
+    names = exam.capitals.intersection(exam.own)
+    return any(
+        words[place] in alternatives and {words[place - 1], words[place + 1]} <= names
+        for place in range(1, len(words) - 1)
+    )
