@@ -1,21 +1,31 @@
 """Fixtures for tests of the plugin: a small project of its own, run in three modes."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 pytest_plugins = ("pytester",)
 
 ROOT = Path(__file__).parent.parent
+
+# A busy machine is no reason to fail.
+settings.register_profile("qagate", deadline=None)
+settings.load_profile("qagate")
+
+# Without byte code every process that a test starts would compile the whole product.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 MODES = {"plain": (), "n0": ("-n", "0"), "n2": ("-n", "2")}
 INI = f"""
 [pytest]
 pythonpath = {ROOT}
 addopts = --import-mode=importlib --strict-markers -p no:deepeval -p no:asyncio -p no:repeat
-    -p no:rerunfailures -p no:anyio -p no:cacheprovider -p reports.plugin
+    -p no:rerunfailures -p no:anyio -p no:hypothesispytest -p no:cacheprovider -p reports.plugin
 """
 MODULE = """
 import pytest
