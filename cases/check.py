@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 from cases.config import FILE, load_dataset, with_items
 from cases.problems import hint, shown
@@ -14,6 +13,7 @@ from cases.tools.check.checks import check_dataset, check_slice
 from cases.tools.check.findings import Finding, Subject, read_subject
 from evaluators.command_line import Parser
 from evaluators.core import UsageError
+from evaluators.output import plural, say
 
 BUNDLED = Path(__file__).parent
 CLEAN, FOUND, USAGE = 0, 1, 4
@@ -39,10 +39,10 @@ def main(argv: Sequence[str]) -> int:
         options = _parser().parse_args(argv)
         result = _run([Path(name) for name in options.files], options.as_)
     except UsageError as problem:
-        _write(sys.stderr, [str(problem)])
+        say(sys.stderr, str(problem))
         return USAGE
-    _write(sys.stdout, [*(finding.line for finding in result.findings), _summary(result)])
-    _write(sys.stderr, result.refused)
+    say(sys.stdout, *(finding.line for finding in result.findings), _summary(result))
+    say(sys.stderr, *result.refused)
     return _code(result, strict=options.strict)
 
 
@@ -161,12 +161,8 @@ def _summary(result: _Result) -> str:
     errors = sum(finding.severity == "error" for finding in result.findings)
     warnings = len(result.findings) - errors
     refused = f", {len(result.refused)} not loaded" if result.refused else ""
-    looked = f"{_plural(result.items, 'item')} in {_plural(result.files, 'file')}{refused}"
-    return f"{_plural(errors, 'error')}, {_plural(warnings, 'warning')}: {looked}"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    looked = f"{plural(result.items, 'item')} in {plural(result.files, 'file')}{refused}"
+    return f"{plural(errors, 'error')}, {plural(warnings, 'warning')}: {looked}"
 
 
 def _code(result: _Result, *, strict: bool) -> int:
@@ -174,10 +170,3 @@ def _code(result: _Result, *, strict: bool) -> int:
         return USAGE
     serious = ("error", "warning") if strict else ("error",)
     return FOUND if any(finding.severity in serious for finding in result.findings) else CLEAN
-
-
-def _write(stream: TextIO, lines: Iterable[str]) -> None:
-    """Write lines that no terminal can refuse: what its encoding lacks is written as escapes."""
-    encoding = stream.encoding or "utf-8"
-    text = "".join(f"{line}\n" for line in lines)
-    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from evaluators.core import QAError, UsageError
+from evaluators.output import say
 
 FAILED, USAGE, INTERRUPTED = 1, 4, 130
 
@@ -69,7 +70,5 @@ class Parser(argparse.ArgumentParser):
 
 
 def _ended(message: str, code: int) -> int:
-    encoding = sys.stderr.encoding or "utf-8"
-    line = f"{message}\n".encode(encoding, "backslashreplace").decode(encoding)
-    sys.stderr.write(line)
+    say(sys.stderr, message)
     return code

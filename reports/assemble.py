@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from cases.plan import Plan
 from cases.slices import Dataset, Slice
 from evaluators.core import Outcome
+from evaluators.output import plural
 from reports.compare import pair_records
 from reports.contrast import PairedSlice
 from reports.decide import SessionFacts, decide
@@ -21,7 +22,6 @@ from reports.report import Decision, GateResult, Report, SessionEnd, SliceSummar
 from reports.review import adjudication_notes
 from reports.summary import count, summarise
 from reports.trust import Baseline, changed_judge, distrust
-from reports.wording import plural
 
 __all__ = ["Baseline", "Facts", "Material", "account", "assemble"]
 

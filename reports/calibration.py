@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from cases.calibration import Labelled
 from evaluators.core import CORRECT, Outcome
+from evaluators.output import plural
 from evaluators.statistics.intervals import corrected_rate
 from reports.evidence import Calibration, ConfusionCell, Corrected, Estimate, Source
 from reports.gate import distrust_in
@@ -12,7 +13,6 @@ from reports.report import SliceSummary
 from reports.summary import summarise
 from reports.trust import is_whole
 from reports.votes import shown
-from reports.wording import plural
 
 ENOUGH = 300
 """Labelled items from which on a rate may be corrected for the judge's errors."""

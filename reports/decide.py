@@ -24,8 +24,8 @@ a gate that passes has counted it against itself.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from evaluators.output import plural
 from reports.report import Decision, GateResult
-from reports.wording import plural
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, UNDECIDED = range(7)
 _NAMED = 3  # gates named in the last line; the table above it has them all

@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cases.slices import Dataset, Slice, Threshold
+from evaluators.output import plural
 from evaluators.statistics.paired import holm, pairs_needed, smallest_n
 from reports.compare import right
 from reports.contrast import PairedDifference, PairedDifferences, PairedSlice, contrasts_of
 from reports.gate import DROP, ROUNDING
 from reports.report import Estimate, GateResult, GateState
-from reports.wording import figure, plural, span_of
+from reports.wording import figure, span_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

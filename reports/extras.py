@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from cases.slices import Slice
 from evaluators.core import Outcome
+from evaluators.output import plural
 from evaluators.statistics.intervals import Interval, percentile, resample, unseen_share
 from reports.evidence import Estimate
 from reports.record import Record
-from reports.wording import plural
 
 if TYPE_CHECKING:
     import numpy as np

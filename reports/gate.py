@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cases.slices import Slice, Threshold
+from evaluators.output import plural
 from evaluators.statistics.intervals import Interval
 from reports.evidence import UNDEFINED
 from reports.extras import untaken
@@ -12,7 +13,7 @@ from reports.measures import measures_for
 from reports.record import Record
 from reports.report import Estimate, GateResult, GateState, SliceSummary
 from reports.tally import Sample, estimates, tabulate, value, worst_case_bounds
-from reports.wording import figure, plural, reason
+from reports.wording import figure, reason
 
 DROP = "drop"
 PARTIAL = "only a part of the slice was run, picked by hand; run all of it to decide"

@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping
 
 from cases.rules import MEASURES, RATE
 from cases.slices import Dataset, Slice, Threshold
+from evaluators.output import plural
 from evaluators.statistics.intervals import wilson
 from evaluators.statistics.paired import detectable_drop, smallest_n
 from reports.gate import DROP
-from reports.wording import figure, plural
+from reports.wording import figure
 
 DISCORDANCE = 0.1  # share of the pairs taken to differ
 _RATING_SPREAD = 2.5  # standard deviation taken for ratings of 1 to 10

@@ -11,11 +11,11 @@ from cases.tools.review.settle import AGREED, CONFLICT, Settled, settle
 from cases.tools.review.sheet import UNCLEAR, Field, Sheet, SheetItem, choice_set
 from evaluators.core import NO, UNANSWERED, YES, Kind
 from evaluators.judges.adjudicated import Adjudication, Adjudications, answer_digest
+from evaluators.output import plural
 from reports.record import Record, in_order
 from reports.render.clean import MASK
 from reports.report import Report
 from reports.votes import members_of
-from reports.wording import plural
 
 SAMPLE = 20
 """How many items are drawn beside those that stand out, unless another number is given."""

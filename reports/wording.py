@@ -1,6 +1,7 @@
 """Figures and thresholds in the plain sentences of gate verdicts."""
 
 from cases.slices import Threshold
+from evaluators.output import plural
 from evaluators.statistics.intervals import Interval
 from reports.report import Counts, Estimate, GateState
 
@@ -11,11 +12,6 @@ def figure(number: float, *bars: float | None) -> str:
     texts = (f"{number:.{digits}f}" for digits in range(3, 16))
     text = next(text for text in texts if float(text) not in missed)
     return "0" if float(text) == 0 else text.rstrip("0").rstrip(".")
-
-
-def plural(count: int, noun: str) -> str:
-    """Return ``1 item``, ``2 items``, ``1,000 items``."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def _relation(rule: Threshold, number: float) -> str:

@@ -1,11 +1,11 @@
 """The one writer: every report file whole or not at all, and ``run.json`` last."""
 
-import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from evaluators.core import QAError
+from evaluators.output import write_part
 from reports.render.files import Files
 from reports.render.markdown import render as render_summary
 from reports.render.tables import GRADED_HEADER, GRADED_NAME
@@ -46,8 +46,7 @@ def write_files(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, pieces in files:
-            parts[name] = folder / f".{name}.part"
-            _store(parts[name], pieces)
+            parts[name] = write_part(folder / name, (piece.encode() for piece in pieces))
         _place(folder, parts, whole=whole)
     except OSError as error:
         needed = sum(len(piece.encode()) for _, pieces in files for piece in pieces)
@@ -66,15 +65,6 @@ def _place(folder: Path, parts: Mapping[str, Path], *, whole: bool) -> None:
     if whole:
         _remove_stale(folder, parts)
     parts[last].replace(folder / last)
-
-
-def _store(path: Path, pieces: Iterable[str]) -> None:
-    """Made anew and exclusively: a link that waits under the name is not followed."""
-    path.unlink(missing_ok=True)
-    with path.open("xb") as file:
-        file.writelines(piece.encode() for piece in pieces)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _remove_stale(folder: Path, files: Iterable[str]) -> None:

@@ -11,6 +11,7 @@ from cases.evaluation.misses import Facet, misses
 from cases.evaluation.scores import NAMES, Estimate
 from cases.evaluation.standing import ModelScores
 from cases.tools.review.visible import cell, visible
+from evaluators.output import markdown_table
 
 BOM = "\ufeff"  # without it a spreadsheet takes UTF-8 for the local code page
 TITLES: Mapping[str, str] = {
@@ -57,8 +58,7 @@ def _by(table: Sequence[ModelScores], facet: str) -> str:
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return "".join(f"{line}\n" for line in markdown_table(header, rows))
 
 
 def _shown(one: Estimate) -> str:

@@ -11,8 +11,8 @@ from evaluators.calibration.files import check_target, write_json
 from evaluators.calibration.judges import DEFAULT_RUBRIC, JudgeFactory, rubric_for
 from evaluators.calibration.options import bench_of, chosen, judge_parser, judged
 from evaluators.calibration.session import Job
-from evaluators.calibration.terminal import say
 from evaluators.core import Judge, QAError, UsageError
+from evaluators.output import say
 
 COMMAND = "attack"
 DONE, EXCEEDED = 0, 1

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from evaluators.calibration.figures import Figure
 from evaluators.calibration.measuring import Measured, Section
 from evaluators.models.secrets import mask, one_line
+from evaluators.output import markdown_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,13 +89,7 @@ def figure_text(figure: Figure) -> str:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Return a Markdown table whose columns line up as plain text."""
-    every = [list(header), *(list(row) for row in rows)]
-    widths = [max(len(row[place]) for row in every) for place in range(len(header))]
-    lines = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
-        for row in every
-    ]
-    return [lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]]
+    return markdown_table(header, rows, padded=True)
 
 
 def _safe(text: str) -> str:

@@ -23,9 +23,9 @@ from evaluators.calibration.options import (
 )
 from evaluators.calibration.scales import parse_scale
 from evaluators.calibration.session import Job, Judged
-from evaluators.calibration.terminal import say
 from evaluators.canonical import canonical
 from evaluators.core import Outcome, QAError, UsageError
+from evaluators.output import say
 from evaluators.rubric import Rubric
 
 COMMAND = "calibrate"

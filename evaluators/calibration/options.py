@@ -4,20 +4,20 @@ import argparse
 import os
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TextIO
 
 from evaluators.calibration.judges import LEXICAL, JudgeFactory, connect_bench
 from evaluators.calibration.session import InterruptedJudgingError, Job, Judged, Store, judge_all
-from evaluators.calibration.terminal import Progress, say
 from evaluators.canonical import digest
 from evaluators.command_line import Parser
-from evaluators.core import UsageError
+from evaluators.core import Outcome, UsageError
 from evaluators.files import file_hash
 from evaluators.models.secrets import Key, require_key
 from evaluators.models.spec import Spec
+from evaluators.output import progress_on, say
 
 LEDGER = Path(".qa/ledger.sqlite3")
 PACKAGE = Path(__file__).parents[1]
@@ -88,15 +88,28 @@ def judged(
         replay=options.replay,
         concurrency=options.concurrency,
     )
-    progress = Progress(stream)
+    progress = progress_on(stream)
+
+    def watch(outcomes: Mapping[str, Outcome], planned: int) -> None:
+        progress.show(progress_line(outcomes, planned), len(outcomes), planned)
+
     try:
-        return judge_all(jobs, bench, store, progress.watch)
+        return judge_all(jobs, bench, store, watch)
     except InterruptedJudgingError as error:
         progress.close()
         say(stream, str(error))
         raise KeyboardInterrupt from None
     finally:
         progress.close()
+
+
+def progress_line(outcomes: Mapping[str, Outcome], planned: int) -> str:
+    """Return how many answers are judged, how many calls failed, and what it cost so far."""
+    ended = outcomes.values()
+    errors = sum(one.state in ("error", "missing") for one in ended)
+    unknown = any(one.usage.cost is None for one in ended)
+    spent = "an unknown sum" if unknown else f"${sum(one.usage.spent for one in ended):.4f}"
+    return f"judged {len(outcomes)} of {planned}, errors {errors}, spent {spent}"
 
 
 def today() -> date:

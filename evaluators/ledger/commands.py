@@ -5,7 +5,7 @@ import re
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,9 +17,10 @@ from evaluators.ledger import transfer, upkeep
 from evaluators.ledger.opening import open_to_read, open_to_write
 from evaluators.ledger.pricing import pricer
 from evaluators.ledger.rows import LedgerError
-from evaluators.ledger.table import number_of, stock_lines
+from evaluators.ledger.table import stock_lines
 from evaluators.ledger.transfer import Chosen
 from evaluators.models.catalogue import load_catalogue
+from evaluators.output import PRIVATE, plural, say, write_whole
 
 DEFAULT = Path(".qa/ledger.sqlite3")
 DONE, REFUSED = 0, 4
@@ -34,10 +35,10 @@ def stats(options: Options) -> int:
     """Print rows, tokens, time and cost by model."""
     cost = pricer(load_catalogue(), datetime.now(UTC).date())
     with closing(open_to_read(options.ledger)) as opened:
-        _say(opened.notes)
+        say(sys.stderr, *opened.notes)
         (aside,) = opened.connection.execute("SELECT count(*) FROM damaged").fetchone()
         stock = upkeep.ledger_stats(transfer.rows(opened.connection, Chosen()), int(aside), cost)
-    _print(stock_lines(options.ledger, upkeep.size_of(options.ledger), stock))
+    say(sys.stdout, *stock_lines(options.ledger, upkeep.size_of(options.ledger), stock))
     return DONE
 
 
@@ -51,23 +52,24 @@ def export(options: Options) -> int:
         if options.file is None:
             sys.stdout.writelines(content)
         else:
-            transfer.write_whole(options.file, content)
-    _say([f"{number_of(len(left_out), 'damaged row')} left out"] if left_out else [])
+            write_whole(options.file, map(str.encode, content), PRIVATE)
+    if left_out:
+        say(sys.stderr, f"{plural(len(left_out), 'damaged row')} left out")
     return DONE
 
 
 def import_(options: Options) -> int:
     """Add the rows of an exported file."""
     with closing(open_to_write(options.ledger)) as opened:
-        _say(opened.notes)
+        say(sys.stderr, *opened.notes)
         done = transfer.take_in(opened.connection, options.file, skip_bad=options.skip_bad)
-    _say(done.refused[:SHOWN])
+    say(sys.stderr, *done.refused[:SHOWN])
     if done.refused and not options.skip_bad:
         more = f" (the first {SHOWN} are named above)" if len(done.refused) > SHOWN else ""
-        bad = number_of(len(done.refused), "bad line")
-        _say([f"{bad}{more}: nothing imported; --skip-bad takes the others"])
+        bad = plural(len(done.refused), "bad line")
+        say(sys.stderr, f"{bad}{more}: nothing imported; --skip-bad takes the others")
         return REFUSED
-    _print([f"{done.new:,} new, {done.known:,} known, {len(done.refused):,} refused"])
+    say(sys.stdout, f"{done.new:,} new, {done.known:,} known, {len(done.refused):,} refused")
     return DONE
 
 
@@ -86,7 +88,7 @@ def prune(options: Options) -> int:
         if options.yes and rows:
             upkeep.prune(opened.connection, chosen)
     done = "removed" if options.yes else "would go; --yes removes them"
-    _print([f"{number_of(rows, 'row')} with {size:,} bytes of replies {done}"])
+    say(sys.stdout, f"{plural(rows, 'row')} with {size:,} bytes of replies {done}")
     return DONE
 
 
@@ -171,11 +173,3 @@ def _days(text: str) -> float:
         msg = f"{text!r} is not a number of days such as 90d"
         raise argparse.ArgumentTypeError(msg)
     return int(match[1]) * DAY
-
-
-def _print(lines: Iterable[str]) -> None:
-    sys.stdout.writelines(f"{line}\n" for line in lines)
-
-
-def _say(lines: Iterable[str]) -> None:
-    sys.stderr.writelines(f"{line}\n" for line in lines)

@@ -1,11 +1,11 @@
 """A ledger's stock in words."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from evaluators.ledger.upkeep import LedgerStats, Total
 from evaluators.models.secrets import one_line
+from evaluators.output import aligned_table, plural
 from evaluators.runtime.budget import money
 
 _HEAD = ("model", "calls", "tokens in", "tokens out", "call time", "cost", "first", "last")
@@ -16,21 +16,16 @@ def stock_lines(path: Path, size: int, stock: LedgerStats) -> list[str]:
     calls = sum(total.calls for total in stock.models.values())
     head = f"{path}: {calls:,} replies, {size / 1e6:,.1f} MB"
     table = [_HEAD, *(_row(spec, total) for spec, total in stock.models.items())]
-    lines = [head, *(_aligned(table) if stock.models else ())]
+    lines = [head, *(aligned_table(table) if stock.models else ())]
     if stock.damaged:
-        rows = number_of(stock.damaged, "damaged row")
+        rows = plural(stock.damaged, "damaged row")
         lines.append(f"{rows}: the next run sets aside what it needs")
     if stock.set_aside:
-        rows = number_of(stock.set_aside, "damaged row")
+        rows = plural(stock.set_aside, "damaged row")
         lines.append(f"{rows} set aside by earlier runs")
     if any(total.cost is None for total in stock.models.values()):
         lines.append("cost unknown: neither models.yaml nor genai-prices has a price")
     return lines
-
-
-def number_of(count: int, noun: str) -> str:
-    """Return a count with its noun, in the plural where it is not 1."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _row(spec: str, total: Total) -> tuple[str, ...]:
@@ -51,14 +46,3 @@ def _day(at: float) -> str:
         return datetime.fromtimestamp(at, UTC).date().isoformat()
     except (ValueError, OverflowError, OSError):
         return "no date"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if number == 0 else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]

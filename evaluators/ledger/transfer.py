@@ -1,11 +1,8 @@
 """A ledger's rows as JSON lines, out and in: what CI carries from one machine to another."""
 
 import json
-import os
 import sqlite3
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,21 +61,6 @@ def lines(found: Iterable[Stored]) -> Iterator[str]:
     """Yield each row as one line of JSON in ASCII: the same rows always give the same lines."""
     for row in found:
         yield canonical({**row._asdict(), "reply": json.loads(row.reply)}) + "\n"
-
-
-def write_whole(path: Path, content: Iterable[str]) -> None:
-    """Write a private file whole or not at all. Raises OSError."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.writelines(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 def take_in(connection: sqlite3.Connection, path: Path, *, skip_bad: bool) -> Imported:

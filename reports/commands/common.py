@@ -1,8 +1,7 @@
 """What the commands share: their arguments, reading runs, writing reports and lines."""
 
 import argparse
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from evaluators import command_line
@@ -85,10 +84,3 @@ def save(report: Report, to: Path | None) -> list[str]:
     paths = write(report, to)
     page = next(path for path in paths if path.suffix == ".html")
     return [f"report: {page}"]
-
-
-def emit(lines: Iterable[str]) -> None:
-    """Print lines; what the terminal's encoding lacks is escaped."""
-    encoding = sys.stdout.encoding or "utf-8"
-    text = "".join(f"{line}\n" for line in lines)
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))

@@ -1,10 +1,12 @@
 """``python -m reports compare``: two recorded runs, item by item."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from evaluators.core import UsageError
-from reports.commands.common import RUN_HELP, Parser, emit, read_baseline, save
+from evaluators.output import say
+from reports.commands.common import RUN_HELP, Parser, read_baseline, save
 from reports.render import console
 from reports.rework import rebuilt
 from reports.store import load_report
@@ -18,7 +20,7 @@ def main(argv: Sequence[str]) -> int:
     if compared.comparison is None or not any(one.shared for one in compared.comparison.slices):
         msg = f"{options.old} and {options.new} have no item in common; compare runs of one dataset"
         raise UsageError(msg)
-    emit([*console.comparison(compared), *save(compared, options.to)])
+    say(sys.stdout, *console.comparison(compared), *save(compared, options.to))
     return 0
 
 

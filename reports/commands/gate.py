@@ -1,10 +1,12 @@
 """``python -m reports gate``: other thresholds, or another baseline, on recorded outcomes."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from cases.config import load_gates
-from reports.commands.common import RUN_HELP, Parser, emit, read_baseline, save
+from evaluators.output import say
+from reports.commands.common import RUN_HELP, Parser, read_baseline, save
 from reports.render import console
 from reports.rework import rebuilt, regated
 from reports.store import load_report
@@ -19,7 +21,7 @@ def main(argv: Sequence[str]) -> int:
         decided = rebuilt(report, baseline)
     else:
         decided = regated(report, load_gates(options.gates), baseline)
-    emit([*console.gates(decided), *save(decided, options.to), decided.decision.line])
+    say(sys.stdout, *console.gates(decided), *save(decided, options.to), decided.decision.line)
     return decided.decision.code
 
 

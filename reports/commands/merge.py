@@ -1,9 +1,11 @@
 """``python -m reports merge``: the runs of CI shards as the one run that they are parts of."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.commands.common import RUN_HELP, Parser, emit, read_baseline, save
+from evaluators.output import say
+from reports.commands.common import RUN_HELP, Parser, read_baseline, save
 from reports.merge import merged
 from reports.render import console
 from reports.store import load_report
@@ -14,7 +16,7 @@ def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     reports = [load_report(path) for path in options.runs]
     report = merged(reports, read_baseline(options.baseline, reports))
-    emit([*console.gates(report), *save(report, options.to), report.decision.line])
+    say(sys.stdout, *console.gates(report), *save(report, options.to), report.decision.line)
     return report.decision.code
 
 

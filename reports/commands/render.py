@@ -1,10 +1,12 @@
 """``python -m reports render``: the files of a report again, from ``run.json`` and its records."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.commands.common import RUN_HELP, Parser, emit
+from evaluators.output import say
+from reports.commands.common import RUN_HELP, Parser
 from reports.render.files import FORMATS, Files
 from reports.store import load_report
 from reports.writer import write_files
@@ -16,7 +18,7 @@ def main(argv: Sequence[str]) -> int:
     report = load_report(options.run)
     home = options.run if options.run.is_dir() else options.run.parent
     paths = write_files(Files(report, options.format), options.to or home)
-    emit(map(str, paths))
+    say(sys.stdout, *map(str, paths))
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,18 +14,17 @@ from cases.tools.review.adjudications import (
     save_adjudications,
 )
 from cases.tools.review.agreement import Agreement, Figure
-from cases.tools.review.files import put
 from cases.tools.review.reading import Review
 from cases.tools.review.texts import FALLBACK, texts_in
 from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE
-from reports.commands.common import RUN_HELP, Parser, emit, read_baseline
+from evaluators.output import plural, say, write_texts
+from reports.commands.common import RUN_HELP, Parser, read_baseline
 from reports.render import clean
 from reports.report import Report
 from reports.review import SAMPLE, accept, labelled, pick, reasons_of, sheet_of
 from reports.rework import rebuilt
 from reports.store import load_report
-from reports.wording import plural
 
 UNDECIDED = 6
 
@@ -52,7 +52,7 @@ def _sheet(options: argparse.Namespace) -> int:
     paths = write_sheet(sheet_of(picks, report), options.to or home)
     words = texts_in(FALLBACK).reasons
     counts = [f"{count:>6}  {words[reason]}" for reason, count in reasons_of(picks).items()]
-    emit([f"{plural(len(picks), 'answer')} to review", *counts, *map(str, paths)])
+    say(sys.stdout, f"{plural(len(picks), 'answer')} to review", *counts, *map(str, paths))
     return 0
 
 
@@ -65,16 +65,14 @@ def _accept(options: argparse.Namespace) -> int:
     both = merged(old, accepted.adjudications)
     save_adjudications(both.adjudications, path)
     added = len(both.adjudications) - len(old)
-    emit(
-        clean.line(text)  # names and ids come from files that others filled in
-        for text in [
-            *_agreement(reviews),
-            f"{plural(added, 'new verdict')}, {len(both.adjudications)} in {path}",
-            *(f"conflict, for a third person: {line}" for line in accepted.conflicts),
-            *(f"undecided: {line}" for line in accepted.undecided),
-            *(f"refused: {line}" for line in both.refused),
-        ]
-    )
+    lines = [
+        *_agreement(reviews),
+        f"{plural(added, 'new verdict')}, {len(both.adjudications)} in {path}",
+        *(f"conflict, for a third person: {line}" for line in accepted.conflicts),
+        *(f"undecided: {line}" for line in accepted.undecided),
+        *(f"refused: {line}" for line in both.refused),
+    ]
+    say(sys.stdout, *map(clean.line, lines))  # names and ids come from files others filled in
     return UNDECIDED if accepted.conflicts or both.refused else 0
 
 
@@ -111,12 +109,14 @@ def _export(options: argparse.Namespace) -> int:
     places = {
         place: target if len(found) == 1 else _named(target, *place) for place in sorted(found)
     }
-    put((path, _lines(found[place])) for place, path in places.items())
-    emit(
-        f"{path}: {plural(len(found[place]), 'labelled answer')} in {place[0]}; measure a judge: "
-        f"pytest cases/judges --items judges:{place[0]}={path}"
-        for place, path in places.items()
-    )
+    write_texts((path, _lines(found[place])) for place, path in places.items())
+    for place, path in places.items():
+        count = plural(len(found[place]), "labelled answer")
+        say(
+            sys.stdout,
+            f"{path}: {count} in {place[0]}; measure a judge: "
+            f"pytest cases/judges --items judges:{place[0]}={path}",
+        )
     return 0
 
 

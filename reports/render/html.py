@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from cases.policy import content_policy
+from evaluators.output import plural
 from reports.evidence import Change
 from reports.record import Record
 from reports.render import clean, figures, plot, views, words
@@ -22,7 +23,6 @@ from reports.render.plain import find_plain
 from reports.render.rows import block, mark
 from reports.render.run_json import dump, ordered
 from reports.report import Report
-from reports.wording import plural
 
 LONGEST = 4_000  # characters of one text on the page
 _PAGE = 16_000_000  # characters that all answers together may take, so that the page opens

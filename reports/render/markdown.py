@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterable
 
+from evaluators.output import markdown_table, plural
 from reports.evidence import Change, SliceComparison
 from reports.record import Record, in_order
 from reports.render import clean, words
 from reports.report import GateResult, Report, SliceSummary
-from reports.wording import plural
 
 MAX_BYTES = 60_000  # GitHub cuts a comment at 65,536 characters
 _MAX_ROWS = 60
@@ -163,14 +163,12 @@ def _section(title: str, lines: list[str]) -> str:
 
 
 def _table(title: str, header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    lines = [" | ".join(clean.prose(cell) for cell in row) for row in rows]
-    if not lines:
+    cells = [[clean.prose(cell) for cell in row] for row in rows]
+    if not cells:
         return ""
-    shown = [f"| {line} |" for line in lines[:_MAX_ROWS]]
-    rest = len(lines) - len(shown)
-    more = f"\n{rest:,} more in the report.\n" if rest else ""
-    head = [f"| {' | '.join(header)} |", "|" + " --- |" * len(header)]
-    return _section(title, [*head, *shown]) + more
+    rest = len(cells) - _MAX_ROWS
+    more = f"\n{rest:,} more in the report.\n" if rest > 0 else ""
+    return _section(title, markdown_table(header, cells[:_MAX_ROWS])) + more
 
 
 def _bounded(text: str) -> str:

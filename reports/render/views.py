@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from evaluators.output import plural
 from reports.evidence import Change, SliceComparison
 from reports.record import Record
 from reports.render import words
 from reports.render.plot import plot, reach_of
 from reports.report import GateResult, Report, SliceSummary
-from reports.wording import plural
 
 _KINDS = {"graded": "Graded", "rated": "Rated", "yes_no": "Yes/no", "judged": "Judges"}
 _HEADLINES = {

@@ -131,7 +131,7 @@ def test_a_kill_at_any_moment_loses_nothing(tmp_path: Path) -> None:
     funnel_adds_up(tmp_path / "stormy")
     # What a kill meets in flight, or not yet on the disk, is asked once more; nothing else is.
     assert total - 2 * calm <= kills * 12
-    assert not list((tmp_path / "stormy").glob("*.new"))
+    assert not list((tmp_path / "stormy").glob(".*.part"))
 
 
 def test_an_interruption_keeps_what_is_in_flight(tmp_path: Path) -> None:

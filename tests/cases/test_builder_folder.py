@@ -41,7 +41,7 @@ def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
 def test_a_kill_before_the_rename_is_rolled_forward(tmp_path: Path) -> None:
     """Settings were written, the file was not in place yet: it is put there."""
     published(tmp_path)
-    (tmp_path / "sample.jsonl").rename(tmp_path / "sample.jsonl.new")
+    (tmp_path / "sample.jsonl").rename(tmp_path / ".sample.jsonl.part")
     folder = Folder(tmp_path)
     assert folder.made("sample")
     assert folder.read("sample") == ITEMS
@@ -50,11 +50,11 @@ def test_a_kill_before_the_rename_is_rolled_forward(tmp_path: Path) -> None:
 def test_a_kill_before_the_settings_is_rolled_back(tmp_path: Path) -> None:
     """A file that the settings do not know is not taken for a result."""
     published(tmp_path)
-    (tmp_path / "check.jsonl.new").write_text("half", encoding="utf-8")
-    (tmp_path / "sample.jsonl.new").write_text("half", encoding="utf-8")
+    (tmp_path / ".check.jsonl.part").write_text("half", encoding="utf-8")
+    (tmp_path / ".sample.jsonl.part").write_text("half", encoding="utf-8")
     folder = Folder(tmp_path)
     assert (folder.made("check"), folder.made("sample")) == (False, True)
-    assert not list(tmp_path.glob("*.new"))
+    assert not list(tmp_path.glob(".*.part"))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """How `python -m evaluators calibrate` ends when something stops it, and what it shows before."""
 
 import contextlib
-import io
 import os
 import signal
 import sqlite3
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evaluators.__main__ import main
-from evaluators.calibration.terminal import Progress
+from evaluators.calibration.options import progress_line
 from evaluators.core import Outcome, Usage
 from tests.support.labelled_rows import MIXED, spec, write
 from tests.support.loopback import Answer, Seen, loopback, plausible
@@ -73,31 +72,12 @@ def _slow(seen: Seen) -> Answer:
     return Answer(body=body, delay=0.2)
 
 
-class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def test_progress_is_one_line_on_a_terminal() -> None:
-    """It is written over while it changes, and ended once; a plain stream gets whole lines."""
-    stream, done = Terminal(), Outcome(key="k", state="error", usage=Usage(spent=0.5))
-    progress = Progress(stream)
-    for outcomes in ({}, {"a": done}, {"a": done}):
-        progress.watch(outcomes, 2)
-    progress.close()
-    progress.close()
-    last = "\rjudged 1 of 2, errors 1, spent $0.5000\n"
-    assert stream.getvalue() == "\rjudged 0 of 2, errors 0, spent $0.0000" + last
-
-
-def test_progress_names_no_sum_where_a_price_is_unknown() -> None:
-    """Calls to a model without a price are not said to cost nothing."""
-    stream = Terminal()
+def test_progress_names_errors_and_what_was_spent() -> None:
+    """The line counts what is judged and what failed; an unknown price gives no sum."""
+    failed = Outcome(key="k", state="error", usage=Usage(spent=0.5))
+    assert progress_line({"a": failed}, 2) == "judged 1 of 2, errors 1, spent $0.5000"
     unknown = Outcome(key="k", state="error", usage=Usage(cost=None))
-    Progress(stream).watch({"a": unknown}, 1)
-    assert stream.getvalue() == "\rjudged 1 of 1, errors 1, spent an unknown sum"
+    assert progress_line({"a": unknown}, 1) == "judged 1 of 1, errors 1, spent an unknown sum"
 
 
 def test_a_ledger_that_cannot_keep_replies_stops_it(

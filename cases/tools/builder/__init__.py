@@ -13,8 +13,8 @@ from cases.tools.builder.pipeline import Pipeline
 from cases.tools.builder.plan import Build
 from cases.tools.builder.recipe import Recipe, find_recipe, load_recipe
 from cases.tools.builder.steps import STEPS
-from cases.tools.download.terminal import say
 from evaluators.core import UsageError
+from evaluators.output import say
 
 
 def main(argv: Sequence[str]) -> int:

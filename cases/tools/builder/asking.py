@@ -1,12 +1,14 @@
 """Putting questions to a model through the suite's own caller: ledger, limits, retries, budget."""
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from cases.tools.builder.sources import Say
 from evaluators.core import Ask, CallError, StoppedError
+from evaluators.output import ProgressLines
 from evaluators.runtime.budget import money
 from evaluators.runtime.calls import Caller, Meter, Price
 from evaluators.runtime.sender import Sender
@@ -50,8 +52,14 @@ class Desk:
         Cancelled, it lets nothing more be sent, and waits a moment for what is in flight: that is
         paid for, and the ledger is to have it.
         """
-        progress = _Progress(name, len(jobs), self.say)
-        tasks = [asyncio.create_task(self._ended(job, progress)) for job in jobs]
+        progress = ProgressLines(self.say, 10 if len(jobs) >= MANY else 1)
+        done = itertools.count(1)
+
+        def step() -> None:
+            number = next(done)
+            progress.show(f"{name}: {number} of {len(jobs)}", number, len(jobs))
+
+        tasks = [asyncio.create_task(self._ended(job, step)) for job in jobs]
         if not tasks:
             return []
         try:
@@ -66,7 +74,7 @@ class Desk:
             raise
         return [task.result() for task in tasks]
 
-    async def _ended(self, job: Job[T], progress: "_Progress") -> T | CallError:
+    async def _ended(self, job: Job[T], step: Callable[[], None]) -> T | CallError:
         meter = Meter(price=self.price)
         self.meters.append(meter)
         try:
@@ -74,21 +82,4 @@ class Desk:
         except CallError as error:
             return error
         finally:
-            progress.step()
-
-
-class _Progress:
-    """Says how far a step is: ten times where there is much to do, else only at the end."""
-
-    def __init__(self, name: str, total: int, say: Say) -> None:
-        self._name = name
-        self._total = total
-        self._say = say
-        self._done = 0
-
-    def step(self) -> None:
-        """Count one more job as done."""
-        before, self._done = self._done, self._done + 1
-        parts = 10 if self._total >= MANY else 1
-        if parts * before // self._total != parts * self._done // self._total:
-            self._say(f"{self._name}: {self._done} of {self._total}")
+            step()

@@ -10,6 +10,7 @@ from cases.tools.builder.items import Item
 from cases.tools.builder.people import is_reviewed
 from cases.tools.review import Agreement, Figure
 from evaluators.core import NO, YES
+from evaluators.output import markdown_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,8 +229,7 @@ def _limits(facts: Facts) -> str:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return "".join(f"{line}\n" for line in markdown_table(header, rows))
 
 
 def text(value: str) -> str:

@@ -9,8 +9,8 @@ from cases.tools.builder.lock import locked
 from cases.tools.builder.options import Options
 from cases.tools.builder.recipe import Recipe
 from cases.tools.builder.sources import Say
-from cases.tools.review.files import put
 from evaluators.core import UsageError
+from evaluators.output import write_texts
 
 
 def evaluate(options: Options, recipe: Recipe, say: Say) -> None:
@@ -27,7 +27,7 @@ def evaluate(options: Options, recipe: Recipe, say: Say) -> None:
     facets = evaluation.facets_of(recipe.type_of)
     table = evaluation.standings(data, models, facets)
     text = evaluation.markdown(data, table)
-    put(
+    write_texts(
         [
             (wanted.out / "models.md", text),
             (wanted.out / "models.csv", evaluation.csv_table(table)),

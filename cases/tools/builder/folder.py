@@ -7,7 +7,6 @@ the folder is opened again.
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from cases.tools.builder.items import BuildError, Item, from_row, to_row
 from evaluators import strict_json
 from evaluators.core import UsageError
 from evaluators.files import file_hash, read_text
+from evaluators.output import write_part, write_whole
 
 SETTINGS = "settings.json"
 REPORT = "report.json"
@@ -73,9 +73,8 @@ class Folder:
         """Put a step's rows in place with what they were made with and from."""
         rows = "".join(f"{json.dumps(to_row(item), ensure_ascii=False)}\n" for item in items)
         content = rows.encode("utf-8", "surrogatepass")
-        ready = self._ready(step)
-        with _writing(ready):
-            _write(ready, content)
+        with _writing(self.file(step)):
+            part = write_part(self.file(step), [content])
             record = {
                 "options": dict(options),
                 "input": source,
@@ -83,22 +82,17 @@ class Folder:
             }
             self._records = {**self._records, step: record}
             self.write_json(SETTINGS, self._records)
-            ready.replace(self.file(step))
+            part.replace(self.file(step))
 
     def write_json(self, name: str, value: object) -> None:
         """Put a JSON file in place, whole."""
         text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
-        ready = self.path / f"{name}.new"
-        with _writing(ready):
-            _write(ready, text.encode("utf-8", "surrogatepass"))
-            ready.replace(self.path / name)
+        with _writing(self.path / name):
+            write_whole(self.path / name, [text.encode("utf-8", "surrogatepass")])
 
     def _record(self, step: str) -> Values:
         record = self._records.get(step, {}) if self.file(step).is_file() else {}
         return record if isinstance(record, dict) else {}
-
-    def _ready(self, step: str) -> Path:
-        return self.path / f"{step}.jsonl.new"
 
     def _read_settings(self) -> dict[str, object]:
         path = self.path / SETTINGS
@@ -115,15 +109,15 @@ class Folder:
         return value
 
     def _recover(self) -> None:
-        for ready in self.path.glob("*.jsonl.new"):
-            step = ready.name.removesuffix(".jsonl.new")
+        for part in self.path.glob(".*.jsonl.part"):
+            step = part.name.removeprefix(".").removesuffix(".jsonl.part")
             record = self._records.get(step)
             announced = record.get("output") if isinstance(record, dict) else None
-            with _writing(ready):
-                if announced == file_hash(ready):
-                    ready.replace(self.file(step))
+            with _writing(part):
+                if announced == file_hash(part):
+                    part.replace(self.file(step))
                 else:
-                    ready.unlink()
+                    part.unlink()
 
 
 def _item(path: Path, line: int, text: str) -> Item:
@@ -132,13 +126,6 @@ def _item(path: Path, line: int, text: str) -> Item:
     except ValueError as error:
         msg = f"{path}:{line}: {error}; got {shown(text)}; delete the file to make it again"
         raise UsageError(msg) from None
-
-
-def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from cases.slices import Slice
 from cases.tools.builder.datasheet import public
 from cases.tools.builder.items import Item
 from cases.tools.builder.people import said_of
-from cases.tools.review.files import put
 from evaluators.core import NO, YES, UsageError
+from evaluators.output import write_texts
 
 README = "README.md"
 BUNDLED = Path(__file__).parents[2] / "boolq"
@@ -168,7 +168,7 @@ def changed(files: Files, *, force: bool) -> Files:
 
 def write_files(files: Files, *, force: bool) -> None:
     """Put files in place, each whole. Raises UsageError as ``changed`` does, before any."""
-    put(changed(files, force=force).items())
+    write_texts(changed(files, force=force).items())
 
 
 def _is(path: Path, text: str) -> bool:

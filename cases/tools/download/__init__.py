@@ -11,9 +11,9 @@ from cases.tools.download.benchmarks import Benchmark, load_benchmarks
 from cases.tools.download.checksum import recorded, well_formed
 from cases.tools.download.order import Order, obtain
 from cases.tools.download.source import DownloadError, check_address
-from cases.tools.download.terminal import say
 from evaluators.command_line import Parser
 from evaluators.core import UsageError
+from evaluators.output import say
 
 FOLDER = Path(".qa/data")
 NOTE = """\

@@ -10,7 +10,8 @@ from cases.tools.download.content import wrong_content
 from cases.tools.download.fetch import fetch
 from cases.tools.download.partial import Partial
 from cases.tools.download.source import DownloadError, Source, without_query
-from cases.tools.download.terminal import say, watching
+from cases.tools.download.terminal import watching
+from evaluators.output import say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,18 +4,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TextIO
 
+from evaluators.output import say
+
 Watch = Callable[[int, int | None], None]
 """Told after each chunk how many bytes there are now and how many there will be, if known."""
 
 MEGABYTE = 1_000_000
 STEP = 10 * MEGABYTE  # bytes between two lines where the size is not known
-
-
-def say(stream: TextIO, line: str) -> None:
-    """Write a line; what the stream's encoding lacks is written as escapes."""
-    encoding = stream.encoding or "utf-8"
-    stream.write(f"{line}\n".encode(encoding, "backslashreplace").decode(encoding))
-    stream.flush()
 
 
 def watching(name: str, stream: TextIO) -> AbstractContextManager[Watch]:

@@ -11,11 +11,11 @@ from cases.labels import grade_or_rating
 from cases.problems import shown
 from cases.settings import Settings
 from cases.tables import problem
-from cases.tools.review.files import put
 from cases.tools.review.sheet import UNCLEAR
 from evaluators import strict_yaml
 from evaluators.core import NO, UNANSWERED, YES, UsageError
 from evaluators.judges.adjudicated import FILE, Adjudication, Adjudications
+from evaluators.output import write_texts
 
 _KEYS = ("item", "digest", "verdict", "name", "reason", "date")
 DIGEST = re.compile(r"[0-9a-f]{32}", re.ASCII)
@@ -127,7 +127,7 @@ def save_adjudications(adjudications: Mapping[str, Adjudication], path: Path) ->
         for one in ordered
     ]
     text = yaml.safe_dump(entries, allow_unicode=True, sort_keys=False, width=100)
-    put([(path, _HEAD + text)])
+    write_texts([(path, _HEAD + text)])
 
 
 def beside(folders: Iterable[Path]) -> dict[str, Adjudication]:

@@ -1,0 +1,139 @@
+"""What people and files are given: lines no terminal refuses, tables, progress, whole files."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TextIO
+
+from evaluators.core import QAError
+
+PRIVATE = 0o600
+"""The mode of a file that only its owner may read."""
+
+
+def say(stream: TextIO, *lines: str) -> None:
+    """Write lines at once; characters that the stream's encoding lacks are written as escapes."""
+    encoding = stream.encoding or "utf-8"
+    text = "".join(f"{line}\n" for line in lines)
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()
+
+
+def plural(count: int, noun: str) -> str:
+    """Return ``1 item``, ``2 items``, ``1,000 items``."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def markdown_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], *, padded: bool = False
+) -> list[str]:
+    """Return the lines of a Markdown table; ``padded``, its columns line up as plain text."""
+    cells = [header, *rows]
+    widths = [max(map(len, column)) if padded else 0 for column in zip(*cells, strict=True)]
+    rules = ["-" * (width + 2) if padded else " --- " for width in widths]
+    top, *others = (
+        " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in cells
+    )
+    return [f"| {top} |", f"|{'|'.join(rules)}|", *(f"| {line} |" for line in others)]
+
+
+def aligned_table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows as lines of plain text: the first column to the left, all others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            (row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])),
+        )
+        for row in rows
+    ]
+
+
+class ProgressLines:
+    """Progress as plain lines: one each time another of ``parts`` equal parts is done."""
+
+    def __init__(self, say: Callable[[str], object], parts: int = 10) -> None:
+        self._say = say
+        self._parts = parts
+        self._part = 0
+
+    def show(self, line: str, done: int, total: int) -> None:
+        """Say a line where ``done`` of ``total`` things complete another part."""
+        part = self._parts * done // max(1, total)
+        if part > self._part:
+            self._part = part
+            self._say(line)
+
+    def close(self) -> None:
+        """End what is shown."""
+
+
+class ProgressLine(ProgressLines):
+    """Progress as one line of a terminal that is written over and over."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream.write)
+        self._stream = stream
+        self._line = ""
+
+    def show(self, line: str, done: int, total: int) -> None:  # every line is shown
+        """Write a line over the one before, if it differs."""
+        if line != self._line:
+            self._stream.write(f"\r{line.ljust(len(self._line))}")
+            self._stream.flush()
+            self._line = line
+
+    def close(self) -> None:
+        """Go on to the next line of the terminal."""
+        if self._line:
+            say(self._stream, "")
+        self._line = ""
+
+
+def progress_on(stream: TextIO) -> ProgressLines:
+    """Return the progress for a stream: one line that changes on a terminal, else plain lines."""
+    return ProgressLine(stream) if stream.isatty() else ProgressLines(partial(say, stream))
+
+
+def write_part(path: Path, content: Iterable[bytes], mode: int = 0o666) -> Path:
+    """Write a file's content beside its place, on the disk for good, and return where.
+
+    Renaming what is returned puts the file in its place at once. Raises OSError, and whatever
+    ``content`` raises; nothing is left behind then.
+    """
+    part = path.parent / f".{path.name}.part"
+    part.unlink(missing_ok=True)
+    try:
+        # Made anew and exclusively: a link that waits under the name is not followed.
+        with open(part, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            file.writelines(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
+    return part
+
+
+def write_whole(path: Path, content: Iterable[bytes], mode: int = 0o666) -> None:
+    """Write a file so that it appears as a whole or not at all. Raises as ``write_part`` does."""
+    part = write_part(path, content, mode)
+    try:
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def write_texts(texts: Iterable[tuple[Path, str]]) -> None:
+    """Write each text to its path, whole or not at all; folders are made. Raises QAError."""
+    for path, text in texts:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, [text.encode("utf-8", "backslashreplace")])
+        except OSError as error:
+            msg = f"{path}: cannot be written ({error.strerror or error}); name another place"
+            raise QAError(msg) from None

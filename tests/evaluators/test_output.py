@@ -1,0 +1,145 @@
+"""The edges of output: lines, tables, progress, and files that are whole or not there."""
+
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluators.core import QAError
+from evaluators.output import (
+    PRIVATE,
+    ProgressLines,
+    aligned_table,
+    markdown_table,
+    plural,
+    progress_on,
+    say,
+    write_part,
+    write_texts,
+    write_whole,
+)
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_what_an_encoding_lacks_is_escaped() -> None:
+    """No line fails because of a terminal's encoding: what it lacks comes as an escape."""
+    raw = io.BytesIO()
+    say(io.TextIOWrapper(raw, encoding="ascii", newline=""), "né", "б\ud800")
+    assert raw.getvalue() == b"n\\xe9\n\\u0431\\ud800\n"
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 rows"), (1, "1 row"), (2, "2 rows"), (1000, "1,000 rows")]
+)
+def test_a_count_has_its_noun(count: int, text: str) -> None:
+    """Only 1 takes the singular; thousands are set apart."""
+    assert plural(count, "row") == text
+
+
+def test_a_markdown_table_has_a_rule_under_its_header() -> None:
+    """Cells stand between bars; on demand they are padded to line up as plain text."""
+    header, rows = ("a", "bcd"), [("long", "x")]
+    assert markdown_table(header, rows) == ["| a | bcd |", "| --- | --- |", "| long | x |"]
+    assert markdown_table(header, rows, padded=True) == [
+        "| a    | bcd |",
+        "|------|-----|",
+        "| long | x   |",
+    ]
+    assert markdown_table(header, []) == ["| a | bcd |", "| --- | --- |"]
+
+
+def test_an_aligned_table_sets_numbers_to_the_right() -> None:
+    """The first column names, the others count."""
+    assert aligned_table([("model", "n"), ("m", "100")]) == ["model    n", "m      100"]
+
+
+def test_plain_progress_is_a_line_a_part() -> None:
+    """However often it is called, each part of the work is said once; nothing for no work."""
+    lines: list[str] = []
+    progress = ProgressLines(lines.append, 2)
+    for done in (0, 1, 2, 2, 3, 4):
+        progress.show(f"{done}", done, 4)
+    progress.show("none", 0, 0)
+    progress.close()
+    assert lines == ["2", "4"]
+
+
+def test_progress_on_a_plain_stream_is_whole_lines() -> None:
+    """What is no terminal gets lines that end."""
+    stream = io.StringIO()
+    progress_on(stream).show("1 of 1", 1, 1)
+    assert stream.getvalue() == "1 of 1\n"
+
+
+def test_progress_on_a_terminal_is_one_line() -> None:
+    """It is written over while it changes, and ended once."""
+    stream = Terminal()
+    progress = progress_on(stream)
+    for line in ("10", "9", "9"):
+        progress.show(line, 1, 2)
+    progress.close()
+    progress.close()
+    assert stream.getvalue() == "\r10\r9 \n"
+
+
+def test_a_file_is_replaced_whole_and_may_be_private(tmp_path: Path) -> None:
+    """The old content stays until the new is complete; nothing is left beside it."""
+    path = tmp_path / "file"
+    write_whole(path, [b"one"])
+    write_whole(path, [b"two", b"three"], PRIVATE)
+    assert path.read_bytes() == b"twothree"
+    assert path.stat().st_mode & 0o777 == PRIVATE
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_under_the_part_s_name_is_not_followed(tmp_path: Path) -> None:
+    """Someone else's link cannot lead the writer to another file."""
+    (tmp_path / ".file.part").symlink_to(tmp_path / "victim")
+    assert write_part(tmp_path / "file", [b"x"]) == tmp_path / ".file.part"
+    assert not (tmp_path / "victim").exists()
+
+
+def test_content_that_ends_in_an_error_leaves_nothing(tmp_path: Path) -> None:
+    """Half a file is never left behind, whatever went wrong."""
+
+    def content() -> Iterator[bytes]:
+        yield b"half"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "file", content())
+    assert list(tmp_path.iterdir()) == []
+
+
+def folder_in_the_way(path: Path) -> None:
+    (path / "full").mkdir(parents=True)
+
+
+def file_as_folder(path: Path) -> None:
+    path.parent.write_text("", encoding="utf-8")
+
+
+@pytest.mark.parametrize("hinder", [folder_in_the_way, file_as_folder])
+def test_a_place_that_takes_no_file_is_named(
+    tmp_path: Path, hinder: Callable[[Path], None]
+) -> None:
+    """The message names the path and what to do; no part is left."""
+    path = tmp_path / "sub" / "file"
+    hinder(path)
+    with pytest.raises(QAError, match=r"sub/file: cannot be written \(.+\); name another place"):
+        write_texts([(path, "text")])
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_texts_are_put_as_utf8_in_new_folders(tmp_path: Path) -> None:
+    """Folders are made; half a character is written as an escape."""
+    path = tmp_path / "a" / "b"
+    write_texts([(path, "é\ud800")])
+    assert path.read_bytes() == "é\\ud800".encode()
