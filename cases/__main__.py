@@ -15,7 +15,9 @@ COMMANDS: Mapping[str, Command] = {
     "check": Command(
         "look for what is wrong with datasets although they can be loaded", "cases.check"
     ),
-    "download": Command("fetch a public benchmark in its official form", "cases.tools.download"),
+    "download": Command(
+        "fetch a public benchmark in its official form", "reports.commands.download"
+    ),
 }
 
 

@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 
 from cases.config import load_dataset, with_items
 from cases.dataset import load_cases
-from cases.tools.download.benchmarks import load_benchmarks
-from cases.tools.download.checksum import recorded
-from cases.tools.download.partial import Partial, version_of
-from cases.tools.download.source import DownloadError
+from cases.tools.download.benchmarks import load_benchmarks, recorded_hash
+from cases.tools.download.resumable import DownloadError, Partial, version_of
 from tests.support.downloading import (
     BOOLQ,
     CASES,
@@ -65,11 +63,11 @@ def test_a_right_file_is_not_fetched_again(
 def test_first_use_records_the_hash_with_a_warning(
     server: FileServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where nobody vouched for a hash, it is recorded, said, and compared the next time."""
+    """Where nobody vouched for a hash, it is recorded_hash, said, and compared the next time."""
     server.files["/data"] = Served(body=BOOLQ)
     path = get(server, tmp_path)
     assert "warning: no SHA-256 is known for boolq" in capsys.readouterr().err
-    assert recorded(path) == sha256(BOOLQ)
+    assert recorded_hash(path) == sha256(BOOLQ)
     path.write_bytes(NEW)
     get(server, tmp_path)
     assert path.read_bytes() == BOOLQ
@@ -83,7 +81,7 @@ def test_a_file_put_there_by_hand_is_taken(
     """A file fetched in a browser is recorded like a fetched one; nothing is asked."""
     (tmp_path / "boolq_dev.jsonl").write_bytes(BOOLQ)
     path = get(server, tmp_path)
-    assert recorded(path) == sha256(BOOLQ)
+    assert recorded_hash(path) == sha256(BOOLQ)
     assert not server.seen
     assert "warning" in capsys.readouterr().err
 

@@ -11,12 +11,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cases.tools.download import main
-from cases.tools.download.content import wrong_content
-from cases.tools.download.fetch import fetch
-from cases.tools.download.partial import Partial
-from cases.tools.download.source import DownloadError, Source, check_address, without_query
+from cases.tools.download.benchmarks import wrong_content
+from cases.tools.download.resumable import (
+    DownloadError,
+    Partial,
+    Source,
+    check_address,
+    fetch,
+    without_query,
+)
 from evaluators.core import UsageError
+from reports.commands.download import main
 from tests.support.downloading import BOOLQ, CASES, ETAG, HALF, failure, get, quiet
 from tests.support.file_server import FileServer, Served, file_server
 
@@ -72,7 +77,7 @@ def test_blank_lines_before_the_data_do_no_harm(tmp_path: Path) -> None:
     """A BOM or a blank line may stand in front."""
     path = tmp_path / "data"
     path.write_bytes(b"\xef\xbb\xbf\n\n" + BOOLQ)
-    assert wrong_content(path, ["question"]) == ""
+    assert wrong_content(path, ("question",)) == ""
 
 
 @settings(
@@ -83,7 +88,9 @@ def test_any_content_is_judged(tmp_path: Path, body: bytes) -> None:
     """No bytes make the look at the content fail, and a missing column is always noticed."""
     path = tmp_path / "data"
     path.write_bytes(body)
-    assert wrong_content(path, ["a column of sixty characters or more, so it cannot be here......"])
+    assert wrong_content(
+        path, ("a column longer than any body, so that it cannot be in one of them",)
+    )
 
 
 def test_an_unreachable_host_is_one_line(tmp_path: Path) -> None:
@@ -101,7 +108,7 @@ def test_a_server_that_falls_silent_is_given_up(server: FileServer, tmp_path: Pa
     server.files["/data"] = Served(body=BOOLQ, headers=ETAG, cut=HALF, stall=True)
     part = Partial(tmp_path / "data.part")
     with pytest.raises(DownloadError, match=r"no data in time; [0-9,]+ bytes are kept"):
-        fetch(Source(url=server.url(), hint=""), part, quiet, patience=0.3)
+        fetch(Source(url=server.url(), hint=""), part, quiet, read_seconds=0.3)
     assert part.size == HALF
 
 

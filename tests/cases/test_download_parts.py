@@ -9,12 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.config import load_dataset
-from cases.tools.download import FOLDER, main
-from cases.tools.download.benchmarks import FILE, load_benchmarks
-from cases.tools.download.checksum import record, recorded, sha256_of, well_formed
-from cases.tools.download.source import check_address
-from cases.tools.download.terminal import watching
+from cases.tools.download.benchmarks import (
+    FILE,
+    is_sha256,
+    load_benchmarks,
+    record_hash,
+    recorded_hash,
+)
+from cases.tools.download.obtain import watching
+from cases.tools.download.resumable import check_address
 from evaluators.core import UsageError
+from evaluators.files import file_hash
+from reports.commands.download import FOLDER, main
 from tests.support.downloading import (
     CASES,
     sha256,
@@ -41,7 +47,7 @@ def test_the_table_is_as_the_publishers_have_it() -> None:
     """Addresses are https, files do not collide, SimpleQA is pinned, slices exist."""
     benchmarks = load_benchmarks()
     assert set(benchmarks) == {"simpleqa", "husimpleqa", "boolq"}
-    assert well_formed(benchmarks["simpleqa"].sha256)
+    assert is_sha256(benchmarks["simpleqa"].sha256)
     assert len({one.file for one in benchmarks.values()}) == len(benchmarks)
     for one in benchmarks.values():
         assert one.url.startswith("https://")
@@ -70,12 +76,12 @@ def test_the_record_is_what_sha256sum_writes(tmp_path: Path) -> None:
     """`sha256sum -c` checks it too, and writing it again changes nothing."""
     path = tmp_path / "data"
     path.write_bytes(b"x")
-    record(path, sha256_of(path))
+    record_hash(path, file_hash(path))
     place = tmp_path / "data.sha256"
     assert place.read_text(encoding="utf-8") == f"{sha256(b'x')}  data\n"
     place.chmod(0o444)
     before = place.stat().st_mtime_ns
-    record(path, sha256_of(path))
+    record_hash(path, file_hash(path))
     assert place.stat().st_mtime_ns == before
 
 
@@ -83,16 +89,16 @@ def test_a_damaged_record_is_a_usage_problem(tmp_path: Path) -> None:
     """It is neither trusted nor overwritten."""
     (tmp_path / "data.sha256").write_text("no hash\n", encoding="utf-8")
     with pytest.raises(UsageError, match=r"data\.sha256:1: does not begin with a SHA-256"):
-        recorded(tmp_path / "data")
+        recorded_hash(tmp_path / "data")
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.binary(min_size=32, max_size=32))
 def test_only_hashes_are_hashes(raw: bytes) -> None:
     """Sixty-four lower-case hexadecimal digits, nothing else."""
-    assert well_formed(raw.hex())
-    assert not well_formed(raw.hex()[1:])
-    assert not well_formed(f"{raw.hex()}\n")
+    assert is_sha256(raw.hex())
+    assert not is_sha256(raw.hex()[1:])
+    assert not is_sha256(f"{raw.hex()}\n")
 
 
 class Terminal(io.StringIO):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cases.tools.download import main
 from cases.tools.download.benchmarks import load_benchmarks
-from cases.tools.download.source import DownloadError
+from cases.tools.download.resumable import DownloadError
+from reports.commands.download import main
 from tests.support.file_server import FileServer
 
 CASES = Path(__file__).parents[2] / "cases"
