@@ -17,7 +17,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "ledger": Command(
         "what is in the ledger and what it cost; export, import, prune",
-        "evaluators.ledger.commands",
+        "reports.commands.ledger",
     ),
 }
 

@@ -1,10 +1,10 @@
-"""Every reply that was paid for, kept: SQLite in WAL mode, one row a request, committed first.
+"""Every reply that was paid for: SQLite in WAL mode, one row a request, committed at once.
 
-A row is found by the hash of its whole request and is never changed: the first reply stands.
+A row is found by the hash of its whole request and is never changed: the first reply is kept.
 Values are JSON text with a checksum; nothing is unpickled or evaluated.
 """
 
-from evaluators.ledger.rows import SCHEMA, LedgerError, Row
-from evaluators.ledger.store import Ledger
+from evaluators.ledger.database import SCHEMA, LedgerError, Row
+from evaluators.ledger.reply_store import Ledger
 
 __all__ = ["SCHEMA", "Ledger", "LedgerError", "Row"]

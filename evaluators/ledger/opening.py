@@ -4,15 +4,15 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from evaluators.core import UsageError
 from evaluators.ledger.claims import Claims
+from evaluators.ledger.database import COLUMNS, DAMAGE, SCHEMA, TABLES, connect, error_code
 from evaluators.ledger.repair import looks_like_ledger, repair
-from evaluators.ledger.rows import COLUMNS, SCHEMA, TABLES
-from evaluators.ledger.sqlite import DAMAGE, connect, error_code
 
 OTHERS_SECONDS = 30.0  # another run may be mending the file
 POLL_SECONDS = 0.05
@@ -34,7 +34,7 @@ class Opened:
             self.claims.close()
 
 
-class _DamagedError(Exception):
+class _DamagedError(sqlite3.DatabaseError):
     """SQLite finds the file malformed."""
 
 
@@ -44,77 +44,72 @@ def open_to_write(path: Path, now: Callable[[], float] = time.time) -> Opened:
     A damaged file is kept under another name; the rows that can be read go on. Raises UsageError
     for what cannot be opened, is no ledger, was written by a newer version, or is another's.
     """
-    try:
-        notes = _look_around(path)
+    with _refusing(path), ExitStack() as on_error:
+        notes = _warnings(path)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.touch(mode=0o600)
         claims = Claims(path.with_name(f"{path.name}-claims"))
-    except OSError as error:
-        raise _refusal(path, error) from None
-    try:
-        connection, mended = _open_shared(path, claims, now)
-    except (OSError, sqlite3.Error) as error:
-        claims.close()
-        raise _refusal(path, error) from None
-    except UsageError:
-        claims.close()
-        raise
-    return Opened(connection=connection, notes=(*notes, *mended), claims=claims)
+        on_error.callback(claims.close)
+        alone = claims.alone()
+        if not alone:
+            _join(path, claims)
+        try:
+            connection = _open(path)
+        except _DamagedError as error:
+            if not looks_like_ledger(path):
+                raise
+            if not alone:
+                what = f"the ledger is damaged ({error}); it is mended once no other run uses it"
+                msg = f"{path}: {what}"
+                raise UsageError(msg) from None
+            notes.append(repair(path, str(error), now()))
+            connection = _open(path)
+        claims.join()
+        on_error.pop_all()
+    return Opened(connection=connection, notes=tuple(notes), claims=claims)
 
 
 def open_to_read(path: Path) -> Opened:
-    """Return the ledger at a path as it lies: nothing is changed, nothing is made beside it.
+    """Return the ledger at a path as it is: nothing is changed, nothing is made beside it.
 
     Raises UsageError where there is none or it cannot be read at all.
     """
     if not path.is_file():
         msg = f"{path}: no ledger to replay from; run once without --replay or give --ledger"
         raise UsageError(msg)
-    # A file that no run is writing is read as it lies: nothing is created beside it.
-    alone = not path.with_name(f"{path.name}-wal").exists()
-    mode = "immutable=1" if alone else "mode=ro"
-    connection = None
-    try:
-        notes = _look_around(path)
+    # A file that no run is writing can be read without making a log beside it.
+    written = path.with_name(f"{path.name}-wal").exists()
+    with _refusing(path), ExitStack() as on_error:
+        notes = _warnings(path)
+        mode = "mode=ro" if written else "immutable=1"
         connection = connect(f"{path.resolve().as_uri()}?{mode}")
+        on_error.callback(connection.close)
         _check_ours(path, connection)
-        sound = _is_sound(connection)
-    except (OSError, sqlite3.Error, UsageError) as error:
-        if connection is not None:
-            connection.close()
-        raise error if isinstance(error, UsageError) else _refusal(path, error) from None
-    said = () if sound else (f"{path} is damaged: replayed as far as it can be read",)
-    return Opened(connection=connection, notes=(*notes, *said))
+        if not _is_sound(connection):
+            notes.append(f"{path} is damaged: replayed as far as it can be read")
+        on_error.pop_all()
+    return Opened(connection=connection, notes=tuple(notes))
 
 
-def _open_shared(
-    path: Path, claims: Claims, now: Callable[[], float]
-) -> tuple[sqlite3.Connection, tuple[str, ...]]:
-    alone = claims.alone() or not _joined(path, claims)
-    notes: tuple[str, ...] = ()
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Turn an error of the system or of SQLite into a UsageError that names the file."""
     try:
-        connection = _open(path)
-    except _DamagedError as error:
-        if not looks_like_ledger(path):
-            raise _refusal(path, error) from None
-        if not alone:
-            msg = f"{path}: the ledger is damaged ({error}); it is mended once no other run uses it"
-            raise UsageError(msg) from None
-        notes = (repair(path, str(error), now()),)
-        connection = _open(path)
-    claims.join()
-    return connection, notes
+        yield
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        msg = f"{path}: cannot be opened as a ledger ({reason}); give another --ledger path"
+        raise UsageError(msg) from None
 
 
-def _joined(path: Path, claims: Claims) -> bool:
-    """Wait while another run is alone with the file; return True once this one shares it."""
+def _join(path: Path, claims: Claims) -> None:
+    """Share the ledger with other runs; wait while one of them must be alone with the file."""
     end = time.monotonic() + OTHERS_SECONDS
     while not claims.join():
         if time.monotonic() > end:
             msg = f"{path}: another process keeps this ledger to itself; wait until it has ended"
             raise UsageError(msg)
         time.sleep(POLL_SECONDS)
-    return True
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -129,13 +124,10 @@ def _open(path: Path) -> sqlite3.Connection:
         if version != SCHEMA:
             made = f"BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {SCHEMA}; COMMIT"
             connection.executescript(made)
-    except sqlite3.Error as error:
+    except BaseException as error:
         connection.close()
         if error_code(error) in DAMAGE:
             raise _DamagedError(str(error)) from None
-        raise
-    except (UsageError, _DamagedError):
-        connection.close()
         raise
     return connection
 
@@ -166,8 +158,9 @@ def _is_sound(connection: sqlite3.Connection) -> bool:
         raise
 
 
-def _look_around(path: Path) -> tuple[str, ...]:
+def _warnings(path: Path) -> list[str]:
     """Return what others could do to the ledger; refuse a link to what is not the user's."""
+    warnings = []
     try:
         file = path.stat()
     except FileNotFoundError:
@@ -175,29 +168,20 @@ def _look_around(path: Path) -> tuple[str, ...]:
     if file is not None and not stat.S_ISREG(file.st_mode):
         msg = "not a regular file"
         raise OSError(msg)
-    foreign = file is not None and _is_foreign(file)
-    if foreign and path.is_symlink():
-        msg = f"{path}: a link to a file of another user; give the path of a ledger of your own"
-        raise UsageError(msg)
-    notes = [f"{path} belongs to another user, who could change the replies in it"] * foreign
+    if file is not None and is_foreign(file):
+        if path.is_symlink():
+            msg = f"{path}: a link to a file of another user; give the path of a ledger of your own"
+            raise UsageError(msg)
+        warnings.append(f"{path} belongs to another user, who could change the replies in it")
     if file is not None and file.st_mode & stat.S_IWOTH:
-        notes.append(f"{path} can be changed by every user; chmod 600 makes it private")
-    folder = path.parent
-    if folder.is_dir() and _is_open_to_all(folder.stat()):
-        notes.append(f"{folder} can be changed by every user; keep the ledger in one of your own")
-    return tuple(notes)
+        warnings.append(f"{path} can be changed by every user; chmod 600 makes it private")
+    mode = path.parent.stat().st_mode if path.parent.is_dir() else 0
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        own = "keep the ledger in one of your own"
+        warnings.append(f"{path.parent} can be changed by every user; {own}")
+    return warnings
 
 
-def _is_foreign(file: os.stat_result) -> bool:
+def is_foreign(file: os.stat_result) -> bool:
+    """Return whether a file belongs to another user than the one who runs this."""
     return hasattr(os, "geteuid") and file.st_uid != os.geteuid()
-
-
-def _is_open_to_all(folder: os.stat_result) -> bool:
-    return bool(folder.st_mode & stat.S_IWOTH) and not folder.st_mode & stat.S_ISVTX
-
-
-def _refusal(path: Path, error: Exception) -> UsageError:
-    reason = getattr(error, "strerror", None) or error
-    return UsageError(
-        f"{path}: cannot be opened as a ledger ({reason}); give another --ledger path"
-    )

@@ -1,16 +1,49 @@
-"""What is in a ledger and what it cost; and taking old rows out."""
+"""What a ledger holds and what it cost; its rows as JSON lines, out and in; taking old rows out.
 
+The JSON lines are what CI carries from one machine to another.
+"""
+
+import json
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from evaluators.core import Reply
-from evaluators.ledger.rows import Stored, decode, is_sound
-from evaluators.ledger.transfer import Chosen
+from evaluators.canonical import canonical
+from evaluators.core import Reply, UsageError
+from evaluators.ledger.database import COLUMNS, INSERT, SCHEMA, StoredRow, unseal
+from evaluators.strict_json import loads
+
+FIELDS = frozenset(StoredRow._fields)
 
 Cost = Callable[[str, Reply], float | None]
 """What a reply of the model with this SPEC cost in USD, None where no price is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which rows: of one model by its SPEC, and not older than a time in seconds since 1970."""
+
+    spec: str | None = None
+    since: float | None = None
+    before: float | None = None
+
+    @property
+    def where(self) -> tuple[str, Sequence[object]]:
+        """The condition and its values, for SQL."""
+        tests = {"spec = ?": self.spec, "at >= ?": self.since, "at < ?": self.before}
+        given = {test: value for test, value in tests.items() if value is not None}
+        return " AND ".join(given) or "1", tuple(given.values())
+
+
+def read_rows(
+    connection: sqlite3.Connection, selection: Selection | None = None
+) -> Iterator[StoredRow]:
+    """Yield the selected rows (all, by default) by key, damaged ones included."""
+    condition, values = (selection or Selection()).where
+    query = f"SELECT {COLUMNS} FROM calls WHERE {condition} ORDER BY key"
+    return map(StoredRow._make, connection.execute(query, values))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,37 +84,116 @@ class LedgerStats:
     set_aside: int = 0
 
 
-def ledger_stats(rows: Iterable[Stored], set_aside: int, cost: Cost) -> LedgerStats:
-    """Return what these rows add up to."""
+def ledger_stats(connection: sqlite3.Connection, cost: Cost) -> LedgerStats:
+    """Return what all rows add up to."""
     models: dict[str, Total] = {}
     damaged = 0
-    for row in rows:
-        reply = decode(row.reply) if is_sound(row) else None
-        if reply is None:
+    for row in read_rows(connection):
+        reply = unseal(row.key, row.schema, row.reply, row.checksum)
+        if reply is None or not row.is_sound:
             damaged += 1
         else:
-            so_far = models.get(row.spec, Total())
-            models[row.spec] = so_far.plus(row.at, reply, cost(row.spec, reply))
+            total = models.get(row.spec, Total())
+            models[row.spec] = total.plus(row.at, reply, cost(row.spec, reply))
+    (set_aside,) = connection.execute("SELECT count(*) FROM damaged").fetchone()
     return LedgerStats(models=dict(sorted(models.items())), damaged=damaged, set_aside=set_aside)
 
 
-def count(connection: sqlite3.Connection, chosen: Chosen) -> tuple[int, int]:
-    """Return how many rows are chosen, and the bytes of their replies."""
-    condition, values = chosen.where
+def export_lines(
+    connection: sqlite3.Connection, selection: Selection, left_out: list[str]
+) -> Iterator[str]:
+    """Yield each sound row as one line of JSON in ASCII; the keys of the others go to ``left_out``.
+
+    The same rows always give the same lines.
+    """
+    for row in read_rows(connection, selection):
+        if row.is_sound:
+            yield canonical({**row._asdict(), "reply": json.loads(row.reply)}) + "\n"
+        else:
+            left_out.append(str(row.key))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """How an import ended. ``refused`` says for each bad line where and why."""
+
+    new: int
+    known: int
+    refused: tuple[str, ...] = ()
+
+
+def import_rows(connection: sqlite3.Connection, path: Path, *, skip_bad: bool) -> Imported:
+    """Add the rows of an exported file; with a bad line none, unless it is to be skipped.
+
+    A line is bad when it is no row, fails its checksum, or brings another reply for a key that has
+    one: the first is kept. Raises UsageError where the file cannot be read.
+    """
+    added: list[bool] = []
+    refused: list[str] = []
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for number, line in enumerate(_read_lines(path), start=1):
+            try:
+                added.append(_add(connection, _parse(line)))
+            except ValueError as error:
+                refused.append(f"{path}:{number}: {error}")
+        connection.execute("COMMIT" if skip_bad or not refused else "ROLLBACK")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    return Imported(new=sum(added), known=added.count(False), refused=tuple(refused))
+
+
+def _read_lines(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            yield from file
+    except OSError as error:
+        msg = f"{path}: cannot be read ({error.strerror}); give the path of an exported file"
+        raise UsageError(msg) from None
+
+
+def _parse(line: bytes) -> StoredRow:
+    try:
+        values: Any = loads(line.decode("utf-8"))
+    except UnicodeDecodeError:
+        msg = "not UTF-8; give a file that `ledger export` wrote"
+        raise ValueError(msg) from None
+    if not isinstance(values, dict) or values.keys() != FIELDS:
+        msg = f"not a row of a ledger; needed are {', '.join(sorted(FIELDS))}"
+        raise ValueError(msg)
+    if values["schema"] != SCHEMA:
+        msg = f"format {str(values['schema'])[:20]}, this version reads format {SCHEMA}"
+        raise ValueError(msg)
+    row = StoredRow(**{**values, "reply": canonical(values["reply"])})
+    if not row.is_sound:
+        msg = "the row is not what was exported: its checksum is wrong; export it again"
+        raise ValueError(msg)
+    return row
+
+
+def _add(connection: sqlite3.Connection, row: StoredRow) -> bool:
+    """Insert a row; return whether it is new. Raises ValueError where another reply is kept."""
+    kept = connection.execute("SELECT reply FROM calls WHERE key = ?", (row.key,)).fetchone()
+    if kept is None:
+        connection.execute(INSERT, row)
+    elif kept[0] != row.reply:
+        msg = f"another reply stands under {row.key[:12]}…; the first is kept"
+        raise ValueError(msg)
+    return kept is None
+
+
+def count(connection: sqlite3.Connection, selection: Selection) -> tuple[int, int]:
+    """Return how many rows are selected, and the bytes of their replies."""
+    condition, values = selection.where
     query = f"SELECT count(*), coalesce(sum(length(reply)), 0) FROM calls WHERE {condition}"
     number, size = connection.execute(query, values).fetchone()
     return int(number), int(size)
 
 
-def prune(connection: sqlite3.Connection, chosen: Chosen) -> None:
-    """Take the chosen rows out and give their space back."""
-    condition, values = chosen.where
+def prune(connection: sqlite3.Connection, selection: Selection) -> None:
+    """Take the selected rows out and give their space back."""
+    condition, values = selection.where
     connection.execute(f"DELETE FROM calls WHERE {condition}", values)
     connection.execute("VACUUM")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def size_of(path: Path) -> int:
-    """Return the bytes that a ledger takes on the disk."""
-    files = (path.with_name(path.name + ending) for ending in ("", "-wal"))
-    return sum(file.stat().st_size for file in files if file.exists())

@@ -4,13 +4,14 @@ Unknown is never 0. genai-prices finds a price by the server's address and the m
 asked for the data inside the installed package and never fetches any.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from functools import cache
 
-from evaluators.core import Reply
-from evaluators.models.spec import Prices, Spec
+from evaluators.core import Reply, UsageError
+from evaluators.models.spec import Prices, Spec, parse
 
 PER = 1_000_000  # prices are per million tokens
 MODELS_YAML = "models.yaml"
@@ -111,3 +112,22 @@ def _at(price: object, start: int) -> float:
     below = [tier.price for tier in tiers if tier.start <= start]
     amount = below[-1] if below else getattr(price, "base", price)
     return float(amount) if isinstance(amount, Decimal) else float(str(amount))
+
+
+def pricer(catalogue: Mapping[str, Spec], on: date) -> Callable[[str, Reply], float | None]:
+    """Return what a recorded reply of a SPEC cost in USD at the prices of one day.
+
+    The cost is None where no price is known, or the SPEC is no longer known.
+    """
+
+    @cache
+    def pricing(text: str) -> Pricing | None:
+        try:
+            return pricing_of(parse(text, catalogue), on)
+        except UsageError:
+            return None
+
+    def cost(text: str, reply: Reply) -> float | None:
+        return cost_of({text: pricing(text)}, text, reply)
+
+    return cost

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import Reply, Request, UsageError
-from evaluators.ledger import Ledger, LedgerError, Row, opening, store
+from evaluators.ledger import Ledger, LedgerError, Row, opening, reply_store
 from evaluators.ledger.claims import Claims
 from evaluators.runtime.calls import Meter
 from tests.support.recorded import ask, caller, key_of, put, reply_of
@@ -143,7 +143,7 @@ def test_a_frozen_run_is_not_waited_for_forever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A claim that outlasts every call's deadline no longer counts."""
-    monkeypatch.setattr(store, "CLAIM_SECONDS", 0.2)
+    monkeypatch.setattr(reply_store, "CLAIM_SECONDS", 0.2)
 
     async def both(one: Ledger, other: Ledger) -> bool:
         async with one.claim(key_of(1)):

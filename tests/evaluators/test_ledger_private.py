@@ -64,7 +64,7 @@ def test_a_ledger_of_another_user(
     with Ledger(tmp_path / "link", read_only=read_only) as ledger:
         assert ledger.get(key_of(0)) == reply_of(0)
         assert ledger.notes == ()
-    monkeypatch.setattr(opening, "_is_foreign", lambda file: True)
+    monkeypatch.setattr(opening, "is_foreign", lambda file: True)
     with Ledger(tmp_path / "l", read_only=read_only) as ledger:
         assert ledger.get(key_of(0)) == reply_of(0)
         assert "belongs to another user" in ledger.notes[0]
@@ -76,7 +76,7 @@ def test_a_ledger_of_another_user(
 def test_whose_a_file_is_is_asked_of_the_system(tmp_path: Path) -> None:
     """A file that we made is ours; one of another owner is not."""
     (tmp_path / "l").touch()
-    assert not opening._is_foreign((tmp_path / "l").stat())
+    assert not opening.is_foreign((tmp_path / "l").stat())
     if os.geteuid() == 0:
         os.chown(tmp_path / "l", 12345, 12345)
-        assert opening._is_foreign((tmp_path / "l").stat())
+        assert opening.is_foreign((tmp_path / "l").stat())

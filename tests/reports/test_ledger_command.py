@@ -12,7 +12,8 @@ import pytest
 
 from evaluators.__main__ import COMMANDS, main
 from evaluators.core import Reply
-from evaluators.ledger import Ledger, Row, commands
+from evaluators.ledger import Ledger, Row
+from reports.commands.ledger import COMMANDS as LEDGER_COMMANDS
 from tests.support.recorded import SPEC, ask, change, fill, key_of, put, reply_of
 
 OTHER = "local-vllm"
@@ -33,7 +34,7 @@ def made(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("words", [[], ["ledger"], *(["ledger", c] for c in commands.COMMANDS)])
+@pytest.mark.parametrize("words", [[], ["ledger"], *(["ledger", c] for c in LEDGER_COMMANDS)])
 def test_every_command_has_its_help(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """--help names the command and its exit codes."""
     with pytest.raises(SystemExit) as stop:

@@ -1,7 +1,9 @@
-"""What a row holds, and how it shows that it still is what was written."""
+"""The ledger's file: its tables, its rows with their checksums, and how SQLite is opened."""
 
 import json
+import sqlite3
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from evaluators.canonical import canonical, digest, flat
@@ -24,6 +26,8 @@ CREATE TABLE IF NOT EXISTS damaged (
 """
 COLUMNS = "key, schema, at, spec, reply, checksum"
 INSERT = f"INSERT OR IGNORE INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
+BUSY_SECONDS = 30.0
+DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 class LedgerError(QAError):
@@ -39,8 +43,8 @@ class Row:
     reply: Reply
 
 
-class Stored(NamedTuple):
-    """A row as it lies in the file: ``at`` in seconds since 1970, ``reply`` as canonical JSON."""
+class StoredRow(NamedTuple):
+    """A row as it is in the file: ``at`` in seconds since 1970, ``reply`` as canonical JSON."""
 
     key: str
     schema: int
@@ -49,11 +53,20 @@ class Stored(NamedTuple):
     reply: str
     checksum: str
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether every column holds what was written, or at least what may be there."""
+        if not isinstance(self.key, str) or not isinstance(self.spec, str):
+            return False
+        if not isinstance(self.at, float):
+            return False
+        return unseal(self.key, self.schema, self.reply, self.checksum) is not None
 
-def seal(row: Row, at: float) -> Stored:
+
+def seal(row: Row, at: float) -> StoredRow:
     """Return a row as it is stored, with its checksum."""
     text = canonical({**flat(row.reply), "calls": [flat(call) for call in row.reply.calls]})
-    return Stored(row.key, SCHEMA, at, row.spec, text, checksum(row.key, text))
+    return StoredRow(row.key, SCHEMA, at, row.spec, text, checksum(row.key, text))
 
 
 def checksum(key: str, text: str) -> str:
@@ -65,22 +78,34 @@ def unseal(key: str, schema: object, text: object, given: object) -> Reply | Non
     """Return the reply of a stored row, or None where the row is not what was written."""
     if schema != SCHEMA or not isinstance(text, str) or given != checksum(key, text):
         return None
-    return decode(text)
-
-
-def is_sound(stored: Stored) -> bool:
-    """Return whether every column of a row holds what was written, or at least what may stand."""
-    texts = isinstance(stored.key, str) and isinstance(stored.spec, str)
-    if not texts or not isinstance(stored.at, float):
-        return False
-    return unseal(stored.key, stored.schema, stored.reply, stored.checksum) is not None
-
-
-def decode(text: str) -> Reply | None:
-    """Return the reply that a JSON text holds, or None where it holds none."""
     try:
         values = json.loads(text)
         calls = tuple(ToolCall(**call) for call in values.pop("calls"))
         return Reply(calls=calls, **values)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
+
+
+def connect(path: Path | str) -> sqlite3.Connection:
+    """Return a connection to a path, or to a ``file:`` URI where a text is given.
+
+    Transactions are the caller's own, text that is not UTF-8 comes as replacement characters (so
+    that its checksum fails), and nothing that the file defines is trusted.
+    """
+    connection = sqlite3.connect(
+        path,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,  # commits run on a pool thread, one at a time
+        uri=isinstance(path, str),
+    )
+    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    return connection
+
+
+def error_code(error: BaseException) -> int:
+    """Return SQLite's primary result code of an error; 0 where there is none."""
+    code: int = getattr(error, "sqlite_errorcode", 0) or 0
+    return code & 0xFF

@@ -10,9 +10,18 @@ from pathlib import Path
 from typing import Self
 
 from evaluators.core import Reply
+from evaluators.ledger.database import (
+    DAMAGE,
+    INSERT,
+    LedgerError,
+    Row,
+    connect,
+    error_code,
+    seal,
+    unseal,
+)
 from evaluators.ledger.opening import open_to_read, open_to_write
-from evaluators.ledger.rows import INSERT, LedgerError, Row, seal, unseal
-from evaluators.ledger.sqlite import DAMAGE, connect, error_code
+from evaluators.output import plural
 
 GROUP_SECONDS = 0.01  # how long a reply may wait for others to share its commit
 POLL_SECONDS = 0.05
@@ -62,9 +71,8 @@ class Ledger:
         """What the report should say of the ledger: damage, and who could have changed it."""
         if not self._bad:
             return self._opened.notes
-        rows = "1 damaged row" if self.damaged == 1 else f"{self.damaged:,} damaged rows"
         done = "not used" if self._read_only else "set aside and asked again"
-        return (*self._opened.notes, f"{rows} of the ledger {done}")
+        return (*self._opened.notes, f"{plural(self.damaged, 'damaged row')} of the ledger {done}")
 
     def get(self, key: str) -> Reply | None:
         """Return the reply kept under this key, or None. A damaged row is set aside, not used."""
@@ -94,24 +102,19 @@ class Ledger:
         """
         if self._failed is not None:
             raise self._failed
-        mine = await self._claimed(key)
+        claims = self._opened.claims
+        if claims is None:
+            yield self.get(key)
+            return
+        now = asyncio.get_running_loop().time
+        end = now() + CLAIM_SECONDS
+        while not (mine := claims.take(key)) and now() < end:
+            await asyncio.sleep(POLL_SECONDS)
         try:
             yield self.get(key)
         finally:
-            if mine and self._opened.claims is not None:
-                self._opened.claims.give_back(key)
-
-    async def _claimed(self, key: str) -> bool:
-        claims = self._opened.claims
-        if claims is None or claims.take(key):
-            return True
-        loop = asyncio.get_running_loop()
-        end = loop.time() + CLAIM_SECONDS
-        while loop.time() < end:
-            await asyncio.sleep(POLL_SECONDS)
-            if claims.take(key):
-                return True
-        return False
+            if mine:
+                claims.give_back(key)
 
     async def put(self, row: Row) -> None:
         """Return once the reply is on the disk. Raises LedgerError where it cannot be kept."""

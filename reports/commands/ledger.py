@@ -1,0 +1,197 @@
+"""``python -m evaluators ledger``: look into a ledger, carry it elsewhere, take old rows out."""
+
+import argparse
+import re
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+from evaluators.command_line import Parser
+from evaluators.core import UsageError
+from evaluators.ledger import LedgerError, upkeep
+from evaluators.ledger.opening import open_to_read, open_to_write
+from evaluators.ledger.upkeep import LedgerStats, Selection, Total
+from evaluators.models.catalogue import load_catalogue
+from evaluators.models.secrets import one_line
+from evaluators.output import PRIVATE, aligned_table, plural, say, write_whole
+from evaluators.runtime.budget import money
+from evaluators.runtime.prices import pricer
+
+DEFAULT = Path(".qa/ledger.sqlite3")
+DONE, REFUSED = 0, 4
+DAY = 86_400.0
+NAMED = 20  # bad lines that are named one by one
+HEAD = ("model", "calls", "tokens in", "tokens out", "call time", "cost", "first", "last")
+NOTE = "exit codes: 0 done, 1 the disk or the file refuses, 4 wrong arguments or bad lines"
+
+Options = argparse.Namespace
+
+
+def stats(options: Options) -> int:
+    """Print rows, tokens, time and cost by model."""
+    cost = pricer(load_catalogue(), datetime.now(UTC).date())
+    with closing(open_to_read(options.ledger)) as opened:
+        say(sys.stderr, *opened.notes)
+        found = upkeep.ledger_stats(opened.connection, cost)
+    say(sys.stdout, *_stats_lines(options.ledger, found))
+    return DONE
+
+
+def _stats_lines(path: Path, found: LedgerStats) -> Iterator[str]:
+    calls = sum(total.calls for total in found.models.values())
+    files = (path, path.with_name(f"{path.name}-wal"))
+    size = sum(file.stat().st_size for file in files if file.exists())
+    yield f"{path}: {calls:,} replies, {size / 1e6:,.1f} MB"
+    if found.models:
+        yield from aligned_table([HEAD, *(_row(*one) for one in found.models.items())])
+    if found.damaged:
+        yield f"{plural(found.damaged, 'damaged row')}: the next run sets aside what it needs"
+    if found.set_aside:
+        yield f"{plural(found.set_aside, 'damaged row')} set aside by earlier runs"
+    if any(total.cost is None for total in found.models.values()):
+        yield "cost unknown: neither models.yaml nor genai-prices has a price"
+
+
+def _row(spec: str, total: Total) -> tuple[str, ...]:
+    return (
+        one_line(spec),
+        f"{total.calls:,}",
+        f"{total.input_tokens:,}",
+        f"{total.output_tokens:,}",
+        f"{total.seconds:,.0f} s",
+        "unknown" if total.cost is None else money(total.cost),
+        _day(total.first),
+        _day(total.last),
+    )
+
+
+def _day(at: float) -> str:
+    try:
+        return datetime.fromtimestamp(at, UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        return "no date"
+
+
+def export(options: Options) -> int:
+    """Write rows as JSON lines, to a file or to stdout."""
+    left_out: list[str] = []
+    with closing(open_to_read(options.ledger)) as opened:
+        selection = Selection(spec=options.model, since=options.since)
+        lines = upkeep.export_lines(opened.connection, selection, left_out)
+        if options.file is None:
+            sys.stdout.writelines(lines)
+        else:
+            write_whole(options.file, map(str.encode, lines), PRIVATE)
+    if left_out:
+        say(sys.stderr, f"{plural(len(left_out), 'damaged row')} left out")
+    return DONE
+
+
+def import_(options: Options) -> int:
+    """Add the rows of an exported file."""
+    with closing(open_to_write(options.ledger)) as opened:
+        say(sys.stderr, *opened.notes)
+        done = upkeep.import_rows(opened.connection, options.file, skip_bad=options.skip_bad)
+    say(sys.stderr, *done.refused[:NAMED])
+    if done.refused and not options.skip_bad:
+        more = f" (the first {NAMED} are named above)" if len(done.refused) > NAMED else ""
+        bad = plural(len(done.refused), "bad line")
+        say(sys.stderr, f"{bad}{more}: nothing imported; --skip-bad takes the others")
+        return REFUSED
+    say(sys.stdout, f"{done.new:,} new, {done.known:,} known, {len(done.refused):,} refused")
+    return DONE
+
+
+def prune(options: Options) -> int:
+    """Say which rows would go; with --yes take them out."""
+    if options.older_than is None and options.model is None:
+        msg = "prune: say what is to go: --older-than 90d, --model SPEC, or both"
+        raise UsageError(msg)
+    before = None if options.older_than is None else time.time() - options.older_than
+    selection = Selection(spec=options.model, before=before)
+    with closing(open_to_write(options.ledger)) as opened:
+        if opened.claims is not None and not opened.claims.alone():
+            msg = f"{options.ledger}: a run is using this ledger; prune it once the run has ended"
+            raise UsageError(msg)
+        rows, size = upkeep.count(opened.connection, selection)
+        if options.yes and rows:
+            upkeep.prune(opened.connection, selection)
+    done = "removed" if options.yes else "would go; --yes removes them"
+    say(sys.stdout, f"{plural(rows, 'row')} with {size:,} bytes of replies {done}")
+    return DONE
+
+
+def _date(text: str) -> float:
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        msg = f"{text!r} is not a day such as 2026-05-31"
+        raise argparse.ArgumentTypeError(msg) from None
+
+
+def _days(text: str) -> float:
+    match = re.fullmatch(r"([0-9]{1,5})d", text, re.ASCII)
+    if match is None:
+        msg = f"{text!r} is not a number of days such as 90d"
+        raise argparse.ArgumentTypeError(msg)
+    return int(match[1]) * DAY
+
+
+COMMANDS: Mapping[str, tuple[str, Callable[[Options], int]]] = {
+    "stats": ("what is in it and what it cost", stats),
+    "export": ("rows as JSON lines, to a file or to stdout", export),
+    "import": ("add the rows of an exported file", import_),
+    "prune": ("take out rows by age or model", prune),
+}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one subcommand and return the exit code.
+
+    Raises UsageError for wrong arguments, LedgerError where the file or the disk refuses.
+    """
+    options = _parser().parse_args(argv)
+    if options.command != "import" and not options.ledger.exists():
+        msg = f"{options.ledger}: no ledger there; give its path as --ledger"
+        raise UsageError(msg)
+    try:
+        _, run = COMMANDS[options.command]
+        return run(options)
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        msg = f"{options.ledger}: {options.command} could not be done ({reason}); nothing is lost"
+        raise LedgerError(msg) from None
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="python -m evaluators ledger",
+        description="Look into a ledger, carry it elsewhere, take old rows out.",
+        epilog=NOTE,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    made = {
+        name: commands.add_parser(name, help=what, description=what, epilog=NOTE)
+        for name, (what, _) in COMMANDS.items()
+    }
+    for one in made.values():
+        one.add_argument(
+            "--ledger", metavar="PATH", type=Path, default=DEFAULT, help=f"default: {DEFAULT}"
+        )
+    made["import"].add_argument("file", type=Path, help="what `ledger export` wrote")
+    made["import"].add_argument(
+        "--skip-bad", action="store_true", help="take the good lines all the same"
+    )
+    made["export"].add_argument("file", nargs="?", type=Path, help="where to (default: stdout)")
+    made["prune"].add_argument("--older-than", metavar="DAYS", type=_days, help="such as 90d")
+    for name in ("export", "prune"):
+        made[name].add_argument("--model", metavar="SPEC", help="only the replies of this model")
+    text = "only from this day on (UTC)"
+    made["export"].add_argument("--since", metavar="DATE", type=_date, help=text)
+    text = "remove them; without it only count"
+    made["prune"].add_argument("--yes", action="store_true", help=text)
+    return parser
