@@ -31,7 +31,8 @@ class Terminal(io.StringIO):
 def test_what_an_encoding_lacks_is_escaped() -> None:
     """No line fails because of a terminal's encoding: what it lacks comes as an escape."""
     raw = io.BytesIO()
-    say(io.TextIOWrapper(raw, encoding="ascii", newline=""), "né", "б\ud800")
+    stream = io.TextIOWrapper(raw, encoding="ascii", newline="")
+    say(stream, "né", "б\ud800")
     assert raw.getvalue() == b"n\\xe9\n\\u0431\\ud800\n"
 
 
