@@ -9,11 +9,6 @@ from typing import get_args
 from cases import metrics
 from cases.problems import hint, shown
 from cases.rules import (
-    DROP,
-    MAX_PENALTY,
-    MEASURES,
-    RATE,
-    Range,
     check_measures,
     pooled_rule,
     rules_of,
@@ -24,6 +19,7 @@ from cases.tables import normal
 from cases.templates import find_prompt, find_rubric
 from evaluators.core import Kind, UsageError
 from evaluators.metrics import GEVAL, METRICS
+from evaluators.statistics.metrics import DROP, MAX_PENALTY, RATE, Range, gate_ranges
 
 FILE = "dataset.yaml"
 RUBRICS = Path(__file__).parents[1] / "evaluators" / "rubrics"
@@ -115,8 +111,7 @@ def load_gates(path: Path) -> Gates:
 
     Raises UsageError naming file, line and key.
     """
-    every = {name: limits for table in MEASURES.values() for name, limits in table.items()}
-    every[DROP] = MEASURES["rated"][DROP]
+    every = {name: limits for kind in get_args(Kind) for name, limits in gate_ranges(kind).items()}
     every.update(dict.fromkeys(METRICS, RATE))
     top = load_settings(path)
     datasets = {name: top.part(name) for name in top.values}
@@ -194,7 +189,7 @@ def _slice(source: _Source, language: str, own: Settings) -> Slice:
         raise own.problem(key="file", what="missing; name the data file, relative to this one")
     bare = _bare(source, own, language, source.top.path.parent / file)
     gates = own.part("gates")
-    known = {**MEASURES[source.kind], **metrics.ranges(bare.metrics)}
+    known = {**gate_ranges(source.kind), **metrics.ranges(bare.metrics)}
     beside = metrics.metric_rules(_holder(source, own, metrics.KEY), gates)
     return replace(bare, rules=(*rules_of(gates, known), *beside))
 
@@ -259,14 +254,16 @@ def _word(source: _Source, own: Settings, key: str) -> str:
 
 def _floor(source: _Source, own: Settings) -> dict[str, float]:
     floor = _holder(source, own, "floor").part("floor")
-    floor.check_keys(MEASURES["judged"])
-    bars = {key: floor.number(key, *MEASURES["judged"][key]) for key in floor.values}
+    ranges = gate_ranges("judged")
+    floor.check_keys(ranges)
+    bars = {key: floor.number(key, *ranges[key]) for key in floor.values}
     return {key: bar for key, bar in bars.items() if bar is not None}
 
 
 def _pooled(source: _Source) -> tuple[Threshold, ...]:
     if DROP not in source.top.values:
         return ()
-    if DROP not in MEASURES[source.kind]:
+    ranges = gate_ranges(source.kind)
+    if DROP not in ranges:
         raise source.top.problem(DROP, f"not a measure of kind {source.kind}")
-    return (pooled_rule(source.top, MEASURES[source.kind][DROP]),)
+    return (pooled_rule(source.top, ranges[DROP]),)

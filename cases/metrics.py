@@ -4,12 +4,13 @@ import re
 from collections.abc import Sequence
 
 from cases.problems import hint
-from cases.rules import BAR_KEYS, RATE, Range, bar_rule
+from cases.rules import BAR_KEYS, bar_rule
 from cases.settings import Settings
 from cases.slices import Slice, Threshold
 from evaluators.core import Case, Kind, Model, UsageError
 from evaluators.extras import Measurer
 from evaluators.metrics import FIELDS, GEVAL, KINDS, METRICS, MetricSpec
+from evaluators.statistics.metrics import RATE, Range
 
 KEY = "metrics"
 _GEVAL_NAME = re.compile(rf"{GEVAL}[a-z0-9_]+", re.ASCII)

@@ -6,49 +6,9 @@ from cases.problems import hint
 from cases.settings import Settings
 from cases.slices import Evidence, Threshold
 from evaluators.core import Kind
+from evaluators.statistics.metrics import DROP, Range, gate_ranges
 
-Range = tuple[float, float]
-
-RATE: Range = (0.0, 1.0)
-DROP = "drop"
-MAX_PENALTY = 100.0
 BAR_KEYS = ("min", "max", "evidence")
-
-# Every measure that a gate can name, by kind, with the values that a threshold can have.
-MEASURES: Mapping[Kind, Mapping[str, Range]] = {
-    "graded": {
-        "correct": RATE,
-        "incorrect": RATE,
-        "not_attempted": RATE,
-        "attempted": RATE,
-        "correct_given_attempted": RATE,
-        "f_score": RATE,
-        "penalised": (-MAX_PENALTY, 1.0),
-        "mean_score": RATE,
-        DROP: RATE,
-    },
-    "rated": {
-        "mean_rating": (1.0, 10.0),
-        "pass_rate": RATE,
-        "normalised": RATE,
-        DROP: RATE,
-    },
-    "yes_no": {
-        "accuracy": RATE,
-        "precision": RATE,
-        "recall": RATE,
-        "f1": RATE,
-        "macro_f1": RATE,
-        "unanswered": RATE,
-        DROP: RATE,
-    },
-    "judged": {
-        "agreement": RATE,
-        "kappa": (-1.0, 1.0),
-        "spearman": (-1.0, 1.0),
-        "quadratic_kappa": (-1.0, 1.0),
-    },
-}
 
 
 def rules_of(gates: Settings, measures: Mapping[str, Range]) -> tuple[Threshold, ...]:
@@ -76,7 +36,7 @@ def check_measures(
 
     ``extra`` are the slice's own measures beside those of its kind.
     """
-    measures = {**MEASURES[kind], **(extra or {})}
+    measures = {**gate_ranges(kind), **(extra or {})}
     for rule in rules:
         if rule.measure not in measures:
             return f"{rule.measure!r} is no measure of kind {kind}; {hint(rule.measure, measures)}"

@@ -1,24 +1,23 @@
 """From the end state of every item to the one Report: summaries, gates, comparison, decision."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cases.plan import Plan
 from cases.slices import Dataset, Slice
 from evaluators.core import Outcome
 from evaluators.output import plural
-from reports.compare import pair_records
-from reports.contrast import PairedSlice
-from reports.decide import SessionFacts, decide
-from reports.drop import drop_gates, margin_warnings, no_baseline_note
-from reports.evidence import Calibration, LanguageGap
-from reports.flips import compare
-from reports.gate import PARTIAL, slice_gates
+from reports.compare.comparison import compare, parity
+from reports.compare.pairs import PairedSlice, pair_records
+from reports.evidence import Calibration
+from reports.gates.decide import SessionFacts, decide
+from reports.gates.drop import drop_gates
+from reports.gates.gate import PARTIAL, slice_gates
+from reports.gates.power import margin_warnings, no_baseline_note
 from reports.judging import judging, judging_notes
-from reports.parity import parity
 from reports.record import Record, in_order, make_record
-from reports.report import Decision, GateResult, Report, SessionEnd, SliceSummary
+from reports.report import GateResult, Report, SessionEnd, SliceSummary
 from reports.review import adjudication_notes
 from reports.summary import count, summarise
 from reports.trust import Baseline, changed_judge, distrust
@@ -42,7 +41,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
-    """What was declared and what came of it, from this session or read back from files.
+    """What was declared and how its items ended, from this session or read back from files.
 
     ``whole`` counts, by the name of a slice, the items that it has when none is left out by hand.
     ``outside`` is what labelled items that are not among the records say of the judge.
@@ -52,6 +51,24 @@ class Material:
     records: tuple[Record, ...]
     whole: Mapping[str, int]
     outside: tuple[Calibration, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counted:
+    """The slices that were run, in the declared order; the mappings are by a slice's name.
+
+    ``distrusted`` says why a slice's judge is not trusted, empty where it is.
+    """
+
+    datasets: tuple[Dataset, ...]
+    slices: Mapping[str, Slice]
+    records: Mapping[str, tuple[Record, ...]]
+    summaries: Mapping[str, SliceSummary]
+    distrusted: Mapping[str, str]
+
+    def of(self, dataset: Dataset) -> list[Slice]:
+        """Return the slices of a dataset that were run."""
+        return [one for one in dataset.slices.values() if one.name in self.slices]
 
 
 def assemble(
@@ -69,27 +86,25 @@ def assemble(
 
 
 def account(material: Material, facts: Facts, baseline: Baseline | None) -> Report:
-    """Return the report over these records: the same for the same records, whoever brought them."""
+    """Return the report over these records: the same for the same records, wherever from."""
     records = tuple(in_order(material.records))
-    parts = _parts(material.datasets, records)
-    summaries = {name: _summary(part, material.whole[name]) for name, part in parts.items()}
-    scene = _Scene(material.datasets, parts, summaries, material.outside)
-    sides = _sides(scene, facts.judge, baseline) if baseline else {}
-    gates = _gates(scene, sides)
-    session = _session(facts.session, parts, gates)
+    run = _counted(material, records)
+    sides = _sides(run, facts.judge, baseline) if baseline else {}
+    gates = tuple(_gates(run, sides))
+    session = _session(facts.session, run, gates)
     used: tuple[Record | Calibration, ...] = (*records, *material.outside)
-    of_slice = {name: part.records for name, part in parts.items()}
-    found = judging(material.datasets, of_slice, summaries, facts.judge, material.outside)
+    costs = [one.cost for one in used]
+    found = judging(run.datasets, run.records, run.summaries, facts.judge, material.outside)
     return Report(
         model=facts.model,
         judge=facts.judge,
         counts=count(records),
-        slices=tuple(summaries.values()),
-        decision=_decided(gates, session),
+        slices=tuple(run.summaries.values()),
+        decision=decide(() if session.gates_off else gates, session),
         records=records,
         provenance=facts.provenance,
         run=facts.run,
-        cost=_total(one.cost for one in used),
+        cost=None if None in costs else sum(cost for cost in costs if cost is not None),
         tokens=sum(one.tokens for one in used),
         baseline=baseline.path if baseline else "",
         complete=facts.complete,
@@ -97,166 +112,123 @@ def account(material: Material, facts: Facts, baseline: Baseline | None) -> Repo
             *facts.notes,
             *_causes(records),
             *adjudication_notes(records),
-            *_notes(scene, baseline),
-            *judging_notes(found, facts.judge, {one.kind for one in summaries.values()}),
+            *_gate_notes(run, baseline),
+            *judging_notes(found, facts.judge, {one.kind for one in run.summaries.values()}),
         ),
         datasets=material.datasets,
-        session=_end(session, facts.notes),
+        session=SessionEnd(
+            pytest_code=session.pytest_code,
+            failures=session.other_failures + session.unexplained,
+            interrupted=session.interrupted,
+            notes=facts.notes,
+        ),
         comparison=compare(tuple(sides.values()), baseline) if baseline else None,
-        parity=tuple(gap for one in material.datasets for gap in _parity(one, of_slice)),
+        parity=tuple(
+            gap
+            for dataset in run.datasets
+            for gap in parity(dataset, {s.language: run.records[s.name] for s in run.of(dataset)})
+        ),
         judging=found,
     )
 
 
-def _end(session: SessionFacts, notes: tuple[str, ...]) -> SessionEnd:
-    return SessionEnd(
-        pytest_code=session.pytest_code,
-        failures=session.other_failures + session.unexplained,
-        interrupted=session.interrupted,
-        notes=notes,
+def _counted(material: Material, records: Sequence[Record]) -> _Counted:
+    grouped = _by_slice(records)
+    every = (one for dataset in material.datasets for one in dataset.slices.values())
+    slices = {one.name: one for one in every if one.name in grouped}
+    summaries = {}
+    for name, slice_ in slices.items():
+        whole = material.whole[name]
+        note = "" if slice_.declared else "not declared: languages.default serves it"
+        partial = len(grouped[name]) < whole
+        summary = summarise(grouped[name], slice_, partial=partial, note=note)
+        summaries[name] = replace(summary, whole=whole)
+    outside = {
+        name: one.blocks for one in reversed(material.outside) for name in one.graders
+    }  # of several, the first counts
+    return _Counted(
+        datasets=material.datasets,
+        slices=slices,
+        records={name: grouped[name] for name in slices},
+        summaries=summaries,
+        distrusted={
+            name: outside[name]
+            if name in outside
+            else distrust(material.datasets, slice_, summaries)
+            for name, slice_ in slices.items()
+        },
     )
 
 
-def _total(costs: Iterable[float | None]) -> float | None:
-    """Return the sum, None where one of them is not known."""
-    known = list(costs)
-    return None if None in known else sum(cost for cost in known if cost is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """The planned items of one slice."""
-
-    slice: Slice
-    records: tuple[Record, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Scene:
-    """What gates look at."""
-
-    datasets: tuple[Dataset, ...]
-    parts: Mapping[str, _Part]
-    summaries: Mapping[str, SliceSummary]
-    outside: tuple[Calibration, ...]
-
-    def of(self, dataset: Dataset) -> list[_Part]:
-        """Return the parts of a dataset that were run, in the order of its file."""
-        names = (one.name for one in dataset.slices.values())
-        return [self.parts[name] for name in names if name in self.parts]
-
-
-def _parts(datasets: Sequence[Dataset], records: Sequence[Record]) -> dict[str, _Part]:
-    found = _grouped(records)
-    every = [one for dataset in datasets for one in dataset.slices.values()]
-    return {one.name: _Part(one, found[one.name]) for one in every if one.name in found}
-
-
-def _grouped(records: Sequence[Record]) -> dict[str, tuple[Record, ...]]:
+def _by_slice(records: Iterable[Record]) -> dict[str, tuple[Record, ...]]:
     found: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         found[f"{record.dataset}:{record.language}"].append(record)
     return {name: tuple(some) for name, some in found.items()}
 
 
-def _summary(part: _Part, whole: int) -> SliceSummary:
-    made = summarise(
-        part.records,
-        part.slice,
-        partial=len(part.records) < whole,
-        note="" if part.slice.declared else "not declared: languages.default serves it",
-    )
-    return replace(made, whole=whole)
-
-
-def _sides(scene: _Scene, judge: str, baseline: Baseline) -> dict[str, PairedSlice]:
+def _sides(run: _Counted, judge: str, baseline: Baseline) -> dict[str, PairedSlice]:
     """Return every slice of the run beside the baseline's, by name, in the declared order."""
-    before = _grouped(baseline.records)
+    before = _by_slice(baseline.records)
     found = {}
-    for part in (part for dataset in scene.datasets for part in scene.of(dataset)):
-        old = before.get(part.slice.name, ())
-        changed = changed_judge(part.slice, part.records, old, baseline, judge)
-        partial = PARTIAL if scene.summaries[part.slice.name].partial else ""
-        found[part.slice.name] = PairedSlice(
-            slice_=part.slice,
-            pairing=pair_records(part.records, old),
-            blocked=_distrust(scene, part) or partial or changed,
+    for name, slice_ in run.slices.items():
+        new, old = run.records[name], before.get(name, ())
+        changed = changed_judge(slice_, new, old, baseline, judge)
+        partial = PARTIAL if run.summaries[name].partial else ""
+        found[name] = PairedSlice(
+            slice_=slice_,
+            pairing=pair_records(new, old),
+            blocked=run.distrusted[name] or partial or changed,
             changed=changed,
         )
     return found
 
 
-def _gates(scene: _Scene, sides: Mapping[str, PairedSlice]) -> tuple[GateResult, ...]:
-    gates: list[GateResult] = []
-    for dataset in scene.datasets:
-        own = scene.of(dataset)
-        for part in own:
-            summary = scene.summaries[part.slice.name]
-            gates += slice_gates(part.slice, part.records, summary, _distrust(scene, part))
+def _gates(run: _Counted, sides: Mapping[str, PairedSlice]) -> Iterator[GateResult]:
+    for dataset in run.datasets:
+        own = run.of(dataset)
+        for one in own:
+            name = one.name
+            yield from slice_gates(
+                one, run.records[name], run.summaries[name], run.distrusted[name]
+            )
         if sides:
-            gates += drop_gates(dataset, [sides[part.slice.name] for part in own])
-    return tuple(gates)
+            yield from drop_gates(dataset, [sides[one.name] for one in own])
 
 
-def _distrust(scene: _Scene, part: _Part) -> str:
-    name = part.slice.name
-    outside = next((one for one in scene.outside if name in one.graders), None)
-    return outside.blocks if outside else distrust(scene.datasets, part.slice, scene.summaries)
-
-
-def _parity(dataset: Dataset, records: Mapping[str, Sequence[Record]]) -> tuple[LanguageGap, ...]:
-    own = {
-        language: records[one.name]
-        for language, one in dataset.slices.items()
-        if one.name in records
-    }
-    return parity(dataset, own)
-
-
-def _decided(gates: Sequence[GateResult], session: SessionFacts) -> Decision:
-    return decide(() if session.gates_off else gates, session)
-
-
-def _session(
-    session: SessionFacts, parts: Mapping[str, _Part], gates: Sequence[GateResult]
-) -> SessionFacts:
+def _session(session: SessionFacts, run: _Counted, gates: Sequence[GateResult]) -> SessionFacts:
+    """Return the session with its counts of items, inside and outside of slices with gates."""
     gated = {gate.slice for gate in gates}
     pooled = {gate.dataset for gate in gates if not gate.language}
-    inside = [
-        count(part.records)
-        for name, part in parts.items()
-        if name in gated or part.slice.dataset in pooled
-    ]
-    every = [count(part.records) for part in parts.values()]
-    bad = sum(one.planned - one.passed for one in every)
+    every = list(run.summaries.values())
+    inside = [one for one in every if one.name in gated or one.dataset in pooled]
+    bad = sum(one.counts.planned - one.counts.passed for one in every)
     return replace(
         session,
-        selected=sum(one.planned for one in every),
-        misses=sum(one.failed for one in inside),
-        errors=sum(one.error for one in inside),
-        missing=sum(one.missing for one in inside),
-        uncounted=bad - sum(one.planned - one.passed for one in inside),
+        selected=sum(one.counts.planned for one in every),
+        misses=sum(one.counts.failed for one in inside),
+        errors=sum(one.counts.error for one in inside),
+        missing=sum(one.counts.missing for one in inside),
+        uncounted=bad - sum(one.counts.planned - one.counts.passed for one in inside),
     )
 
 
-def _causes(records: Sequence[Record]) -> list[str]:
-    """Return, for each way in which items went ungraded, how many and what the first one said."""
-    errors = [record.error for record in records if record.error]
-    kinds = Counter(error.partition(": ")[0] for error in errors)
-    first = {error.partition(": ")[0]: error for error in reversed(errors)}
-    return [f"{plural(count, 'item')} ungraded: {first[kind]}" for kind, count in kinds.items()]
+def _causes(records: Sequence[Record]) -> Iterator[str]:
+    """Yield, for each way in which items went ungraded, how many and what the first one said."""
+    errors: dict[str, list[str]] = defaultdict(list)
+    for record in records:
+        if record.error:
+            errors[record.error.partition(": ")[0]].append(record.error)
+    for some in errors.values():
+        yield f"{plural(len(some), 'item')} ungraded: {some[0]}"
 
 
-def _notes(scene: _Scene, baseline: Baseline | None) -> list[str]:
-    notes: list[str] = []
-    for dataset in scene.datasets:
-        own = scene.of(dataset)
-        if not own:
-            continue
-        sizes = {part.slice.language: len(part.records) for part in own}
-        notes += margin_warnings(dataset, sizes)
-        slices = [part.slice for part in own]
-        without = no_baseline_note(dataset, slices) if baseline is None else ""
-        notes += [without] if without else []
-        notes += [f"{one.name}: no gate declared" for one in slices if not one.rules]
-    return notes
+def _gate_notes(run: _Counted, baseline: Baseline | None) -> Iterator[str]:
+    for dataset in run.datasets:
+        own = run.of(dataset)
+        if own:
+            sizes = {one.language: len(run.records[one.name]) for one in own}
+            yield from margin_warnings(dataset, sizes)
+            if baseline is None and (without := no_baseline_note(dataset, own)):
+                yield without
+            yield from (f"{one.name}: no gate declared" for one in own if not one.rules)

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from cases.calibration import Labelled
 from evaluators.core import CORRECT, Outcome
 from evaluators.output import plural
+from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import corrected_rate
-from reports.evidence import Calibration, ConfusionCell, Corrected, Estimate, Source
-from reports.gate import distrust_in
+from reports.evidence import Calibration, ConfusionCell, Corrected, Source
+from reports.gates.gate import distrust_in
 from reports.record import make_record
 from reports.report import SliceSummary
 from reports.summary import summarise
 from reports.trust import is_whole
-from reports.votes import shown
 
 ENOUGH = 300
 """Labelled items from which on a rate may be corrected for the judge's errors."""
@@ -96,7 +96,7 @@ def _note(one: Calibration) -> str:
     slices = ", ".join(one.graders)
     if not one.measures:
         return f"judge not measured in {one.language} (for {slices}): {one.reason}"
-    figures = ", ".join(f"{name} {shown(found)}" for name, found in one.measures.items())
+    figures = ", ".join(f"{name} {found.text()}" for name, found in one.measures.items())
     trust = f"; {one.reason}" if one.reason else ""
     return (
         f"judge in {one.language} (for {slices}){_SOURCES[one.source]}: {figures} over "
@@ -131,10 +131,9 @@ def _corrected(summary: SliceSummary, calibration: Calibration | None) -> Correc
     )
     if rate is None:
         return None
-    low, high = rate.interval
     return Corrected(
         slice=summary.name,
-        correct=Estimate(value=rate.value, low=low, high=high, n=sum(summary.labels.values())),
+        correct=Estimate.of(rate.value, rate.interval, sum(summary.labels.values())),
         labelled=calibration.items,
         sensitivity=rate.sensitivity,
         specificity=rate.specificity,
@@ -144,7 +143,7 @@ def _corrected(summary: SliceSummary, calibration: Calibration | None) -> Correc
 def corrected_notes(found: Sequence[Corrected]) -> list[str]:
     """Return a line for each corrected rate."""
     return [
-        f"{one.slice}: correct {shown(one.correct)} once the judge's errors are taken out "
+        f"{one.slice}: correct {one.correct.text()} once the judge's errors are taken out "
         f"(sensitivity {one.sensitivity:.3f}, specificity {one.specificity:.3f} over "
         f"{one.labelled} labelled items)"
         for one in found

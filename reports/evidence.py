@@ -4,27 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from evaluators.statistics.estimate import Estimate
+
 Flip = Literal["fixed", "broke", "same", "new", "changed", "ungraded"]
 """An item beside the baseline's: ``new`` was not there, ``changed`` has other data now, and
 ``ungraded`` lacks a grade in at least one of the two runs."""
 
 Source = Literal["records", "session", "ledger"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
-    """A measure with its 95 % interval. ``value`` is None where the measure is undefined.
-
-    ``low`` and ``high`` are None where no interval can be given. ``n`` counts the items behind it.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-
-
-UNDEFINED = Estimate(value=None, low=None, high=None, n=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

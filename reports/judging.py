@@ -13,10 +13,9 @@ from reports.calibration import (
     corrected_notes,
 )
 from reports.evidence import Calibration, Judging
-from reports.gate import distrust_in
+from reports.gates.gate import distrust_in
 from reports.record import Record
 from reports.report import SliceSummary
-from reports.tally import is_graded
 from reports.trust import calibrator, is_whole
 from reports.votes import audit, members_of, panels, vote_notes
 
@@ -36,7 +35,7 @@ def judging(
     graded_slices = [one for one in _slices(datasets, records) if one.kind in ("graded", "rated")]
     judged_slices = [one for one in _slices(datasets, records) if one.kind == "judged"]
     every = {one.name: records[one.name] for one in (*graded_slices, *judged_slices)}
-    decided = [record for some in every.values() for record in some if is_graded(record)]
+    decided = [record for some in every.values() for record in some if record.is_graded]
     elsewhere = {name for one in outside for name in one.graders}
     inside = [one for one in graded_slices if one.name not in elsewhere]
     calibrations = (*_calibrations(datasets, records, summaries, inside), *outside)

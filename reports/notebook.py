@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from evaluators.core import GRADES, NO, UNANSWERED, YES, State
-from reports.compare import right
 from reports.evidence import Change, Flip
 from reports.record import Record
 from reports.report import Report
@@ -78,7 +77,7 @@ def _columns(report: Report) -> dict[str, Sequence[object]]:
     }
     kinds = {part.name: part.kind for part in report.slices}
     columns["kind"] = [kinds.get(f"{r.dataset}:{r.language}") for r in records]
-    columns["passed"] = [right(record) for record in records]
+    columns["passed"] = [record.passes() for record in records]
     columns["error_kind"] = [record.error.partition(":")[0] or None for record in records]
     columns |= _old(report)
     return columns | _metadata(records, (*columns, "key"))

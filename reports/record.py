@@ -51,6 +51,27 @@ class Record:
     adjudicated_by: str = ""
     measures: Mapping[str, float | None] = field(default_factory=dict)
 
+    @property
+    def is_graded(self) -> bool:
+        """Whether the item came to a grade, rather than to an ERROR or MISSING."""
+        return self.outcome in ("passed", "failed")
+
+    @property
+    def result(self) -> str:
+        """The grade, or the rating in digits; empty where there is neither."""
+        return str(self.rating) if self.rating is not None else self.grade or ""
+
+    def passes(self, bar: int | None = None) -> bool | None:
+        """Return whether the item passed, None where it has no grade.
+
+        With ``bar`` a rating counts by that bar, whatever bar its own run had.
+        """
+        if not self.is_graded:
+            return None
+        if bar is not None and self.rating is not None:
+            return self.rating >= bar
+        return self.outcome == "passed"
+
 
 def in_order(records: Iterable[Record]) -> list[Record]:
     """Return records in the order of every report file, whatever the order they ended in."""

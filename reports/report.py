@@ -5,19 +5,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from cases.slices import Dataset, Threshold
-from reports.evidence import Comparison, Estimate, Judging, LanguageGap
+from evaluators.statistics.estimate import Estimate
+from reports.evidence import Comparison, Judging, LanguageGap
 from reports.record import Record
-
-__all__ = [
-    "Counts",
-    "Decision",
-    "Estimate",
-    "GateResult",
-    "GateState",
-    "Report",
-    "SessionEnd",
-    "SliceSummary",
-]
 
 GateState = Literal["PASS", "FAIL", "INCONCLUSIVE"]
 

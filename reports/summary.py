@@ -1,22 +1,33 @@
-"""What a slice came to: counts, every measure of its kind, breakdowns."""
+"""One slice's records counted: end states, metrics of its kind, extra metrics, breakdowns."""
+
+from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from cases.slices import Slice
-from reports.extras import extra_estimates
+from evaluators.core import GRADES, NO, YES, Kind, Outcome, QAError
+from evaluators.output import plural
+from evaluators.statistics.estimate import UNDEFINED, Estimate
+from evaluators.statistics.intervals import percentile, resample, unseen_share
+from evaluators.statistics.metrics import ANSWERS, RATINGS, SELF_AGREEMENT, CountTable
+from evaluators.statistics.sample import Fill, Sample, count_patterns
 from reports.record import Record
-from reports.report import Counts, Estimate, SliceSummary
-from reports.tally import Sample, estimates, is_graded, tabulate
-from reports.votes import self_agreement
+from reports.report import Counts, SliceSummary
 
-Breakdown = Mapping[str, Mapping[str, Estimate]]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
 
 NO_VALUE = "(none)"
+"""The heading of the items that lack the field of a breakdown."""
 
 
 def count(records: Sequence[Record]) -> Counts:
-    """Return how many records ended in which state. One record stands for one planned item."""
+    """Return how many records ended in which state; each is one planned item."""
     states = Counter(record.outcome for record in records)
     return Counts(
         planned=len(records),
@@ -32,18 +43,20 @@ def summarise(
 ) -> SliceSummary:
     """Return the summary of one slice.
 
-    ``records`` holds every planned item of the slice, those that ended in an error or are missing
-    included: they are counted, and are in no measure. ``partial`` and ``note`` are passed on.
+    ``records`` holds every planned item of the slice. Those that ended in an error or are missing
+    are counted, and are in no metric. ``partial`` and ``note`` are passed on.
     """
     sample = tabulate(records, slice_)
+    again = slice_.kind == "judged" and sample.clustered
+    repeats = {SELF_AGREEMENT: sample.self_agreement()} if again else {}
     return SliceSummary(
         dataset=slice_.dataset,
         language=slice_.language,
         kind=slice_.kind,
         counts=count(records),
-        measures={**estimates(sample), **self_agreement(sample), **extra_estimates(records)},
+        measures={**sample.estimates(), **repeats, **extra_estimates(records)},
         labels=_labels(sample),
-        confusion=_confusion(sample),
+        confusion=_confusion(sample) if slice_.kind in ("yes_no", "judged") else {},
         breakdowns={name: _breakdown(records, slice_, name) for name in slice_.by},
         partial=partial,
         note=note,
@@ -57,21 +70,144 @@ def _labels(sample: Sample) -> dict[str, int]:
 
 
 def _confusion(sample: Sample) -> dict[tuple[str, str], int]:
-    """Count the (given label, outcome) pairs that occurred; empty where there is no label."""
-    if sample.kind not in ("yes_no", "judged"):
-        return {}
+    """Count the (given label, outcome) pairs that occurred."""
     whole = sample.whole
     cells = ((gold, outcome) for gold in whole.golds for outcome in whole.outcomes)
     counts = {(gold, outcome): int(whole.of(outcome, gold)) for gold, outcome in cells}
     return {cell: n for cell, n in counts.items() if n}
 
 
-def _breakdown(records: Sequence[Record], slice_: Slice, name: str) -> Breakdown:
-    """Return every measure for each value of a metadata field, over the graded items."""
+def _breakdown(
+    records: Sequence[Record], slice_: Slice, name: str
+) -> dict[str, dict[str, Estimate]]:
+    """Return every metric for each value of a metadata field, over the graded items."""
     groups: dict[str, list[Record]] = defaultdict(list)
-    for record in filter(is_graded, records):
-        groups[str(record.metadata.get(name, NO_VALUE))].append(record)
+    for record in records:
+        if record.is_graded:
+            groups[str(record.metadata.get(name, NO_VALUE))].append(record)
     return {
-        text: {**estimates(tabulate(groups[text], slice_)), **extra_estimates(groups[text])}
+        text: {**tabulate(groups[text], slice_).estimates(), **extra_estimates(groups[text])}
         for text in sorted(groups)
     }
+
+
+def gold_of(record: Record, kind: Kind) -> str:
+    """Return the label that the outcome is held against, empty where there is none."""
+    return (record.label or "") if kind in ("yes_no", "judged") else ""
+
+
+def axes_of(records: Sequence[Record], kind: Kind) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the gold labels and the outcomes to count, in the order to show them."""
+    if kind == "graded":
+        return ("",), GRADES
+    if kind == "rated":
+        return ("",), RATINGS
+    if kind == "yes_no":
+        return (YES, NO), ANSWERS
+    labels = {gold_of(record, kind) for record in records}
+    if labels and labels <= set(RATINGS):
+        return RATINGS, RATINGS
+    seen = labels | {record.result for record in records if record.is_graded}
+    square = (*GRADES, *sorted(seen.difference(GRADES)))
+    return square, square
+
+
+def tabulate(records: Sequence[Record], slice_: Slice, fill: Fill | None = None) -> Sample:
+    """Count the graded records; with ``fill``, the ungraded too, as it says.
+
+    Raises QAError for a record whose label or grade does not belong to the slice's kind.
+    """
+    golds, outcomes = axes_of(records, slice_.kind)
+    clusters: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for record in records:
+        if record.is_graded or fill is not None:
+            gold = gold_of(record, slice_.kind)
+            outcome = record.result if record.is_graded else (fill or {}).get(gold, "")
+            if gold not in golds or outcome not in outcomes:
+                what = f"label {gold!r} with {outcome!r} makes no sense for kind {slice_.kind}"
+                msg = f"{record.key}: {what}"
+                raise QAError(msg)
+            clusters[record.id].append((golds.index(gold), outcomes.index(outcome)))
+    patterns, items = count_patterns(clusters.values(), (len(golds), len(outcomes)))
+    table = CountTable(
+        counts=patterns,
+        golds=golds,
+        outcomes=outcomes,
+        pass_bar=slice_.pass_bar,
+        penalty=slice_.penalty,
+        scores=_scores(records, slice_),
+    )
+    return Sample(
+        kind=slice_.kind,
+        patterns=table,
+        items=items,
+        clustered=any(len(cells) > 1 for cells in clusters.values()),
+    )
+
+
+def _scores(records: Sequence[Record], slice_: Slice) -> dict[str, float]:
+    """Return what each grade is worth; empty where no record carries a score."""
+    seen = {r.grade: r.score for r in records if r.grade in GRADES and r.score is not None}
+    declared = slice_.rubric.scores if seen and slice_.rubric else {}
+    return {str(grade): score for grade, score in {**declared, **seen}.items()}
+
+
+def missing_extras(records: Sequence[Record]) -> dict[str, int]:
+    """Return how many items lack each extra metric, those that came to no grade included."""
+    return {
+        name: sum(record.measures.get(name) is None for record in records)
+        for name in _extra_names(records)
+    }
+
+
+def extra_estimates(records: Sequence[Record]) -> dict[str, Estimate]:
+    """Return the mean of each extra metric over the items that have it.
+
+    The interval is a bootstrap over items, all repeats of one together; where no resample differs,
+    it is what unseen items leave open.
+    """
+    found = {}
+    for name in _extra_names(records):
+        items: dict[str, list[float]] = defaultdict(list)
+        for record in records:
+            value = record.measures.get(name)
+            if value is not None:
+                items[record.id].append(value)
+        found[name] = _mean(list(items.values())) if items else UNDEFINED
+    return found
+
+
+def _extra_names(records: Iterable[Record]) -> tuple[str, ...]:
+    """Return the names of all extra metrics that some item has or should have."""
+    return tuple(dict.fromkeys(name for record in records for name in record.measures))
+
+
+def _mean(items: Sequence[Sequence[float]]) -> Estimate:
+    import numpy as np
+
+    n = sum(map(len, items))
+    mean = sum(map(sum, items)) / n
+    sums: Array = np.array([[sum(values), len(values)] for values in items], dtype=np.float64)
+    drawn = resample(sums, np.ones(len(items)))
+    share = unseen_share(len(items))
+    unvaried = (mean * (1 - share), mean * (1 - share) + share)
+    return Estimate.of(mean, percentile(drawn[:, 0], drawn[:, 1]) or unvaried, n)
+
+
+def extra_notes(slices: Iterable[Slice], outcomes: Iterable[Outcome], judge: str) -> list[str]:
+    """Return what a reader must know of extra metrics that were not measured.
+
+    ``slices`` are those that were run; ``judge`` is named where it asks no model, else empty.
+    """
+    if judge:
+        named = ((one.name, ", ".join(metric.name for metric in one.metrics)) for one in slices)
+        why = f"not measured: --judge {judge} asks no model"
+        return [f"{name}: {metrics} {why}" for name, metrics in named if metrics]
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for outcome in outcomes:
+        for name, reason in outcome.unmeasured.items():
+            reasons[name].append(reason)
+    return [
+        f"{name}: {plural(len(found), 'item')} not measured: {found[0]}"
+        for name, found in reasons.items()
+    ]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from cases.slices import Dataset, Slice
 from evaluators.judges.naming import known_names
-from reports.gate import distrust_in
+from reports.gates.gate import distrust_in
 from reports.record import Record
 from reports.report import SliceSummary
 

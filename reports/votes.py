@@ -19,11 +19,11 @@ from evaluators.statistics.agreement import (
     quadratic_kappa_parts,
     table_interval,
 )
-from evaluators.statistics.intervals import Interval, clustered_rate, wilson
-from reports.evidence import UNDEFINED, Audit, Estimate, PairAgreement, PanelAgreement
-from reports.measures import RATINGS
+from evaluators.statistics.estimate import UNDEFINED, Estimate
+from evaluators.statistics.intervals import clustered_rate, wilson
+from evaluators.statistics.metrics import RATINGS
+from reports.evidence import Audit, PairAgreement, PanelAgreement
 from reports.record import Record
-from reports.tally import Sample, is_graded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +45,7 @@ def audit(records: Sequence[Record], judge: str) -> Audit | None:
     The interval is Wilson's, over items (an item asked again counts as one cluster).
     """
     rules, plus, _ = judge.partition(BEFORE)
-    judged = [one for one in records if is_graded(one) and one.votes]
+    judged = [one for one in records if one.is_graded and one.votes]
     if len(members_of(judge)) > 1 or not plus or not judged:
         return None
     settled = [record for record in judged if record.votes[0].judge == rules]
@@ -57,24 +57,6 @@ def audit(records: Sequence[Record], judge: str) -> Audit | None:
         disagreement=_disagreement(heard),
         silent=len(drawn) - len(heard),
     )
-
-
-def self_agreement(sample: Sample) -> dict[str, Estimate]:
-    """Return how often two judgements of one answer agree, as ``self_agreement``.
-
-    Nothing unless labelled items were judged more than once. The share is over pairs of judgements
-    of one item, its interval clustered by item.
-    """
-    if sample.kind != "judged" or not sample.clustered:
-        return {}
-    counts = sample.patterns.counts
-    asked = counts.sum(axis=(-2, -1))
-    hits = (counts * (counts - 1) / 2).sum(axis=(-2, -1))
-    sizes = asked * (asked - 1) / 2
-    pairs = float((sample.items * sizes).sum())
-    agreed = float((sample.items * hits).sum()) / pairs
-    interval = clustered_rate(hits, sizes, sample.items)
-    return {"self_agreement": _estimate(agreed, interval, round(pairs))}
 
 
 def _disagreement(records: Sequence[Record]) -> Estimate:
@@ -95,7 +77,7 @@ def _disagreement(records: Sequence[Record]) -> Estimate:
         if once
         else clustered_rate(hits, sizes, np.ones_like(hits))
     )
-    return _estimate(float(hits.sum()) / len(records), interval, len(records))
+    return Estimate.of(float(hits.sum()) / len(records), interval, len(records))
 
 
 def panels(records: Mapping[str, Sequence[Record]], judge: str) -> tuple[PanelAgreement, ...]:
@@ -124,7 +106,7 @@ def _panel(name: str, records: Sequence[Record], members: tuple[str, ...]) -> Pa
             for one, two in combinations(range(len(members)), 2)
         ),
         split=tuple(record.key for record in split),
-        undecided=sum(not is_graded(record) for record in split),
+        undecided=sum(not record.is_graded for record in split),
         silent=dict(silent),
     )
 
@@ -137,18 +119,18 @@ def _alpha(units: Sequence[Sequence[str]]) -> Estimate:
     n = sum(len(unit) > 1 for unit in units)
     if _are_ratings(label for unit in units for label in unit):
         numbers = [[float(label) for label in unit] for unit in units]
-        return _estimate(interval_alpha(numbers), interval_alpha_interval(numbers), n)
-    return _estimate(krippendorff_alpha(units), krippendorff_alpha_interval(units), n)
+        return Estimate.of(interval_alpha(numbers), interval_alpha_interval(numbers), n)
+    return Estimate.of(krippendorff_alpha(units), krippendorff_alpha_interval(units), n)
 
 
 def _kappa(pairs: Sequence[tuple[str, str]]) -> Estimate:
     both = [pair for pair in pairs if all(pair)]
     if not _are_ratings(label for pair in both for label in pair):
-        return _estimate(cohen_kappa(both), cohen_kappa_interval(both), len(both))
+        return Estimate.of(cohen_kappa(both), cohen_kappa_interval(both), len(both))
     table = _ratings_table(both)
     numerator, denominator = quadratic_kappa_parts(table)
     value = float(numerator / denominator) if denominator else None
-    return _estimate(value, table_interval(table, quadratic_kappa_parts), len(both))
+    return Estimate.of(value, table_interval(table, quadratic_kappa_parts), len(both))
 
 
 def _ratings_table(pairs: Sequence[tuple[str, str]]) -> Array:
@@ -163,11 +145,6 @@ def _ratings_table(pairs: Sequence[tuple[str, str]]) -> Array:
 def _are_ratings(labels: Iterable[str]) -> bool:
     found = set(labels)
     return bool(found) and found <= set(RATINGS)
-
-
-def _estimate(value: float | None, interval: Interval | None, n: int) -> Estimate:
-    low, high = interval or (None, None)
-    return Estimate(value=value, low=low, high=high, n=n)
 
 
 def vote_notes(judge: str, found: Audit | None, panels: Sequence[PanelAgreement]) -> list[str]:
@@ -185,13 +162,13 @@ def _audit_note(judge: str, found: Audit) -> str:
     differs = round(checked.value * checked.n)
     silent = f", {found.silent} without a verdict" if found.silent else ""
     return (
-        f"{said}; of {checked.n} audited{silent} the model differs on {differs}: {shown(checked)}"
+        f"{said}; of {checked.n} audited{silent} the model differs on {differs}: {checked.text()}"
     )
 
 
 def _panel_note(panel: PanelAgreement) -> str:
-    kappas = ", ".join(f"{one.first} and {one.second} {shown(one.kappa)}" for one in panel.pairs)
-    alpha = f"alpha of {len(panel.judges)} judges {shown(panel.alpha)}"
+    kappas = ", ".join(f"{one.first} and {one.second} {one.kappa.text()}" for one in panel.pairs)
+    alpha = f"alpha of {len(panel.judges)} judges {panel.alpha.text()}"
     parts = [f"{panel.slice}: {alpha}; kappa of {kappas}"]
     if panel.split:
         more = len(panel.split) - _NAMED
@@ -202,12 +179,3 @@ def _panel_note(panel: PanelAgreement) -> str:
         )
     parts += [f"{name} gave no vote on {count}" for name, count in panel.silent.items()]
     return "; ".join(parts)
-
-
-def shown(estimate: Estimate) -> str:
-    """Return an estimate with its interval in words."""
-    if estimate.value is None:
-        return "undefined"
-    if estimate.low is None or estimate.high is None:
-        return f"{estimate.value:.3f}"
-    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"

@@ -2,16 +2,9 @@
 
 from cases.slices import Threshold
 from evaluators.output import plural
+from evaluators.statistics.estimate import Estimate, figure, span_of
 from evaluators.statistics.intervals import Interval
-from reports.report import Counts, Estimate, GateState
-
-
-def figure(number: float, *bars: float | None) -> str:
-    """Return a number to three decimals; to more where it would look like a bar that it misses."""
-    missed = [bar for bar in bars if bar is not None and abs(number - bar) > 1e-12]
-    texts = (f"{number:.{digits}f}" for digits in range(3, 16))
-    text = next(text for text in texts if float(text) not in missed)
-    return "0" if float(text) == 0 else text.rstrip("0").rstrip(".")
+from reports.report import Counts, GateState
 
 
 def _relation(rule: Threshold, number: float) -> str:
@@ -22,11 +15,6 @@ def _relation(rule: Threshold, number: float) -> str:
         return f"is above {rule.max:g}"
     bounds = [("at least", rule.min), ("at most", rule.max)]
     return "is " + " and ".join(f"{word} {bar:g}" for word, bar in bounds if bar is not None)
-
-
-def span_of(interval: Interval) -> str:
-    """Return an interval in words."""
-    return f"{figure(interval[0])} to {figure(interval[1])}"
 
 
 def reason(

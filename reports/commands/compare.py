@@ -7,8 +7,8 @@ from pathlib import Path
 from evaluators.core import UsageError
 from evaluators.output import say
 from reports.commands.common import RUN_HELP, Parser, read_baseline, save
+from reports.recount import rebuilt
 from reports.render import console
-from reports.rework import rebuilt
 from reports.store import load_report
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from cases.config import load_gates
 from evaluators.output import say
 from reports.commands.common import RUN_HELP, Parser, read_baseline, save
+from reports.recount import rebuilt, regated
 from reports.render import console
-from reports.rework import rebuilt, regated
 from reports.store import load_report
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from evaluators.output import say
 from reports.commands.common import RUN_HELP, Parser, read_baseline, save
-from reports.merge import merged
+from reports.recount import merged
 from reports.render import console
 from reports.store import load_report
 

@@ -20,10 +20,10 @@ from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE
 from evaluators.output import plural, say, write_texts
 from reports.commands.common import RUN_HELP, Parser, read_baseline
+from reports.recount import rebuilt
 from reports.render import clean
 from reports.report import Report
 from reports.review import SAMPLE, accept, labelled, pick, reasons_of, sheet_of
-from reports.rework import rebuilt
 from reports.store import load_report
 
 UNDECIDED = 6

@@ -9,8 +9,7 @@ from pathlib import Path
 from cases.plan import Plan
 from evaluators.core import Outcome
 from reports.assemble import Baseline, Facts, assemble
-from reports.decide import SessionFacts
-from reports.extras import extra_notes
+from reports.gates.decide import SessionFacts
 from reports.plugin.adjudications import provenance_of
 from reports.plugin.book import SessionResults
 from reports.plugin.ci import link
@@ -21,6 +20,7 @@ from reports.provenance import provenance
 from reports.render import html
 from reports.report import Report
 from reports.store import load_run
+from reports.summary import extra_notes
 from reports.writer import append_summary, write
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"

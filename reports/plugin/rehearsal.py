@@ -25,13 +25,13 @@ from evaluators.runtime.forecast import (
     foreseen,
 )
 from evaluators.runtime.prices import Pricing, pricing_of
+from reports.gates.power import power_lines
 from reports.plugin.adjudications import adjudications_of
 from reports.plugin.book import SessionResults
 from reports.plugin.calibration import Calibrator, find_labelled, way_of
 from reports.plugin.finish import read_baseline
 from reports.plugin.judges import connect_models
 from reports.plugin.options import Options
-from reports.power import power_lines
 from reports.render.console import wrapped
 
 EXTRAS = (

@@ -52,7 +52,7 @@ def slice_lines(slices: Iterable[SliceSummary], *, breakdowns: bool = False) -> 
             f" {counts.failed:>6} failed {counts.error:>5} error {counts.missing:>5} missing"
             f"{partial}"
         )
-        shown = [f"{name} {words.estimate(found)}" for name, found in words.headline(one).items()]
+        shown = [f"{name} {found.text()}" for name, found in words.headline(one).items()]
         lines.extend("    " + line for line in _wrapped(shown))
         lines.extend(_breakdown_lines(one) if breakdowns else ())
     return lines
@@ -65,7 +65,7 @@ def _breakdown_lines(one: SliceSummary) -> Iterator[str]:
             if measure in measures:
                 estimate = measures[measure]
                 name = clean.cut(clean.line(f"{field} = {value}"), 40)
-                yield f"        {name:<40} {measure} {words.estimate(estimate)} (n={estimate.n})"
+                yield f"        {name:<40} {measure} {estimate.text()} (n={estimate.n})"
 
 
 def _wrapped(parts: Sequence[str]) -> list[str]:

@@ -5,6 +5,7 @@ Figures and names from thresholds alone: no text of a model or of a data file ge
 
 from collections.abc import Iterator
 
+from evaluators.statistics.estimate import number
 from reports.render import words
 from reports.report import GateResult, Report
 
@@ -25,7 +26,7 @@ def annotations(report: Report) -> Iterator[str]:
 
 def _sentence(gate: GateResult) -> str:
     found = gate.estimate
-    shown = f"{gate.rule.measure} {words.number(found.value)}"
+    shown = f"{gate.rule.measure} {number(found.value)}"
     return f"{shown}, 95 % interval {words.interval(found)}, n={found.n}; bar {words.bar(gate)}"
 
 

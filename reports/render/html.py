@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 
 from cases.policy import content_policy
 from evaluators.output import plural
+from evaluators.statistics.estimate import number
 from reports.evidence import Change
 from reports.record import Record
 from reports.render import clean, figures, plot, views, words
@@ -123,7 +124,7 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "link": _link,
     "matrix": figures.matrix,
     "money": words.money,
-    "number": words.number,
+    "number": number,
     "odds": words.odds,
     "others": views.others,
     "outlook": views.outlook,

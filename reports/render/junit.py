@@ -3,6 +3,7 @@
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
+from evaluators.statistics.estimate import number
 from reports.render import clean, words
 from reports.report import GateResult, Report
 
@@ -71,13 +72,13 @@ def _problem(tag: str, kind: str, reason: str) -> ET.Element:
 def _details(gate: GateResult) -> str:
     pairs = (
         ("verdict", gate.state),
-        ("value", words.number(gate.estimate.value)),
+        ("value", number(gate.estimate.value)),
         ("95 % interval", words.interval(gate.estimate)),
         ("items", str(gate.estimate.n)),
         ("bar", words.bar(gate)),
         ("evidence", gate.rule.evidence),
-        ("worst, every ungraded item against it", words.number(gate.worst)),
-        ("best, every ungraded item for it", words.number(gate.best)),
+        ("worst, every ungraded item against it", number(gate.worst)),
+        ("best, every ungraded item for it", number(gate.best)),
         ("reason", clean.cut(clean.line(gate.reason), 4000)),
     )
     return "\n".join(f"{name}: {value}" for name, value in pairs)

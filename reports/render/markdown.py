@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 
 from evaluators.output import markdown_table, plural
+from evaluators.statistics.estimate import number
 from reports.evidence import Change, SliceComparison
 from reports.record import Record, in_order
 from reports.render import clean, words
@@ -63,7 +64,7 @@ def _gate(gate: GateResult) -> tuple[str, ...]:
     return (
         f"{gate.slice} {gate.rule.measure}",
         gate.state,
-        words.number(gate.estimate.value),
+        number(gate.estimate.value),
         words.interval(gate.estimate),
         words.bar(gate),
         words.bounds(gate),
@@ -114,7 +115,7 @@ def _slice(part: SliceSummary) -> tuple[str, ...]:
     name = f"{part.name} (partial)" if part.partial else part.name
     numbers = (counts.planned, counts.passed, counts.failed, counts.error, counts.missing)
     shown = words.headline(part).items()
-    measures = ", ".join(f"{name} {words.estimate(found)}" for name, found in shown)
+    measures = ", ".join(f"{name} {found.text()}" for name, found in shown)
     return name, *(f"{count:,}" for count in numbers), measures
 
 

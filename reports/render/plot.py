@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from reports.report import Estimate, GateResult
+from evaluators.statistics.estimate import Estimate
+from reports.report import GateResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,11 +9,12 @@ from numbers import Integral, Real
 from operator import attrgetter
 
 from evaluators.core import Vote
+from evaluators.statistics.estimate import Estimate
 from reports import declared
 from reports.record import Record, in_order
 from reports.render import clean, words
 from reports.render.plain import find_plain
-from reports.report import Counts, Estimate, GateResult, Report, SliceSummary
+from reports.report import Counts, GateResult, Report, SliceSummary
 
 SCHEMA_VERSION = 2
 RECORDS = "records.jsonl"

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluators.output import plural
+from evaluators.statistics.metrics import columns, counts_every_item
 from reports.evidence import Change, SliceComparison
 from reports.record import Record
 from reports.render import words
@@ -12,12 +13,6 @@ from reports.render.plot import plot, reach_of
 from reports.report import GateResult, Report, SliceSummary
 
 _KINDS = {"graded": "Graded", "rated": "Rated", "yes_no": "Yes/no", "judged": "Judges"}
-_HEADLINES = {
-    "graded": ("correct", "f_score", "correct_given_attempted"),
-    "rated": ("mean_rating", "pass_rate"),
-    "yes_no": ("accuracy", "f1", "unanswered"),
-    "judged": ("agreement", "kappa"),
-}
 _EXITS = {
     0: "every gate passes, and nothing failed but misses that the gates count",
     1: "a gate fails, or something failed that is not an item's miss",
@@ -27,12 +22,6 @@ _EXITS = {
     5: "no item was selected",
     6: "no gate fails, but some cannot be decided, or none was declared",
 }
-_COUNTED = frozenset(
-    (
-        *("correct", "incorrect", "not_attempted", "attempted"),
-        *("accuracy", "unanswered", "pass_rate", "agreement"),
-    )
-)
 _FIRST = 5  # reasons beside the verdict
 _SIDE_BY_SIDE = 100  # flipped items of a kind shown side by side, the first few at once
 _AT_ONCE = {"broke": 8, "fixed": 4}
@@ -128,7 +117,7 @@ def kinds(slices: Sequence[SliceSummary]) -> list[KindView]:
 def _kind(kind: str, slices: Sequence[SliceSummary]) -> KindView:
     parts = tuple(part for part in slices if part.kind == kind)
     measures = tuple(dict.fromkeys(name for part in parts for name in part.measures))
-    shown = tuple(name for name in _HEADLINES.get(kind, ()) if name in measures)
+    shown = tuple(name for name in columns(kind) if name in measures)
     return KindView(
         title=_KINDS.get(kind, kind), measures=measures, shown=shown or measures[:3], slices=parts
     )
@@ -173,7 +162,7 @@ def _spare(gate: GateResult) -> int | None:
     rule, value, n = gate.rule, gate.estimate.value, gate.estimate.n
     one_bar = (rule.min is None) != (rule.max is None)
     plain = rule.evidence == "estimate" and gate.worst == gate.best
-    if not (one_bar and plain and n) or rule.measure not in _COUNTED or value is None:
+    if not (one_bar and plain and n) or not counts_every_item(rule.measure) or value is None:
         return None
     count = round(value * n)
     if rule.min is not None:

@@ -5,19 +5,14 @@ from collections import Counter
 from collections.abc import Mapping
 
 from evaluators.answerers import RECORDED
+from evaluators.statistics.estimate import Estimate, number
+from evaluators.statistics.metrics import headlines
 from reports.evidence import Change
 from reports.record import Record
 from reports.render import clean
-from reports.report import Estimate, GateResult, Report, SliceSummary
+from reports.report import GateResult, Report, SliceSummary
 
-UNDEFINED = "undefined"
 _VERDICTS = {0: "PASS", 1: "FAIL", 2: "INCOMPLETE", 6: "INCONCLUSIVE"}
-_HEADLINES = {
-    "graded": ("correct", "incorrect", "not_attempted", "f_score"),
-    "rated": ("mean_rating", "pass_rate"),
-    "yes_no": ("accuracy", "f1", "unanswered"),
-    "judged": ("agreement", "kappa", "self_agreement"),
-}
 _URGENCY = {"FAIL": 0, "INCONCLUSIVE": 1, "PASS": 2}
 
 
@@ -41,13 +36,6 @@ def model(report: Report) -> str:
     return f"{report.model} ({files.pop()})" if named else report.model
 
 
-def number(value: float | None) -> str:
-    """Return a measure with three decimals, or ``undefined`` (also for NaN and infinities)."""
-    if value is None or not math.isfinite(value):
-        return UNDEFINED
-    return f"{round(value, 3) + 0.0:.3f}"  # adding 0.0 turns a negative zero into zero
-
-
 def interval(estimate: Estimate) -> str:
     """Return a 95 % interval as ``low to high``, or a dash where there is none."""
     if estimate.low is None or estimate.high is None:
@@ -55,16 +43,9 @@ def interval(estimate: Estimate) -> str:
     return f"{number(estimate.low)} to {number(estimate.high)}"
 
 
-def estimate(found: Estimate) -> str:
-    """Return a measure with its interval, for instance ``0.412 [0.350, 0.480]``."""
-    if found.value is None or found.low is None or found.high is None:
-        return number(found.value)
-    return f"{number(found.value)} [{number(found.low)}, {number(found.high)}]"
-
-
 def headline(part: SliceSummary) -> dict[str, Estimate]:
     """Return the measures that sum a slice up, its kind's main one first."""
-    names = _HEADLINES.get(part.kind, ())
+    names = headlines(part.kind)
     return {name: part.measures[name] for name in names if name in part.measures}
 
 
@@ -125,7 +106,7 @@ def _harm(record: Record, change: Change) -> tuple[bool, int]:
 def signed(estimate: Estimate) -> str:
     """Return a difference with its sign and interval, for instance ``-0.050 [-0.120, +0.020]``."""
     if estimate.value is None:
-        return UNDEFINED
+        return "undefined"
     if estimate.low is None or estimate.high is None:
         return f"{estimate.value:+.3f}"
     return f"{estimate.value:+.3f} [{estimate.low:+.3f}, {estimate.high:+.3f}]"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from cases.evaluation.scores import ANSWERS, GOLDS, NAMES, scores
 from evaluators.core import NO, UNANSWERED, YES
-from reports.tally import estimates, tabulate
+from reports.summary import tabulate
 from tests.support.made_records import make_slice, numbered
 
 Pairs = Sequence[tuple[str, str]]
@@ -28,7 +28,7 @@ def test_figures_are_those_of_a_run(pairs: Pairs) -> None:
             for gold, answer in pairs
         ]
     )
-    own = estimates(tabulate(records, make_slice("yes_no")))
+    own = tabulate(records, make_slice("yes_no")).estimates()
     found = scores(pairs)
     assert tuple(found) == NAMES
     for name, one in found.items():

@@ -28,10 +28,9 @@ from evaluators.rubric import Prompt
 from evaluators.runtime.engine import Task
 from evaluators.runtime.forecast import Call, calls_ahead
 from reports import declared
-from reports.extras import extra_estimates, extra_notes, untaken
-from reports.gate import slice_gates
+from reports.gates.gate import slice_gates
 from reports.record import Record
-from reports.summary import summarise
+from reports.summary import extra_estimates, extra_notes, missing_extras, summarise
 from tests.support.declaring import GRADED, JUDGED, RATED, gates, refusal
 from tests.support.declaring import declared as loaded
 from tests.support.made_records import make_record, make_slice
@@ -207,7 +206,9 @@ def test_means_have_intervals_over_items() -> None:
     assert 0.8 < alike.low < 0.9
     nothing = extra_estimates(with_measure(None))["bias"]
     assert (nothing.value, nothing.low, nothing.n) == (None, None, 0)
-    assert untaken([*with_measure(0.5, None), make_record(3, outcome="error")]) == {"bias": 2}
+    assert missing_extras([*with_measure(0.5, None), make_record(3, outcome="error")]) == {
+        "bias": 2
+    }
 
 
 @pytest.mark.parametrize(

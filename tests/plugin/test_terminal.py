@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
+from evaluators.statistics.estimate import Estimate
 from reports.plugin.terminal import slice_lines
-from reports.render import console, words
-from reports.report import Estimate
+from reports.render import console
 from tests.support.samples import full, part, record, report
 
 
@@ -48,6 +48,6 @@ def test_notes_are_wrapped_with_an_indent() -> None:
 
 def test_an_estimate_is_shown_with_its_interval() -> None:
     """An undefined measure says so; a figure without an interval stands alone."""
-    assert words.estimate(Estimate(value=0.5, low=0.4, high=0.6, n=9)) == "0.500 [0.400, 0.600]"
-    assert words.estimate(Estimate(value=0.5, low=None, high=None, n=9)) == "0.500"
-    assert words.estimate(Estimate(value=None, low=None, high=None, n=0)) == "undefined"
+    assert Estimate(value=0.5, low=0.4, high=0.6, n=9).text() == "0.500 [0.400, 0.600]"
+    assert Estimate(value=0.5, low=None, high=None, n=9).text() == "0.500"
+    assert Estimate(value=None, low=None, high=None, n=0).text() == "undefined"

@@ -11,7 +11,7 @@ from cases.slices import Dataset, Slice, Threshold
 from evaluators.core import Outcome, Usage, Verdict
 from evaluators.rubric import Rubric
 from reports.assemble import Baseline, Facts, assemble
-from reports.decide import SessionFacts
+from reports.gates.decide import SessionFacts
 from reports.report import Report
 from tests.support.scripted import make_case
 

@@ -1,10 +1,11 @@
 """Claims about pairing two runs item by item."""
 
+from collections import Counter
 from dataclasses import replace
 
 from evaluators.core import CORRECT
-from reports.compare import pair_records, right
-from tests.support.made_records import graded, make_record
+from reports.compare.pairs import PairedSlice, pair_records, paired_difference
+from tests.support.made_records import graded, make_record, make_slice
 
 
 def test_unchanged_items_pair_whatever_their_order() -> None:
@@ -13,7 +14,7 @@ def test_unchanged_items_pair_whatever_their_order() -> None:
     pairing = pair_records(new, list(reversed(graded(2, 1))))
     assert [p.new for p in pairing.pairs] == new
     assert all(p.new.id == p.old.id for p in pairing.pairs)
-    assert (pairing.unpaired, pairing.removed) == (0, 0)
+    assert (pairing.lone, pairing.removed) == ({}, 0)
 
 
 def test_every_item_without_a_partner_is_counted_by_its_reason() -> None:
@@ -27,10 +28,10 @@ def test_every_item_without_a_partner_is_counted_by_its_reason() -> None:
     ]
     pairing = pair_records(new, old)
     assert [p.new.id for p in pairing.pairs] == ["i1"]
-    assert pairing.reasons == {"added": 1, "changed": 1, "ungraded": 1}
+    assert Counter(pairing.lone.values()) == {"added": 1, "changed": 1, "ungraded": 1}
     assert pairing.lone["d-bg-i2"] == "changed"
     assert pairing.removed == 1
-    assert pairing.unpaired == 3
+    assert len(pairing.lone) == 3
 
 
 def test_other_slices_of_the_old_run_are_not_missed() -> None:
@@ -39,7 +40,7 @@ def test_other_slices_of_the_old_run_are_not_missed() -> None:
     old = [replace(new[0], language="pl"), replace(new[0], repeat=2)]
     pairing = pair_records(new, old)
     assert (pairing.pairs, pairing.removed) == ((), 1)
-    assert pairing.reasons == {"added": 1}
+    assert Counter(pairing.lone.values()) == {"added": 1}
 
 
 def test_fixed_and_broke_are_the_pairs_that_changed_sides() -> None:
@@ -48,15 +49,15 @@ def test_fixed_and_broke_are_the_pairs_that_changed_sides() -> None:
     old = [
         make_record(n, outcome=o) for n, o in enumerate(["failed", "passed", "passed", "passed"])
     ]
-    pairing = pair_records(new, old)
-    assert [p.new.id for p in pairing.fixed] == ["i0"]
-    assert [p.new.id for p in pairing.broke] == ["i1"]
+    side = PairedSlice(slice_=make_slice(), pairing=pair_records(new, old))
+    found = paired_difference([side])
+    assert (found.n, found.fixed, found.broke) == (3, 1, 1)
 
 
 def test_a_rating_counts_by_the_bar_that_is_given() -> None:
     """The old run's own bar does not decide a comparison; without one its outcome does."""
     record = make_record(1, rating=7, outcome="failed")
-    assert right(record, bar=6) is True
-    assert right(record, bar=8) is False
-    assert right(record) is False
-    assert right(make_record(1, outcome="missing"), bar=6) is None
+    assert record.passes(bar=6) is True
+    assert record.passes(bar=8) is False
+    assert record.passes() is False
+    assert make_record(1, outcome="missing").passes(bar=6) is None

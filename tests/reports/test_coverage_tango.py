@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from cases.slices import Threshold
 from evaluators.statistics.intervals import Z95
 from evaluators.statistics.paired import tango
-from reports.compare import pair_records
-from reports.contrast import PairedSlice
-from reports.drop import drop_gates
+from reports.compare.pairs import PairedSlice, pair_records
+from reports.gates.drop import drop_gates
 from tests.benchmarks.coverage import Cell, coverage, grid, outcomes, scores, wrong_pass
 from tests.support.made_records import make_dataset, make_record, make_slice
 

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.slices import Threshold
-from reports.decide import SessionFacts, decide
-from reports.report import Estimate, GateResult, GateState
+from evaluators.statistics.estimate import Estimate
+from reports.gates.decide import SessionFacts, decide
+from reports.report import GateResult, GateState
 
 P: GateState = "PASS"
 F: GateState = "FAIL"

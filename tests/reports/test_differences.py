@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from evaluators.core import Kind
-from reports.compare import pair_records
-from reports.contrast import PairedSlice
-from reports.differences import differences
-from reports.evidence import Estimate
+from evaluators.statistics.estimate import Estimate
+from reports.compare.differences import differences
+from reports.compare.pairs import PairedSlice, pair_records
 from reports.record import Record
 from tests.support.made_records import make_record, make_slice
 

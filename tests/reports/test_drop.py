@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.slices import Evidence, Threshold
-from reports.compare import pair_records
-from reports.contrast import PairedSlice
-from reports.drop import drop_gates, margin_warnings, no_baseline_note
+from reports.compare.pairs import PairedSlice, pair_records
+from reports.gates.drop import drop_gates
+from reports.gates.power import margin_warnings, no_baseline_note
 from reports.record import Record
 from reports.report import GateResult
 from tests.support.made_records import graded, make_dataset, make_record, make_slice
@@ -229,12 +229,12 @@ def test_without_a_baseline_the_missing_gates_are_named() -> None:
 def test_a_slice_too_small_for_its_margin_is_warned_of() -> None:
     """Below the number that could pass even if nothing changed; not for estimate evidence."""
     dataset = make_dataset(make_slice("graded", drop(0.03)), pooled=[drop(0.5, pool=True)])
-    assert margin_warnings(dataset, {"bg": 50}) == (
+    assert tuple(margin_warnings(dataset, {"bg": 50})) == (
         "d:bg: a drop of 0.03 can never be excluded with 50 items; it takes 125 even if none "
         "changes",
     )
-    assert margin_warnings(dataset, {"bg": 125}) == ()
+    assert tuple(margin_warnings(dataset, {"bg": 125})) == ()
     lenient = make_dataset(
         make_slice("graded", drop(0.03, "estimate"), Threshold(measure="correct", min=0.1))
     )
-    assert margin_warnings(lenient, {"bg": 5}) == ()
+    assert tuple(margin_warnings(lenient, {"bg": 5})) == ()

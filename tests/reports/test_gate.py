@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from cases.slices import Evidence, Slice, Threshold
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, YES, Kind
-from reports.gate import PARTIAL, distrust_in, evaluate, slice_gates
-from reports.measures import ANSWERS, RATINGS, known_measures
+from evaluators.statistics.metrics import ANSWERS, METRICS, RATINGS
+from reports.gates.gate import PARTIAL, distrust_in, evaluate, slice_gates
 from reports.record import Record
 from reports.report import GateResult
 from reports.summary import summarise
@@ -271,7 +271,7 @@ def test_no_fate_of_ungraded_items_overturns_a_verdict(data: st.DataObject, kind
         for fate in fates(kind, ungraded)
     ]
     bar = data.draw(st.integers(-10, 40)) / 10 if kind == "rated" else data.draw(st.floats(-1, 1))
-    for name in known_measures(kind):
+    for name in METRICS[kind]:
         found = [w.measures[name].value for w in worlds if name in w.measures]
         check(evaluate(at_least(name, bar), scene), found)
         check(evaluate(Threshold(measure=name, max=bar), scene), found)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from evaluators.statistics.paired import tango
+from reports.compare.comparison import parity
 from reports.evidence import LanguageGap, MissedFact
-from reports.parity import parity
 from reports.record import Record
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 
@@ -55,17 +55,17 @@ def test_without_shared_facts_there_is_no_gap() -> None:
     """Other facts, no fact_id, or one language."""
     english, bulgarian = answered("c"), answered("c", "bg")
     other = [replace(one, metadata={"fact_id": "other"}) for one in bulgarian]
-    assert parity(BOTH, {"en": english, "bg": other}) == ()
+    assert tuple(parity(BOTH, {"en": english, "bg": other})) == ()
     plain = [replace(one, metadata={}) for one in bulgarian]
-    assert parity(BOTH, {"en": english, "bg": plain}) == ()
+    assert tuple(parity(BOTH, {"en": english, "bg": plain})) == ()
     assert gaps(en="cc") == ()
-    assert parity(BOTH, {}) == ()
+    assert tuple(parity(BOTH, {})) == ()
 
 
 def test_a_fact_that_is_asked_twice_in_a_language_pairs_with_nothing() -> None:
     """Which of the two would be the other language's is not known."""
     twice = [replace(one, metadata={"fact_id": "F0"}) for one in answered("cc")]
-    assert parity(BOTH, {"en": twice, "bg": answered("c", "bg")}) == ()
+    assert tuple(parity(BOTH, {"en": twice, "bg": answered("c", "bg")})) == ()
 
 
 def test_repeats_pair_by_their_number() -> None:

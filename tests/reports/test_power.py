@@ -6,7 +6,7 @@ import pytest
 
 from cases.slices import Dataset, Slice, Threshold
 from evaluators.core import Kind
-from reports.power import power_lines
+from reports.gates.power import power_lines
 
 
 def said(rule: Threshold, count: int, *, kind: Kind = "graded", baseline: bool = True) -> str:

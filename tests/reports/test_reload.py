@@ -9,9 +9,10 @@ import pytest
 
 from cases.slices import Threshold
 from evaluators.core import UsageError, Vote
+from evaluators.statistics.estimate import Estimate
 from reports import declared
 from reports.codec import decode
-from reports.evidence import Comparison, Estimate, Judging, LanguageGap, SliceComparison
+from reports.evidence import Comparison, Judging, LanguageGap, SliceComparison
 from reports.report import Report, SessionEnd
 from reports.store import load_report
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written

@@ -2,7 +2,8 @@
 
 import pytest
 
-from reports.evidence import Change, Comparison, Estimate
+from evaluators.statistics.estimate import Estimate
+from reports.evidence import Change, Comparison
 from reports.render import console, markdown, words
 from reports.report import Report
 from tests.support.hostile import HOSTILE

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from evaluators.statistics.estimate import Estimate, number
 from reports.render import markdown, words
-from reports.report import Decision, Estimate
+from reports.report import Decision
 from tests.support.hostile import HOSTILE
 from tests.support.samples import ended, full, gate, part, record, report
 
@@ -128,8 +129,8 @@ def test_the_word_for_each_code(code: int, complete: bool, word: str) -> None:
 
 def test_numbers_in_words() -> None:
     """Undefined is said, minus zero is zero, an unknown price is unknown."""
-    assert words.number(None) == words.number(float("nan")) == "undefined"
-    assert words.number(-0.0001) == "0.000"
+    assert number(None) == number(float("nan")) == "undefined"
+    assert number(-0.0001) == "0.000"
     assert words.interval(Estimate(value=1.0, low=None, high=1.0, n=1)) == "–"
     assert words.money(None) == "unknown"
     assert words.money(1234.5) == "$1,234.5000"

@@ -1,8 +1,8 @@
 """Where numbers are drawn: positions along an axis, for gates, differences and floors."""
 
 from cases.slices import Threshold
+from evaluators.statistics.estimate import Estimate
 from reports.render.plot import against, around, plot, reach_of
-from reports.report import Estimate
 from tests.support.samples import gate
 
 

@@ -3,9 +3,10 @@
 import pytest
 
 from cases.slices import Threshold
+from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import wilson
 from reports.render import figures, views
-from reports.report import Estimate, GateResult, GateState
+from reports.report import GateResult, GateState
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.samples import full, gate, report
 

@@ -7,11 +7,11 @@ import pytest
 
 from cases.slices import Threshold
 from evaluators.core import UsageError
-from reports.decide import SessionFacts
-from reports.evidence import UNDEFINED, Calibration
-from reports.merge import merged
+from evaluators.statistics.estimate import UNDEFINED
+from reports.evidence import Calibration
+from reports.gates.decide import SessionFacts
+from reports.recount import merged, rebuilt, regated
 from reports.report import Report
-from reports.rework import rebuilt, regated
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of
 from tests.support.samples import rendered
 

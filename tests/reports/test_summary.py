@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.rules import DROP, MEASURES
 from evaluators.core import (
     CORRECT,
     GRADES,
@@ -21,10 +20,11 @@ from evaluators.core import (
     QAError,
 )
 from evaluators.rubric import Rubric
+from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import wilson
-from reports.measures import known_measures
+from evaluators.statistics.metrics import DROP, METRICS, gate_ranges
 from reports.record import Record
-from reports.report import Estimate, SliceSummary
+from reports.report import SliceSummary
 from reports.summary import summarise
 from tests.support.made_records import graded, make_record, make_slice, numbered
 
@@ -69,7 +69,7 @@ def test_f_score_gives_the_published_table(
 def test_graded_measures_by_hand() -> None:
     """5 correct, 3 incorrect, 2 not attempted, penalty 0.5: every measure, in the order to show."""
     summary = summarise(graded(5, 3, 2), make_slice(penalty=0.5))
-    assert [*summary.measures, "mean_score"] == list(known_measures("graded"))
+    assert [*summary.measures, "mean_score"] == list(METRICS["graded"])
     assert values(summary) == {
         "correct": 0.5,
         "incorrect": 0.3,
@@ -216,7 +216,7 @@ def test_breakdowns_give_every_measure_for_each_value() -> None:
 @pytest.mark.parametrize("kind", ["graded", "rated", "yes_no", "judged"])
 def test_every_measure_can_have_a_gate(kind: Kind) -> None:
     """The loader takes the same names, and ``drop``; the majority baseline is no aim of a gate."""
-    assert set(MEASURES[kind]) - {DROP} == set(known_measures(kind)) - {"majority_baseline"}
+    assert set(gate_ranges(kind)) - {DROP} == set(METRICS[kind]) - {"majority_baseline"}
 
 
 @pytest.mark.parametrize("kind", ["graded", "rated", "yes_no", "judged"])

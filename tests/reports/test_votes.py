@@ -8,20 +8,13 @@ import pytest
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Vote
 from evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
+from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import wilson
 from reports.codec import decode
-from reports.evidence import (
-    UNDEFINED,
-    Audit,
-    Calibration,
-    ConfusionCell,
-    Corrected,
-    Estimate,
-    Judging,
-)
+from reports.evidence import Audit, Calibration, ConfusionCell, Corrected, Judging
 from reports.record import Record
-from reports.tally import tabulate
-from reports.votes import audit, panels, self_agreement, vote_notes
+from reports.summary import summarise
+from reports.votes import audit, panels, vote_notes
 from tests.support.made_records import make_record, make_slice, numbered
 
 CASCADE = "lexical+openai:j"
@@ -188,14 +181,14 @@ def test_a_judge_agrees_with_itself() -> None:
     """The share of pairs of judgements of one answer that are the same."""
     slice_ = make_slice("judged")
     records = judged(CORRECT, CORRECT, CORRECT, INCORRECT, CORRECT, CORRECT)
-    found = self_agreement(tabulate(records, slice_))["self_agreement"]
+    found = summarise(records, slice_).measures["self_agreement"]
     assert found.n == 6
     assert found.value == pytest.approx(4 / 6)
     assert found.low is not None
     assert found.low < 4 / 6
-    once = self_agreement(tabulate(judged(CORRECT, INCORRECT), slice_))
-    assert once == {}
-    assert self_agreement(tabulate(records, make_slice("graded"))) == {}
+    once = summarise(judged(CORRECT, INCORRECT), slice_).measures
+    assert "self_agreement" not in once
+    assert "self_agreement" not in summarise(records, make_slice("graded")).measures
 
 
 def test_what_is_said_of_judges_survives_its_file() -> None:

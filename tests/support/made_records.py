@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cases.slices import Dataset, Slice, Threshold
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Kind
-from reports.gate import GateInputs, standing
+from reports.gates.gate import GateInputs, standing
 from reports.record import Record
 from reports.summary import summarise
 

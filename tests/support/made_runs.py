@@ -9,8 +9,8 @@ from cases.slices import Dataset, Slice, Threshold
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.rubric import Rubric
 from reports.assemble import Facts, Material, account
-from reports.decide import SessionFacts
 from reports.evidence import Calibration
+from reports.gates.decide import SessionFacts
 from reports.record import Record
 from reports.report import Report
 from reports.trust import Baseline

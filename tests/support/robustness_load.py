@@ -13,11 +13,11 @@ from cases.config import RUBRICS, load_dataset  # noqa: E402
 from cases.dataset import load_cases  # noqa: E402
 from cases.problems import hint, shown  # noqa: E402
 from cases.readers import read_table  # noqa: E402
-from cases.rules import MEASURES  # noqa: E402
 from cases.settings import Settings, load_settings  # noqa: E402
 from cases.slices import Slice  # noqa: E402
 from evaluators.core import Kind, UsageError  # noqa: E402
 from evaluators.models import catalogue, fields, spec, url  # noqa: E402
+from evaluators.statistics.metrics import METRICS, gate_ranges  # noqa: E402
 from evaluators.strict_yaml import Map  # noqa: E402
 
 CASES = ROOT / "cases"
@@ -180,7 +180,7 @@ MODEL_KEYS: Mapping[str, Callable[[str], object]] = {
     "model": _name,
     "api_key_env": _variable,
 }
-RANGES = {name: limits for table in MEASURES.values() for name, limits in table.items()}
+RANGES = {name: limits for kind in METRICS for name, limits in gate_ranges(kind).items()}
 TIMES = ("answer", "model", "judge", "call", "case", "run", "connect", "read", "total", "timeout",
          "timeout_s", "deadline", "deadline_s", "seconds")  # fmt: skip
 NUMBERS = {

@@ -6,17 +6,10 @@ from dataclasses import replace
 
 from cases.slices import Threshold
 from evaluators.core import State
+from evaluators.statistics.estimate import Estimate
 from reports.record import Record
 from reports.render.files import Files
-from reports.report import (
-    Counts,
-    Decision,
-    Estimate,
-    GateResult,
-    GateState,
-    Report,
-    SliceSummary,
-)
+from reports.report import Counts, Decision, GateResult, GateState, Report, SliceSummary
 from tests.support.hostile import HOSTILE
 
 QUESTIONS = {

@@ -6,16 +6,15 @@ from dataclasses import dataclass, field
 
 from cases.slices import Slice, Threshold
 from evaluators.output import plural
+from evaluators.statistics.estimate import UNDEFINED, Estimate, figure
 from evaluators.statistics.intervals import Interval
-from reports.evidence import UNDEFINED
-from reports.extras import untaken
-from reports.measures import measures_for
+from evaluators.statistics.metrics import DROP, metrics_of
+from evaluators.statistics.sample import Sample
 from reports.record import Record
-from reports.report import Estimate, GateResult, GateState, SliceSummary
-from reports.tally import Sample, estimates, tabulate, value, worst_case_bounds
-from reports.wording import figure, reason
+from reports.report import GateResult, GateState, SliceSummary
+from reports.summary import missing_extras, tabulate
+from reports.wording import reason
 
-DROP = "drop"
 PARTIAL = "only a part of the slice was run, picked by hand; run all of it to decide"
 
 ROUNDING = 1e-12  # a measure that equals its bar on paper may miss it by this much in floats
@@ -49,9 +48,13 @@ def standing(
     sample = tabulate(records, slice_)
     fates: tuple[Sample, ...] = (sample,)
     if summary.counts.error + summary.counts.missing:
-        fates = tuple(tabulate(records, slice_, fill) for fill in worst_case_bounds(sample))
+        fates = tuple(tabulate(records, slice_, fill) for fill in sample.worst_case_bounds())
     return GateInputs(
-        summary=summary, sample=sample, fates=fates, distrust=distrust, untaken=untaken(records)
+        summary=summary,
+        sample=sample,
+        fates=fates,
+        distrust=distrust,
+        untaken=missing_extras(records),
     )
 
 
@@ -134,7 +137,7 @@ def _unfit(rule: Threshold, scene: GateInputs, estimate: Estimate) -> str:
 
 
 def _bounded(rule: Threshold, scene: GateInputs) -> bool:
-    row = measures_for(scene.sample.kind, scene.sample.whole).get(rule.measure)
+    row = metrics_of(scene.sample.kind, scene.sample.whole).get(rule.measure)
     return row is not None and (row.bounded or not scene.ungraded)
 
 
@@ -145,7 +148,7 @@ def _values(rule: Threshold, scene: GateInputs) -> Interval | None:
         return None if taken is None or scene.untaken[rule.measure] else (taken, taken)
     if not _bounded(rule, scene):
         return None
-    figures = [value(sample, rule.measure) for sample in scene.fates]
+    figures = [sample.value(rule.measure) for sample in scene.fates]
     known = [figure for figure in figures if figure is not None]
     return (min(known), max(known)) if len(known) == len(figures) else None
 
@@ -155,7 +158,7 @@ def _ends(rule: Threshold, scene: GateInputs) -> Interval | None:
     if rule.measure in scene.untaken:
         taken = scene.summary.measures[rule.measure]
         return None if taken.low is None or taken.high is None else (taken.low, taken.high)
-    found = [estimates(sample, (rule.measure,))[rule.measure] for sample in scene.fates]
+    found = [sample.estimates((rule.measure,))[rule.measure] for sample in scene.fates]
     lows = [estimate.low for estimate in found if estimate.low is not None]
     highs = [estimate.high for estimate in found if estimate.high is not None]
     return (min(lows), max(highs)) if len(lows) == len(highs) == len(found) else None

@@ -1,20 +1,61 @@
-"""Runs of CI shards put together into the one run that they are parts of."""
+"""Recorded runs counted again: with other gates or another baseline, or several as one run."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 
+from cases.config import Gates, with_gates
 from cases.slices import Dataset, Slice
 from evaluators.core import UsageError
 from reports.assemble import Facts, Material, account
-from reports.decide import FAILED, INTERRUPTED, OK, SessionFacts
 from reports.evidence import Calibration
+from reports.gates.decide import FAILED, INTERRUPTED, OK, SessionFacts
 from reports.record import Record
 from reports.report import Report
-from reports.rework import material_of
 from reports.trust import Baseline
 
 UNITED = ("models_returned", "judges_returned")  # lists of what the providers named
 MAY_DIFFER = ("python", "packages")  # kept side by side
+
+
+def rebuilt(
+    report: Report, baseline: Baseline | None, datasets: tuple[Dataset, ...] | None = None
+) -> Report:
+    """Return the report with everything counted again, beside this baseline.
+
+    ``datasets`` are declared in place of the report's own.
+    """
+    material = Material(
+        datasets=report.datasets if datasets is None else datasets,
+        records=report.records,
+        whole={one.name: one.whole for one in report.slices},
+        outside=_outside_of(report),
+    )
+    facts = replace(
+        _facts([report]),
+        provenance=report.provenance,
+        run=report.run,
+        notes=report.session.notes,
+    )
+    return account(material, facts, baseline)
+
+
+def _outside_of(report: Report) -> tuple[Calibration, ...]:
+    """Return what labelled items that are not among the records say of the judge."""
+    return tuple(one for one in report.judging.calibrations if one.source != "records")
+
+
+def regated(report: Report, gates: Gates, baseline: Baseline | None) -> Report:
+    """Return the report with these gates in place of all that the run had.
+
+    Raises UsageError where the gates name none of the run's datasets, or a language or measure
+    that one of them does not have.
+    """
+    names = [dataset.name for dataset in report.datasets]
+    if not set(gates) & set(names):
+        msg = f"--gates: no gate for any dataset of this run ({', '.join(names)}); name one of them"
+        raise UsageError(msg)
+    return rebuilt(report, baseline, tuple(with_gates(one, gates) for one in report.datasets))
 
 
 def merged(reports: Sequence[Report], baseline: Baseline | None) -> Report:
@@ -25,36 +66,43 @@ def merged(reports: Sequence[Report], baseline: Baseline | None) -> Report:
     """
     for name in ("model", "judge"):
         _same(name, [getattr(report, name) for report in reports])
+    groups: dict[str, list[Dataset]] = defaultdict(list)
+    for dataset in (dataset for report in reports for dataset in report.datasets):
+        groups[dataset.name].append(dataset)
+    whole: dict[str, int] = {}
+    for part in (part for report in reports for part in report.slices):
+        sizes = [whole.setdefault(part.name, part.whole), part.whole]
+        _same(f"number of items in {part.name}", sizes)
     material = Material(
-        datasets=_datasets([report.datasets for report in reports]),
+        datasets=tuple(map(_dataset, groups.values())),
         records=_records(reports),
-        whole=_whole(reports),
+        whole=whole,
         outside=_outside(reports),
     )
     return account(material, _facts(reports), baseline)
 
 
 def _facts(reports: Sequence[Report]) -> Facts:
+    """Return what the sessions knew, as one session in which all of this had happened."""
     ends = [report.session for report in reports]
+    codes = [end.pytest_code for end in ends]
+    odd = [code for code in codes if code not in (OK, FAILED, INTERRUPTED)]
+    worst = INTERRUPTED if INTERRUPTED in codes else max(codes)
+    parts = [report.provenance for report in reports]
+    names = dict.fromkeys(name for part in parts for name in part)
     return Facts(
         model=reports[0].model,
         judge=reports[0].judge,
         session=SessionFacts(
             other_failures=sum(end.failures for end in ends),
             interrupted=any(end.interrupted for end in ends),
-            pytest_code=_pytest_code([end.pytest_code for end in ends]),
+            pytest_code=odd[0] if odd else worst,
         ),
-        provenance=_provenance([report.provenance for report in reports]),
+        provenance={name: _origin(name, [part.get(name) for part in parts]) for name in names},
         run={"shards": [report.run for report in reports]},
         notes=tuple(dict.fromkeys(note for end in ends for note in end.notes)),
         complete=all(report.complete for report in reports),
     )
-
-
-def _pytest_code(codes: Sequence[int]) -> int:
-    """Return the code of one session in which all of this had happened."""
-    odd = [code for code in codes if code not in (OK, FAILED, INTERRUPTED)]
-    return odd[0] if odd else INTERRUPTED if INTERRUPTED in codes else max(codes)
 
 
 def _records(reports: Iterable[Report]) -> tuple[Record, ...]:
@@ -80,7 +128,7 @@ def _outside(reports: Iterable[Report]) -> tuple[Calibration, ...]:
     """
     inside = {part.name for report in reports for part in report.slices}
     found: dict[str, Calibration] = {}
-    for one in (one for report in reports for one in material_of(report).outside):
+    for one in (one for report in reports for one in _outside_of(report)):
         name = f"{one.dataset}:{one.language}"
         first = found.get(name, one)
         _same(f"measures of the judge by {name}", [first.measures, one.measures])
@@ -88,22 +136,8 @@ def _outside(reports: Iterable[Report]) -> tuple[Calibration, ...]:
     return tuple(one for name, one in found.items() if name not in inside)
 
 
-def _whole(reports: Iterable[Report]) -> dict[str, int]:
-    found: dict[str, list[int]] = {}
-    for part in (part for report in reports for part in report.slices):
-        found.setdefault(part.name, []).append(part.whole)
-    for name, sizes in found.items():
-        _same(f"number of items in {name}", sizes)
-    return {name: sizes[0] for name, sizes in found.items()}
-
-
-def _datasets(groups: Sequence[Sequence[Dataset]]) -> tuple[Dataset, ...]:
-    names = dict.fromkeys(dataset.name for group in groups for dataset in group)
-    every = [dataset for group in groups for dataset in group]
-    return tuple(_dataset([one for one in every if one.name == name]) for name in names)
-
-
 def _dataset(parts: Sequence[Dataset]) -> Dataset:
+    """Return one dataset with the slices of all of these, which have the same name."""
     name = parts[0].name
     for field in ("kind", "pooled", "holm", "require_calibration"):
         _same(f"{field} of dataset {name}", [getattr(part, field) for part in parts])
@@ -115,47 +149,29 @@ def _dataset(parts: Sequence[Dataset]) -> Dataset:
                 "parts of one run only"
             )
             raise UsageError(msg)
-    return Dataset(
-        name=name,
-        folder=parts[0].folder,
-        kind=parts[0].kind,
-        slices=slices,
-        pooled=parts[0].pooled,
-        holm=parts[0].holm,
-        require_calibration=parts[0].require_calibration,
-    )
-
-
-def _provenance(parts: Sequence[Mapping[str, object]]) -> dict[str, object]:
-    names = dict.fromkeys(name for part in parts for name in part)
-    return {name: _origin(name, [part.get(name) for part in parts]) for name in names}
+    return replace(parts[0], slices=slices)
 
 
 def _origin(name: str, values: Sequence[object]) -> object:
+    """Return one entry of the provenance of runs that are parts of one."""
     if name in UNITED:
-        return sorted({str(one) for value in values for one in _listed(value)})
+        listed = [value for value in values if isinstance(value, (list, tuple))]
+        return sorted({str(one) for value in listed for one in value})
     if name == "slices":
-        return _slices(values)
+        found: dict[str, object] = {}
+        for value in values:
+            for slice_, known in value.items() if isinstance(value, Mapping) else ():
+                same = [found.setdefault(slice_, known), known]
+                _same(f"data, prompt or rubric of {slice_}", same)
+        return dict(sorted(found.items()))
     if name in MAY_DIFFER and any(value != values[0] for value in values):
         return list(values)
     _same(name, values)
     return values[0]
 
 
-def _slices(values: Sequence[object]) -> dict[str, object]:
-    """Return what every slice was asked with, which is the same wherever it was asked."""
-    found: dict[str, object] = {}
-    for value in values:
-        for name, known in value.items() if isinstance(value, Mapping) else ():
-            _same(f"data, prompt or rubric of {name}", [found.setdefault(name, known), known])
-    return dict(sorted(found.items()))
-
-
-def _listed(value: object) -> Sequence[object]:
-    return value if isinstance(value, (list, tuple)) else ()
-
-
 def _same(what: str, values: Sequence[object]) -> None:
+    """Raise UsageError unless all of these are equal."""
     other = next((value for value in values if value != values[0]), values[0])
     if other != values[0]:
         first, second = (str(value)[:200] for value in (values[0], other))

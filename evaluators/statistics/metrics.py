@@ -1,0 +1,299 @@
+"""The table of metrics: what each measures, which interval it has, and where it is shown.
+
+A metric is a ratio of two sums over a table of counts. To add one, add a row to its kind's table
+below (and a function where ``share`` does not do): thresholds, gates, reports and commands read it
+from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from evaluators.core import CORRECT, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES
+from evaluators.statistics.agreement import kappa_parts, quadratic_kappa_parts, spearman_parts
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+    Parts = tuple[Array, Array]
+
+Range = tuple[float, float]
+"""The lowest and the highest value that a figure or a threshold can have."""
+
+RATE: Range = (0.0, 1.0)
+MAX_PENALTY = 100.0
+RATINGS = tuple(str(rating) for rating in range(1, 11))
+ANSWERS = (YES, NO, UNANSWERED)
+DROP = "drop"
+"""The threshold on the paired difference to a baseline, which is no metric of one run."""
+
+SELF_AGREEMENT = "self_agreement"
+"""How often two judgements of one answer agree: measured only where items were judged again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountTable:
+    """How often each outcome (last axis) met each gold label (last axis but one).
+
+    Axes in front are separate tables: one for each resample, or for each kind of item. Graded and
+    rated items have one gold label, the empty one. ``scores`` gives a grade's worth, 0 to 1.
+    """
+
+    counts: Array
+    golds: tuple[str, ...]
+    outcomes: tuple[str, ...]
+    pass_bar: int = 6
+    penalty: float = 1.0
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+    def of(self, outcome: str, gold: str = "") -> Array:
+        """Return how many items with this gold label came to this outcome."""
+        return self.counts[..., self.golds.index(gold), self.outcomes.index(outcome)]
+
+    def with_gold(self, gold: str) -> Array:
+        """Return how many items have this gold label."""
+        return self.sum(self.of(outcome, gold) for outcome in self.outcomes)
+
+    def sum(self, counts: Iterable[Array]) -> Array:
+        """Return the sum of these counts; of no counts, zeros in the shape of the tables."""
+        return sum(counts, start=0 * self.total)
+
+    @property
+    def total(self) -> Array:
+        """How many items there are."""
+        total: Array = self.counts.sum(axis=(-2, -1))
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One row of the table.
+
+    ``parts`` returns numerator and denominator; denominator 0 means undefined. ``range`` is what a
+    threshold on it can be, None where no gate may name it. A ``rate`` counts successes by trials,
+    item by item, so that Wilson's interval fits; others have a bootstrap over items. The trials of
+    an ``every_item`` rate are all graded items. ``bounded`` says that its worst and best value over
+    ungraded items are known (``Sample.worst_case_bounds``). ``headline`` metrics sum a slice up in
+    one line; ``column`` is its place among the columns of the report page, 0 below the columns.
+    ``compared`` says that its difference to a baseline is shown beside that of the passing share.
+    ``spread`` is the standard deviation that a forecast takes its items to have, where they are no
+    successes. ``applies`` says whether it makes sense for the items of a table.
+    """
+
+    name: str
+    title: str
+    parts: Callable[[CountTable], Parts]
+    _: KW_ONLY
+    range: Range | None = RATE
+    rate: bool = False
+    every_item: bool = False
+    bounded: bool = True
+    headline: bool = False
+    column: int = 0
+    compared: bool = True
+    spread: float = 0.0
+    applies: Callable[[CountTable], bool] = lambda _: True
+
+    def value(self, table: CountTable) -> float | None:
+        """Return the metric over one table, None where it is undefined."""
+        numerator, denominator = self.parts(table)
+        return float(numerator / denominator) if denominator else None
+
+
+def share(*outcomes: str) -> Callable[[CountTable], Parts]:
+    """Return the function for the share of items, of any gold label, with these outcomes."""
+
+    def parts(table: CountTable) -> Parts:
+        hits = (table.of(outcome, gold) for outcome in outcomes for gold in table.golds)
+        return table.sum(hits), table.total
+
+    return parts
+
+
+def correct_given_attempted(table: CountTable) -> Parts:
+    """Return c / (c + i); undefined where nothing was attempted."""
+    return table.of(CORRECT), table.of(CORRECT) + table.of(INCORRECT)
+
+
+def f_score(table: CountTable) -> Parts:
+    """Return 2c / (2c + 2i + n), the SimpleQA paper's F (arXiv 2411.04368, appendix B)."""
+    right, wrong = table.of(CORRECT), table.of(INCORRECT)
+    return 2 * right, 2 * right + 2 * wrong + table.of(NOT_ATTEMPTED)
+
+
+def penalised(table: CountTable) -> Parts:
+    """Return (c - p·i) / N, within -p to 1."""
+    return table.of(CORRECT) - table.penalty * table.of(INCORRECT), table.total
+
+
+def mean_score(table: CountTable) -> Parts:
+    """Return the mean of the rubric's scores; undefined where a grade in use has none."""
+    points = table.sum(worth * table.of(grade) for grade, worth in table.scores.items())
+    unscored = table.sum(table.of(g) for g in table.outcomes if g not in table.scores)
+    return points, table.total * (unscored == 0)
+
+
+def mean_rating(table: CountTable) -> Parts:
+    """Return the mean rating, 1 to 10."""
+    return table.sum(int(r) * table.of(r) for r in table.outcomes), table.total
+
+
+def normalised(table: CountTable) -> Parts:
+    """Return the mean of (rating - 1) / 9, within 0 to 1."""
+    points, ratings = mean_rating(table)
+    return points - ratings, 9 * ratings
+
+
+def pass_rate(table: CountTable) -> Parts:
+    """Return the share of ratings at or above the language's bar."""
+    passing = (table.of(r) for r in table.outcomes if int(r) >= table.pass_bar)
+    return table.sum(passing), table.total
+
+
+def accuracy(table: CountTable) -> Parts:
+    """Return the share of right answers; an unanswered item is wrong."""
+    return table.of(YES, YES) + table.of(NO, NO), table.total
+
+
+def precision(table: CountTable) -> Parts:
+    """Return the share of right ones among the answers "yes"."""
+    return table.of(YES, YES), table.of(YES, YES) + table.of(YES, NO)
+
+
+def recall(table: CountTable) -> Parts:
+    """Return the share of the items with gold "yes" that were answered "yes"."""
+    return table.of(YES, YES), table.with_gold(YES)
+
+
+def f1(table: CountTable, label: str = YES) -> Parts:
+    """Return the F1 of a label: an unanswered item is a false negative, and no prediction."""
+    answered = table.of(label, YES) + table.of(label, NO)
+    return 2 * table.of(label, label), table.with_gold(label) + answered
+
+
+def macro_f1(table: CountTable) -> Parts:
+    """Return the mean of the F1 of "yes" and of "no"; undefined where either is."""
+    (yes_top, yes_bottom), (no_top, no_bottom) = f1(table), f1(table, NO)
+    return yes_top * no_bottom + no_top * yes_bottom, 2 * yes_bottom * no_bottom
+
+
+def majority_baseline(table: CountTable) -> Parts:
+    """Return the accuracy of always answering with the more frequent gold label."""
+    yes, no = table.with_gold(YES), table.with_gold(NO)
+    return (yes + no + abs(yes - no)) / 2, table.total
+
+
+def agreement(table: CountTable) -> Parts:
+    """Return the share of items where the judge gave the given label."""
+    return table.counts.diagonal(axis1=-2, axis2=-1).sum(axis=-1), table.total
+
+
+_rate = partial(Metric, rate=True)
+_item_rate = partial(Metric, rate=True, every_item=True)
+
+
+def _are_grades(table: CountTable) -> bool:
+    return table.outcomes != RATINGS
+
+
+def _are_ratings(table: CountTable) -> bool:
+    return table.outcomes == RATINGS
+
+
+_GRADED = (
+    _item_rate("correct", "Correct", share(CORRECT), headline=True, column=1, compared=False),
+    _item_rate("incorrect", "Incorrect", share(INCORRECT), headline=True),  # hallucination rate
+    _item_rate("not_attempted", "Not attempted", share(NOT_ATTEMPTED), headline=True),
+    _item_rate("attempted", "Attempted", share(CORRECT, INCORRECT)),
+    _rate("correct_given_attempted", "Correct given attempted", correct_given_attempted, column=3),
+    Metric("f_score", "F-score", f_score, headline=True, column=2),
+    Metric("penalised", "Penalised", penalised, range=(-MAX_PENALTY, 1.0)),
+    Metric("mean_score", "Mean score", mean_score, applies=lambda table: bool(table.scores)),
+)
+_RATED = (
+    Metric(
+        "mean_rating",
+        "Mean rating",
+        mean_rating,
+        range=(1.0, 10.0),
+        headline=True,
+        column=1,
+        spread=2.5,
+    ),
+    _item_rate("pass_rate", "Pass rate", pass_rate, headline=True, column=2, compared=False),
+    Metric("normalised", "Normalised rating", normalised, compared=False),
+)
+_YES_NO = (
+    _item_rate("accuracy", "Accuracy", accuracy, headline=True, column=1, compared=False),
+    _rate("precision", "Precision", precision),
+    _rate("recall", "Recall", recall),
+    Metric("f1", "F1", f1, headline=True, column=2),
+    Metric("macro_f1", "Macro-F1", macro_f1),
+    _item_rate("unanswered", "Unanswered", share(UNANSWERED), headline=True, column=3),
+    Metric("majority_baseline", "Majority baseline", majority_baseline, range=None, compared=False),
+)
+_coefficient = partial(Metric, range=(-1.0, 1.0), bounded=False)
+_JUDGED = (
+    _item_rate("agreement", "Agreement", agreement, headline=True, column=1, compared=False),
+    _coefficient(
+        "kappa",
+        "Cohen's kappa",
+        lambda table: kappa_parts(table.counts),
+        headline=True,
+        column=2,
+        applies=_are_grades,
+    ),
+    _coefficient(
+        "spearman",
+        "Spearman's rho",
+        lambda table: spearman_parts(table.counts),
+        applies=_are_ratings,
+    ),
+    _coefficient(
+        "quadratic_kappa",
+        "Quadratic-weighted kappa",
+        lambda table: quadratic_kappa_parts(table.counts),
+        applies=_are_ratings,
+    ),
+)
+METRICS: Mapping[str, Mapping[str, Metric]] = {
+    "graded": {row.name: row for row in _GRADED},
+    "rated": {row.name: row for row in _RATED},
+    "yes_no": {row.name: row for row in _YES_NO},
+    "judged": {row.name: row for row in _JUDGED},
+}
+"""Every metric by kind of dataset and name, in the order to show them."""
+
+
+def metrics_of(kind: str, table: CountTable) -> dict[str, Metric]:
+    """Return the metrics that make sense for these items, in the order to show them."""
+    return {name: row for name, row in METRICS[kind].items() if row.applies(table)}
+
+
+def gate_ranges(kind: str) -> dict[str, Range]:
+    """Return what a threshold can be, by the name of everything that a gate of a kind can name."""
+    ranges = {name: row.range for name, row in METRICS[kind].items() if row.range}
+    return ranges if kind == "judged" else {**ranges, DROP: RATE}
+
+
+def headlines(kind: str) -> tuple[str, ...]:
+    """Return the metrics that sum up a slice of a kind in one line."""
+    rows = METRICS.get(kind, {}).values()
+    return (*(row.name for row in rows if row.headline), SELF_AGREEMENT)
+
+
+def columns(kind: str) -> tuple[str, ...]:
+    """Return the metrics that are columns of the report page's table of a kind."""
+    rows = [row for row in METRICS.get(kind, {}).values() if row.column]
+    return tuple(row.name for row in sorted(rows, key=lambda row: row.column))
+
+
+def counts_every_item(name: str) -> bool:
+    """Say whether a metric is the share of all graded items that came to something."""
+    row = next((rows[name] for rows in METRICS.values() if name in rows), None)
+    return row is not None and row.every_item

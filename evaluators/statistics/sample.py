@@ -1,0 +1,156 @@
+"""Counted items: their metrics with intervals, and what ungraded items could make of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from evaluators.core import GRADES, NO, YES
+from evaluators.statistics.agreement import PERFECT, perfect_interval
+from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import (
+    Interval,
+    clustered_rate,
+    percentile,
+    resample,
+    unseen_share,
+    wilson,
+)
+from evaluators.statistics.metrics import ANSWERS, RATINGS, CountTable, Metric, metrics_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+
+Fill = Mapping[str, str]
+"""The outcome that ungraded items are taken to have come to, by their gold label."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Counted items: ``items[i]`` of them have the count table ``patterns.counts[i]``.
+
+    ``clustered`` says that some item was asked more than once.
+    """
+
+    kind: str
+    patterns: CountTable
+    items: Array
+    clustered: bool
+
+    @property
+    def whole(self) -> CountTable:
+        """All items in one table."""
+        import numpy as np
+
+        return replace(self.patterns, counts=np.tensordot(self.items, self.patterns.counts, 1))
+
+    def value(self, name: str) -> float | None:
+        """Return one metric without interval, None where it is undefined."""
+        whole = self.whole
+        return metrics_of(self.kind, whole)[name].value(whole)
+
+    def estimates(self, names: Collection[str] = ()) -> dict[str, Estimate]:
+        """Return the metrics of the sample with their intervals: all of them, or those named."""
+        whole = self.whole
+        rows = metrics_of(self.kind, whole)
+        wanted = {name: row for name, row in rows.items() if not names or name in names}
+        drawn = None
+        if len(self.items) and not all(row.rate for row in wanted.values()):
+            counts = resample(self.patterns.counts, self.items)
+            drawn = replace(self.patterns, counts=counts)
+        return {name: self._estimate(row, whole, drawn) for name, row in wanted.items()}
+
+    def _estimate(self, row: Metric, whole: CountTable, drawn: CountTable | None) -> Estimate:
+        value = row.value(whole)
+        top, bottom = row.parts(whole)
+        n = int(bottom if row.rate else whole.total)
+        interval = None
+        if value is not None and not row.rate:
+            interval = percentile(*row.parts(drawn)) if drawn else None
+        elif value is not None and self.clustered:
+            interval = clustered_rate(*row.parts(self.patterns), self.items)
+        elif value is not None:
+            interval = wilson(float(top), float(bottom))
+        if value is not None and interval is None:
+            interval = self._unvaried_interval(row, whole, value)
+        return Estimate.of(value, interval, n)
+
+    def _unvaried_interval(self, row: Metric, whole: CountTable, value: float) -> Interval | None:
+        """Return the interval of a metric that no resample moved, None where it cannot be given.
+
+        All items of the sample may have come out alike although a share of all items there are
+        (``unseen_share``) would not: a bounded metric lies between what the worst and the best fate
+        of that share would make of it. For the others see ``perfect_interval``.
+        """
+        items = float(self.items.sum())
+        if not row.bounded:
+            return perfect_interval(whole.counts, items) if value >= PERFECT else None
+        share = unseen_share(items)
+        ends = [row.value(_mixed(whole, fill, share)) for fill in self.worst_case_bounds()]
+        known = [value, *(end for end in ends if end is not None)]
+        return min(known), max(known)
+
+    def worst_case_bounds(self) -> tuple[Fill, ...]:
+        """Return the fates of ungraded items among which every bounded metric has its extremes.
+
+        Each metric is a ratio of two sums over items, hence monotone between any two fates of any
+        group of items: its extremes over all mixtures lie where all ungraded items of one gold
+        label share one fate. (``macro_f1`` is a mean of two such ratios; an ungraded item moves
+        only one of them at a time, and each of them in one direction.) Ratings count through their
+        sum or their place above the bar, so that 1 and 10 suffice; agreement through right or not
+        right.
+        """
+        if self.kind == "graded":
+            return tuple({"": grade} for grade in GRADES)
+        if self.kind == "rated":
+            return ({"": RATINGS[0]}, {"": RATINGS[-1]})
+        if self.kind == "yes_no":
+            return tuple({YES: first, NO: second} for first in ANSWERS for second in ANSWERS)
+        labels = self.patterns.golds
+        other = dict(zip(labels, (*labels[1:], labels[0]), strict=True))
+        return ({label: label for label in labels}, other)
+
+    def self_agreement(self) -> Estimate:
+        """Return how often two judgements of one answer agree, over items judged more than once.
+
+        The share is over pairs of judgements of one item, its interval clustered by item.
+        """
+        counts = self.patterns.counts
+        asked = counts.sum(axis=(-2, -1))
+        hits = (counts * (counts - 1) / 2).sum(axis=(-2, -1))
+        sizes = asked * (asked - 1) / 2
+        pairs = float((self.items * sizes).sum())
+        agreed = float((self.items * hits).sum()) / pairs
+        return Estimate.of(agreed, clustered_rate(hits, sizes, self.items), round(pairs))
+
+
+def count_patterns(
+    clusters: Iterable[Sequence[tuple[int, ...]]], shape: tuple[int, ...]
+) -> tuple[Array, Array]:
+    """Return the different count tables of an item, and how many items have each.
+
+    ``clusters`` holds the cells of each item, one for each time that it was asked.
+    """
+    import numpy as np
+
+    items = sorted(Counter(tuple(sorted(cells)) for cells in clusters).items())
+    patterns = np.zeros((len(items), *shape))
+    for place, (cells, _) in enumerate(items):
+        for cell in cells:
+            patterns[(place, *cell)] += 1
+    return patterns, np.array([count for _, count in items], dtype=np.float64)
+
+
+def _mixed(whole: CountTable, fill: Fill, share: float) -> CountTable:
+    """Return the table as it would be had this share of each gold's items met that fate."""
+    counts = whole.counts * (1 - share)
+    for place, gold in enumerate(whole.golds):
+        if gold in fill:
+            moved = share * whole.counts[place].sum()
+            counts[place, whole.outcomes.index(fill[gold])] += moved
+    return replace(whole, counts=counts)

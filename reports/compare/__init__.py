@@ -1,0 +1,1 @@
+"""Two runs over the same items, or two languages over the same facts, pair by pair."""

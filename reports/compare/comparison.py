@@ -1,0 +1,152 @@
+"""A run beside its baseline, and its languages beside each other: effect sizes and what flipped."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from cases.slices import Dataset
+from reports.compare.differences import differences
+from reports.compare.pairs import Pair, PairedSlice, difference_of, paired_difference
+from reports.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison
+from reports.record import Record
+from reports.trust import Baseline
+
+FACT = "fact_id"
+"""The metadata field that is the same for a fact in every language."""
+
+Facts = Mapping[tuple[str, int], Record]
+"""Graded records of a slice by fact and repeat."""
+
+
+def compare(sides: Sequence[PairedSlice], baseline: Baseline) -> Comparison:
+    """Return the comparison of a run with its baseline over all slices they may share.
+
+    ``sides`` holds every slice of the run; datasets of several languages are pooled as well.
+    """
+    by_dataset: dict[str, list[PairedSlice]] = defaultdict(list)
+    for one in sides:
+        by_dataset[one.slice_.dataset].append(one)
+    pooled = [parts for parts in by_dataset.values() if len(parts) > 1]
+    return Comparison(
+        model=str(baseline.run.get("model", "")),
+        judge=str(baseline.run.get("judge", "")),
+        sha256=baseline.sha256,
+        slices=tuple(_compare(parts) for parts in [*([one] for one in sides), *pooled]),
+        changes=tuple(change for one in sides for change in _changes(one)),
+        warnings=tuple(
+            f"{one.slice_.name}: {one.changed}; the difference may be the judge's own"
+            for one in sides
+            if one.changed
+        ),
+    )
+
+
+def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:
+    """Return the comparison of one slice, or of all slices of a dataset together."""
+    found = paired_difference(sides)
+    right_before = sum(bool(p.old.passes(one.bar)) for one in sides for p in one.graded)
+    both_right = right_before - found.broke
+    pairs = sum(len(one.pairing.pairs) for one in sides)
+    lone = Counter(why for one in sides for why in one.pairing.lone.values())
+    return SliceComparison(
+        dataset=sides[0].slice_.dataset,
+        language=sides[0].slice_.language if len(sides) == 1 else "",
+        difference=found.estimate,
+        p_value=found.p_value if found.n else None,
+        odds=found.odds,
+        fixed=found.fixed,
+        broke=found.broke,
+        both_right=both_right,
+        both_wrong=found.n - both_right - found.fixed - found.broke,
+        ungraded=pairs - found.n + lone["ungraded"],
+        added=lone["added"],
+        changed=lone["changed"],
+        removed=sum(one.pairing.removed for one in sides),
+        differences=differences(sides[0]) if len(sides) == 1 else {},
+        detectable=found.detectable,
+        blocked="; ".join(dict.fromkeys(one.changed for one in sides if one.changed)),
+    )
+
+
+def _changes(side: PairedSlice) -> Iterator[Change]:
+    """Yield every item that is not as it was."""
+    for pair in side.pairing.pairs:
+        old, flip = pair.old, _flip(pair, side.bar)
+        if flip != "same" or (pair.new.grade, pair.new.rating) != (old.grade, old.rating):
+            yield Change(
+                key=pair.new.key,
+                flip=flip,
+                answer=old.answer,
+                grade=old.grade,
+                rating=old.rating,
+                reason=old.reason,
+            )
+    flips: Mapping[str, Flip] = {"added": "new", "changed": "changed", "ungraded": "ungraded"}
+    for key, why in side.pairing.lone.items():
+        yield Change(key=key, flip=flips[why])
+
+
+def _flip(pair: Pair, bar: int | None) -> Flip:
+    now, before = pair.new.passes(bar), bool(pair.old.passes(bar))
+    if now is None:
+        return "ungraded"
+    return "same" if now == before else "fixed" if now else "broke"
+
+
+def parity(dataset: Dataset, records: Mapping[str, Sequence[Record]]) -> Iterator[LanguageGap]:
+    """Yield the gap of every language to the first one declared, over the facts they share.
+
+    ``records`` holds the dataset's by language. Items pair by their ``fact_id`` and repeat; a fact
+    that a language asks more than once pairs with nothing. No gap without a shared, graded fact.
+    """
+    every = {language: _facts(records.get(language, ())) for language in dataset.slices}
+    reference, *others = [language for language, facts in every.items() if facts] or [""]
+    for language in others:
+        shared: dict[str, list[tuple[Record, Record]]] = defaultdict(list)
+        for (fact, repeat), here in every[reference].items():
+            if there := every[language].get((fact, repeat)):
+                shared[fact].append((here, there))
+        if shared:
+            yield _gap(dataset.name, reference, language, shared)
+
+
+def _facts(records: Sequence[Record]) -> Facts:
+    found: dict[tuple[str, int], Record] = {}
+    twice: set[str] = set()
+    for record in records:
+        fact = str(record.metadata.get(FACT) or "")
+        if (
+            fact
+            and record.is_graded
+            and found.setdefault((fact, record.repeat), record) is not record
+        ):
+            twice.add(fact)
+    return {key: record for key, record in found.items() if key[0] not in twice}
+
+
+def _gap(
+    dataset: str,
+    reference: str,
+    language: str,
+    shared: Mapping[str, Sequence[tuple[Record, Record]]],
+) -> LanguageGap:
+    """Return the gap over facts, each with its records in the two languages, one pair a repeat."""
+    found = difference_of(
+        [
+            [bool(there.passes()) - bool(here.passes()) for here, there in repeats]
+            for repeats in shared.values()
+        ]
+    )
+    return LanguageGap(
+        dataset=dataset,
+        reference=reference,
+        language=language,
+        difference=found.estimate,
+        p_value=found.p_value,
+        lapses=tuple(
+            MissedFact(fact=fact, reference=here.key, other=there.key)
+            for fact, repeats in shared.items()
+            for here, there in repeats
+            if here.passes() and not there.passes()
+        ),
+        ahead=found.fixed,
+    )

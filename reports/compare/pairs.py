@@ -1,0 +1,194 @@
+"""Two runs, item by item: which items pair, and how far the share that passes moved.
+
+The difference is new - old of the share of items that pass (graded: CORRECT; rated: at or above
+the new run's bar; yes/no: right), over pairs of the same items.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from cases.slices import Slice
+from evaluators.statistics.estimate import UNDEFINED, Estimate
+from evaluators.statistics.intervals import Interval
+from evaluators.statistics.paired import (
+    detectable_drop,
+    drop_p_value,
+    mcnemar,
+    odds_ratio,
+    shrink,
+    tango,
+)
+from reports.record import Record
+
+Lone = Literal["added", "changed", "ungraded"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """The same item, unchanged, in the new run and in the old one, where it was graded."""
+
+    new: Record
+    old: Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedRecords:
+    """The pairs, in the new run's order, and why other items have no partner.
+
+    ``lone`` maps the keys of the new run's items without a partner to the reason: ``added`` (the
+    old run did not have it), ``changed`` (its data differ), ``ungraded`` (the old run has no grade
+    for it). ``removed`` counts the items that only the old run has.
+    """
+
+    pairs: tuple[Pair, ...]
+    lone: Mapping[str, Lone] = field(default_factory=dict)
+    removed: int = 0
+
+
+def pair_records(new: Sequence[Record], old: Sequence[Record]) -> PairedRecords:
+    """Pair the records by dataset, language, id and repeat, where the item's digest is the same.
+
+    Old records of slices that the new run does not have are left out of account.
+    """
+    before = {(one.dataset, one.language, one.id, one.repeat): one for one in old}
+    after = {(one.dataset, one.language, one.id, one.repeat): one for one in new}
+    pairs: list[Pair] = []
+    lone: dict[str, Lone] = {}
+    for identity, record in after.items():
+        former = before.get(identity)
+        if former is None:
+            lone[record.key] = "added"
+        elif former.digest != record.digest:
+            lone[record.key] = "changed"
+        elif not former.is_graded:
+            lone[record.key] = "ungraded"
+        else:
+            pairs.append(Pair(new=record, old=former))
+    slices = {identity[:2] for identity in after}
+    removed = sum(identity[:2] in slices for identity in before.keys() - after.keys())
+    return PairedRecords(pairs=tuple(pairs), lone=lone, removed=removed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedSlice:
+    """One slice beside the baseline's.
+
+    ``blocked`` says why its drop gates cannot be decided (another judge or rubric, a partial
+    slice, a judge that is not trusted), empty where they can; ``changed`` is the first of these
+    reasons alone.
+    """
+
+    slice_: Slice
+    pairing: PairedRecords
+    blocked: str = ""
+    changed: str = ""
+
+    @property
+    def bar(self) -> int | None:
+        """The rating that passes in both runs, None where items are not rated."""
+        return self.slice_.pass_bar if self.slice_.kind == "rated" else None
+
+    @property
+    def graded(self) -> Iterator[Pair]:
+        """The pairs that are graded in both runs."""
+        return (pair for pair in self.pairing.pairs if pair.new.is_graded)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedDifference:
+    """How far the share of pairs that pass moved.
+
+    ``weight`` is the share of pairs that count as independent: 1 unless items were repeated.
+    ``better`` and ``worse`` count items, the repeats of each taken together: McNemar's exact test
+    asks for independent pairs, which repeats of one item are not.
+    """
+
+    n: int
+    fixed: int
+    broke: int
+    weight: float
+    better: int
+    worse: int
+
+    @property
+    def value(self) -> float:
+        """New - old."""
+        return (self.fixed - self.broke) / self.n
+
+    @property
+    def interval(self) -> Interval:
+        """Tango's 95 % interval; under repeats with as many pairs as count as independent.
+
+        Not a bootstrap: where no pair differs that would have no width, and pass any slice.
+        """
+        scaled = (count * self.weight for count in (self.fixed, self.broke, self.n))
+        return tango(*scaled) or (-1.0, 1.0)
+
+    @property
+    def estimate(self) -> Estimate:
+        """New - old with its interval; undefined where there is no pair."""
+        return Estimate.of(self.value, self.interval, self.n) if self.n else UNDEFINED
+
+    @property
+    def drop_p_value(self) -> float:
+        """The p-value of "the rate fell", below 0.05 where the interval lies below zero."""
+        return drop_p_value(self.fixed * self.weight, self.broke * self.weight)
+
+    @property
+    def p_value(self) -> float:
+        """McNemar's exact two-sided p-value."""
+        return mcnemar(self.better, self.worse)
+
+    @property
+    def odds(self) -> Estimate:
+        """The ratio better / worse with its exact interval; None stands for infinity."""
+        value, low, high = odds_ratio(self.better, self.worse)
+        return Estimate(value=value, low=low, high=high, n=self.better + self.worse)
+
+    @property
+    def detectable(self) -> float | None:
+        """The smallest drop that such pairs would exclude with 80 % power if nothing changed."""
+        if not self.n:
+            return None
+        return detectable_drop(int(self.n * self.weight), (self.fixed + self.broke) / self.n)
+
+
+def difference_of(changes: Collection[list[int]]) -> PairedDifference:
+    """Return the difference over items, each with the changes of all its repeats."""
+    flat = [change for item in changes for change in item]
+    sums = [sum(item) for item in changes]
+    weight = 1.0
+    if len(flat) > len(changes):
+        import numpy as np
+
+        squares = np.array([sum(map(abs, item)) for item in changes], dtype=np.float64)
+        sizes = np.array([len(item) for item in changes], dtype=np.float64)
+        weight = shrink(np.array(sums, dtype=np.float64), squares, sizes)
+    return PairedDifference(
+        n=len(flat),
+        fixed=flat.count(1),
+        broke=flat.count(-1),
+        weight=weight,
+        better=sum(total > 0 for total in sums),
+        worse=sum(total < 0 for total in sums),
+    )
+
+
+def paired_difference(
+    sides: Sequence[PairedSlice], ungraded: bool | None = None
+) -> PairedDifference:
+    """Return the difference over all pairs of these slices.
+
+    The new run's ungraded items count as passed (True) or failed (False); None leaves them out.
+    """
+    changes: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for one in sides:
+        for pair in one.pairing.pairs:
+            passes = pair.new.passes(one.bar)
+            now = ungraded if passes is None else passes
+            if now is not None:
+                before = bool(pair.old.passes(one.bar))
+                changes[pair.new.language, pair.new.id].append(now - before)
+    return difference_of(changes.values())

@@ -1,0 +1,152 @@
+"""Drop gates: PASS where the new run is worse than the baseline by no more than a margin.
+
+Decided on the difference new - old over pairs of the same items (``compare/pairs.py``).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cases.slices import Dataset, Threshold
+from evaluators.output import plural
+from evaluators.statistics.estimate import UNDEFINED, figure, span_of
+from evaluators.statistics.metrics import DROP
+from evaluators.statistics.paired import holm, pairs_needed, smallest_n
+from reports.compare.pairs import PairedDifference, PairedSlice, paired_difference
+from reports.gates.gate import ROUNDING
+from reports.report import GateResult, GateState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropGate:
+    """A drop threshold and the slices it looks at. ``language`` is empty where it pools them."""
+
+    dataset: str
+    language: str
+    rule: Threshold
+    sides: Sequence[PairedSlice]
+
+    @property
+    def margin(self) -> float:
+        """The largest drop that passes, as a share of items."""
+        return self.rule.max or 0.0
+
+    @property
+    def unpaired(self) -> int:
+        """How many items of the new run are in no pair."""
+        return sum(len(one.pairing.lone) for one in self.sides)
+
+    def obstacle(self) -> str:
+        """Return why no pair can decide this gate, or nothing."""
+        if blocked := next((one.blocked for one in self.sides if one.blocked), ""):
+            return blocked
+        if self.rule.max is None or not 0 <= self.rule.max < 1:
+            return (
+                f"drop needs a margin as a share of items, from 0 to below 1, not {self.rule.max}"
+            )
+        if any(True for one in self.sides for _ in one.graded):
+            return ""
+        items = plural(self.unpaired, "item")
+        return f"no graded item pairs with the baseline ({items} without a partner)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differences:
+    """Over the graded pairs alone, and over all pairs with every ungraded item wrong, and right."""
+
+    seen: PairedDifference
+    worst: PairedDifference
+    best: PairedDifference
+
+
+def drop_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateResult, ...]:
+    """Return every drop gate of a dataset: its slices' own, then those pooled over languages.
+
+    ``sides`` holds the slices of this dataset that were run; call it only with a baseline. With
+    ``holm: true`` a FAIL must stand after Holm's adjustment for the number of these gates.
+    """
+    scopes = [(one.slice_.language, rule, [one]) for one in sides for rule in one.slice_.rules]
+    scopes += [("", rule, list(sides)) for rule in dataset.pooled if sides]
+    gates = [
+        DropGate(dataset=dataset.name, language=language, rule=rule, sides=scope)
+        for language, rule, scope in scopes
+        if rule.measure == DROP
+    ]
+    found = [
+        Differences(
+            seen=paired_difference(gate.sides),
+            worst=paired_difference(gate.sides, ungraded=False),
+            best=paired_difference(gate.sides, ungraded=True),
+        )
+        if not gate.obstacle()
+        else None
+        for gate in gates
+    ]
+    tested = [one.best.drop_p_value for one in found if one]
+    p_values = iter(holm(tested) if dataset.holm else tested)
+    return tuple(
+        _result(gate, one, next(p_values) if one else 1.0)
+        for gate, one in zip(gates, found, strict=True)
+    )
+
+
+def _result(gate: DropGate, found: Differences | None, p_value: float) -> GateResult:
+    state: GateState = _state(gate, found, p_value) if found else "INCONCLUSIVE"
+    return GateResult(
+        dataset=gate.dataset,
+        language=gate.language,
+        rule=gate.rule,
+        state=state,
+        estimate=found.seen.estimate if found else UNDEFINED,
+        worst=found.worst.value if found else None,
+        best=found.best.value if found else None,
+        reason=_reason(gate, found, state) if found else gate.obstacle(),
+    )
+
+
+def _state(gate: DropGate, found: Differences, p_value: float) -> GateState:
+    """Return PASS or FAIL only where every fate of the ungraded items agrees on it."""
+    if gate.rule.evidence == "estimate":
+        if found.worst.value >= -gate.margin - ROUNDING:
+            return "PASS"
+        return "FAIL" if found.best.value < -gate.margin - ROUNDING else "INCONCLUSIVE"
+    if found.worst.interval[0] > -gate.margin:
+        return "PASS"
+    failed = p_value < 0.05 and found.best.interval[0] <= -gate.margin
+    return "FAIL" if failed else "INCONCLUSIVE"
+
+
+def _reason(gate: DropGate, found: Differences, state: GateState) -> str:
+    """Return the verdict in words, and the counts it rests on."""
+    margin, seen = gate.margin, found.seen
+    ungraded = found.worst.n - seen.n
+    text = f"new - old is {figure(seen.value, -margin)}"
+    if gate.rule.evidence == "confident":
+        text += f", 95 % interval {span_of(seen.interval)}"
+    if state == "PASS":
+        text += f": the drop is within {margin:g}"
+    elif state == "FAIL":
+        confident = gate.rule.evidence == "confident"
+        how = "below zero and not shown to be within" if confident else "beyond"
+        text += f": the drop is {how} {margin:g}"
+    else:
+        remedy = "; grade the ungraded items first" if ungraded else _remedy(seen, margin)
+        text += f": not settled for a drop of {margin:g}{remedy}"
+    basis = [f"{seen.fixed:,} fixed, {seen.broke:,} broke of {plural(seen.n, 'pair')}"]
+    if ungraded:
+        worst, best = figure(found.worst.value), figure(found.best.value)
+        basis.append(f"{ungraded:,} ungraded: at worst {worst}, at best {best}")
+    if gate.unpaired:
+        basis.append(f"{plural(gate.unpaired, 'item')} without a partner")
+    return f"{text} ({'; '.join(basis)})"
+
+
+def _remedy(seen: PairedDifference, margin: float) -> str:
+    """Return how many pairs would decide, with 80 % power if the difference is as seen."""
+    gap = seen.value + margin if seen.value > -margin else seen.value
+    needed = pairs_needed(gap, (seen.fixed + seen.broke) / seen.n, seen.value)
+    if needed is None:
+        return ""
+    fewest = smallest_n(margin) if 0 < margin < 1 else 0
+    total = max(seen.n + 1, math.ceil(max(needed, fewest) / seen.weight))
+    return f"; about {plural(total, 'pair')} would decide it"

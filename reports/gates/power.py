@@ -1,0 +1,107 @@
+"""What gates can tell with so many items: forecasts before a run, warnings after it."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from cases.slices import Dataset, Slice, Threshold
+from evaluators.output import plural
+from evaluators.statistics.estimate import figure
+from evaluators.statistics.intervals import wilson
+from evaluators.statistics.metrics import DROP, METRICS, RATE
+from evaluators.statistics.paired import detectable_drop, smallest_n
+
+DISCORDANCE = 0.1
+"""The share of pairs that a forecast takes to differ between two runs."""
+
+
+def power_lines(dataset: Dataset, items: Mapping[str, int], *, baseline: bool) -> Iterator[str]:
+    """Yield a sentence for each gate of a dataset; ``items`` counts distinct items by language."""
+    for language, count in items.items():
+        slice_ = dataset.slices[language]
+        for rule in slice_.rules:
+            drop = rule.measure == DROP
+            power = (
+                _drop(rule, count, baseline=baseline) if drop else _interval(rule, slice_, count)
+            )
+            yield f"{slice_.name} {_bar(rule)}: {power}"
+    for rule in dataset.pooled if items else ():
+        power = _drop(rule, sum(items.values()), baseline=baseline)
+        yield f"{dataset.name}:* {_bar(rule)}: {power}"
+
+
+def _bar(rule: Threshold) -> str:
+    bars = [(">=", rule.min), ("<=", rule.max)]
+    shown = " and ".join(f"{sign} {bar:g}" for sign, bar in bars if bar is not None)
+    return f"{rule.measure} {shown}"
+
+
+def _interval(rule: Threshold, slice_: Slice, count: int) -> str:
+    """Return how wide the interval will be at the bar, and what that means for the verdict."""
+    metric = METRICS[slice_.kind].get(rule.measure)
+    bar = rule.max if rule.min is None else rule.min
+    if metric and metric.spread:
+        half = 1.96 * metric.spread / math.sqrt(count)
+        given = f" (if ratings have a standard deviation of {metric.spread:g})"
+    elif metric and metric.range == RATE and bar is not None:
+        low, high = wilson(bar * count, count) or RATE
+        half = (high - low) / 2
+        given = "" if metric.every_item else " at best, as not every item counts in it"
+    else:
+        return "no forecast for this measure"
+    size = figure(half)
+    meaning = (
+        f"only a value {size} or more beyond the bar passes or fails"
+        if rule.evidence == "confident"
+        else f"a value within {size} of the bar may be chance"
+    )
+    return f"95 % interval ± {size} with {plural(count, 'item')}; {meaning}{given}"
+
+
+def _drop(rule: Threshold, count: int, *, baseline: bool) -> str:
+    margin = rule.max or 0.0
+    smallest = detectable_drop(count, DISCORDANCE)
+    if not 0 < margin < 1 or smallest is None:
+        return "no forecast for this margin"
+    fewest = smallest_n(margin)
+    missing = "" if baseline else "; without --baseline it is not decided"
+    if rule.evidence == "confident" and count < fewest:
+        return (
+            f"can never pass with {plural(count, 'pair')}; it takes {fewest:,} even if none "
+            f"differs{missing}"
+        )
+    return (
+        f"{plural(count, 'pair')} confirm a margin of {figure(smallest)} or more (80 % power if "
+        f"nothing changed and {DISCORDANCE:.0%} of the pairs differ){missing}"
+    )
+
+
+def margin_warnings(dataset: Dataset, items: Mapping[str, int]) -> Iterator[str]:
+    """Yield a warning for each drop gate that too few items keep from ever passing.
+
+    ``items`` counts the items by language.
+    """
+    scopes = [
+        (f"{dataset.name}:{language}", count, dataset.slices[language].rules)
+        for language, count in items.items()
+    ]
+    for where, count, rules in [
+        *scopes,
+        (f"{dataset.name}:*", sum(items.values()), dataset.pooled),
+    ]:
+        for rule in rules:
+            margin = rule.max or 0.0
+            if rule.measure != DROP or rule.evidence != "confident" or not 0 < margin < 1:
+                continue
+            fewest = smallest_n(margin)
+            if count < fewest:
+                yield (
+                    f"{where}: a drop of {margin:g} can never be excluded with "
+                    f"{plural(count, 'item')}; it takes {fewest:,} even if none changes"
+                )
+
+
+def no_baseline_note(dataset: Dataset, slices: Sequence[Slice]) -> str:
+    """Return what to say where a run has no baseline: its drop gates do not exist, or nothing."""
+    where = [one.name for one in slices if any(rule.measure == DROP for rule in one.rules)]
+    where += [f"{dataset.name}:*" for rule in dataset.pooled if rule.measure == DROP]
+    return f"no baseline: no drop gate for {', '.join(where)}" if where else ""
