@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cases.tools.review.adjudications import DIGEST, is_label
-from cases.tools.review.reading import Review
-from cases.tools.review.settle import AGREED, CONFLICT, Settled, settle
+from cases.tools.review.reviews import AGREED, CONFLICT, Review, Settled, settle
 from cases.tools.review.sheet import UNCLEAR, Field, Sheet, SheetItem, choice_set
 from evaluators.core import NO, UNANSWERED, YES, Kind
 from evaluators.judges.adjudicated import Adjudication, Adjudications, answer_digest

@@ -10,7 +10,7 @@ from cases.evaluation.answers import Data, Entrant
 from cases.evaluation.misses import Facet, misses
 from cases.evaluation.scores import NAMES, Estimate
 from cases.evaluation.standing import ModelScores
-from cases.tools.review.visible import cell, visible
+from cases.tools.review.sheet_files import cell, visible
 from evaluators.output import markdown_table
 
 BOM = "\ufeff"  # without it a spreadsheet takes UTF-8 for the local code page

@@ -7,15 +7,14 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cases.tools.review import agreement, read_sheets, write_sheet
 from cases.tools.review.adjudications import (
     load_adjudications,
     merged,
     save_adjudications,
 )
-from cases.tools.review.agreement import Agreement, Figure
-from cases.tools.review.reading import Review
-from cases.tools.review.texts import FALLBACK, texts_in
+from cases.tools.review.agreement import Agreement, Figure, agreement
+from cases.tools.review.reviews import Review, read_sheets
+from cases.tools.review.sheet_files import FALLBACK, texts_in, write_sheet
 from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE
 from evaluators.output import plural, say, write_texts
@@ -62,18 +61,18 @@ def _accept(options: argparse.Namespace) -> int:
     old = load_adjudications(path) if path.exists() else {}
     reviews = read_sheets(options.accept)
     accepted = accept(reviews, datetime.now(UTC).date().isoformat())
-    both = merged(old, accepted.adjudications)
-    save_adjudications(both.adjudications, path)
-    added = len(both.adjudications) - len(old)
+    adjudications, refused = merged(old, accepted.adjudications)
+    save_adjudications(adjudications, path)
+    added = plural(len(adjudications) - len(old), "new verdict")
     lines = [
         *_agreement(reviews),
-        f"{plural(added, 'new verdict')}, {len(both.adjudications)} in {path}",
+        f"{added}, {len(adjudications)} in {path}",
         *(f"conflict, for a third person: {line}" for line in accepted.conflicts),
         *(f"undecided: {line}" for line in accepted.undecided),
-        *(f"refused: {line}" for line in both.refused),
+        *(f"refused: {line}" for line in refused),
     ]
     say(sys.stdout, *map(clean.line, lines))  # names and ids come from files others filled in
-    return UNDECIDED if accepted.conflicts or both.refused else 0
+    return UNDECIDED if accepted.conflicts or refused else 0
 
 
 def _agreement(reviews: Sequence[Review]) -> Iterable[str]:

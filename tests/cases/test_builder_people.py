@@ -14,7 +14,8 @@ from cases.tools.builder.people import (
     types_of,
 )
 from cases.tools.builder.recipe import find_recipe, load_recipe
-from cases.tools.review import Duty, Review
+from cases.tools.review.reviews import Review
+from cases.tools.review.sheet import Duty
 from evaluators.core import UsageError
 from tests.support.building import make_item, recipe
 from tests.support.building_people import (

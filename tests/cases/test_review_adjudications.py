@@ -143,9 +143,10 @@ def test_a_wrong_entry_is_named(text: str, message: str, tmp_path: Path) -> None
 
 def test_a_contradiction_is_refused_and_a_repetition_kept_as_it_was() -> None:
     """The first verdict stands until somebody takes it out."""
-    both = merged({KEY: decided()}, [decided(name="B"), decided("INCORRECT", name="C")])
-    assert both.adjudications == {KEY: decided()}
-    assert both.refused == (
+    new = [decided(name="B"), decided("INCORRECT", name="C")]
+    together, refused = merged({KEY: decided()}, new)
+    assert together == {KEY: decided()}
+    assert refused == (
         "d-bg-q1: C says INCORRECT, but Ана decided CORRECT; take that entry out to decide anew",
     )
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.tools.review import Sheet, read_sheets, table
-from cases.tools.review.reading import Review
+from cases.tools.review.reviews import Review, read_sheets
+from cases.tools.review.sheet import Sheet
+from cases.tools.review.sheet_files import csv_twin
 from evaluators.core import UsageError
 from tests.support.reviewing import saved, sheet, sheet_item
 
@@ -19,7 +20,7 @@ SHEET = sheet(sheet_item("a"), sheet_item("b"), sheet_item("c"))
 
 def filled(path: Path, rows: dict[str, dict[str, str]], of: Sheet = SHEET) -> Path:
     """Fill in the CSV twin as a spreadsheet would save it."""
-    lines = list(csv.DictReader(io.StringIO(table.render(of)[1:], newline="")))
+    lines = list(csv.DictReader(io.StringIO(csv_twin(of)[1:], newline="")))
     for line in lines:
         line.update(rows.get(line["item"], {}))
     out = io.StringIO(newline="")

@@ -6,18 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.tools.review import (
-    AGREED,
-    CONFLICT,
-    UNREVIEWED,
-    Duty,
-    Review,
-    agreement,
-    assign,
-    draw,
-    settle,
-    sheets_for,
-)
+from cases.tools.review.agreement import agreement
+from cases.tools.review.reviews import AGREED, CONFLICT, UNREVIEWED, Review, settle
+from cases.tools.review.sheet import Duty, assign, draw, sheets_for
 from evaluators.core import UsageError
 from tests.support.reviewing import review, sheet, sheet_item
 
@@ -61,7 +52,7 @@ def test_edits_are_settled_among_those_whose_verdict_stands() -> None:
     one = [review("q", "A", "Y", "new", "why"), review("q", "B", "Y", comment="why")]
     settled = settle(["q"], one)["q"]
     assert (settled.state, settled.edited, settled.comments) == (AGREED, "new", ("why",))
-    assert (settled.text("old"), settle(["q"], [])["q"].text("old")) == ("new", "old")
+    assert (settled.edited, settle(["q"], [])["q"].edited) == ("new", "")
     two = [*one, review("q", "C", "Y", "other")]
     assert settle(["q"], two)["q"].state == CONFLICT
     lost = [*one, review("q", "C", "N", "other")]

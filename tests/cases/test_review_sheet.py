@@ -8,9 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from cases.tools.review import Choice, Field, Sheet, choice_set, form, table, write_sheet
-from cases.tools.review.texts import known_languages, texts_in
-from cases.tools.review.visible import CELL, cell, from_cell, visible
+from cases.tools.review.sheet import Choice, Field, Sheet, choice_set
+from cases.tools.review.sheet_files import (
+    CELL,
+    cell,
+    csv_twin,
+    form_page,
+    from_cell,
+    known_languages,
+    texts_in,
+    visible,
+    write_sheet,
+)
 from evaluators.core import QAError, UsageError
 from tests.support.hostile import HOSTILE, needs_kit
 from tests.support.reviewing import sheet, sheet_item
@@ -40,7 +49,7 @@ def test_every_choice_has_a_key_of_its_own_and_a_label_in_every_language(name: s
 def test_every_language_says_everything_that_english_says() -> None:
     """The same keys, and the same places for numbers, in five languages."""
     english = texts_in("en")
-    assert known_languages() == ("be", "bg", "en", "hu", "pl")
+    assert tuple(known_languages()) == ("be", "bg", "en", "hu", "pl")
     for language in known_languages():
         one = texts_in(language)
         assert (one.form.keys(), one.titles.keys()) == (english.form.keys(), english.titles.keys())
@@ -98,11 +107,11 @@ def test_the_digest_follows_items_and_the_text_to_edit() -> None:
 def test_no_text_leaves_its_place_in_the_page(text: str) -> None:
     """Script, markup and template signs reach the reader as text, hidden characters written out."""
     fields = (Field(title=text, text=text),)
-    page = form.render(sheet(sheet_item("a", fields=fields, reasons=(text,), edit=text)))
+    page = form_page(sheet(sheet_item("a", fields=fields, reasons=(text,), edit=text)))
     (item,) = data_of(page)["items"]
     assert item["fields"] == [{"title": visible(text), "text": visible(text)}]
     assert (item["note"], item["edit"]) == (visible(text), visible(text))
-    assert page == form.render(sheet(sheet_item("a", fields=fields, reasons=(text,), edit=text)))
+    assert page == form_page(sheet(sheet_item("a", fields=fields, reasons=(text,), edit=text)))
     assert page.count("<script") == 2
     assert "\u202e" not in page
     assert page.encode()
@@ -113,7 +122,7 @@ def test_the_attacks_of_the_robustness_kit_stay_in_the_data_block() -> None:
     lines = (needs_kit() / "attacks.jsonl").read_text(encoding="utf-8").split("\n")
     answers = [str(json.loads(line)["predicted"]) for line in lines if line]
     shown = [Field(title="answer", text=text) for text in answers]
-    page = form.render(sheet(*(sheet_item(f"i{n}", fields=(f,)) for n, f in enumerate(shown))))
+    page = form_page(sheet(*(sheet_item(f"i{n}", fields=(f,)) for n, f in enumerate(shown))))
     found = [item["fields"] for item in data_of(page)["items"]]
     title = texts_in("be").titles["answer"]
     assert found == [[{"title": title, "text": visible(text)}] for text in answers]
@@ -122,7 +131,7 @@ def test_the_attacks_of_the_robustness_kit_stay_in_the_data_block() -> None:
 
 def test_the_page_loads_nothing_and_runs_only_its_own_script() -> None:
     """The policy names hashes alone, and there is no address in the page."""
-    page = form.render(sheet(sheet_item("a")))
+    page = form_page(sheet(sheet_item("a")))
     assert "default-src 'none'; script-src 'sha256-" in page.replace("&#39;", "'")
     assert "http" not in page.replace("http-equiv", "")
     assert '<html lang="be">' in page
@@ -131,20 +140,20 @@ def test_the_page_loads_nothing_and_runs_only_its_own_script() -> None:
 
 def test_an_empty_sheet_and_a_label_of_its_own_are_shown() -> None:
     """A builder's own words stand before those of the language."""
-    assert '<html lang="en">' in form.render(sheet())
+    assert '<html lang="en">' in form_page(sheet())
     choices = {"own": (Choice(value="KEEP", key="k", label="Пакінуць"),)}
     made = Sheet(name="s", items=(sheet_item("a", choices="own", edit=None),), choices=choices)
-    (item,) = data_of(form.render(made))["items"]
+    (item,) = data_of(form_page(made))["items"]
     assert item["choices"] == [{"value": "KEEP", "key": "k", "label": "Пакінуць"}]
     assert item["edit"] is None
-    assert "to_edit" not in table.render(made)
+    assert "to_edit" not in csv_twin(made)
 
 
 def test_the_twin_has_the_same_items_and_no_formula() -> None:
     """A row an item, columns of items that lack a text empty, no cell that a spreadsheet runs."""
     texts = [Field(title="answer", text=text) for text in HOSTILE]
     items = [sheet_item(f"i{n}", fields=(one,), edit=None) for n, one in enumerate(texts)]
-    text = table.render(sheet(*items, sheet_item("last"), reviewer="Ана"))
+    text = csv_twin(sheet(*items, sheet_item("last"), reviewer="Ана"))
     assert text.startswith("\ufeffitem,language,shown: answer,shown: question,why,to_edit,choices")
     rows = list(csv.DictReader(io.StringIO(text[1:], newline="")))
     assert [row["item"] for row in rows] == [*(item.id for item in items), "last"]
@@ -171,8 +180,8 @@ def test_reasons_are_told_in_the_items_language() -> None:
     """In the form and in its twin; a reason of the sheet's own as it stands."""
     made = sheet(sheet_item("a", reasons=("sample", "наша ўласная")))
     told = "выпадковая выбарка для кантролю; наша ўласная"
-    assert data_of(form.render(made))["items"][0]["note"] == told
-    assert f",{told}," in table.render(made)
+    assert data_of(form_page(made))["items"][0]["note"] == told
+    assert f",{told}," in csv_twin(made)
 
 
 def test_both_files_are_written_or_the_reason_is_said(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import cast
 from cases.tools.builder.folder import Values
 from cases.tools.builder.items import Item
 from cases.tools.builder.people import is_reviewed
-from cases.tools.review import Agreement, Figure
+from cases.tools.review.agreement import Agreement, Figure
 from evaluators.core import NO, YES
 from evaluators.output import markdown_table
 

@@ -9,20 +9,16 @@ from dataclasses import replace
 
 from cases.tools.builder.items import Item
 from cases.tools.builder.recipe import Recipe
-from cases.tools.review import (
-    AGREED,
+from cases.tools.review.reviews import AGREED, UNREVIEWED, Review, Settled, settle
+from cases.tools.review.sheet import (
     UNCLEAR,
-    UNREVIEWED,
     Duty,
     Field,
-    Review,
-    Settled,
     Sheet,
     SheetItem,
     assign,
     choice_set,
     draw,
-    settle,
 )
 
 CHOICES = "question"

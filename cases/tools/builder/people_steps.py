@@ -20,15 +20,10 @@ from cases.tools.builder.people import (
     types_of,
 )
 from cases.tools.builder.plan import Build, Report
-from cases.tools.review import (
-    Agreement,
-    Duty,
-    Review,
-    agreement,
-    read_sheets,
-    sheets_for,
-    write_sheet,
-)
+from cases.tools.review.agreement import Agreement, agreement
+from cases.tools.review.reviews import Review, read_sheets
+from cases.tools.review.sheet import Duty, sheets_for
+from cases.tools.review.sheet_files import write_sheet
 from evaluators.core import UsageError
 from evaluators.files import file_hash
 

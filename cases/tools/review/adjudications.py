@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
@@ -23,14 +22,6 @@ _HEAD = """\
 # Verdicts by people. Each holds for one answer to one item, named by the digest of both; it takes
 # the judge's place wherever that answer is judged again. Written by `python -m reports review`.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """Old and new verdicts together, and in one line each why others were refused."""
-
-    adjudications: Adjudications
-    refused: tuple[str, ...]
 
 
 def load_adjudications(path: Path) -> dict[str, Adjudication]:
@@ -95,8 +86,13 @@ def is_label(text: str) -> bool:
         return False
 
 
-def merged(old: Adjudications, new: Iterable[Adjudication]) -> Merged:
-    """Return the verdicts together; one that contradicts an old one is refused, not put over it."""
+def merged(
+    old: Adjudications, new: Iterable[Adjudication]
+) -> tuple[dict[str, Adjudication], tuple[str, ...]]:
+    """Return old and new verdicts together, and a line for each new one that was refused.
+
+    A verdict that contradicts an old one is refused, not put over it.
+    """
     found = dict(old)
     refused = []
     for one in new:
@@ -106,7 +102,7 @@ def merged(old: Adjudications, new: Iterable[Adjudication]) -> Merged:
                 f"{one.item}: {one.name} says {one.label}, but {before.name} decided "
                 f"{before.label}; take that entry out to decide anew"
             )
-    return Merged(found, tuple(refused))
+    return found, tuple(refused)
 
 
 def save_adjudications(adjudications: Mapping[str, Adjudication], path: Path) -> None:
@@ -139,9 +135,8 @@ def beside(folders: Iterable[Path]) -> dict[str, Adjudication]:
     for folder in folders:
         path = folder / FILE
         if path.is_file():
-            both = merged(found, load_adjudications(path).values())
-            if both.refused:
-                msg = f"{path}: {both.refused[0]}"
+            found, refused = merged(found, load_adjudications(path).values())
+            if refused:
+                msg = f"{path}: {refused[0]}"
                 raise UsageError(msg)
-            found = dict(both.adjudications)
     return found

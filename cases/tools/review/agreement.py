@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from cases.tools.review.reading import Review
+from cases.tools.review.reviews import Review
 from evaluators.statistics.agreement import (
     cohen_kappa,
     cohen_kappa_interval,
