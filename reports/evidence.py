@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.raters import PairAgreement
 
 Flip = Literal["fixed", "broke", "same", "new", "changed", "ungraded"]
 """An item beside the baseline's: ``new`` was not there, ``changed`` has other data now, and
@@ -169,19 +170,11 @@ class Audit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairAgreement:
-    """Kappa of two members of a panel (of ratings: quadratic-weighted)."""
-
-    first: str
-    second: str
-    kappa: Estimate
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PanelAgreement:
     """How far the members of a panel agree on one slice.
 
-    ``alpha`` is Krippendorff's (of ratings: for numbers). ``split`` are the keys of the items on
+    ``alpha`` is Krippendorff's (of ratings: for numbers), ``pairs`` hold the kappas (of ratings:
+    quadratic-weighted). ``split`` are the keys of the items on
     which they differ, ``undecided`` of which came to no verdict. ``silent`` counts the missing
     votes of each member that missed any.
     """

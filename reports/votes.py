@@ -1,35 +1,15 @@
 """What the votes of several judges show: a cascade's audit, a panel's agreement."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from evaluators.core import Vote
 from evaluators.judges.naming import BEFORE
-from evaluators.statistics.agreement import (
-    cohen_kappa,
-    cohen_kappa_interval,
-    interval_alpha,
-    interval_alpha_interval,
-    krippendorff_alpha,
-    krippendorff_alpha_interval,
-    quadratic_kappa_parts,
-    table_interval,
-)
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import clustered_rate, wilson
-from evaluators.statistics.metrics import RATINGS
-from reports.evidence import Audit, PairAgreement, PanelAgreement
+from evaluators.statistics.raters import alpha_of, kappas
+from reports.evidence import Audit, PanelAgreement
 from reports.record import Record
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Array = npt.NDArray[np.float64]
 
 _NAMED = 10  # items named in a note; all stand in run.json
 
@@ -96,15 +76,8 @@ def _panel(name: str, records: Sequence[Record], members: tuple[str, ...]) -> Pa
     return PanelAgreement(
         slice=name,
         judges=members,
-        alpha=_alpha([[vote.label for vote in row if vote.label] for row in rows]),
-        pairs=tuple(
-            PairAgreement(
-                first=members[one],
-                second=members[two],
-                kappa=_kappa([(row[one].label, row[two].label) for row in rows]),
-            )
-            for one, two in combinations(range(len(members)), 2)
-        ),
+        alpha=alpha_of([[vote.label for vote in row if vote.label] for row in rows]),
+        pairs=kappas(members, [[vote.label for vote in row] for row in rows]),
         split=tuple(record.key for record in split),
         undecided=sum(not record.is_graded for record in split),
         silent=dict(silent),
@@ -113,38 +86,6 @@ def _panel(name: str, records: Sequence[Record], members: tuple[str, ...]) -> Pa
 
 def _differ(votes: Sequence[Vote]) -> bool:
     return len({vote.label for vote in votes if vote.label}) > 1
-
-
-def _alpha(units: Sequence[Sequence[str]]) -> Estimate:
-    n = sum(len(unit) > 1 for unit in units)
-    if _are_ratings(label for unit in units for label in unit):
-        numbers = [[float(label) for label in unit] for unit in units]
-        return Estimate.of(interval_alpha(numbers), interval_alpha_interval(numbers), n)
-    return Estimate.of(krippendorff_alpha(units), krippendorff_alpha_interval(units), n)
-
-
-def _kappa(pairs: Sequence[tuple[str, str]]) -> Estimate:
-    both = [pair for pair in pairs if all(pair)]
-    if not _are_ratings(label for pair in both for label in pair):
-        return Estimate.of(cohen_kappa(both), cohen_kappa_interval(both), len(both))
-    table = _ratings_table(both)
-    numerator, denominator = quadratic_kappa_parts(table)
-    value = float(numerator / denominator) if denominator else None
-    return Estimate.of(value, table_interval(table, quadratic_kappa_parts), len(both))
-
-
-def _ratings_table(pairs: Sequence[tuple[str, str]]) -> Array:
-    import numpy as np
-
-    table = np.zeros((len(RATINGS), len(RATINGS)))
-    for first, second in pairs:
-        table[RATINGS.index(first), RATINGS.index(second)] += 1
-    return table
-
-
-def _are_ratings(labels: Iterable[str]) -> bool:
-    found = set(labels)
-    return bool(found) and found <= set(RATINGS)
 
 
 def vote_notes(judge: str, found: Audit | None, panels: Sequence[PanelAgreement]) -> list[str]:

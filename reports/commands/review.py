@@ -12,8 +12,7 @@ from cases.tools.review.adjudications import (
     merged,
     save_adjudications,
 )
-from cases.tools.review.agreement import Agreement, Figure, agreement
-from cases.tools.review.reviews import Review, read_sheets
+from cases.tools.review.reviews import Review, agreement, read_sheets
 from cases.tools.review.sheet_files import FALLBACK, texts_in, write_sheet
 from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE
@@ -65,7 +64,7 @@ def _accept(options: argparse.Namespace) -> int:
     save_adjudications(adjudications, path)
     added = plural(len(adjudications) - len(old), "new verdict")
     lines = [
-        *_agreement(reviews),
+        *_agreement_lines(reviews),
         f"{added}, {len(adjudications)} in {path}",
         *(f"conflict, for a third person: {line}" for line in accepted.conflicts),
         *(f"undecided: {line}" for line in accepted.undecided),
@@ -75,26 +74,17 @@ def _accept(options: argparse.Namespace) -> int:
     return UNDECIDED if accepted.conflicts or refused else 0
 
 
-def _agreement(reviews: Sequence[Review]) -> Iterable[str]:
-    (every,) = agreement(reviews)
-    if every.items:
-        yield agreement_line(every)
-    for pair in every.pairs:
-        yield f"  {pair.first} and {pair.second}: kappa {_figure(pair.kappa)}"
-
-
-def agreement_line(found: Agreement) -> str:
-    """Return in one line how far reviewers agree on a group of items."""
-    seen = f"{plural(found.items, 'answer')} seen by more than one"
-    return f"{seen}: agreement {_figure(found.raw)}, alpha {_figure(found.alpha)}"
-
-
-def _figure(figure: Figure) -> str:
-    if figure.value is None:
-        return "undefined"
-    known = figure.low is not None and figure.high is not None
-    span = f"{figure.low:.3f}, {figure.high:.3f}" if known else "interval undefined"
-    return f"{figure.value:.3f} [{span}] (n={figure.n})"
+def _agreement_lines(reviews: Sequence[Review]) -> Iterable[str]:
+    (found,) = agreement(reviews)
+    raw, alpha, *kappas = (
+        one.text("{value} [{low}, {high}] (n={n})", "{value} [interval undefined] (n={n})")
+        for one in (found.raw, found.alpha, *(pair.kappa for pair in found.pairs))
+    )
+    if found.items:
+        seen = f"{plural(found.items, 'answer')} seen by more than one"
+        yield f"{seen}: agreement {raw}, alpha {alpha}"
+    for pair, kappa in zip(found.pairs, kappas, strict=True):
+        yield f"  {pair.first} and {pair.second}: kappa {kappa}"
 
 
 def _export(options: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from cases.dataset import load_cases
 from cases.tools.builder import freezing
 from cases.tools.builder.datasheet import Facts, datasheet
 from cases.tools.builder.items import Item
-from cases.tools.review.agreement import agreement
+from cases.tools.review.reviews import agreement
 from evaluators.core import UsageError
 from tests.support.building import make_item, rows
 from tests.support.building_people import Row, back_from_both, reviewed_site

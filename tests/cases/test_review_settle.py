@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.tools.review.agreement import agreement
-from cases.tools.review.reviews import AGREED, CONFLICT, UNREVIEWED, Review, settle
+from cases.tools.review.reviews import AGREED, CONFLICT, UNREVIEWED, Review, agreement, settle
 from cases.tools.review.sheet import Duty, assign, draw, sheets_for
 from evaluators.core import UsageError
 from tests.support.reviewing import review, sheet, sheet_item

@@ -8,9 +8,10 @@ from typing import cast
 from cases.tools.builder.folder import Values
 from cases.tools.builder.items import Item
 from cases.tools.builder.people import is_reviewed
-from cases.tools.review.agreement import Agreement, Figure
+from cases.tools.review.reviews import Agreement
 from evaluators.core import NO, YES
 from evaluators.output import markdown_table
+from evaluators.statistics.estimate import Estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +188,7 @@ def _kappas(one: Agreement) -> str:
     return "; ".join(said) or "–"
 
 
-def figure(one: Figure) -> str:
+def figure(one: Estimate) -> str:
     """Return a figure with its interval."""
     if one.value is None:
         return "undefined"

@@ -20,8 +20,7 @@ from cases.tools.builder.people import (
     types_of,
 )
 from cases.tools.builder.plan import Build, Report
-from cases.tools.review.agreement import Agreement, agreement
-from cases.tools.review.reviews import Review, read_sheets
+from cases.tools.review.reviews import Agreement, Review, agreement, read_sheets
 from cases.tools.review.sheet import Duty, sheets_for
 from cases.tools.review.sheet_files import write_sheet
 from evaluators.core import UsageError

@@ -1,4 +1,4 @@
-"""What reviewers sent back, the form's JSON or the CSV twin, and the outcome of each item."""
+"""What reviewers sent back, JSON or CSV; the outcome of each item; how far they agree."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,6 +12,8 @@ from cases.tools.review.sheet_files import BETWEEN, from_cell
 from evaluators import strict_json
 from evaluators.core import UsageError
 from evaluators.files import read_text
+from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.raters import PairAgreement, alpha_of, kappas, raw_agreement
 
 Allowed = Mapping[str, Sequence[str]]
 LONGEST_NAME = 100
@@ -194,3 +196,50 @@ def _majority(values: Sequence[str]) -> str:
     """Return the value that more than half of them are, empty where there is none."""
     first = Counter(values).most_common(1)
     return first[0][0] if first and 2 * first[0][1] > len(values) else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """How far reviewers agree on one group of items.
+
+    ``items`` counts those with two verdicts or more, ``raw`` is the share of pairs of verdicts
+    that are equal. ``pairs`` are the reviewers who saw items in common.
+    """
+
+    group: str
+    items: int
+    raw: Estimate
+    alpha: Estimate
+    pairs: tuple[PairAgreement, ...]
+
+
+def agreement(
+    reviews: Iterable[Review], groups: Mapping[str, str] | None = None
+) -> tuple[Agreement, ...]:
+    """Return the agreement on all items first (group ``""``), then on each group of them by name.
+
+    ``groups`` maps items to the names of their groups, such as a question's type.
+    """
+    given: dict[str, dict[str, str]] = defaultdict(dict)
+    for review in reviews:
+        if review.verdict:
+            given[review.item][review.reviewer] = review.verdict
+    known = groups or {}
+    by_group = {"": list(given.values())}
+    for name in sorted({known[item] for item in given if known.get(item)}):
+        by_group[name] = [verdicts for item, verdicts in given.items() if known.get(item) == name]
+    return tuple(_agreement(name, verdicts) for name, verdicts in by_group.items())
+
+
+def _agreement(group: str, verdicts: Sequence[Mapping[str, str]]) -> Agreement:
+    """Return the agreement on items, each given as its verdicts by reviewer."""
+    units = [list(one.values()) for one in verdicts if len(one) > 1]
+    reviewers = sorted({name for one in verdicts for name in one})
+    pairs = kappas(reviewers, [[one.get(name, "") for name in reviewers] for one in verdicts])
+    return Agreement(
+        group=group,
+        items=len(units),
+        raw=raw_agreement(units),
+        alpha=alpha_of(units),
+        pairs=tuple(pair for pair in pairs if pair.kappa.n),
+    )

@@ -1,0 +1,85 @@
+"""How far raters agree on labels, judges or people: raw, kappa of each pair, alpha of all.
+
+Where all labels are ratings, kappa has quadratic weights and alpha the metric for numbers.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from evaluators.statistics.agreement import (
+    cohen_kappa,
+    cohen_kappa_interval,
+    interval_alpha,
+    interval_alpha_interval,
+    krippendorff_alpha,
+    krippendorff_alpha_interval,
+    quadratic_kappa_parts,
+    table_interval,
+)
+from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import clustered_rate
+from evaluators.statistics.metrics import RATINGS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairAgreement:
+    """Cohen's kappa of two raters on the items that both labelled."""
+
+    first: str
+    second: str
+    kappa: Estimate
+
+
+def raw_agreement(units: Sequence[Sequence[str]]) -> Estimate:
+    """Return the share of pairs of labels that are equal; the interval is clustered by unit."""
+    import numpy as np
+
+    pairs = [[one == two for one, two in combinations(unit, 2)] for unit in units]
+    hits = np.array([sum(unit) for unit in pairs], dtype=np.float64)
+    sizes = np.array([len(unit) for unit in pairs], dtype=np.float64)
+    n = int(sizes.sum())
+    value = float(hits.sum()) / n if n else None
+    return Estimate.of(value, clustered_rate(hits, sizes, np.ones_like(hits)), n)
+
+
+def alpha_of(units: Sequence[Sequence[str]]) -> Estimate:
+    """Return Krippendorff's alpha of each unit's labels; ``n`` counts units with two or more."""
+    n = sum(len(unit) > 1 for unit in units)
+    if _are_ratings(units):
+        numbers = [[float(label) for label in unit] for unit in units]
+        return Estimate.of(interval_alpha(numbers), interval_alpha_interval(numbers), n)
+    return Estimate.of(krippendorff_alpha(units), krippendorff_alpha_interval(units), n)
+
+
+def kappas(raters: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[PairAgreement, ...]:
+    """Return the kappa of each two raters.
+
+    A row holds an item's labels in the order of the raters, ``""`` where one gave none.
+    """
+    return tuple(
+        PairAgreement(
+            first=raters[one],
+            second=raters[two],
+            kappa=_kappa([(row[one], row[two]) for row in rows if row[one] and row[two]]),
+        )
+        for one, two in combinations(range(len(raters)), 2)
+    )
+
+
+def _kappa(pairs: Sequence[tuple[str, str]]) -> Estimate:
+    if not _are_ratings(pairs):
+        return Estimate.of(cohen_kappa(pairs), cohen_kappa_interval(pairs), len(pairs))
+    import numpy as np
+
+    table = np.zeros((len(RATINGS), len(RATINGS)))
+    for first, second in pairs:
+        table[RATINGS.index(first), RATINGS.index(second)] += 1
+    numerator, denominator = quadratic_kappa_parts(table)
+    value = float(numerator / denominator) if denominator else None
+    return Estimate.of(value, table_interval(table, quadratic_kappa_parts), len(pairs))
+
+
+def _are_ratings(units: Iterable[Sequence[str]]) -> bool:
+    found = {label for unit in units for label in unit}
+    return bool(found) and found <= set(RATINGS)
