@@ -177,7 +177,7 @@ def test_seasons_are_written_out(text: str, folded: str) -> None:
 def test_measures_are_known_in_every_language(language: str) -> None:
     """Each language has units of length, mass, time and temperature that can be converted."""
     known = tables(language)
-    assert {one.kind for one in known.measures.values()} == {
+    assert {one.kind for one in known.conversions.values()} == {
         "length", "mass", "time", "temperature"
     }  # fmt: skip
     for key in ("several", "open_ends", "bounds", "degrees"):

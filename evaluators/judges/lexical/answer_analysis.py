@@ -1,4 +1,4 @@
-"""One answer on the judge's table: question, answer and gold forms, read once."""
+"""One answer beside its question and its gold forms, as all rules look at it."""
 
 import re
 from collections.abc import Iterator
@@ -12,85 +12,92 @@ from evaluators.judges.lexical.folding import Text, read, without
 from evaluators.judges.lexical.gold_forms import Form, forms
 from evaluators.judges.lexical.language_tables import Tables, tables
 from evaluators.judges.lexical.numbers import Quantity, find_quantities, find_romans
+from evaluators.judges.lexical.word_matching import Span
 
 LIMIT = 32_000  # characters of an answer that are read
 _HEAD = 4  # words of a question that tell what sort of thing it asks for
+_REACH = 4  # words after a denying word within which a word of knowing makes a refusal
+_BACK = 4  # words before it among which its speaker is named, where the language names one
 _COUNTS = frozenset("23456789")
 _ENDS = frozenset(".!?…")
 _SENTENCE = re.compile(r"[.!?][\"”»)]?\s|\n")
 _CLAUSE_END = re.compile(r"[.!?\n;]")
+_BREAK = re.compile(r"[.,:;!?\n…()—–]")
 
 
-Span = tuple[int, int]
-
-
-# Without slots, and equal only to itself: what is read from the answer is kept.
+# Without slots, and equal only to itself: the cached properties need a dictionary.
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AnswerAnalysis:
-    """One answer, its question and the gold's forms, as the rules look at them.
+    """One answer, its question and the gold's forms.
 
-    ``said`` is what the answer says in the end: after the question's echo and the last change of
+    ``answer`` is what the answer says in the end: after the question's echo and the last change of
     mind, before the first order to the judge.
 
-    ``full`` is the same with its articles; ``asked`` the question; ``capitals`` the words that
-    begin with a capital somewhere in the answer; ``cut`` says that the answer went on after an
-    order or beyond the limit.
+    ``full`` is the same with its articles; ``capitals`` the words that begin with a capital
+    somewhere in the answer; ``truncated`` says that the answer went on after an order or beyond
+    the limit.
     """
 
     tables: Tables
-    asked: Text
+    question: Text
     full: Text
-    said: Text
+    answer: Text
     forms: tuple[Form, ...]
     capitals: frozenset[str]
-    cut: bool
+    truncated: bool
 
     @cached_property
     def dates(self) -> list[Date]:
         """The dates of the answer."""
-        return find_dates(self.said, self.tables)
+        return find_dates(self.answer, self.tables)
 
     @cached_property
     def quantities(self) -> list[Quantity]:
         """The quantities of the answer; Roman ones where the gold is Roman, or the answer alone."""
-        found = find_quantities(self.said, self.tables)
-        if len(self.own) == 1 or any(form.roman for form in self.forms):
-            found += find_romans(self.said, self.capitals)
-        return sorted(found, key=lambda one: one.start)
+        quantities = find_quantities(self.answer, self.tables)
+        if len(self.own_words) == 1 or any(form.roman for form in self.forms):
+            quantities += find_romans(self.answer, self.capitals)
+        return sorted(quantities, key=lambda quantity: quantity.start)
 
     @cached_property
     def sentences(self) -> tuple[int, ...]:
-        """The number of the sentence, from 0, in which each word stands."""
-        words, gaps = self.said.words, self.said.gaps
+        """The number of the sentence, from 0, that each word is in."""
+        words, gaps = self.answer.words, self.answer.gaps
         after = zip(words[:-1], gaps[1:-1], strict=True)
         ends = (len(last) > 1 and bool(_SENTENCE.search(gap)) for last, gap in after)
         return tuple(accumulate(ends, initial=0))  # one letter is an initial
 
     @cached_property
-    def refused(self) -> list[Span]:
+    def refusals(self) -> list[Span]:
         """Where the answer declines outright."""
-        return refusals(self.said, self.tables)
+        return refusals(self.answer, self.tables)
 
     @cached_property
-    def unsure(self) -> list[Span]:
+    def doubts(self) -> list[Span]:
         """Where the answer says no more than that it is not sure."""
-        return [*self.tables.phrases("unsure").spans(self.said.words)]
+        return [*self.tables.phrases("unsure").spans(self.answer.words)]
 
     @cached_property
-    def described(self) -> frozenset[str]:
-        """The words after "a": they describe what stands before, they do not add to it."""
+    def hedges(self) -> list[int]:
+        """The places of the words that only say how sure the answer is."""
+        spans = self.tables.phrases("hedges").spans(self.answer.words)
+        return [place for span in spans for place in range(*span)]
+
+    @cached_property
+    def descriptions(self) -> frozenset[str]:
+        """The words after "a": they describe what is before them, they do not add to it."""
         article = self.tables.words("indefinite") & self.tables.words("articles")
         return frozenset(word for last, word in pairwise(self.full.words) if last in article)
 
     @cached_property
-    def echoed(self) -> frozenset[str]:
+    def question_words(self) -> frozenset[str]:
         """The words of the question."""
-        return frozenset(self.asked.words)
+        return frozenset(self.question.words)
 
     @property
-    def sort(self) -> frozenset[str]:
-        """The words at the head of the question, where it says what sort of thing it asks for."""
-        return frozenset(self.asked.words[:_HEAD])
+    def question_head(self) -> frozenset[str]:
+        """The first words of the question, where it says what sort of thing it asks for."""
+        return frozenset(self.question.words[:_HEAD])
 
     @cached_property
     def open_ended(self) -> bool:
@@ -102,13 +109,14 @@ class AnswerAnalysis:
     def asks_several(self) -> bool:
         """Whether the question asks for several things: by its verb, or by their number."""
         numbers = self.tables.numbers
-        counted = any(numbers.get(word, 1) > 1 or word in _COUNTS for word in self.asked.words)
+        words = self.question.words
+        counted = any(numbers.get(word, 1) > 1 or word in _COUNTS for word in words)
         return counted or self.asks("several")
 
     @property
     def asks_only_year(self) -> bool:
         """Whether the question asks for a year, so that month and day of a gold are extra."""
-        return self.tables.phrases("year_questions").find(self.asked.words) is not None
+        return self.tables.has_phrase("year_questions", self.question.words)
 
     @property
     def asks_one_place(self) -> bool:
@@ -116,170 +124,127 @@ class AnswerAnalysis:
         return self.asks("places") and not self.asks("joiners")
 
     @cached_property
-    def own(self) -> tuple[str, ...]:
+    def own_words(self) -> tuple[str, ...]:
         """The words of the answer that neither repeat the question nor only hold it together."""
-        choices = self.tables.phrases("choices").spans(self.said.words)
-        marks = {*self.hedged, *(place for span in choices for place in range(*span))}
-        idle = self._idle | self.echoed | self.tables.words("contrasts")
+        choices = self.tables.phrases("choices").spans(self.answer.words)
+        marks = {*self.hedges, *(place for span in choices for place in range(*span))}
+        idle = self.idle_words | self.question_words | self.tables.words("contrasts")
         return tuple(
-            word for i, word in enumerate(self.said.words) if word not in idle and i not in marks
+            word for i, word in enumerate(self.answer.words) if word not in idle and i not in marks
         )
 
     @cached_property
-    def hedged(self) -> list[int]:
-        """The places of the words that only say how sure the answer is."""
-        spans = self.tables.phrases("hedges").spans(self.said.words)
-        return [place for span in spans for place in range(*span)]
-
-    @cached_property
-    def content(self) -> tuple[str, ...]:
-        """The words of the answer that do not only open it or hold it together."""
-        return tuple(word for word in self.said.words if word not in self._idle)
-
-    @cached_property
-    def _idle(self) -> frozenset[str]:
+    def idle_words(self) -> frozenset[str]:
+        """The words that only open an answer or hold it together."""
         return self.tables.words("openers") | self.tables.words("function")
 
     def asks(self, key: str) -> bool:
         """Say whether the question holds a word of this list."""
-        return not self.echoed.isdisjoint(self.tables.words(key))
+        return self.tables.any_of(key, self.question_words)
+
+    def is_own_name(self, word: str) -> bool:
+        """Say whether a word is the answer's own, and written with a capital."""
+        return word in self.capitals and word in self.own_words
 
 
 def analyse(case: Case, answer: str) -> AnswerAnalysis:
-    """Return the exam of one answer; orders to the judge and what follows them are left out."""
+    """Return the analysis of an answer; orders to the judge and what follows them are left out."""
     known = tables(case.language)
-    full = read(answer[:LIMIT])
-    asked = read(case.question[:LIMIT])
-    ordered = _ordered(full, asked, known)
-    if ordered is not None:
-        full = _before(full, ordered)
-    found = tuple(form for gold in case.golds for form in forms(gold[:LIMIT], case.language))
-    kept = frozenset(word for form in found for word in form.text.words)
-    full = last_word(_after_echo(full, asked), known, kept)
+    full, question = read(answer[:LIMIT]), read(case.question[:LIMIT])
+    order = _first_order(full, question, known)
+    if order is not None:  # the clause with the order, and what follows, are not part of the answer
+        while order and not _CLAUSE_END.search(full.gaps[order]):
+            order -= 1
+        full = replace(full, words=full.words[:order], gaps=full.gaps[: order + 1])
+    size = len(question.words)
+    if size and full.words[:size] == question.words:  # the answer begins by repeating the question
+        full = _from(size, full)
+    accepted = tuple(form for gold in case.golds for form in forms(gold[:LIMIT], case.language))
+    gold_words = frozenset(word for form in accepted for word in form.text.words)
+    full = last_word(full, known, gold_words)
     return AnswerAnalysis(
         tables=known,
-        asked=asked,
+        question=question,
         full=full,
-        said=without(full, known.words("articles")),
-        forms=found,
+        answer=without(full, known.words("articles")),
+        forms=accepted,
         capitals=_capitals(answer[:LIMIT]),
-        cut=ordered is not None or len(answer) > LIMIT,
+        truncated=order is not None or len(answer) > LIMIT,
     )
 
 
-def _ordered(full: Text, asked: Text, known: Tables) -> int | None:
+def _first_order(answer: Text, question: Text, known: Tables) -> int | None:
     """Return the place of the first order to the judge; what the question says too is none."""
     orders = known.phrases("orders")
-    own = {asked.words[start:end] for start, end in orders.spans(asked.words)}
-    spans = orders.spans(full.words)
-    return next((start for start, end in spans if full.words[start:end] not in own), None)
+    echoes = {question.words[start:end] for start, end in orders.spans(question.words)}
+    spans = orders.spans(answer.words)
+    return next((start for start, end in spans if answer.words[start:end] not in echoes), None)
+
+
+def _from(place: int, text: Text) -> Text:
+    return replace(text, words=text.words[place:], gaps=text.gaps[place:])
 
 
 def _capitals(answer: str) -> frozenset[str]:
-    """Return the folded words that stand with a capital, the first of later sentences left out."""
+    """Return the folded words written with a capital, the first of later sentences left out."""
     raw = ["", *answer.split()]
     bare = (word.lstrip("\"'([“„«") for last, word in pairwise(raw) if last[-1:] not in _ENDS)
     return frozenset(read(" ".join(word for word in bare if word[:1].isupper())).words)
 
 
-def _before(said: Text, place: int) -> Text:
-    """Return the text up to the clause in which the word at a place stands."""
-    while place and not _CLAUSE_END.search(said.gaps[place]):
-        place -= 1
-    return replace(said, words=said.words[:place], gaps=said.gaps[: place + 1])
-
-
-def _after_echo(said: Text, asked: Text) -> Text:
-    """Return the text without the question, where it begins by repeating it."""
-    size = len(asked.words)
-    if size and said.words[:size] == asked.words:
-        return replace(said, words=said.words[size:], gaps=said.gaps[size:])
-    return said
-
-
-_STOP = re.compile(r"[.;!?\n…]")
-_BREAK = re.compile(r"[.,:;!?\n…()—–]")
-_REACH = 4  # words after a denying word within which a word of knowing makes a refusal
-_BACK = 4  # words before it among which its speaker stands, where the language names one
-
-
-def last_word(said: Text, known: Tables, kept: frozenset[str]) -> Text:
+def last_word(answer: Text, known: Tables, gold_words: frozenset[str]) -> Text:
     """Return the text after its last change of mind; all of it where nothing of its own follows.
 
-    ``kept`` are words of the gold, which are never a mark of a change.
+    Words of the gold are never a mark of a change.
     """
-    starts = sorted({*_reversals(said, known, kept), *_choices(said, known)}, reverse=True)
-    for start in starts:
-        if start and _says_something(said.words[start:], known):
-            return replace(said, words=said.words[start:], gaps=said.gaps[start:])
-    return said
+    idle = known.words("function") | known.words("openers") | known.words("contrasts")
+    starts = {*_reversals(answer, known, gold_words), *_choices(answer, known)}
+    for start in sorted(starts, reverse=True):
+        words = answer.words[start:]
+        marks = {i for span in known.phrases("choices").spans(words) for i in range(*span)}
+        if start and any(i not in marks and word not in idle for i, word in enumerate(words)):
+            return _from(start, answer)
+    return answer
 
 
-def _reversals(said: Text, known: Tables, kept: frozenset[str]) -> Iterator[int]:
+def _reversals(answer: Text, known: Tables, gold_words: frozenset[str]) -> Iterator[int]:
     """Yield where the text goes on after "on second thoughts" or after a "no" of its own."""
-    for start, end in known.phrases("reversals").spans(said.words):
+    for start, end in known.phrases("reversals").spans(answer.words):
         yield end if start else 0
-    denials = known.words("denials") - kept
-    for place, word in enumerate(said.words[:-1]):
-        numbered = said.words[place + 1].isdecimal() and said.gaps[place + 1].startswith(".")
-        alone = _BREAK.search(said.gaps[place]) and _BREAK.search(said.gaps[place + 1])
+    denials = known.words("denials") - gold_words
+    for place, word in enumerate(answer.words[:-1]):
+        numbered = answer.words[place + 1].isdecimal() and answer.gaps[place + 1].startswith(".")
+        alone = _BREAK.search(answer.gaps[place]) and _BREAK.search(answer.gaps[place + 1])
         if place and alone and word in denials and not numbered:
             yield place + 1
 
 
-def _choices(said: Text, known: Tables) -> Iterator[int]:
-    """Yield where a clause begins that says which candidate is chosen."""
+def _choices(answer: Text, known: Tables) -> Iterator[int]:
+    """Yield where a clause begins that says which candidate it chooses."""
     contrasts = known.words("contrasts")
-    for start, _ in known.phrases("choices").spans(said.words):
-        place = start
-        while place and not _BREAK.search(said.gaps[place]) and said.words[place] not in contrasts:
-            place -= 1
-        yield place
+    for place, _ in known.phrases("choices").spans(answer.words):
+        start = place
+        while start and answer.words[start] not in contrasts:
+            if _BREAK.search(answer.gaps[start]):
+                break
+            start -= 1
+        yield start
 
 
-def _says_something(words: tuple[str, ...], known: Tables) -> bool:
-    idle = known.words("function") | known.words("openers") | known.words("contrasts")
-    marks = {i for span in known.phrases("choices").spans(words) for i in range(*span)}
-    return any(i not in marks and word not in idle for i, word in enumerate(words))
-
-
-def refusals(said: Text, known: Tables) -> list[Span]:
+def refusals(answer: Text, known: Tables) -> list[Span]:
     """Return where the text declines outright: set phrases, and denied knowledge or ability."""
-    return [*known.phrases("refusals").spans(said.words), *_denials(said, known)]
-
-
-def _denials(said: Text, known: Tables) -> Iterator[Span]:
-    knowing, speakers = known.words("knowing"), known.words("speakers")
-    for place, word in enumerate(said.words):
+    spans = [*known.phrases("refusals").spans(answer.words)]
+    for place, word in enumerate(answer.words):
         if word in known.words("denying"):
-            end = _run_end(said, place)
-            met = next((i for i in range(place + 1, end) if said.words[i] in knowing), None)
-            before = said.words[max(0, place - _BACK) : place]
-            if met is not None and (not _needs_speaker(word, known) or speakers & {*before}):
-                yield place, met + 1
-
-
-def _needs_speaker(word: str, known: Tables) -> bool:
-    """Say whether a denying word leaves open who speaks, as English verbs do."""
-    return word in known.words("impersonal")
-
-
-def _run_end(said: Text, place: int) -> int:
-    """Return the end of the words that follow without a break, as far as a denial reaches."""
-    end = place + 1
-    while end < min(len(said.words), place + 1 + _REACH) and not _BREAK.search(said.gaps[end]):
-        end += 1
-    return end
-
-
-def segments(said: Text, known: Tables, declined: list[Span]) -> Iterator[Span]:
-    """Yield the stretches between full stops, contrasts and refusals."""
-    contrasts = known.words("contrasts")
-    taken = {place for span in declined for place in range(*span)}
-    start = 0
-    for place, word in enumerate(said.words):
-        cut = word in contrasts or place in taken
-        if cut or (place and _STOP.search(said.gaps[place])):
-            yield start, place
-            start = place + 1 if cut else place
-    yield start, len(said.words)
+            end = place + 1  # of the words that follow without a break, as far as a denial reaches
+            while end < min(len(answer.words), place + 1 + _REACH):
+                if _BREAK.search(answer.gaps[end]):
+                    break
+                end += 1
+            knowing = known.words("knowing")
+            met = next((i for i in range(place + 1, end) if answer.words[i] in knowing), None)
+            before = answer.words[max(0, place - _BACK) : place]
+            open_speaker = word in known.words("impersonal")  # English verbs do not say who speaks
+            if met is not None and (not open_speaker or known.any_of("speakers", before)):
+                spans.append((place, met + 1))
+    return spans

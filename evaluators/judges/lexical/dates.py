@@ -8,7 +8,7 @@ from evaluators.judges.lexical.language_tables import Tables
 
 _YEAR = 4  # digits
 _NOTE = 2  # digits of a footnote that may be glued to the year of a full date
-_MARKS = frozenset({"-", ".", "/", ""})
+_MARKS = frozenset({"-", ".", "/"})
 _ROMAN = {  # a month; a lone I is too often a word
     name: number
     for number, name in enumerate(
@@ -34,41 +34,29 @@ class Date:
         """Year, month and day."""
         return self.year, self.month, self.day
 
+    def covers(self, other: "Date") -> bool:
+        """Say whether this date has every part of the other one, and the same."""
+        pairs = zip(self.parts, other.parts, strict=True)
+        return all(want is None or have == want for have, want in pairs)
 
-def covers(found: Date, wanted: Date) -> bool:
-    """Say whether the found date has every part of the wanted one, and the same."""
-    pairs = zip(found.parts, wanted.parts, strict=True)
-    return all(want is None or have == want for have, want in pairs)
-
-
-def agrees(found: Date, wanted: Date) -> bool:
-    """Say whether no part that both dates have differs, and they share one."""
-    shared = [(a, b) for a, b in zip(found.parts, wanted.parts, strict=True) if a and b]
-    return bool(shared) and all(a == b for a, b in shared)
+    def agrees(self, other: "Date") -> bool:
+        """Say whether no part that both dates have differs, and they share one."""
+        shared = [(a, b) for a, b in zip(self.parts, other.parts, strict=True) if a and b]
+        return bool(shared) and all(a == b for a, b in shared)
 
 
 def find_dates(text: Text, tables: Tables) -> list[Date]:
     """Return the dates of a text in order of place; bare years are dates too."""
-    found = [*_named(text, tables), *_numeric(text)]
-    taken = {place for date in found for place in range(date.start, date.end)}
+    months = (place for place, word in enumerate(text.words) if word in tables.months)
+    named = (_around(text, place, tables) for place in months)
+    dates = [*(date for date in named if date.day or date.year), *_numeric(text)]
+    taken = {place for date in dates for place in range(date.start, date.end)}
     years = (
         Date(year=int(word), start=place, end=place + 1)
         for place, word in enumerate(text.words)
-        if place not in taken
-        and is_year(word)
-        and not _in_figure(text, place)
-        and not _is_decade(text, place)
+        if is_year(word) and place not in taken and not _is_part(text, place)
     )
-    return sorted([*found, *years], key=lambda date: date.start)
-
-
-def _named(text: Text, tables: Tables) -> Iterator[Date]:
-    months = tables.months
-    for place, word in enumerate(text.words):
-        if word in months:
-            date = _around(text, place, tables)
-            if date.day or date.year:
-                yield date
+    return sorted([*dates, *years], key=lambda date: date.start)
 
 
 def _around(text: Text, place: int, tables: Tables) -> Date:
@@ -78,17 +66,17 @@ def _around(text: Text, place: int, tables: Tables) -> Date:
     day = year = None
     start, end = place, place + 1
     for spot in (*before[:1], *after):
-        word = text.words[spot]
-        named = tables.days.get(word)
-        if day is None and named:
-            day, first = _in_words(text, spot, int(named), tables)
-            start, end = min(start, first), max(end, spot + 1)
-        elif day is None and year is None and _is_day(word):
-            day, start, end = int(word), min(start, spot), max(end, spot + 1)
+        word, first = text.words[spot], spot
+        ordinal = tables.days.get(word)
+        if day is None and ordinal:
+            day, first = _in_words(text, spot, int(ordinal), tables)
+        elif day is None and (year is None or start < place < spot) and _is_day(word):
+            day = int(word)  # after a month also where the year came first
         elif year is None and is_year(word[:_YEAR]) and len(word) <= _YEAR + _NOTE:
-            year, start, end = int(word[:_YEAR]), min(start, spot), max(end, spot + 1)
-        elif day is None and start < place < spot and _is_day(word):  # the year came first
-            day, end = int(word), max(end, spot + 1)
+            year = int(word[:_YEAR])
+        else:
+            continue
+        start, end = min(start, first), max(end, spot + 1)
     return Date(year=year, month=tables.months[text.words[place]], day=day, start=start, end=end)
 
 
@@ -104,36 +92,32 @@ def _in_words(text: Text, place: int, ones: int, tables: Tables) -> tuple[int, i
 
 def _neighbours(text: Text, place: int, step: int, tables: Tables) -> list[int]:
     """Return up to two places of figures next to a month, fillers between them passed over."""
-    found: list[int] = []
+    places: list[int] = []
     fillers = tables.words("date_fillers") | tables.words("articles")
     spot = place + step
-    while 0 <= spot < len(text.words) and abs(spot - place) <= _REACH and len(found) < 2:
+    while 0 <= spot < len(text.words) and abs(spot - place) <= _REACH and len(places) < 2:
         if text.words[spot].isdecimal() or text.words[spot] in tables.days:
-            found.append(spot)
+            places.append(spot)
         elif text.words[spot] not in fillers:
             break
         spot += step
-    return found
+    return places
 
 
 def _numeric(text: Text) -> Iterator[Date]:
-    for place in range(len(text.words) - 2):
-        first, second = (gap.strip() for gap in text.gaps[place + 1 : place + 3])
-        one, middle, last = text.words[place : place + 3]
-        if middle in _ROMAN and first in _MARKS and second in _MARKS:
-            yield from _three((one, str(_ROMAN[middle]), last), place)
-        elif first == second and first in _MARKS - {""}:
-            yield from _three((one, middle, last), place)
-
-
-def _three(words: tuple[str, ...], place: int) -> Iterator[Date]:
     """Yield every reading of three numbers as a date; day and month may change places."""
-    first, second, third = words
-    orders = [(first, second, third), (third, second, first), (third, first, second)]
-    for year, month, day in dict.fromkeys(orders):
-        if is_year(year) and _is_day(day) and _is_day(month) and int(month) <= 12:
-            start, end = place, place + 3
-            yield Date(year=int(year), month=int(month), day=int(day), start=start, end=end)
+    for place in range(len(text.words) - 2):
+        marks = {gap.strip() for gap in text.gaps[place + 1 : place + 3]}
+        one, middle, last = text.words[place : place + 3]
+        if middle in _ROMAN and marks <= {*_MARKS, ""}:
+            middle = str(_ROMAN[middle])
+        elif len(marks) > 1 or not marks <= _MARKS:
+            continue
+        orders = [(one, middle, last), (last, middle, one), (last, one, middle)]
+        for year, month, day in dict.fromkeys(orders):
+            if is_year(year) and _is_day(day) and _is_day(month) and int(month) <= 12:
+                parts = {"year": int(year), "month": int(month), "day": int(day)}
+                yield Date(**parts, start=place, end=place + 3)
 
 
 def is_year(word: str) -> bool:
@@ -145,16 +129,12 @@ def _is_day(word: str) -> bool:
     return len(word) <= 2 and word.isdecimal() and 1 <= int(word) <= 31
 
 
-def _is_decade(text: Text, place: int) -> bool:
-    return text.words[place + 1 : place + 2] == ("s",) and not text.gaps[place + 1].strip("'’")
-
-
-def _in_figure(text: Text, place: int) -> bool:
-    """Say whether a digit group belongs to a longer number such as 1,234,567 or 12.1999."""
-    before = place and text.words[place - 1].isdecimal() and text.gaps[place] in {",", "."}
-    after = (
-        place + 1 < len(text.words)
-        and text.words[place + 1].isdecimal()
-        and text.gaps[place + 1] in {",", "."}
+def _is_part(text: Text, place: int) -> bool:
+    """Say whether a digit group is part of a number such as 1,234,567 or 12.1999, or a decade."""
+    words, gaps = text.words, text.gaps
+    before, after = "".join(words[max(0, place - 1) : place]), "".join(words[place + 1 : place + 2])
+    decade = after == "s" and not gaps[place + 1].strip("'’")
+    joined = (before.isdecimal() and gaps[place] in {",", "."}) or (
+        after.isdecimal() and gaps[place + 1] in {",", "."}
     )
-    return bool(before or after)
+    return decade or joined

@@ -26,7 +26,7 @@ _WORD = re.compile(r"([^\W\d_]+|\d+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """A text taken apart. ``gaps[i]`` stands before ``words[i]``; there is one gap more.
+    """A text as words and what is between them. ``gaps[i]`` is before ``words[i]``; one gap more.
 
     ``cyrillic`` and ``latin`` say which letters the text was written in.
     """
@@ -39,8 +39,8 @@ class Text:
 
 def plain(text: str) -> str:
     """Return the text in compatibility form without case, outer marks and doubled spaces."""
-    kept = _compatible(text).casefold()
-    return " ".join(kept.split()).strip(" .,;:!?\"'*`“”„«»")
+    words = _compatible(text).casefold().split()
+    return " ".join(words).strip(" .,;:!?\"'*`“”„«»")
 
 
 def fold(text: str) -> str:
@@ -48,7 +48,12 @@ def fold(text: str) -> str:
 
     A second year of two digits gets all four: 1979-80 is 1979-1980.
     """
-    text = _SEASON.sub(_season, _GLUED.sub(" ", text))
+
+    def spell_out(season: re.Match[str]) -> str:
+        century, first, sign, second = season.groups()
+        return f"{century}{first}{sign}{century}{second}" if first < second else season[0]
+
+    text = _SEASON.sub(spell_out, _GLUED.sub(" ", text))
     if not text.isascii():
         text = _compatible(text).casefold().translate(_letters())
         text = _MARKS.sub("", unicodedata.normalize("NFKD", text))
@@ -58,18 +63,13 @@ def fold(text: str) -> str:
     return text
 
 
-def _season(found: re.Match[str]) -> str:
-    century, first, sign, second = found.groups()
-    return f"{century}{first}{sign}{century}{second}" if first < second else found[0]
-
-
 def _compatible(text: str) -> str:
     """Return the text in NFKC without invisible characters.
 
     Normalising sorts the marks on one letter in quadratic time, so a tower of them is cut first.
     """
-    low = _STACK.sub(lambda tower: tower[0][:32], without_invisible(text))
-    return unicodedata.normalize("NFKC", low)
+    short = _STACK.sub(lambda tower: tower[0][:32], without_invisible(text))
+    return unicodedata.normalize("NFKC", short)
 
 
 def read(text: str) -> Text:
@@ -77,8 +77,7 @@ def read(text: str) -> Text:
     parts = _WORD.split(fold(text))
     cyrillic = not text.isascii() and _CYRILLIC.search(text) is not None
     latin = not cyrillic or _LATIN.search(text) is not None
-    words, gaps = tuple(parts[1::2]), tuple(parts[0::2])
-    return Text(words=words, gaps=gaps, cyrillic=cyrillic, latin=latin)
+    return Text(words=tuple(parts[1::2]), gaps=tuple(parts[0::2]), cyrillic=cyrillic, latin=latin)
 
 
 def without(text: Text, dropped: frozenset[str]) -> Text:
@@ -107,8 +106,8 @@ def sound(word: str) -> str:
     """
     if word[:1] == "u" and word[1:2] in _VOWELS:
         word = "v" + word[1:]
-    for written, heard in _pairs("sounds"):
-        word = word.replace(written, heard)
+    for spelling, spoken in _pairs("sounds"):
+        word = word.replace(spelling, spoken)
     first = "a" if word[:1] in _VOWELS else word[:1]
     rest = "".join(letter for letter in word[1:] if letter not in _VOWELS)
     return re.sub(r"(.)\1+", r"\1", first + rest)
@@ -118,8 +117,8 @@ def sound(word: str) -> str:
 def sounds(word: str) -> frozenset[str]:
     """Return the sound of a folded word, and of its second reading."""
     other = word
-    for written, heard in _pairs("readings"):
-        other = other.replace(written, heard)
+    for spelling, spoken in _pairs("readings"):
+        other = other.replace(spelling, spoken)
     return frozenset({sound(word), sound(other)})
 
 

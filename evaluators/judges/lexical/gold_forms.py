@@ -1,14 +1,14 @@
-"""A gold taken apart: the forms in which it is accepted, and what each of them is made of."""
+"""The forms in which a gold is accepted, and what each of them is made of."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from evaluators.judges.lexical.dates import Date, find_dates, is_year
 from evaluators.judges.lexical.folding import Text, fold, read, without
 from evaluators.judges.lexical.language_tables import Tables, tables
-from evaluators.judges.lexical.numbers import Quantity, find_quantities, find_romans, spans
+from evaluators.judges.lexical.numbers import Quantity, find_quantities, find_romans
 
 _PARENTHESIS = re.compile(r"\s*\(([^()]*)\)")
 _RANGE = re.compile(r"\(acceptable range[^()]*\)", re.IGNORECASE)
@@ -18,6 +18,8 @@ _SIGNS = frozenset("+-\u2212")
 _HYPHENS = frozenset("-\u2010\u2011")
 _DASHES = "-–—\u2010\u2011"
 _ACRONYM = re.compile(r"[A-Z][A-Z0-9]{1,7}")
+
+Limits = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +38,7 @@ class Form:
     common: frozenset[str]
     named: bool
     quantity: Quantity | None = None
-    limits: tuple[float, float] | None = None
+    limits: Limits | None = None
     date: Date | None = None
     place: bool = False
     roman: bool = False
@@ -56,12 +58,15 @@ class Form:
 def forms(gold: str, language: str) -> tuple[Form, ...]:
     """Return a gold's forms, the fullest first; none for a gold without words."""
     known = tables(language)
-    limits = _limits(gold, known)
+    limits = None
+    if stated := _RANGE.search(gold):
+        ends = [figure.values[0] for figure in find_quantities(read(stated[0]), known)]
+        limits = (min(ends), max(ends)) if len(ends) == 2 else None
     bare = _RANGE.sub("", gold)
-    found = [_form(raw, known, limits) for raw in dict.fromkeys(_variants(bare, known))]
+    accepted = [_form(raw, known, limits) for raw in dict.fromkeys(_variants(bare, known))]
     if town := _TOWN.fullmatch(_PARENTHESIS.sub("", bare).strip(" .")):
-        found.append(replace(_form(town[1], known, None), place=True))
-    return tuple(form for form in found if form.text.words)
+        accepted.append(replace(_form(town[1], known, None), place=True))
+    return tuple(form for form in accepted if form.text.words)
 
 
 def _variants(gold: str, known: Tables) -> Iterable[str]:
@@ -71,23 +76,17 @@ def _variants(gold: str, known: Tables) -> Iterable[str]:
     if fold(head).strip():
         yield head
         yield from (aside for aside in _PARENTHESIS.findall(gold) if _ACRONYM.fullmatch(aside))
-    head = _first_sentence(head)
+    for stop in _STOP.finditer(head):
+        if "." not in stop[0] or head[stop.end() :][:1].isupper():
+            head = head[: stop.start()]
+            break
     yield head
     yield from _alternatives(head, known)
     yield from _described(head, known)
 
 
-def _first_sentence(gold: str) -> str:
-    """Return a gold up to a full stop before a capital, a semicolon or a spaced dash."""
-    for stop in _STOP.finditer(gold):
-        rest = gold[stop.end() :]
-        if "." not in stop[0] or rest[:1].isupper():
-            return gold[: stop.start()]
-    return gold
-
-
 def _alternatives(head: str, known: Tables) -> Iterable[str]:
-    """Yield the two sides of "X or Y", and what stands before ", who …"."""
+    """Yield the two sides of "X or Y", and what comes before ", who …"."""
     words = head.split()
     for place, word in enumerate(words[1:-1], start=1):
         before = " ".join(words[:place])
@@ -104,53 +103,36 @@ def _described(head: str, known: Tables) -> Iterable[str]:
     """Yield the name after plain words that only describe it: "the physician …"."""
     words = head.split()
     first = next((place for place, word in enumerate(words) if not word[:1].islower()), 0)
-    if first and words[first][:1].isupper() and _is_name(" ".join(words[first:]), known):
+    name = " ".join(words[first:])
+    if first and name[:1].isupper() and _is_name(name, known):
         light = known.words("function") - known.words("articles")
         if not any(fold(word) in light for word in words):
-            yield " ".join(words[first:])
+            yield name
 
 
-def _limits(gold: str, known: Tables) -> tuple[float, float] | None:
-    stated = _RANGE.search(gold)
-    if not stated:
-        return None
-    found = [quantity.values[0] for quantity in find_quantities(read(stated[0]), known)]
-    return (min(found), max(found)) if len(found) == 2 else None
-
-
-def _span(text: Text, known: Tables) -> tuple[Quantity, tuple[float, float]] | None:
-    """Return a figure and its limits where the text is nothing but a range such as "60-100"."""
-    found = find_quantities(text, known)
-    if len(found) != 2 or found[0].start or found[0].end != found[1].start:
-        return None
-    low, high = (figure.values[0] for figure in found)
-    dash = any(sign in text.gaps[found[1].start] for sign in _DASHES)
-    if not dash or low >= high or found[1].end != len(text.words):
-        return None
-    years = all(is_year(text.words[figure.start]) for figure in found)
-    return None if years else (found[1], (low, high))
-
-
-def _form(raw: str, known: Tables, limits: tuple[float, float] | None) -> Form:
+def _form(raw: str, known: Tables, limits: Limits | None) -> Form:
     text = without(read(raw), known.words("articles"))
     figure = _only_quantity(raw, text, known)
-    if limits is None and (span := _span(text, known)):
-        figure, limits = span
-    light = known.words("function") | known.words("titles") | known.words("particles")
-    content = tuple(word for word in text.words if word not in light)
-    small = " ".join(word for word in raw.split() if word[:1].islower())
+    if limits is None and (stated := _stated_range(text, known)):
+        figure, limits = stated
     numeral = None if figure else _only_roman(raw, text, known)
     date = _only_date(text, known)
+    light = known.words("function") | known.words("titles") | known.words("particles")
     return Form(
         text=text,
-        content=content or text.words,
-        common=frozenset(read(small).words),
+        content=tuple(word for word in text.words if word not in light) or text.words,
+        common=_words_where(str.islower, raw),
         named=_is_name(raw, known),
         quantity=None if date else figure or numeral,
         roman=bool(numeral) and not date,
         limits=limits,
         date=date,
     )
+
+
+def _words_where(test: Callable[[str], bool], raw: str) -> frozenset[str]:
+    """Return the folded words of which the first letter, as it was written, passes a test."""
+    return frozenset(read(" ".join(word for word in raw.split() if test(word[:1]))).words)
 
 
 def _is_name(raw: str, known: Tables) -> bool:
@@ -160,45 +142,55 @@ def _is_name(raw: str, known: Tables) -> bool:
     return bool(meaning) and all(word[:1].isupper() or word[:1] in "\"'(“„«" for word in meaning)
 
 
-def _only_date(text: Text, known: Tables) -> Date | None:
-    found = find_dates(text, known)
-    if len(found) != 1:
+def _stated_range(text: Text, known: Tables) -> tuple[Quantity, Limits] | None:
+    """Return a figure and its limits where the text is nothing but a range such as "60-100"."""
+    figures = find_quantities(text, known)
+    if len(figures) != 2 or figures[0].start or figures[0].end != figures[1].start:
         return None
-    rest = [w for i, w in enumerate(text.words) if not found[0].start <= i < found[0].end]
+    low, high = (figure.values[0] for figure in figures)
+    dash = any(sign in text.gaps[figures[1].start] for sign in _DASHES)
+    if not dash or low >= high or figures[1].end != len(text.words):
+        return None
+    years = all(is_year(text.words[figure.start]) for figure in figures)
+    return None if years else (figures[1], (low, high))
+
+
+def _only_date(text: Text, known: Tables) -> Date | None:
+    """Return the date of a text that is nothing but a date."""
+    dates = find_dates(text, known)
+    if len(dates) != 1:
+        return None
+    rest = text.words[: dates[0].start] + text.words[dates[0].end :]
     light = known.words("function") | known.words("date_fillers") | known.words("approximate")
-    return found[0] if all(word in light for word in rest) else None
-
-
-def _one(text: Text, known: Tables) -> list[Quantity]:
-    """Return "a week" as one week."""
-    if len(text.words) != 1 or text.words[0] not in known.units:
-        return []
-    unit = known.units[text.words[0]]
-    return [Quantity(values=(1.0,), step=1.0, unit=unit, start=0, end=1, digits=0)]
+    return dates[0] if light.issuperset(rest) else None
 
 
 def _only_roman(raw: str, text: Text, known: Tables) -> Quantity | None:
     """Return the value of a numeral with nothing but small words beside it: "w XIX wieku"."""
     capitals = read(" ".join(word for word in raw.split() if word.isupper())).words
-    found = find_romans(text, frozenset(capitals))
+    numerals = find_romans(text, frozenset(capitals))
     light = known.words("function") | known.words("articles")
     heavy = [word for word in text.words if word not in light]
     named = any(word[:1].isupper() and not word.isupper() for word in raw.split())
-    return found[0] if len(found) == 1 and len(heavy) <= 2 and not named else None
+    return numerals[0] if len(numerals) == 1 and len(heavy) <= 2 and not named else None
 
 
 def _only_quantity(raw: str, text: Text, known: Tables) -> Quantity | None:
-    counted = len(raw.split()) > 1  # "a week" is one week, "euro" is a word
-    found = find_quantities(text, known) or (_one(text, known) if counted else [])
-    if len(found) != 1 or (is_year(text.words[found[0].start]) and not found[0].unit):
+    """Return the quantity of a text that is little else; "a week" is one week, "euro" is a word."""
+    figures = find_quantities(text, known)
+    if not figures and len(raw.split()) > 1 and len(text.words) == 1:
+        unit = known.units.get(text.words[0])
+        one = Quantity(values=(1.0,), step=1.0, unit=unit or "", start=0, end=1, digits=0)
+        figures = [one] if unit else []
+    if len(figures) != 1:
         return None
-    if text.gaps[found[0].start] in _HYPHENS:
-        return None  # part of a name such as iron-56
-    taken = set(spans(found))
-    rest = [word for place, word in enumerate(text.words) if place not in taken]
+    figure = figures[0]
+    year = is_year(text.words[figure.start]) and not figure.unit
+    if year or text.gaps[figure.start] in _HYPHENS:
+        return None  # a date, or part of a name such as iron-56
+    rest = text.words[: figure.start] + text.words[figure.end :]
     light = known.words("function") | known.words("approximate") | known.words("eras")
     heavy = [word for word in rest if word not in light]
-    if any(word.isdecimal() for word in heavy):
+    if len(heavy) > 3 or any(word.isdecimal() for word in heavy):
         return None
-    capitals = read(" ".join(word for word in raw.split() if word[:1].isupper())).words
-    return found[0] if len(heavy) <= 3 and not set(heavy) & set(capitals) else None
+    return figure if _words_where(str.isupper, raw).isdisjoint(heavy) else None

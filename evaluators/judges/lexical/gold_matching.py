@@ -1,185 +1,202 @@
-"""Every way in which a gold form may stand in an answer, from the strictest to the loosest."""
+"""Every way in which a gold form may be in an answer, from the strictest to the loosest."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
 from evaluators.judges.lexical.answer_analysis import AnswerAnalysis
-from evaluators.judges.lexical.dates import Date, agrees, covers
+from evaluators.judges.lexical.dates import Date
 from evaluators.judges.lexical.gold_forms import Form
-from evaluators.judges.lexical.numbers import Quantity, equal, rounded, same, units_agree
-from evaluators.judges.lexical.word_matching import (
-    Match,
-    Tolerance,
-    alike,
-    find_person,
-    find_run,
-    places_of,
-)
+from evaluators.judges.lexical.numbers import Quantity
+from evaluators.judges.lexical.word_matching import PersonName, Span, Tolerance, find_run
 
 TOGETHER = "every word of the gold stands in the answer"
+FULL_NAME = "given and family name are the gold's"
 _NAMES = 6  # words that a person's name may have
-_VERSION = 2  # figures from which a row of them must stand as it is: 1.4.4 is not 1.4.1
+_VERSION = 2  # figures from which a row of them must be the same: 1.4.4 is not 1.4.1
 _MANY = 3  # plain words of a gold of which one may be missing
 _SHORT = 8  # own words of an answer in which that is enough
 _PARTS = 2  # words of a gold that an answer in fewer words must have
-_ROOM = 4  # words that may stand between the words of one name
+_ROOM = 4  # words that may be between the words of one name
 
 
-def find_matches(form: Form, exam: AnswerAnalysis) -> Iterator[Match]:
-    """Yield the places where the form stands in the answer."""
-    if form.place and not exam.asks_one_place:
-        return
-    if form.date:
-        yield from _dates(form.date, exam)
-    elif form.quantity:
-        yield from _quantities(form.quantity, form, exam)
-    else:
-        found = find_run(form.text.words, exam.said)
-        yield from (one for one in found if _same_sign(one, form, exam))
-        if not form.signed:
-            yield from _loose(form, exam)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """A place of an answer that may be a gold: word positions, end excluded.
 
-
-def _same_sign(finding: Match, form: Form, exam: AnswerAnalysis) -> bool:
-    """Say whether the sign at the gold's end stands in the answer too: A+ is not A-."""
-    sign = form.text.gaps[-1][:1]
-    return not form.signed or exam.said.gaps[finding.end].startswith(sign)
-
-
-def _dates(gold: Date, exam: AnswerAnalysis) -> Iterator[Match]:
-    """Yield dates that have all of the gold's parts and do not contradict a finer gold form."""
-    wanted = replace(gold, month=None, day=None) if gold.year and exam.asks_only_year else gold
-    others = (form.date for form in exam.forms)
-    finer = [date for date in others if date and _refines(date, gold)]
-    for date in exam.dates:
-        kept = not finer or any(agrees(date, fine) for fine in finer)
-        if covers(date, wanted) and kept:
-            yield Match(start=date.start, end=date.end, rule="the date is the gold's", exact=True)
-
-
-def _refines(date: Date, coarse: Date) -> bool:
-    return covers(date, coarse) and not covers(coarse, date)
-
-
-def _quantities(gold: Quantity, form: Form, exam: AnswerAnalysis) -> Iterator[Match]:
-    asked = set(pairwise(exam.asked.words))
-    for found in exam.quantities:
-        if _fits(found, gold, form.limits, exam) and not _echoed(found, exam, asked):
-            exact = found.values == gold.values
-            rule = "the number agrees to the gold's last significant figure"
-            yield Match(start=found.start, end=found.end, rule=rule, exact=exact)
-
-
-def _echoed(found: Quantity, exam: AnswerAnalysis, asked: set[tuple[str, str]]) -> bool:
-    """Say whether a number only repeats the question: there too, beside the same word."""
-    near = exam.said.words[max(0, found.start - 1) : found.start + 2]
-    return not asked.isdisjoint(pairwise(near))
-
-
-def _fits(
-    found: Quantity, gold: Quantity, limits: tuple[float, float] | None, exam: AnswerAnalysis
-) -> bool:
-    if not gold.digits and found.unit != gold.unit:
-        return False  # "a week" needs the word
-    if not units_agree(found, gold):
-        return not limits and equal(found, gold, exam.tables)
-    if limits:
-        return any(limits[0] <= value <= limits[1] for value in found.values)
-    return same(found, gold) or rounded(found, gold)
-
-
-def _loose(form: Form, exam: AnswerAnalysis) -> Iterator[Match]:
-    said = exam.said
-    crossed = (form.text.cyrillic and said.latin) or (form.text.latin and said.cyrillic)
-    tolerance = Tolerance(tables=exam.tables, names=form.named, scripts=crossed)
-    if not exam.asks("persons"):
-        yield from _inside(form, exam)
-    implied = exam.sort | (form.common & exam.echoed) | _class_words(form, exam)
-    needed = [word for word in form.content if word not in implied]
-    version = len(needed) > _VERSION and all(word.isdecimal() for word in needed)
-    if needed and not version and not exam.echoed.issuperset(needed):
-        yield from _together(needed, exam, tolerance, TOGETHER)
-        yield from _nearly(needed, form, exam, tolerance)
-    if form.named and len(form.content) <= _NAMES and not _is_thing(form, exam):
-        own = exam.own if exam.asks("persons") else ()
-        for found in find_person(form.content, own, said, tolerance):
-            if not exam.echoed.issuperset(said.words[found.start : found.end]):
-                yield found
-
-
-def _inside(form: Form, exam: AnswerAnalysis) -> Iterator[Match]:
-    """Yield the whole answer where it is a gold without some words that only describe it.
-
-    What is left must hold the gold's last word ("1824 election" of "the disputed 1824 election") or
-    be its head before a small word ("RAF Coningsby" of "RAF Coningsby in Lincolnshire").
+    ``rule`` says in plain words why it is taken for the gold; ``exact`` that nothing differs.
     """
-    if _is_list(form, exam) or not exam.own or len(form.content) < _PARTS:
-        return
-    tolerance = Tolerance(tables=exam.tables, names=form.named)
-    said, content = exam.said.words, form.content
-    if not all(any(alike(word, one, tolerance) for word in content) for one in exam.own):
-        return
-    met = [any(alike(word, one, tolerance) for one in said) for word in content]
-    ended = met[-1] and not form.named  # York University is not New York University
-    if sum(met) >= _PARTS and (ended or all(met[: len(_head(form))])):
-        yield Match(start=0, end=len(said), rule="the answer is the gold in fewer words")
+
+    form: Form
+    analysis: AnswerAnalysis
+    start: int
+    end: int
+    rule: str
+    exact: bool = False
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of the match."""
+        return self.analysis.answer.words[self.start : self.end]
+
+    def before(self, count: int) -> tuple[str, ...]:
+        """Return up to so many words before the match."""
+        return self.analysis.answer.words[max(0, self.start - count) : self.start]
+
+    def after(self, count: int) -> tuple[str, ...]:
+        """Return up to so many words after the match."""
+        return self.analysis.answer.words[self.end : self.end + count]
 
 
-def _is_list(form: Form, exam: AnswerAnalysis) -> bool:
-    joining = exam.tables.words("joiners") | exam.tables.words("alternatives")
-    return not joining.isdisjoint(form.text.words) or any("," in gap for gap in form.text.gaps)
+def find_matches(form: Form, analysis: AnswerAnalysis) -> Iterator[Match]:
+    """Yield the places where the form is in the answer."""
+    return _Search(form=form, analysis=analysis).matches()
 
 
-def _nearly(
-    needed: list[str], form: Form, exam: AnswerAnalysis, tolerance: Tolerance
-) -> Iterator[Match]:
-    """Yield a short answer that has all but one of three or more plain words of the gold."""
-    if form.named or len(needed) < _MANY or len(exam.own) > _SHORT or _is_list(form, exam):
-        return
-    missed = [word for word in needed if not places_of(word, exam.said, tolerance)]
-    strict = exam.tables.words("negations") | exam.tables.numbers.keys()
-    kept = [word for word in needed if word not in missed]
-    worded = sum(not word.isdecimal() for word in kept) >= _PARTS
-    if len(missed) == 1 and worded and form.common - strict >= {*missed}:
-        rule = "all but one word of the gold stand in the answer"
-        yield from _together(kept, exam, tolerance, rule)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Search:
+    """The search for one form in one answer."""
 
+    form: Form
+    analysis: AnswerAnalysis
 
-def _head(form: Form) -> tuple[str, ...]:
-    """Return the words of a gold before the first small word in it; all of them without one."""
-    heads = takewhile(lambda word: word in form.content, form.text.words)
-    return tuple(heads)
-
-
-def _is_thing(form: Form, exam: AnswerAnalysis) -> bool:
-    """Say whether a name holds a word that no person's has: "school", or the "and" of a list."""
-    words = exam.tables.words("generic") | exam.tables.words("joiners")
-    return not words.isdisjoint(form.text.words)
-
-
-def _class_words(form: Form, exam: AnswerAnalysis) -> frozenset[str]:
-    """Return the words beside a proper name that only say what sort of thing it names."""
-    nameless = form.common.issuperset(form.content)
-    return frozenset() if nameless else form.common & exam.tables.words("generic")
-
-
-def _together(
-    needed: Iterable[str], exam: AnswerAnalysis, tolerance: Tolerance, rule: str
-) -> Iterator[Match]:
-    """Yield the narrowest stretch that holds all the words, if it is narrow enough."""
-    groups = []
-    for word in needed:
-        places = places_of(word, exam.said, tolerance)
-        if not places:
+    def matches(self) -> Iterator[Match]:
+        form, answer = self.form, self.analysis.answer
+        if form.place and not self.analysis.asks_one_place:
             return
-        groups.append(places)
-    start, end = _narrowest(groups)
-    if end - start <= len(groups) * 3 + _ROOM:
-        yield Match(start=start, end=end, rule=rule)
+        if form.date:
+            yield from self._dates(form.date)
+        elif form.quantity:
+            yield from self._quantities(form.quantity)
+        else:
+            sign = form.text.gaps[-1][:1] if form.signed else ""  # A+ is not A-
+            for span in find_run(form.text.words, answer):
+                if answer.gaps[span[1]].startswith(sign):
+                    yield self._match(span, "the gold stands in the answer", exact=True)
+            if not form.signed:
+                yield from self._loose()
+
+    def _match(self, span: Span, rule: str, *, exact: bool = False) -> Match:
+        start, end = span
+        return Match(
+            form=self.form, analysis=self.analysis, start=start, end=end, rule=rule, exact=exact
+        )
+
+    def _dates(self, gold: Date) -> Iterator[Match]:
+        """Yield dates that have all of the gold's parts and do not contradict a finer gold form."""
+        only_year = gold.year and self.analysis.asks_only_year
+        wanted = replace(gold, month=None, day=None) if only_year else gold
+        others = (form.date for form in self.analysis.forms if form.date)
+        finer = [other for other in others if other.covers(gold) and not gold.covers(other)]
+        for date in self.analysis.dates:
+            if date.covers(wanted) and (not finer or any(date.agrees(fine) for fine in finer)):
+                yield self._match((date.start, date.end), "the date is the gold's", exact=True)
+
+    def _quantities(self, gold: Quantity) -> Iterator[Match]:
+        """Yield figures that agree with the gold's, and do not only repeat the question.
+
+        A figure repeats the question where it is in it too, beside the same word.
+        """
+        rule = "the number agrees to the gold's last significant figure"
+        asked = set(pairwise(self.analysis.question.words))
+        for found in self.analysis.quantities:
+            near = self.analysis.answer.words[max(0, found.start - 1) : found.start + 2]
+            if self._fits(found, gold) and asked.isdisjoint(pairwise(near)):
+                yield self._match((found.start, found.end), rule, exact=found.values == gold.values)
+
+    def _fits(self, found: Quantity, gold: Quantity) -> bool:
+        limits = self.form.limits
+        if not gold.digits and found.unit != gold.unit:
+            return False  # "a week" needs the word
+        if not found.shares_unit(gold):
+            return not limits and found.converts_to(gold, self.analysis.tables)
+        if limits:
+            return any(limits[0] <= value <= limits[1] for value in found.values)
+        return found.rounds_to(gold) or found.shortens(gold)
+
+    def _loose(self) -> Iterator[Match]:
+        form, analysis, answer = self.form, self.analysis, self.analysis.answer
+        crossed = (form.text.cyrillic and answer.latin) or (form.text.latin and answer.cyrillic)
+        tolerance = Tolerance(tables=analysis.tables, names=form.named, scripts=crossed)
+        if not analysis.asks("persons"):
+            yield from self._inside()
+        known = analysis.question_words
+        if not form.common.issuperset(form.content):  # beside a name, "state" only says its sort
+            known = known | analysis.tables.words("generic")
+        implied = analysis.question_head | (form.common & known)
+        needed = [word for word in form.content if word not in implied]
+        version = len(needed) > _VERSION and all(word.isdecimal() for word in needed)
+        if needed and not version and not analysis.question_words.issuperset(needed):
+            yield from self._together(needed, tolerance, TOGETHER)
+            yield from self._nearly(needed, tolerance)
+        if form.named and len(form.content) <= _NAMES:
+            yield from self._person(tolerance)
+
+    def _person(self, tolerance: Tolerance) -> Iterator[Match]:
+        """Yield where a person is named; "school" and the "and" of a list are in no such name."""
+        analysis, answer = self.analysis, self.analysis.answer
+        if any(analysis.tables.any_of(key, self.form.text.words) for key in ("generic", "joiners")):
+            return
+        own_words = analysis.own_words if analysis.asks("persons") else ()
+        name = PersonName(words=self.form.content, own_words=own_words, tolerance=tolerance)
+        alone = "the answer is the family name alone"
+        for rule, spans in ((FULL_NAME, name.full(answer)), (alone, name.alone(answer))):
+            for start, end in spans:
+                if not analysis.question_words.issuperset(answer.words[start:end]):
+                    yield self._match((start, end), rule)
+
+    def _inside(self) -> Iterator[Match]:
+        """Yield the whole answer where it is a gold without some words that only describe it.
+
+        What is left must hold the gold's last word ("1824 election" of "the disputed 1824
+        election") or be its head before a small word ("RAF Coningsby" of "RAF Coningsby in
+        Lincolnshire").
+        """
+        form, analysis, content = self.form, self.analysis, self.form.content
+        if self._is_list() or not analysis.own_words or len(content) < _PARTS:
+            return
+        alike = Tolerance(tables=analysis.tables, names=form.named).alike
+        if not all(any(alike(word, own) for word in content) for own in analysis.own_words):
+            return
+        words = analysis.answer.words
+        met = [any(alike(word, said) for said in words) for word in content]
+        ended = met[-1] and not form.named  # York University is not New York University
+        head = len([*takewhile(content.__contains__, form.text.words)])
+        if sum(met) >= _PARTS and (ended or all(met[:head])):
+            yield self._match((0, len(words)), "the answer is the gold in fewer words")
+
+    def _is_list(self) -> bool:
+        words, known = self.form.text.words, self.analysis.tables
+        joined = known.any_of("joiners", words) or known.any_of("alternatives", words)
+        return joined or any("," in gap for gap in self.form.text.gaps)
+
+    def _nearly(self, needed: list[str], tolerance: Tolerance) -> Iterator[Match]:
+        """Yield a short answer that has all but one of three or more plain words of the gold."""
+        form, analysis = self.form, self.analysis
+        long = len(analysis.own_words) > _SHORT
+        if form.named or len(needed) < _MANY or long or self._is_list():
+            return
+        missed = [word for word in needed if not tolerance.places_of(word, analysis.answer)]
+        strict = analysis.tables.words("negations") | analysis.tables.numbers.keys()
+        rest = [word for word in needed if word not in missed]
+        worded = sum(not word.isdecimal() for word in rest) >= _PARTS
+        if len(missed) == 1 and worded and form.common - strict >= {*missed}:
+            rule = "all but one word of the gold stand in the answer"
+            yield from self._together(rest, tolerance, rule)
+
+    def _together(self, needed: list[str], tolerance: Tolerance, rule: str) -> Iterator[Match]:
+        """Yield the narrowest stretch that holds all the words, if it is narrow enough."""
+        groups = []
+        for word in needed:
+            groups.append(tolerance.places_of(word, self.analysis.answer))
+            if not groups[-1]:
+                return
+        start, end = _narrowest(groups)
+        if end - start <= len(groups) * 3 + _ROOM:
+            yield self._match((start, end), rule)
 
 
-def _narrowest(groups: list[list[int]]) -> tuple[int, int]:
+def _narrowest(groups: list[list[int]]) -> Span:
     """Return the shortest stretch of positions with one of every group; linear in positions."""
     merged = sorted((place, kind) for kind, places in enumerate(groups) for place in places)
     last: dict[int, int] = {}

@@ -9,10 +9,7 @@ from evaluators.judges.lexical.folding import FOLDER, fold, read
 from evaluators.strict_yaml import load
 
 _BASE = "en"  # models answer in English to questions in any language
-_PHRASES = (
-    "refusals unsure hedges more less excluding inclusive orders year_questions reversals choices"
-    " concessions dismissals one_side other_side provisional turns mistakes weighing"
-)
+_ROWS = ("months", "units")  # lists of rows of words; all other lists are phrases
 
 
 class Phrases:
@@ -29,7 +26,7 @@ class Phrases:
         return next((start for start, _ in self.spans(words)), None)
 
     def spans(self, words: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-        """Yield where phrases stand, in order: the first word, and the place after the last."""
+        """Yield where the phrases are, in order: first word, and the place after the last."""
         for index, word in enumerate(words):
             for phrase in self._by_first.get(word, ()):
                 if words[index : index + len(phrase)] == phrase:
@@ -37,8 +34,8 @@ class Phrases:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measure:
-    """A unit: its kind, and (value + shift) * factor in the base unit of that kind."""
+class Conversion:
+    """A unit of a kind such as length: (value + shift) * factor is in that kind's base unit."""
 
     kind: str
     factor: float
@@ -47,34 +44,44 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """The joined data of a language and English."""
+    """The data of a language joined with that of English."""
 
     data: tuple[Mapping[str, object], ...]
 
     def words(self, key: str) -> frozenset[str]:
-        """Return the folded words of a list, empty where no language has it."""
+        """Return the folded words of a list."""
         return self._words[key]
+
+    def any_of(self, key: str, words: Iterable[str]) -> bool:
+        """Say whether one of the words is in a list."""
+        return not self._words[key].isdisjoint(words)
 
     def phrases(self, key: str) -> Phrases:
         """Return the phrases of a list, ready for search."""
         return self._phrases[key]
 
+    def has_phrase(self, key: str, words: tuple[str, ...]) -> bool:
+        """Say whether a phrase of a list is among the words."""
+        return self._phrases[key].find(words) is not None
+
     @cached_property
     def _words(self) -> dict[str, frozenset[str]]:
         keys = {key for data in self.data for key, value in data.items() if isinstance(value, str)}
-        found = {key: frozenset(self._joined(key)) for key in keys}
-        own = fold(cast("str", self.data[0]["joiners"])).split()  # an English article may be "and"
-        return {**found, "articles": found["articles"].difference(own)}
-
-    def _joined(self, key: str) -> Iterable[str]:
-        for data in self.data:
-            yield from fold(cast("str", data.get(key, ""))).split()
+        lists = {
+            key: frozenset(
+                word for data in self.data for word in fold(cast("str", data.get(key, ""))).split()
+            )
+            for key in keys
+        }
+        joiners = fold(cast("str", self.data[0]["joiners"])).split()
+        return {**lists, "articles": lists["articles"].difference(joiners)}  # "a" is "and" in Czech
 
     @cached_property
     def _phrases(self) -> dict[str, Phrases]:
+        keys = {key for data in self.data for key, value in data.items() if isinstance(value, list)}
         return {
             key: Phrases(p for data in self.data for p in cast("list[str]", data.get(key, [])))
-            for key in _PHRASES.split()
+            for key in keys.difference(_ROWS)
         }
 
     @cached_property
@@ -89,7 +96,7 @@ class Tables:
 
     @property
     def family_first(self) -> bool:
-        """Whether the family name stands before the given ones."""
+        """Whether the family name comes before the given ones."""
         return bool(self.data[0].get("family_first"))
 
     @cached_property
@@ -99,7 +106,7 @@ class Tables:
 
     @cached_property
     def scales(self) -> Mapping[str, float]:
-        """Words that multiply what stands before them."""
+        """Words that multiply what is before them."""
         return self._figures("scales")
 
     @cached_property
@@ -114,56 +121,53 @@ class Tables:
     @cached_property
     def months(self) -> Mapping[str, int]:
         """Month names with their number, inflected forms included."""
-        found: dict[str, int] = {}
+        numbers: dict[str, int] = {}
         for data in self.data:
             rows = cast("list[str]", data.get("months", []))
             for number, row in enumerate(rows, start=1):
                 for name in fold(row).split():
-                    found |= dict.fromkeys((name + end for end in self._month_ends(name)), number)
-        return found
-
-    def _month_ends(self, name: str) -> frozenset[str]:
-        return self.endings if len(name) > 4 else frozenset({""})
+                    endings = self.endings if len(name) > 4 else {""}
+                    numbers |= dict.fromkeys((name + ending for ending in endings), number)
+        return numbers
 
     @cached_property
     def nicknames(self) -> Mapping[str, frozenset[str]]:
         """Given names with their short and full forms."""
-        found: dict[str, frozenset[str]] = {}
+        names: dict[str, frozenset[str]] = {}
         for row in cast("Mapping[str, list[str]]", load(FOLDER / "nicknames.yaml"))["nicknames"]:
             forms = frozenset(fold(row).split())
-            found |= {form: found.get(form, frozenset()) | forms for form in forms}
-        return found
+            names |= {form: names.get(form, frozenset()) | forms for form in forms}
+        return names
 
     @cached_property
     def units(self) -> Mapping[str, str]:
         """Unit words with the first form of their row; rows that share a word are one unit."""
-        found: dict[str, str] = {}
+        units: dict[str, str] = {}
         for data in self.data:
             for row in cast("list[str]", data.get("units", [])):
                 forms = fold(row).split()
-                first = next((found[form] for form in forms if form in found), forms[0])
-                found = dict.fromkeys(forms, first) | found  # "Ft" is money in Hungarian
-        return found
+                first = next((units[form] for form in forms if form in units), forms[0])
+                units = dict.fromkeys(forms, first) | units  # "Ft" is money in Hungarian
+        return units
 
     @cached_property
-    def measures(self) -> Mapping[str, Measure]:
+    def conversions(self) -> Mapping[str, Conversion]:
         """The units that can be turned into each other."""
         data = cast("Mapping[str, Mapping[str, str]]", load(FOLDER / "measures.yaml"))
-        found = {}
+        conversions = {}
         for kind, rows in data.items():
             for word, line in rows.items():
                 factor, shift = [*map(float, line.split()), 0.0][:2]
-                if word in self.units:
-                    found[self.units[word]] = Measure(kind=kind, factor=factor, shift=shift)
-        return found
+                if unit := self.units.get(word):
+                    conversions[unit] = Conversion(kind=kind, factor=factor, shift=shift)
+        return conversions
 
 
 @cache
 def tables(language: str) -> Tables:
     """Return a language's data with English behind it; a language without a file has them all."""
     known = sorted(path.stem for path in FOLDER.glob("??.yaml"))
-    chosen = [language] if language in known else known
-    names = dict.fromkeys([*chosen, _BASE])
+    names = dict.fromkeys([*([language] if language in known else known), _BASE])
     return Tables(data=tuple(_data(name) for name in names))
 
 

@@ -1,20 +1,30 @@
 """The judge without a model: fixed rules of language and number, the same every time."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from itertools import islice, pairwise
 
 from evaluators.content import content_free
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Ask, Case, Verdict
-from evaluators.judges.lexical.answer_analysis import LIMIT, AnswerAnalysis, analyse, segments
-from evaluators.judges.lexical.confidence import is_firm, surely_right, surely_silent, surely_wrong
-from evaluators.judges.lexical.dates import agrees, covers
+from evaluators.judges.lexical.answer_analysis import LIMIT, AnswerAnalysis, analyse
+from evaluators.judges.lexical.confidence import (
+    is_firm,
+    is_surely_right,
+    is_surely_silent,
+    is_surely_wrong,
+)
 from evaluators.judges.lexical.folding import plain
 from evaluators.judges.lexical.gold_forms import Form
 from evaluators.judges.lexical.gold_matching import find_matches
-from evaluators.judges.lexical.numbers import Quantity, near
+from evaluators.judges.lexical.numbers import Quantity
 from evaluators.judges.lexical.rejections import reject_reason
+from evaluators.judges.lexical.word_matching import Span
 
+_STOP = re.compile(r"[.;!?\n…]")
 _TRIES = 16  # mentions of one gold; an answer that repeats it more often adds nothing
+_SHORT = 6  # words of a stretch that can be an answer without a word of belief in it
+_LONG = 12  # words of a stretch that can be one, with a word of belief
+_FEW = 8  # own words of an answer that is nothing but candidates
 
 
 class LexicalJudge:
@@ -32,116 +42,156 @@ def grade(case: Case, answer: str) -> Verdict:
     said = plain(answer[:LIMIT])
     if said and len(answer) <= LIMIT and any(said == plain(gold) for gold in case.golds):
         return Verdict(grade=CORRECT, reason="the answer is the gold", sure=True)
-    exam = analyse(case, answer)
-    verdicts = (rule(exam) for rule in RULES)
-    verdict = next((verdict for verdict in verdicts if verdict), None)
-    if verdict is None and content_free(answer[:LIMIT], case.golds):
-        verdict = Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing", sure=True)
-    if verdict:
+    analysis = analyse(case, answer)
+    verdicts = (rule(analysis) for rule in _RULES)
+    if verdict := next(filter(None, verdicts), None):
         return verdict
-    reason, sure = "the answer does not hold the gold", surely_wrong(exam)
+    if content_free(answer[:LIMIT], case.golds):
+        return Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing", sure=True)
+    reason, sure = "the answer does not hold the gold", is_surely_wrong(analysis)
     return Verdict(grade=INCORRECT, reason=reason, sure=sure)
 
 
-def _blank(exam: AnswerAnalysis) -> Verdict | None:
-    if exam.said.words:
+def _blank(analysis: AnswerAnalysis) -> Verdict | None:
+    if analysis.answer.words:
         return None
-    return Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing", sure=not exam.cut)
+    sure = not analysis.truncated
+    return Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing", sure=sure)
 
 
-def _alone(exam: AnswerAnalysis) -> Verdict | None:
-    """Correct when nothing but words that hold a sentence together stands beside the gold."""
-    idle = exam.tables.words("openers") | exam.tables.words("function")
-    for form in exam.forms:
-        kept = tuple(w for w in exam.full.words if w in form.text.words or w not in idle)
-        if kept == form.text.words and not form.place and _same_figure(form, exam):
-            return Verdict(grade=CORRECT, reason="the answer is the gold alone", sure=is_firm(exam))
+def _alone(analysis: AnswerAnalysis) -> Verdict | None:
+    """Correct when nothing but words that hold a sentence together is beside the gold."""
+    for form in analysis.forms:
+        words = tuple(
+            word
+            for word in analysis.full.words
+            if word in form.text.words or word not in analysis.idle_words
+        )
+        if words == form.text.words and not form.place and _has_same_sign(form, analysis):
+            sure = is_firm(analysis)
+            return Verdict(grade=CORRECT, reason="the answer is the gold alone", sure=sure)
     return None
 
 
-def _same_figure(form: Form, exam: AnswerAnalysis) -> bool:
+def _has_same_sign(form: Form, analysis: AnswerAnalysis) -> bool:
     """Say whether signs leave the gold what it is: words alone do not show a minus."""
     bare = form.quantity is None and not form.signed
-    return bare or next(find_matches(form, exam), None) is not None
+    return bare or next(find_matches(form, analysis), None) is not None
 
 
-def _found(exam: AnswerAnalysis) -> Verdict | None:
-    """Correct when some form stands in the answer beyond doubt; else what the first doubt says."""
-    doubted = None
-    for form in exam.forms:
-        for finding in islice(find_matches(form, exam), _TRIES):
-            why_not = reject_reason(finding, form, exam)
-            if not why_not:
-                sure = surely_right(finding, form, exam)
-                return Verdict(grade=CORRECT, reason=finding.rule, sure=sure)
-            doubted = doubted or why_not
-    return doubted
+def _found(analysis: AnswerAnalysis) -> Verdict | None:
+    """Correct when some form is in the answer beyond doubt; else the first reason against one."""
+    rejection = None
+    for form in analysis.forms:
+        for match in islice(find_matches(form, analysis), _TRIES):
+            reason = reject_reason(match)
+            if not reason:
+                sure = is_surely_right(match)
+                return Verdict(grade=CORRECT, reason=match.rule, sure=sure)
+            rejection = rejection or reason
+    return rejection
 
 
-def _idle(exam: AnswerAnalysis) -> Verdict | None:
-    chooses = bool(exam.content) and exam.asks(
-        "alternatives"
-    )  # "this or that?" is answered by echo
-    if exam.own or chooses:
+def _idle(analysis: AnswerAnalysis) -> Verdict | None:
+    """Not attempted when nothing is the answer's own; "this or that?" is answered by an echo."""
+    content = any(word not in analysis.idle_words for word in analysis.answer.words)
+    if analysis.own_words or (content and analysis.asks("alternatives")):
         return None
     return Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing of its own")
 
 
-def _refused(exam: AnswerAnalysis) -> Verdict | None:
-    if not declines(exam):
+def _refused(analysis: AnswerAnalysis) -> Verdict | None:
+    """Not attempted when the answer declines, or is unsure, and offers nothing all the same.
+
+    Beside a refusal an offer takes a word of belief ("I think"); beside mere doubt a short one is
+    enough.
+    """
+    words, hedges = analysis.answer.words, {*analysis.hedges}
+    if not analysis.refusals and not analysis.doubts:
         return None
+    for start, end in _stretches(analysis):
+        places = [place for place in range(start, end) if place not in hedges]
+        believed = len(places) < end - start <= _LONG
+        brief = not analysis.refusals and len(places) <= _SHORT
+        if (believed or brief) and any(_is_offer(words[place], analysis) for place in places):
+            return None
     reason = "the answer declines and does not give the gold"
-    return Verdict(grade=NOT_ATTEMPTED, reason=reason, sure=surely_silent(exam))
+    return Verdict(grade=NOT_ATTEMPTED, reason=reason, sure=is_surely_silent(analysis))
 
 
-def _loose_figure(exam: AnswerAnalysis) -> Verdict | None:
-    golds = [form.quantity for form in exam.forms if form.quantity]
-    found = exam.quantities if golds else []
-    spanned = any(_is_between(pair, gold, exam) for pair in pairwise(found) for gold in golds)
-    if spanned or any(_is_loose(figure, gold, exam) for figure in found for gold in golds):
-        reason = "the figure is too loose to be right or wrong"
-        return Verdict(grade=NOT_ATTEMPTED, reason=reason)
+def _stretches(analysis: AnswerAnalysis) -> Iterator[Span]:
+    """Yield the stretches between full stops, contrasts, refusals and words of doubt."""
+    words, contrasts = analysis.answer.words, analysis.tables.words("contrasts")
+    spans = [*analysis.refusals, *analysis.doubts]
+    taken = {place for span in spans for place in range(*span)}
+    start = 0
+    for place, word in enumerate(words):
+        cut = word in contrasts or place in taken
+        if cut or (place and _STOP.search(analysis.answer.gaps[place])):
+            yield start, place
+            start = place + 1 if cut else place
+    yield start, len(words)
+
+
+def _is_offer(word: str, analysis: AnswerAnalysis) -> bool:
+    """Say whether a word is the answer's own, and of the gold's kind: a figure, a name, a noun."""
+    if word not in analysis.own_words:
+        return False
+    if any(form.quantity or form.date for form in analysis.forms):
+        return word.isdecimal() or word in analysis.tables.numbers
+    return word in analysis.capitals or not all(form.named for form in analysis.forms)
+
+
+def _loose_figure(analysis: AnswerAnalysis) -> Verdict | None:
+    for gold in (form.quantity for form in analysis.forms if form.quantity):
+        figures = analysis.quantities
+        spanned = any(_is_between(pair, gold, analysis) for pair in pairwise(figures))
+        if spanned or any(_is_loose(figure, gold, analysis) for figure in figures):
+            reason = "the figure is too loose to be right or wrong"
+            return Verdict(grade=NOT_ATTEMPTED, reason=reason)
     return None
 
 
-def _is_between(pair: tuple[Quantity, Quantity], gold: Quantity, exam: AnswerAnalysis) -> bool:
+def _is_between(pair: tuple[Quantity, Quantity], gold: Quantity, analysis: AnswerAnalysis) -> bool:
     """Say whether two figures are the ends of a stated range in which the gold lies."""
-    low, high = pair
-    words, known = exam.said.words, exam.tables
-    opened = words[low.start - 1 : low.start] + words[low.end : high.start]
-    stated = not known.words("ranges").isdisjoint(opened)
-    joined = not known.words("range_joins").isdisjoint(opened)
-    return stated and joined and low.values[0] <= gold.values[0] <= high.values[0]
+    (low, high), known, words = pair, analysis.tables, analysis.answer.words
+    signs = words[low.start - 1 : low.start] + words[low.end : high.start]
+    stated = known.any_of("ranges", signs) and known.any_of("range_joins", signs)
+    return stated and low.values[0] <= gold.values[0] <= high.values[0]
 
 
-def _is_loose(figure: Quantity, gold: Quantity, exam: AnswerAnalysis) -> bool:
+def _is_loose(figure: Quantity, gold: Quantity, analysis: AnswerAnalysis) -> bool:
     """Say whether "about", "more than" or "less than" a figure leaves room for the gold."""
-    before = exam.said.words[max(0, figure.start - 3) : figure.start]
-    known = exam.tables
+    known, before = analysis.tables, analysis.answer.words[max(0, figure.start - 3) : figure.start]
     value, wanted = figure.values[0], gold.values[0]
-    more = known.phrases("more").find(before) is not None
-    less = known.phrases("less").find(before) is not None
-    vague = not known.words("approximate").isdisjoint(before)
-    return (
-        (more and value <= wanted) or (less and value >= wanted) or (vague and near(figure, gold))
-    )
+    more = value <= wanted and known.has_phrase("more", before)
+    less = value >= wanted and known.has_phrase("less", before)
+    return more or less or (known.any_of("approximate", before) and figure.is_near(gold))
 
 
-def _undecided(exam: AnswerAnalysis) -> Verdict | None:
-    if not undecided(exam):
+def _undecided(analysis: AnswerAnalysis) -> Verdict | None:
+    """Not attempted when the answer is little more than candidates with "or" between them."""
+    words, alternatives = analysis.answer.words, analysis.tables.words("alternatives")
+    named = all(form.named for form in analysis.forms)
+    if len(analysis.own_words) > _FEW or analysis.asks("alternatives") or not named:
         return None
-    return Verdict(grade=NOT_ATTEMPTED, reason="the answer does not choose between candidates")
+    names = analysis.capitals.intersection(analysis.own_words)
+    for left, word, right in zip(words, words[1:], words[2:], strict=False):
+        if word in alternatives and {left, right} <= names:
+            reason = "the answer does not choose between candidates"
+            return Verdict(grade=NOT_ATTEMPTED, reason=reason)
+    return None
 
 
-def _coarse_date(exam: AnswerAnalysis) -> Verdict | None:
-    golds = [form.date for form in exam.forms if form.date]
-    dates = exam.dates if golds else []
-    if any(agrees(date, gold) and not covers(date, gold) for date in dates for gold in golds):
+def _coarse_date(analysis: AnswerAnalysis) -> Verdict | None:
+    golds = [form.date for form in analysis.forms if form.date]
+    dates = analysis.dates if golds else []
+    if any(date.agrees(gold) and not date.covers(gold) for date in dates for gold in golds):
         return Verdict(grade=INCORRECT, reason="the date is less precise than the gold")
     return None
 
 
-RULES: tuple[Callable[[AnswerAnalysis], Verdict | None], ...] = (
+_RULES: tuple[Callable[[AnswerAnalysis], Verdict | None], ...] = (
     _blank,
     _alone,
     _found,
@@ -151,52 +201,3 @@ RULES: tuple[Callable[[AnswerAnalysis], Verdict | None], ...] = (
     _undecided,
     _coarse_date,
 )
-
-
-_SHORT = 6  # words of a stretch that can be an answer without a word of belief in it
-_LONG = 12  # words of a stretch that can be one, with a word of belief
-_FEW = 8  # own words of an answer that is nothing but candidates
-
-
-def declines(exam: AnswerAnalysis) -> bool:
-    """Say whether the answer declines, or is unsure, and offers nothing all the same."""
-    if not exam.refused and not exam.unsure:
-        return False
-    return not offers(exam)
-
-
-def offers(exam: AnswerAnalysis) -> bool:
-    """Say whether some stretch of the answer offers a thing of the kind that the gold is.
-
-    Beside a refusal it takes a word of belief ("I think"); beside mere doubt a short one is enough.
-    """
-    said, marks = exam.said, {*exam.hedged}
-    for start, end in segments(said, exam.tables, [*exam.refused, *exam.unsure]):
-        stretch = [place for place in range(start, end) if place not in marks]
-        believed = len(stretch) < end - start <= _LONG
-        brief = not exam.refused and len(stretch) <= _SHORT
-        if (believed or brief) and any(_is_offer(said.words[place], exam) for place in stretch):
-            return True
-    return False
-
-
-def _is_offer(word: str, exam: AnswerAnalysis) -> bool:
-    """Say whether a word is the answer's own, and of the gold's kind: a figure, a name, a noun."""
-    if word not in exam.own:
-        return False
-    if any(form.quantity or form.date for form in exam.forms):
-        return word.isdecimal() or word in exam.tables.numbers
-    return word in exam.capitals or not all(form.named for form in exam.forms)
-
-
-def undecided(exam: AnswerAnalysis) -> bool:
-    """Say whether the answer is little more than candidates with "or" between them."""
-    words, alternatives = exam.said.words, exam.tables.words("alternatives")
-    named = all(form.named for form in exam.forms)
-    if len(exam.own) > _FEW or exam.asks("alternatives") or not named:
-        return False
-    names = exam.capitals.intersection(exam.own)
-    return any(
-        words[place] in alternatives and {words[place - 1], words[place + 1]} <= names
-        for place in range(1, len(words) - 1)
-    )

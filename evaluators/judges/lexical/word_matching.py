@@ -1,53 +1,43 @@
-"""Where the words of a gold stand in an answer, exactly or in a tolerated form."""
+"""Where words of a gold are in an answer, exactly or in a tolerated form; names of persons."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from rapidfuzz.distance import OSA
+
 from evaluators.judges.lexical.folding import Text, sounds
 from evaluators.judges.lexical.language_tables import Tables
+
+Span = tuple[int, int]  # word positions, end excluded
 
 _PLACES = 8  # occurrences looked at; an answer that repeats a gold more often adds nothing
 _GLUED = 4  # letters of a name above which a small word run into it cannot be its ending
 _SHORT = 4  # letters of a word of which only a closing vowel may change
 _VOWELS = frozenset("aeiouy")
 _DISTINCT = 3000  # distinct words of an answer that are compared one by one
+_FULL = 3  # words of a name with a family name in it, before a sign such as "III"
+_BETWEEN = 3  # words that may be between a given name and the family name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
-    """Where a gold was found: word positions, end excluded, and the rule in plain words."""
-
-    start: int
-    end: int
-    rule: str
-    exact: bool = False
-
-
-def find_run(words: tuple[str, ...], said: Text) -> Iterator[Match]:
-    """Yield places where the words stand in a row, however they are split into words."""
-    needle = "".join(words)
-    joined = "".join(said.words)
+def find_run(wanted: tuple[str, ...], answer: Text) -> Iterator[Span]:
+    """Yield places where the words follow each other, however they are split into words."""
+    needle, joined = "".join(wanted), "".join(answer.words)
     if needle not in joined:
         return
     starts: dict[int, int] = {}
     offset = 0
-    for place, word in enumerate(said.words):
+    for place, word in enumerate(answer.words):
         starts[offset] = place
         offset += len(word)
-    starts[offset] = len(said.words)
-    yield from islice(_places(needle, joined, starts, (words, said.words)), _PLACES)
-
-
-def _places(
-    needle: str, joined: str, starts: dict[int, int], both: tuple[tuple[str, ...], tuple[str, ...]]
-) -> Iterator[Match]:
-    wanted, said = both
+    starts[offset] = len(answer.words)
+    left = _PLACES
     at = joined.find(needle)
-    while at >= 0:
+    while at >= 0 and left:
         start, end = starts.get(at), starts.get(at + len(needle))
-        if start is not None and end is not None and _may_join(wanted, said[start:end]):
-            yield Match(start=start, end=end, rule="the gold stands in the answer", exact=True)
+        if start is not None and end is not None and _may_join(wanted, answer.words[start:end]):
+            left -= 1
+            yield start, end
         at = joined.find(needle, at + 1)
 
 
@@ -55,14 +45,11 @@ def _may_join(wanted: tuple[str, ...], run: tuple[str, ...]) -> bool:
     """Say whether differently split words may be one: never digits, and not scraps of words."""
     if wanted == run:
         return True
-    if any(word.isdecimal() for word in run) and not _same_digits(wanted, run):
+    digits = [word for word in run if word.isdecimal()]
+    if digits and digits != [word for word in wanted if word.isdecimal()]:
         return False
     long = sum(map(len, wanted)) >= 4
     return long or all(len(word) == 1 for word in run) or all(len(word) == 1 for word in wanted)
-
-
-def _same_digits(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    return [w for w in one if w.isdecimal()] == [w for w in other if w.isdecimal()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,31 +60,38 @@ class Tolerance:
     names: bool = False
     scripts: bool = False
 
+    def alike(self, wanted: str, word: str) -> bool:
+        """Say whether two folded words are forms or spellings of one word."""
+        if wanted == word:
+            return True
+        if wanted.isdecimal() or word.isdecimal():
+            return False
+        if _inflected(wanted, word, self.tables.endings) or self._runs_on(wanted, word):
+            return True
+        if wanted in self.tables.units:
+            return self.tables.units[wanted] == self.tables.units.get(word)
+        by_sound = self.scripts and len(wanted) > 2 and _sound_alike(wanted, word)
+        return by_sound or (self.names and _mistyped(wanted, word))
 
-def alike(wanted: str, word: str, tolerance: Tolerance) -> bool:
-    """Say whether two folded words are forms or spellings of one word."""
-    if wanted == word:
-        return True
-    if wanted.isdecimal() or word.isdecimal():
-        return False
-    if _inflected(wanted, word, tolerance.tables.endings) or _runs_on(wanted, word, tolerance):
-        return True
-    if wanted in tolerance.tables.units:
-        return tolerance.tables.units[wanted] == tolerance.tables.units.get(word)
-    heard = tolerance.scripts and len(wanted) > 2 and _sound_alike(wanted, word)
-    return heard or (tolerance.names and _mistyped(wanted, word))
+    def _runs_on(self, wanted: str, word: str) -> bool:
+        """Say whether a small word is run into the end of a name, as in "Ricky Nelsonin"."""
+        glued = self.names and len(wanted) > _GLUED and word.startswith(wanted)
+        return glued and word[len(wanted) :] in self.tables.words("function")
 
-
-def _runs_on(wanted: str, word: str, tolerance: Tolerance) -> bool:
-    """Say whether a small word is run into the end of a name, as in "Ricky Nelsonin"."""
-    glued = tolerance.names and len(wanted) > _GLUED and word.startswith(wanted)
-    return glued and word[len(wanted) :] in tolerance.tables.words("function")
+    def places_of(self, wanted: str, answer: Text) -> list[int]:
+        """Return the positions of words alike to the wanted one; only equal ones if any is."""
+        equal = [place for place, word in enumerate(answer.words) if word == wanted]
+        if equal:
+            return equal
+        distinct = islice(dict.fromkeys(answer.words), _DISTINCT)
+        close = {word for word in distinct if self.alike(wanted, word)}
+        return [place for place, word in enumerate(answer.words) if word in close]
 
 
 def _sound_alike(one: str, other: str) -> bool:
     """Say whether two words sound like one; in longer sounds a letter may be silent."""
     return any(
-        left == right or (min(len(left), len(right)) > 3 and distance(left, right) == 1)
+        left == right or (min(len(left), len(right)) > 3 and OSA.distance(left, right) == 1)
         for left in sounds(one)
         for right in sounds(other)
     )
@@ -124,122 +118,81 @@ def _mistyped(one: str, other: str) -> bool:
         return False
     if one.startswith(other) or other.startswith(one):
         return False  # another ending makes another word
-    return distance(one, other) <= (1 if shortest < 9 else 2)
+    return OSA.distance(one, other) <= (1 if shortest < 9 else 2)
 
 
-def distance(one: str, other: str) -> int:
-    """Return the number of letters to insert, delete, replace or swap with the next.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonName:
+    """A person's name: given names may be left out, shortened or added, the family name may not.
 
-    Optimal string alignment; for words, so the quadratic table is small.
+    ``own_words`` are the words of the answer's own, empty where the question does not ask for a
+    person: then the first name must be the gold's.
     """
-    before: list[int] = []
-    above = list(range(len(other) + 1))
-    for row, left in enumerate(one, start=1):
-        current = [row]
-        for column, top in enumerate(other, start=1):
-            cost = above[column - 1] + (left != top)
-            cost = min(cost, above[column] + 1, current[-1] + 1)
-            swapped = row > 1 and column > 1 and left == other[column - 2] and top == one[row - 2]
-            current.append(min(cost, before[column - 2] + 1) if swapped else cost)
-        before, above = above, current
-    return above[-1]
+
+    words: tuple[str, ...]
+    own_words: tuple[str, ...]
+    tolerance: Tolerance
+
+    def full(self, answer: Text) -> Iterator[Span]:
+        """Yield where the person is named by a given and the family name.
+
+        Where the language puts the family name first, the western order counts as well.
+        """
+        for name in self._orders(answer):
+            given = name[:-1] if self.own_words else name[:1]
+            for place in self.tolerance.places_of(name[-1], answer):
+                start = self._first_given(given, name[1:-1], place, answer)
+                if start is not None:
+                    yield start, place + 1
+
+    def alone(self, answer: Text) -> Iterator[Span]:
+        """Yield the family name where the answer says nothing else; a common word is none."""
+        name = self._orders(answer)[-1]
+        family = name[-1]
+        if len(self.own_words) != 1 or len(name) < 2 or len(family) < 3:
+            return
+        if family not in self.tolerance.tables.words("generic"):
+            for place in self.tolerance.places_of(family, answer):
+                if answer.words[place] == self.own_words[0]:
+                    yield place, place + 1
+
+    def _orders(self, answer: Text) -> list[tuple[str, ...]]:
+        """Return the name with the family name last, in each order that the language allows.
+
+        A full name may do without the "III" at its end where the answer has no such sign at all;
+        a shorter name keeps it: it tells kings apart.
+        """
+        name, suffixes = self.words, self.tolerance.tables.words("suffixes")
+        if len(name) > _FULL and name[-1] in suffixes and suffixes.isdisjoint(answer.words):
+            name = name[:-1]
+        swapped = self.tolerance.tables.family_first and len(name) > 1
+        return [name, (*name[1:], name[0])] if swapped else [name]
+
+    def _first_given(
+        self, names: tuple[str, ...], middles: tuple[str, ...], place: int, answer: Text
+    ) -> int | None:
+        """Return where a given name of the gold is before the family name."""
+        for start in range(place - 1, max(-1, place - 2 - _BETWEEN), -1):
+            for index, given in enumerate(names):
+                if self._is_given(given, answer.words[start]):
+                    between = answer.words[start + 1 : place]
+                    return start if _middles_agree(middles[index:], between) else None
+        return None
+
+    def _is_given(self, given: str, word: str) -> bool:
+        """Compare full given names; an initial on either side is a full name of that letter."""
+        if len(given) == 1 or len(word) == 1:
+            return len(given) != len(word) and given[0] == word[0]
+        nicknames = self.tolerance.tables.nicknames.get(given, ())
+        return word in nicknames or self.tolerance.alike(given, word)
 
 
-def places_of(wanted: str, said: Text, tolerance: Tolerance) -> list[int]:
-    """Return the positions of words alike to the wanted one; only equal ones if there are any."""
-    equal = [place for place, word in enumerate(said.words) if word == wanted]
-    if equal:
-        return equal
-    distinct = islice(dict.fromkeys(said.words), _DISTINCT)
-    close = {word for word in distinct if alike(wanted, word, tolerance)}
-    return [place for place, word in enumerate(said.words) if word in close]
-
-
-FULL_NAME = "given and family name are the gold's"
-_FULL = 3  # words of a name with a family name in it, before a sign such as "III"
-_BETWEEN = 3  # words that may stand between a given name and the family name
-
-
-def find_person(
-    name: tuple[str, ...], own: tuple[str, ...], said: Text, tolerance: Tolerance
-) -> Iterator[Match]:
-    """Yield places where the person is named by a given and the family name.
-
-    ``own`` is what the answer says of its own, empty where the question does not ask for a person:
-    then the first name must be the gold's. The family name alone is enough where ``own`` is nothing
-    else. Where the language puts the family name first, the western order counts as well.
-    """
-    first = tolerance.tables.family_first
-    name = _bare(name, said, tolerance.tables.words("suffixes"))
-    orders = [name, (*name[1:], name[0])] if first and len(name) > 1 else [name]
-    for order in orders:
-        yield from _full(order, own, said, tolerance)
-    yield from _alone(orders[-1], own, said, tolerance)
-
-
-def _bare(name: tuple[str, ...], said: Text, suffixes: frozenset[str]) -> tuple[str, ...]:
-    """Return a full name without the "III" at its end, where the answer has no such sign at all.
-
-    A shorter name keeps it: it tells kings apart.
-    """
-    long = len(name) > _FULL and name[-1] in suffixes
-    return name[:-1] if long and suffixes.isdisjoint(said.words) else name
-
-
-def _full(
-    name: tuple[str, ...], own: tuple[str, ...], said: Text, tolerance: Tolerance
-) -> Iterator[Match]:
-    given = name[:-1] if own else name[:1]
-    for place in places_of(name[-1], said, tolerance):
-        start = _given(given, name[1:-1], place, (said, tolerance))
-        if start is not None:
-            yield Match(start=start, end=place + 1, rule=FULL_NAME)
-
-
-def _alone(
-    name: tuple[str, ...], own: tuple[str, ...], said: Text, tolerance: Tolerance
-) -> Iterator[Match]:
-    """Yield the family name where the answer says nothing else; a common word is none."""
-    family = name[-1]
-    if len(own) != 1 or len(name) < 2 or len(family) < 3:
-        return
-    if family not in tolerance.tables.words("generic"):
-        for place in places_of(family, said, tolerance):
-            if said.words[place] == own[0]:
-                yield Match(start=place, end=place + 1, rule="the answer is the family name alone")
-
-
-def _given(
-    names: tuple[str, ...], middles: tuple[str, ...], place: int, where: tuple[Text, Tolerance]
-) -> int | None:
-    """Return where a given name of the gold stands before the family name."""
-    said, tolerance = where
-    for start in range(place - 1, max(-1, place - 2 - _BETWEEN), -1):
-        word = said.words[start]
-        for index, given in enumerate(names):
-            if _is_given(given, word, tolerance):
-                between = said.words[start + 1 : place]
-                return start if _middles_agree(middles[index:], between) else None
-    return None
-
-
-def _is_given(given: str, word: str, tolerance: Tolerance) -> bool:
-    """Compare full given names; an initial on either side stands for a full name of that letter."""
-    if len(given) == 1 and len(word) == 1:
-        return False
-    if len(given) == 1 or len(word) == 1:
-        return given[0] == word[0]
-    if word in tolerance.tables.nicknames.get(given, ()):
-        return True
-    return alike(given, word, tolerance)
-
-
-def _middles_agree(gold: tuple[str, ...], said: tuple[str, ...]) -> bool:
+def _middles_agree(gold: tuple[str, ...], between: tuple[str, ...]) -> bool:
     """Say whether middle names do not contradict: none said, or initials in the gold's order."""
-    initials = [word[0] for word in said]
+    initials = [word[0] for word in between]
     if not initials or not gold:
         return True
     if any(len(word) == 1 for word in gold):
         return initials == [word[0] for word in gold]
-    rest = iter(word[0] for word in gold)
-    return all(letter in rest for letter in initials)
+    letters = iter(word[0] for word in gold)
+    return all(letter in letters for letter in initials)
