@@ -11,7 +11,7 @@ from evaluators.core import GRADES, NO, UNANSWERED, YES, State
 from reports.evidence import Change, Flip
 from reports.record import Record
 from reports.report import Report
-from reports.store import load_report
+from reports.run_reader import load_report
 
 if TYPE_CHECKING:
     import pandas as pd

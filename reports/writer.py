@@ -6,9 +6,9 @@ from pathlib import Path
 
 from evaluators.core import QAError
 from evaluators.output import write_part
-from reports.render.files import Files
+from reports.render.csv_files import GRADED_HEADER, GRADED_NAME
 from reports.render.markdown import render as render_summary
-from reports.render.tables import GRADED_HEADER, GRADED_NAME
+from reports.render.report_files import Files
 from reports.report import Report
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from evaluators import command_line
 from evaluators.core import UsageError
 from reports.report import Report
-from reports.store import load_run
+from reports.run_reader import load_run
 from reports.trust import Baseline
 from reports.writer import write
 

@@ -9,7 +9,7 @@ from evaluators.output import say
 from reports.commands.common import RUN_HELP, Parser, read_baseline, save
 from reports.recount import rebuilt, regated
 from reports.render import console
-from reports.store import load_report
+from reports.run_reader import load_report
 
 
 def main(argv: Sequence[str]) -> int:

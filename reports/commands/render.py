@@ -7,8 +7,8 @@ from pathlib import Path
 
 from evaluators.output import say
 from reports.commands.common import RUN_HELP, Parser
-from reports.render.files import FORMATS, Files
-from reports.store import load_report
+from reports.render.report_files import FORMATS, Files
+from reports.run_reader import load_report
 from reports.writer import write_files
 
 

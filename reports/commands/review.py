@@ -22,7 +22,7 @@ from reports.recount import rebuilt
 from reports.render import clean
 from reports.report import Report
 from reports.review import SAMPLE, accept, labelled, pick, reasons_of, sheet_of
-from reports.store import load_report
+from reports.run_reader import load_report
 
 UNDECIDED = 6
 

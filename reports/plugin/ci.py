@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from reports.render.annotations import annotations
+from reports.render.console import annotations
 from reports.report import Report
 
 GITHUB = "GITHUB_ACTIONS"

@@ -19,7 +19,7 @@ from reports.plugin.run import Run
 from reports.provenance import provenance
 from reports.render import html
 from reports.report import Report
-from reports.store import load_run
+from reports.run_reader import load_run
 from reports.summary import extra_notes
 from reports.writer import append_summary, write
 

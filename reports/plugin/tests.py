@@ -104,7 +104,7 @@ class Verdicts:
             return None
         report = _report(item, call, planned, outcome)
         if report.when == "teardown" and item.config.getoption("xmlpath", None):
-            from reports.render.properties import qa_property  # noqa: PLC0415  # nor here
+            from reports.render.outcome_text import qa_property  # noqa: PLC0415  # nor here
 
             report.user_properties.append(("qa", qa_property(planned, outcome)))
         return report
@@ -133,7 +133,7 @@ def _watcher(config: pytest.Config) -> OutcomeSource:
 def _report(
     item: pytest.Item, call: pytest.CallInfo[None], planned: Item, outcome: Outcome
 ) -> pytest.TestReport:
-    from reports.render.miss import error_lines, miss_lines  # noqa: PLC0415  # not at the start
+    from reports.render.outcome_text import error_lines, miss_lines  # noqa: PLC0415  # not at the start
 
     error = call.excinfo.value if call.excinfo else None
     if isinstance(error, NoVerdictError):

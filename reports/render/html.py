@@ -19,9 +19,9 @@ from evaluators.output import plural
 from evaluators.statistics.estimate import number
 from reports.evidence import Change
 from reports.record import Record
-from reports.render import clean, figures, plot, views, words
-from reports.render.plain import find_plain
-from reports.render.rows import block, mark
+from reports.render import charts, clean, views, words
+from reports.render.clean import find_plain
+from reports.render.page_items import block, mark
 from reports.render.run_json import dump, ordered
 from reports.report import Report
 
@@ -108,21 +108,21 @@ def _share(part: int, whole: int) -> str:
 
 
 _FILTERS: Mapping[str, Callable[..., object]] = {
-    "against": plot.against,
+    "against": charts.against,
     "answer": _answer,
-    "around": plot.around,
+    "around": charts.around,
     "bar": words.bar,
     "bounds": words.bounds,
-    "cells": figures.cells,
+    "cells": charts.cells,
     "count": "{:,}".format,
     "cut": _cut,
     "date": views.date,
     "grade": _grade,
-    "histogram": figures.histogram,
+    "histogram": charts.histogram,
     "interval": words.interval,
     "json": lambda value: dump(ordered(value), indent=1),
     "link": _link,
-    "matrix": figures.matrix,
+    "matrix": charts.matrix,
     "money": words.money,
     "number": number,
     "odds": words.odds,
@@ -130,10 +130,10 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "outlook": views.outlook,
     "p": words.p_value,
     "plural": plural,
-    "segments": figures.segments,
+    "segments": charts.segments,
     "share": _share,
     "signed": words.signed,
-    "states": figures.states,
+    "states": charts.states,
     "words": lambda name: name.replace("_", " "),
     "x": lambda position: round(10 + 2 * position, 2),
 }

@@ -13,7 +13,7 @@ from evaluators.statistics.estimate import Estimate
 from reports import declared
 from reports.record import Record, in_order
 from reports.render import clean, words
-from reports.render.plain import find_plain
+from reports.render.clean import find_plain
 from reports.report import Counts, GateResult, Report, SliceSummary
 
 SCHEMA_VERSION = 2

@@ -9,7 +9,7 @@ from evaluators.statistics.metrics import columns, counts_every_item
 from reports.evidence import Change, SliceComparison
 from reports.record import Record
 from reports.render import words
-from reports.render.plot import plot, reach_of
+from reports.render.charts import plot, reach_of
 from reports.report import GateResult, Report, SliceSummary
 
 _KINDS = {"graded": "Graded", "rated": "Rated", "yes_no": "Yes/no", "judged": "Judges"}

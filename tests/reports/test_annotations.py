@@ -7,7 +7,7 @@ import pytest
 from cases.slices import Threshold
 from reports.plugin import ci
 from reports.render import markdown
-from reports.render.annotations import LIMIT, annotations
+from reports.render.console import LIMIT, annotations
 from reports.report import Decision, GateResult, Report
 from tests.conftest import Project
 from tests.support.hostile import HOSTILE

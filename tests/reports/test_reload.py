@@ -14,7 +14,7 @@ from reports import declared
 from reports.codec import decode
 from reports.evidence import Comparison, Judging, LanguageGap, SliceComparison
 from reports.report import Report, SessionEnd
-from reports.store import load_report
+from reports.run_reader import load_report
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.samples import full, rendered
 

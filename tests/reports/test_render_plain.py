@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from evaluators.core import Vote
 from reports.record import Record
-from reports.render import clean, html, run_json, tables
-from reports.render.plain import find_plain
+from reports.render import clean, csv_files, html, run_json
+from reports.render.clean import find_plain
 from tests.support.hostile import HOSTILE
 from tests.support.samples import hostile, record, report
 
@@ -39,7 +39,7 @@ def records(draw: st.DrawFn) -> Record:
 def test_every_file_is_what_cleaning_each_text_makes_it(item: Record) -> None:
     """Looking at all texts of a record at once changes no byte of a report."""
     made = report((item,))
-    for render in (run_json.records, tables.results, html.render):
+    for render in (run_json.records, csv_files.results, html.render):
         assert "".join(render(made)) == "".join(render(made, ()))
 
 

@@ -2,7 +2,7 @@
 
 from cases.slices import Threshold
 from evaluators.statistics.estimate import Estimate
-from reports.render.plot import against, around, plot, reach_of
+from reports.render.charts import against, around, plot, reach_of
 from tests.support.samples import gate
 
 

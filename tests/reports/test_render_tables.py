@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import pytest
 
 from reports.record import Record
-from reports.render import tables
+from reports.render import csv_files
 from reports.report import Report
 from tests.support.samples import full, hostile, part, record, report
 
@@ -20,7 +20,7 @@ def rows(text: str) -> list[list[str]]:
 def test_results_have_a_row_an_item_and_a_column_a_field() -> None:
     """The byte-order mark lets a spreadsheet see UTF-8."""
     made = full(5)
-    text = "".join(tables.results(made))
+    text = "".join(csv_files.results(made))
     assert text.startswith("\ufeff")
     header, *items = rows(text[1:])
     assert header == [field.name for field in fields(Record)]
@@ -30,14 +30,14 @@ def test_results_have_a_row_an_item_and_a_column_a_field() -> None:
 
 def test_no_cell_of_hostile_records_is_a_formula() -> None:
     """Whatever a model answers, the spreadsheet shows it and runs nothing."""
-    for row in rows("".join(tables.results(report(hostile())))[1:]):
+    for row in rows("".join(csv_files.results(report(hostile())))[1:]):
         assert not any(cell[:1] in tuple("=+-@\t\r\n＝＋－＠") for cell in row)
 
 
 def test_values_of_all_types_have_a_cell() -> None:
     """None is empty, text is itself, metadata is JSON in one order."""
     item = record(answer=None, score=0.5, metadata={"b": [1], "a": "Изкуство"})
-    header, row = rows("".join(tables.results(report((item,))))[1:])
+    header, row = rows("".join(csv_files.results(report((item,))))[1:])
     cells = dict(zip(header, row, strict=True))
     assert (cells["answer"], cells["score"], cells["row"]) == ("", "0.5", "1")
     assert cells["metadata"] == '{"a": "Изкуство", "b": [1]}'
@@ -45,7 +45,7 @@ def test_values_of_all_types_have_a_cell() -> None:
 
 def graded(*records: Record) -> dict[str, str]:
     """Return the graded files of a report on these records."""
-    return tables.graded(report(records))
+    return csv_files.graded(report(records))
 
 
 def test_graded_files_have_letters_by_row() -> None:
@@ -67,7 +67,7 @@ def test_graded_files_have_letters_by_row() -> None:
 
 def test_only_graded_slices_have_letters() -> None:
     """Rated, yes/no and judged slices have no A, B or C."""
-    names = set(tables.graded(full(3)))
+    names = set(csv_files.graded(full(3)))
     assert names == {f"simpleqa-{code}-graded.csv" for code in ("en", "bg", "pl", "hu")}
 
 
@@ -80,17 +80,17 @@ def named(*names: tuple[str, str]) -> Report:
 @pytest.mark.parametrize("name", ["../../etc", ".hidden", "a/b\\c", "имя", "", "x" * 300, "-rf"])
 def test_file_names_are_safe(name: str) -> None:
     """Names come from the user's options: no path, no hidden file, no other script."""
-    (file,) = tables.graded(named((name, "en")))
-    assert tables.GRADED_NAME.fullmatch(file)
+    (file,) = csv_files.graded(named((name, "en")))
+    assert csv_files.GRADED_NAME.fullmatch(file)
     assert len(file) < 150
 
 
 def test_file_names_are_unique_on_every_file_system() -> None:
     """Slices whose safe names fall together still have a file each."""
     made = named(("a-b", "c"), ("a", "b-c"), ("A", "B-C"), ("имя", "en"), ("име", "en"))
-    files = tables.graded(made)
+    files = csv_files.graded(made)
     assert len({name.casefold() for name in files}) == 5
-    assert all(tables.GRADED_NAME.fullmatch(name) for name in files)
+    assert all(csv_files.GRADED_NAME.fullmatch(name) for name in files)
 
 
 def test_a_record_without_a_known_grade_is_an_error() -> None:

@@ -5,7 +5,7 @@ import pytest
 from cases.slices import Threshold
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import wilson
-from reports.render import figures, views
+from reports.render import charts, views
 from reports.report import GateResult, GateState
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.samples import full, gate, report
@@ -68,13 +68,13 @@ def test_the_nearest_gate_is_named_where_all_pass() -> None:
 def test_a_bar_is_filled_by_its_parts() -> None:
     """Right, silent and wrong sum to the plan, ungraded items included."""
     (part,) = run_of(answered("cciinem")).slices
-    found = figures.segments(part)
+    found = charts.segments(part)
     assert [(one.word, one.count) for one in found] == [
         ("correct", 2), ("not attempted", 1), ("incorrect", 2), ("ungraded", 2),
     ]  # fmt: skip
     assert sum(one.width for one in found) == pytest.approx(100, abs=0.05)
     assert found[-1].start == pytest.approx(100 * 5 / 7, abs=0.01)
-    assert [one.count for one in figures.states(part.counts)] == [2, 3, 1, 1]
+    assert [one.count for one in charts.states(part.counts)] == [2, 3, 1, 1]
 
 
 def test_every_kind_has_its_words_and_columns() -> None:
@@ -84,22 +84,22 @@ def test_every_kind_has_its_words_and_columns() -> None:
     assert kinds[0].shown == ("correct", "f_score", "correct_given_attempted")
     assert "penalised" in kinds[0].rest
     assert kinds[0].fields == ("topic",)
-    assert [one.word for one in figures.segments(kinds[3].slices[0])][:1] == ["agree"]
+    assert [one.word for one in charts.segments(kinds[3].slices[0])][:1] == ["agree"]
 
 
 def test_a_histogram_has_every_rating() -> None:
     """Columns from 1 to 10, the tallest 60 high, those below the bar marked."""
     (rated,) = [part for part in full(5).slices if part.kind == "rated"]
-    columns = figures.histogram(rated, 6)
+    columns = charts.histogram(rated, 6)
     assert [one.count for one in columns] == [n * n for n in range(1, 11)]
     assert columns[-1].height == 60
     assert [one.tone for one in columns] == ["wrong"] * 5 + ["right"] * 5
-    assert {one.tone for one in figures.histogram(rated, None)} == {"right"}
+    assert {one.tone for one in charts.histogram(rated, None)} == {"right"}
 
 
 def test_a_confusion_of_ratings_is_in_the_order_of_numbers() -> None:
     """10 comes after 9."""
-    columns, rows = figures.matrix({("10", "9"): 1, ("9", "10"): 2, ("9", "9"): 3})
+    columns, rows = charts.matrix({("10", "9"): 1, ("9", "10"): 2, ("9", "9"): 3})
     assert columns == ["9", "10"]
     assert rows == {"9": [("9", 3), ("10", 2)], "10": [("9", 1), ("10", 0)]}
 

@@ -11,7 +11,7 @@ from cases.slices import Threshold
 from reports.__main__ import COMMANDS, main
 from reports.record import Record
 from reports.report import Report
-from reports.store import load_report
+from reports.run_reader import load_report
 from tests.conftest import Project
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.test_architecture import HEAVY, ROOT

@@ -15,7 +15,7 @@ from reports.__main__ import main
 from reports.record import Record
 from reports.report import Report
 from reports.review import accept, adjudication_notes, labelled, pick, sheet_of
-from reports.store import load_report
+from reports.run_reader import load_report
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.reviewing import review, saved
 

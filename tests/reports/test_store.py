@@ -8,7 +8,7 @@ import pytest
 
 from evaluators.core import UsageError, Vote
 from reports.report import Report
-from reports.store import load_run
+from reports.run_reader import load_run
 from reports.writer import write
 from tests.support.samples import full, record, rendered, report
 

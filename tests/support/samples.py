@@ -8,7 +8,7 @@ from cases.slices import Threshold
 from evaluators.core import State
 from evaluators.statistics.estimate import Estimate
 from reports.record import Record
-from reports.render.files import Files
+from reports.render.report_files import Files
 from reports.report import Counts, Decision, GateResult, GateState, Report, SliceSummary
 from tests.support.hostile import HOSTILE
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from reports.render import html, junit, markdown, run_json, tables
-from reports.render.plain import find_plain
+from reports.render import csv_files, html, junit, markdown, run_json
+from reports.render.clean import find_plain
 from reports.report import Report
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LAST = "run.json"
 OF_ITEMS: Mapping[str, Callable[[Report, Collection[str]], Iterable[str]]] = {
     run_json.RECORDS: run_json.records,
-    "results.csv": tables.results,
+    "results.csv": csv_files.results,
     "report.html": lambda report, plain_keys: (html.render(report, plain_keys),),
 }
 """The files that hold every item, as pieces of text; they are told which items are plain."""
@@ -56,7 +56,7 @@ class Files:
             yield name, _digested(pieces, vouched) if name == run_json.RECORDS else pieces
         yield from ((name, (f(report),)) for name, f in OF_FIGURES.items() if name in wanted)
         if "results.csv" in wanted:
-            yield from ((name, (text,)) for name, text in tables.graded(report).items())
+            yield from ((name, (text,)) for name, text in csv_files.graded(report).items())
         if LAST in wanted:
             yield LAST, (run_json.render(report, vouched.hexdigest()),)
 

@@ -1,8 +1,12 @@
 """What a miss or an ERROR looks like in the terminal: five lines, safe to print anywhere."""
 
+import json
+from dataclasses import asdict
+
 from cases.plan import Item
 from evaluators.core import Outcome, Verdict
-from reports.render.clean import cut, line
+from reports.record import make_record
+from reports.render.clean import cut, line, mask
 
 WIDTH = 300  # characters of each text that are shown
 
@@ -44,3 +48,19 @@ def _verdict(verdict: Verdict, item: Item) -> str:
 
 def _line(name: str, text: str) -> str:
     return f"{name + ':':<10}{cut(line(text), WIDTH)}"
+
+
+LONGEST = 4000  # characters of each text; the exact text is in records.jsonl
+
+
+def qa_property(item: Item, outcome: Outcome) -> str:
+    """Return the item's record as ASCII JSON, long texts cut with a mark."""
+    values = asdict(make_record(item, outcome))
+    return json.dumps({name: _short(value) for name, value in values.items()})
+
+
+def _short(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    text = mask(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} [... {len(text)} characters]"

@@ -11,7 +11,7 @@ from operator import attrgetter
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from reports.record import Record, in_order
 from reports.render import clean
-from reports.render.plain import find_plain
+from reports.render.clean import find_plain
 from reports.render.run_json import dump, ordered
 from reports.report import Report, SliceSummary
 

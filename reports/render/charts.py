@@ -1,0 +1,205 @@
+"""The bars, histograms and confusion matrices of ``report.html``: numbers, and no markup."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from evaluators.statistics.estimate import Estimate
+from reports.evidence import ConfusionCell
+from reports.report import Counts, GateResult, SliceSummary
+
+_TONES = {"passed": "right", "failed": "wrong", "error": "ungraded", "missing": "ungraded"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """A part of a bar that is 100 wide; ``tone`` names its colour and pattern."""
+
+    tone: str
+    word: str
+    count: int
+    start: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a histogram, whose height is at most 60."""
+
+    tone: str
+    label: str
+    count: int
+    height: float
+
+
+def states(counts: Counts) -> list[Segment]:
+    """Return a bar of end states."""
+    return _bar(
+        (_TONES[state], state, getattr(counts, state))
+        for state in ("passed", "failed", "error", "missing")
+    )
+
+
+def segments(part: SliceSummary) -> list[Segment]:
+    """Return a slice's bar: right, silent, wrong and ungraded items."""
+    counts, labels = part.counts, part.labels
+    silent_word = {"graded": "NOT_ATTEMPTED", "yes_no": "UNANSWERED"}.get(part.kind, "")
+    silent = min(counts.failed, labels.get(silent_word, 0)) if silent_word else 0
+    right, wrong = {
+        "graded": ("correct", "incorrect"),
+        "judged": ("agree", "disagree"),
+        "rated": ("pass", "below the bar"),
+    }.get(part.kind, ("right", "wrong"))
+    return _bar(
+        (
+            ("right", right, counts.passed),
+            ("silent", silent_word.lower().replace("_", " "), silent),
+            ("wrong", wrong, counts.failed - silent),
+            ("ungraded", "ungraded", counts.error + counts.missing),
+        )
+    )
+
+
+def _bar(parts: Iterable[tuple[str, str, int]]) -> list[Segment]:
+    known = list(parts)
+    whole = sum(count for _, _, count in known) or 1
+    found, start = [], 0
+    for tone, word, count in known:
+        place, width = round(100 * start / whole, 2), round(100 * count / whole, 2)
+        found.append(Segment(tone=tone, word=word, count=count, start=place, width=width))
+        start += count
+    return found
+
+
+def histogram(part: SliceSummary, bar: int | None) -> list[Column]:
+    """Return how often each rating was given, from 1 to 10; ``bar`` is the lowest that passes."""
+    counts = [part.labels.get(str(rating), 0) for rating in range(1, 11)]
+    highest = max(counts) or 1
+    return [
+        Column(
+            tone="wrong" if bar is not None and rating < bar else "right",
+            label=str(rating),
+            count=count,
+            height=round(60 * count / highest, 2),
+        )
+        for rating, count in enumerate(counts, 1)
+    ]
+
+
+def matrix(
+    confusion: Mapping[tuple[str, str], int],
+) -> tuple[list[str], dict[str, list[tuple[str, int]]]]:
+    """Return the columns (grades) and, for each label, its counts with their columns."""
+    columns = sorted({grade for _, grade in confusion}, key=_by_number)
+    labels = sorted({label for label, _ in confusion}, key=_by_number)
+    return columns, {
+        label: [(column, confusion.get((label, column), 0)) for column in columns]
+        for label in labels
+    }
+
+
+def _by_number(label: str) -> tuple[int, str]:
+    return int(label) if label.isdecimal() else 0, label
+
+
+def cells(confusion: Iterable[ConfusionCell]) -> dict[tuple[str, str], int]:
+    """Return the cells of a confusion as ``matrix`` takes them."""
+    return {(cell.label, cell.grade): cell.count for cell in confusion}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """Positions from 0 to 100 along the axis ``start`` to ``end``; None where undefined.
+
+    ``low`` and ``high`` end the 95 % interval, ``worst`` and ``best`` the effect of ungraded
+    items, ``bars`` are the thresholds; ``zero`` is set where the axis has a zero inside it.
+    """
+
+    start: float
+    end: float
+    value: float | None
+    low: float | None
+    high: float | None
+    worst: float | None = None
+    best: float | None = None
+    bars: tuple[float, ...] = ()
+    zero: float | None = None
+
+
+def plot(gate: GateResult) -> Plot:
+    """Return the picture of a gate: 0 to 1 for a rate, 1 to 10 for a rating, else around 0."""
+    bars = _bars(gate)
+    numbers = (*_numbers(gate.estimate), gate.worst, gate.best)
+    start, end = _axis(gate.rule.measure, [*numbers, *bars])
+    return _draw(gate.estimate, (start, end), bars, (gate.worst, gate.best))
+
+
+def around(estimate: Estimate, reach: float) -> Plot:
+    """Return the picture of a difference on an axis from ``-reach`` to ``reach``."""
+    return _draw(estimate, (-reach, reach))
+
+
+def against(estimate: Estimate, floor: float | None) -> Plot:
+    """Return the picture of a rate from 0 to 1 beside the floor that it should reach."""
+    return _draw(estimate, (0.0, 1.0), () if floor is None else (floor,))
+
+
+def reach_of(estimates: Iterable[Estimate]) -> float:
+    """Return how far from zero an axis must go that these differences share."""
+    return _reach([number for one in estimates for number in _numbers(one)])
+
+
+def _draw(
+    estimate: Estimate,
+    axis: tuple[float, float],
+    bars: Sequence[float] = (),
+    fates: tuple[float | None, float | None] = (None, None),
+) -> Plot:
+    value, low, high, worst, best = (_place(x, axis) for x in (*_numbers(estimate), *fates))
+    marks = (_place(bar, axis) for bar in bars)
+    return Plot(
+        start=axis[0],
+        end=axis[1],
+        value=value,
+        low=low,
+        high=high,
+        worst=worst,
+        best=best,
+        bars=tuple(mark for mark in marks if mark is not None),
+        zero=_place(0.0, axis) if axis[0] < 0 else None,
+    )
+
+
+def _numbers(estimate: Estimate) -> tuple[float | None, float | None, float | None]:
+    return estimate.value, estimate.low, estimate.high
+
+
+def _bars(gate: GateResult) -> tuple[float, ...]:
+    rule = gate.rule
+    if rule.measure == "drop":
+        return () if rule.max is None else (-rule.max,)
+    return tuple(bar for bar in (rule.min, rule.max) if bar is not None)
+
+
+def _axis(measure: str, numbers: Sequence[float | None]) -> tuple[float, float]:
+    if measure == "mean_rating":
+        return 1.0, 10.0
+    if measure != "drop" and all(0 <= x <= 1 for x in _known(numbers)):
+        return 0.0, 1.0
+    reach = _reach(numbers)
+    return -reach, reach
+
+
+def _reach(numbers: Sequence[float | None]) -> float:
+    return 1.1 * max((abs(x) for x in _known(numbers)), default=0.0) or 1.0
+
+
+def _known(numbers: Iterable[float | None]) -> list[float]:
+    return [x for x in numbers if x is not None and math.isfinite(x)]
+
+
+def _place(value: float | None, axis: tuple[float, float]) -> float | None:
+    if value is None or not math.isfinite(value):
+        return None
+    start, end = axis
+    return round(100 * min(1.0, max(0.0, (value - start) / (end - start))), 2)
