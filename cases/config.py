@@ -18,7 +18,7 @@ from cases.slices import Dataset, Slice, Threshold
 from cases.tables import normal
 from cases.templates import find_prompt, find_rubric
 from evaluators.core import Kind, UsageError
-from evaluators.metrics import GEVAL, METRICS
+from evaluators.extra_metrics import GEVAL, METRICS
 from evaluators.statistics.metrics import DROP, MAX_PENALTY, RATE, Range, gate_ranges
 
 FILE = "dataset.yaml"

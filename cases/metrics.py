@@ -8,8 +8,7 @@ from cases.rules import BAR_KEYS, bar_rule
 from cases.settings import Settings
 from cases.slices import Slice, Threshold
 from evaluators.core import Case, Kind, Model, UsageError
-from evaluators.extras import Measurer
-from evaluators.metrics import FIELDS, GEVAL, KINDS, METRICS, MetricSpec
+from evaluators.extra_metrics import FIELDS, GEVAL, KINDS, METRICS, Measurer, MetricSpec
 from evaluators.statistics.metrics import RATE, Range
 
 KEY = "metrics"

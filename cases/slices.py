@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from evaluators.core import Kind
-from evaluators.metrics import MetricSpec
+from evaluators.extra_metrics import MetricSpec
 from evaluators.rubric import Prompt, Rubric
 
 Evidence = Literal["estimate", "confident"]

@@ -10,10 +10,10 @@ exit codes: 0 done, 1 not done for a reason outside the arguments, 4 wrong argum
 file, 130 interrupted"""
 COMMANDS: Mapping[str, Command] = {
     "calibrate": Command(
-        "measure a judge against labelled answers; print its card", "evaluators.calibration.command"
+        "measure a judge against labelled answers; print its card", "reports.commands.calibrate"
     ),
     "attack": Command(
-        "try to fool a judge; print how often that worked", "evaluators.attacks.command"
+        "try to fool a judge; print how often that worked", "reports.commands.attack"
     ),
     "ledger": Command(
         "what is in the ledger and what it cost; export, import, prune",

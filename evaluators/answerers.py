@@ -2,11 +2,17 @@
 
 from dataclasses import dataclass
 
-from evaluators.core import Ask, CallError, Case, Model, Request
-from evaluators.prompting import answer_messages
+from evaluators.core import Ask, CallError, Case, Message, Model, Request
 from evaluators.rubric import Prompt
+from evaluators.template import chat_messages, fill
 
 RECORDED = "recorded"
+
+
+def answer_messages(prompt: Prompt, case: Case) -> tuple[Message, ...]:
+    """Return what the model under test is asked; the case's text goes in as it is."""
+    values = {"question": case.question, "context": case.context}
+    return chat_messages(fill(prompt.system, values), fill(prompt.user, values))
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,6 +170,11 @@ class Verdict:
     votes: tuple[Vote, ...] = ()
     adjudicated_by: str = ""
 
+    @property
+    def label(self) -> str:
+        """The grade, or the rating in digits; empty where there is neither."""
+        return self.grade or "" if self.rating is None else str(self.rating)
+
 
 class JudgeError(QAError):
     """The judge gave no verdict. ``kind`` is a short word for reports and counts.

@@ -1,19 +1,21 @@
 """Prompts and rubrics: templates of one language, read from YAML and filled in one pass."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NoReturn, cast, get_args
 
 from evaluators import strict_yaml
 from evaluators.canonical import digest
-from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED, UsageError
+from evaluators.core import CORRECT, GRADES, UsageError
 from evaluators.files import read_text
 from evaluators.strict_yaml import Map, Seq
 from evaluators.template import canonical_places, encode_fixed, fill, places
 
 Protocol = Literal["tool", "letter", "json", "rate"]
+Style = Literal["graded", "rated"]
+"""Whether a judge gives grades or ratings of 1 to 10."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +31,10 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rubric:
-    """How a judge is asked. ``scores`` maps grades to 0..1 where the rubric gives them."""
+    """How a judge is asked. ``labels`` are the grades it may give, ``passing`` those that pass.
+
+    ``scores`` maps grades to 0..1 where the rubric gives them.
+    """
 
     name: str
     language: str
@@ -38,9 +43,29 @@ class Rubric:
     user: str
     version: str
     scores: Mapping[str, float] = field(default_factory=dict)
+    labels: tuple[str, ...] = GRADES
+    passing: tuple[str, ...] = (CORRECT,)
+
+    @property
+    def style(self) -> Style:
+        """Whether it asks for grades or for ratings."""
+        return "rated" if self.protocol == "rate" else "graded"
+
+    @property
+    def has_own_labels(self) -> bool:
+        """Whether it asks for other grades than CORRECT, INCORRECT and NOT_ATTEMPTED."""
+        return self.labels != GRADES
 
 
-LETTERS: Mapping[str, str] = {CORRECT: "A", INCORRECT: "B", NOT_ATTEMPTED: "C"}
+MOST_LABELS = 26  # each has a letter
+_LABEL = re.compile(r"[^\W\d_][^\n\r\t\"]{0,39}")
+
+
+def labels_of(rubric: Rubric | None) -> tuple[str, ...]:
+    """Return the grades that a verdict may have by this rubric, or by rules where there is none."""
+    return rubric.labels if rubric else GRADES
+
+
 _HEAD = ("name", "language", "version")
 _SLOTS = ("question", "context", "target", "predicted_answer")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
@@ -49,15 +74,14 @@ _TEMPLATE_NAME = re.compile(rf"(?P<name>.+)\.(?P<language>{_LANGUAGE.pattern})\.
 
 def load_prompt(path: Path) -> Prompt:
     """Return the answer prompt of a YAML file. Raises UsageError naming file, line and key."""
-    data = _mapping(path, (*_HEAD, "user"), ("system",))
-    system, user = (canonical_places(_text(path, data, key)) for key in ("system", "user"))
+    entry = _Entry.of_file(path, (*_HEAD, "user"), ("system",))
+    system, user = entry.messages()
     if "question" not in places(user):
-        _wrong(path, data, "user", "has no place {question}; put it where the question goes")
+        entry.refuse("user", "has no place {question}; put it where the question goes")
     for name in places(system + user):
         if name not in ("question", "context"):
-            _wrong(path, data, "user", f"place {{{name}}} is not known in an answer prompt")
-    head = _head(path, data)
-    return Prompt(**head, system=system, user=user)
+            entry.refuse("user", f"place {{{name}}} is not known in an answer prompt")
+    return Prompt(**entry.head(), system=system, user=user)
 
 
 def load_rubric(path: Path) -> Rubric:
@@ -65,17 +89,24 @@ def load_rubric(path: Path) -> Rubric:
 
     Raises UsageError naming file, line and key.
     """
-    data = _mapping(path, (*_HEAD, "protocol", "user"), ("system", "examples", "scores"))
-    protocol = _protocol(path, data)
-    system, user = (canonical_places(_text(path, data, key)) for key in ("system", "user"))
-    _check_places(path, data, system, user)
-    rendered = {"examples": _examples(path, data, protocol)}
+    optional = ("system", "examples", "scores", "labels", "passing")
+    entry = _Entry.of_file(path, (*_HEAD, "protocol", "user"), optional)
+    protocol = entry.data["protocol"]
+    if protocol not in get_args(Protocol):
+        known = ", ".join(get_args(Protocol))
+        entry.refuse("protocol", f"want one of {known}, got {protocol!r}")
+    labels = _labels(entry)
+    system, user = entry.messages()
+    _check_places(entry, system, user)
+    rendered = {"examples": _examples(entry, labels)}
     return Rubric(
-        **_head(path, data),
-        protocol=protocol,
+        **entry.head(),
+        protocol=cast("Protocol", protocol),
         system=fill(system, rendered),
         user=fill(user, rendered),
-        scores=_scores(path, data, protocol),
+        scores=_scores(entry, labels),
+        labels=labels,
+        passing=_passing(entry, labels),
     )
 
 
@@ -88,8 +119,21 @@ def load_template(path: Path, language: str, protocol: Protocol = "letter") -> R
     """
     if path.suffix in (".yaml", ".yml"):
         rubric = load_rubric(path)
-    else:
-        rubric = _plain_template(path, protocol)
+        check_language(rubric, language, f"{path}")
+        return rubric
+    named = _TEMPLATE_NAME.fullmatch(path.name)
+    if named is None:
+        msg = f"{path}: language not declared; name the file like 'mine.bg.txt' (got {path.name!r})"
+        raise UsageError(msg)
+    user = canonical_places(read_text(path))
+    data = Map(1)
+    data["user"] = user
+    _check_places(_Entry(path, data), "", user)
+    name, code = named["name"], named["language"]
+    version = f"{name}.{code}@template#{digest(user)[:12]}"
+    rubric = Rubric(
+        name=name, language=code, protocol=protocol, system="", user=user, version=version
+    )
     check_language(rubric, language, f"{path}")
     return rubric
 
@@ -107,128 +151,149 @@ def check_language(rubric: Rubric | Prompt, language: str, where: str) -> None:
         raise UsageError(msg)
 
 
-def _plain_template(path: Path, protocol: Protocol) -> Rubric:
-    declared = _TEMPLATE_NAME.fullmatch(path.name)
-    if declared is None:
-        msg = f"{path}: language not declared; name the file like 'mine.bg.txt' (got {path.name!r})"
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A mapping of a file, whose errors name file, line and key."""
+
+    path: Path
+    data: Map
+
+    @classmethod
+    def of_file(cls, path: Path, required: Sequence[str], optional: Sequence[str]) -> "_Entry":
+        """Return the whole file's mapping, its keys checked."""
+        data = strict_yaml.load(path)
+        if not isinstance(data, Map):
+            msg = f"{path}:1: want a mapping with keys {', '.join(required)}"
+            raise UsageError(msg)
+        entry = cls(path, data)
+        entry.check_keys(required, optional)
+        return entry
+
+    def refuse(self, key: str, problem: str) -> NoReturn:
+        """Raise the error about one key."""
+        line = self.data.lines.get(key, self.data.line)
+        msg = f"{self.path}:{line}: key {key!r}: {problem}"
         raise UsageError(msg)
-    user = canonical_places(read_text(path))
-    data = Map(1)
-    data["user"] = user
-    _check_places(path, data, "", user)
-    name, language = declared["name"], declared["language"]
-    version = f"{name}.{language}@template#{digest(user)[:12]}"
-    return Rubric(
-        name=name, language=language, protocol=protocol, system="", user=user, version=version
-    )
+
+    def check_keys(self, required: Sequence[str], optional: Sequence[str]) -> None:
+        """Raise UsageError for a key that is not known, or a missing one."""
+        for key in self.data:
+            if key not in (*required, *optional):
+                self.refuse(key, f"not known; known: {', '.join((*required, *optional))}")
+        for key in required:
+            if not self.data.get(key):
+                self.refuse(key, "missing or empty")
+
+    def text(self, key: str) -> str:
+        """Return a value that is text, empty where the key is absent."""
+        value = self.data.get(key, "")
+        if not isinstance(value, str):
+            self.refuse(key, "want text")
+        return value
+
+    def listed(self, key: str, problem: str) -> Seq:
+        """Return a value that is a list, an empty one where the key is absent."""
+        value = self.data.get(key, Seq(self.data.line))
+        if not isinstance(value, Seq):
+            self.refuse(key, problem)
+        return value
+
+    def messages(self) -> tuple[str, str]:
+        """Return the system and the user message with the canonical names of places."""
+        return canonical_places(self.text("system")), canonical_places(self.text("user"))
+
+    def head(self) -> dict[str, str]:
+        """Return name, language and full version of the whole file."""
+        name, language, version = (self.text(key) for key in _HEAD)
+        if not _LANGUAGE.fullmatch(language):
+            self.refuse("language", f"want a code such as 'en' or 'bg', got {language!r}")
+        full = f"{name}.{language}@{version}#{digest(self.data)[:12]}"
+        return {"name": name, "language": language, "version": full}
+
+    @property
+    def rates(self) -> bool:
+        """Whether it is a rubric that asks for ratings."""
+        return self.data.get("protocol") == "rate"
 
 
-def _wrong(path: Path, data: Map, key: str, problem: str) -> NoReturn:
-    line = data.lines.get(key, data.line)
-    msg = f"{path}:{line}: key {key!r}: {problem}"
-    raise UsageError(msg)
-
-
-def _mapping(path: Path, required: tuple[str, ...], optional: tuple[str, ...]) -> Map:
-    data = strict_yaml.load(path)
-    if not isinstance(data, Map):
-        msg = f"{path}:1: want a mapping with keys {', '.join(required)}"
-        raise UsageError(msg)
-    _check_keys(path, data, required, optional)
-    return data
-
-
-def _check_keys(
-    path: Path, data: Map, required: tuple[str, ...], optional: tuple[str, ...]
-) -> None:
-    for key in data:
-        if key not in required + optional:
-            _wrong(path, data, key, f"not known; known: {', '.join(required + optional)}")
-    for key in required:
-        if not data.get(key):
-            _wrong(path, data, key, "missing or empty")
-
-
-def _text(path: Path, data: Map, key: str) -> str:
-    value = data.get(key, "")
-    if not isinstance(value, str):
-        _wrong(path, data, key, "want text")
-    return value
-
-
-def _head(path: Path, data: Map) -> dict[str, str]:
-    name, language, version = (_text(path, data, key) for key in _HEAD)
-    if not _LANGUAGE.fullmatch(language):
-        _wrong(path, data, "language", f"want a code such as 'en' or 'bg', got {language!r}")
-    full = f"{name}.{language}@{version}#{digest(data)[:12]}"
-    return {"name": name, "language": language, "version": full}
-
-
-def _protocol(path: Path, data: Map) -> Protocol:
-    value = data["protocol"]
-    if value not in get_args(Protocol):
-        _wrong(
-            path, data, "protocol", f"want one of {', '.join(get_args(Protocol))}, got {value!r}"
-        )
-    return cast("Protocol", value)
-
-
-def _check_places(path: Path, data: Map, system: str, user: str) -> None:
+def _check_places(entry: _Entry, system: str, user: str) -> None:
     stray = [name for name in places(system) if name in _SLOTS]
     if stray:
-        _wrong(path, data, "system", f"place {{{stray[0]}}} belongs into 'user'")
+        entry.refuse("system", f"place {{{stray[0]}}} belongs into 'user'")
     found = places(user)
-    for name in ("question", "target", "predicted_answer"):
+    needed = ("question", "target", "predicted_answer")
+    for name in needed[-1:] if "labels" in entry.data else needed:
         if name not in found:
-            _wrong(path, data, "user", f"has no place {{{name}}}; put it where that text goes")
+            entry.refuse("user", f"has no place {{{name}}}; put it where that text goes")
     if found.count("predicted_answer") > 1:
-        _wrong(path, data, "user", "place {predicted_answer} stands more than once; keep one")
-    if ("examples" in places(system + user)) != ("examples" in data):
-        _wrong(
-            path, data, "examples", "the key and the place {examples} go together; one is missing"
-        )
+        entry.refuse("user", "place {predicted_answer} stands more than once; keep one")
+    if ("examples" in places(system + user)) != ("examples" in entry.data):
+        entry.refuse("examples", "the key and the place {examples} go together; one is missing")
 
 
-def _scores(path: Path, data: Map, protocol: Protocol) -> dict[str, float]:
-    given = data.get("scores", Map(data.line))
-    if not isinstance(given, Map) or ("scores" in data and protocol == "rate"):
-        _wrong(path, data, "scores", "want a mapping of grades to numbers, and no protocol 'rate'")
-    return {grade: _score(path, given, grade) for grade in given}
+def _labels(entry: _Entry) -> tuple[str, ...]:
+    """Return the grades that a rubric names; the usual three where it names none."""
+    if "labels" not in entry.data:
+        return GRADES
+    labels = entry.data["labels"]
+    if not isinstance(labels, Seq) or entry.rates:
+        entry.refuse("labels", "want a list of grades, and no protocol 'rate'")
+    for label in labels:
+        if not isinstance(label, str) or not _LABEL.fullmatch(label):
+            entry.refuse("labels", f"want words of at most 40 characters, got {label!r:.60}")
+    if not 2 <= len(labels) <= MOST_LABELS:
+        entry.refuse("labels", f"want 2 to {MOST_LABELS} labels, got {len(labels)}")
+    if len({str(label).casefold() for label in labels}) < len(labels):
+        entry.refuse("labels", "a label stands twice; keep one")
+    return tuple(map(str, labels))
 
 
-def _score(path: Path, given: Map, grade: str) -> float:
-    if grade not in GRADES:
-        _wrong(path, given, grade, f"not a grade; known: {', '.join(GRADES)}")
-    text = str(given[grade])
-    if not re.fullmatch(r"[01]|0?\.[0-9]{1,6}|[01]\.0{1,6}", text, re.ASCII):
-        _wrong(path, given, grade, f"want a number from 0 to 1, got {text!r}")
-    return float(text)
+def _passing(entry: _Entry, labels: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels of a right answer, which a rubric with labels of its own must name."""
+    passing = entry.listed("passing", "want a list of the labels that pass")
+    if bool(passing) != ("labels" in entry.data):
+        entry.refuse("passing", "the keys 'labels' and 'passing' go together; one is missing")
+    for label in passing:
+        if label not in labels:
+            entry.refuse("passing", f"want one of {', '.join(labels)}, got {label!r:.60}")
+    return tuple(map(str, passing)) or (CORRECT,)
 
 
-def _examples(path: Path, data: Map, protocol: Protocol) -> str:
-    entries = data.get("examples", Seq(data.line))
-    if not isinstance(entries, Seq):
-        _wrong(path, data, "examples", "want a list")
-    return "\n\n".join(_example(path, data, entry, protocol) for entry in entries)
+def _scores(entry: _Entry, labels: Sequence[str]) -> dict[str, float]:
+    given = entry.data.get("scores", Map(entry.data.line))
+    if not isinstance(given, Map) or ("scores" in entry.data and entry.rates):
+        entry.refuse("scores", "want a mapping of grades to numbers, and no protocol 'rate'")
+    scores = _Entry(entry.path, given)
+    for grade in given:
+        if grade not in labels:
+            scores.refuse(grade, f"not a grade; known: {', '.join(labels)}")
+        text = str(given[grade])
+        if not re.fullmatch(r"[01]|0?\.[0-9]{1,6}|[01]\.0{1,6}", text, re.ASCII):
+            scores.refuse(grade, f"want a number from 0 to 1, got {text!r}")
+    return {grade: float(str(given[grade])) for grade in given}
 
 
-def _example(path: Path, data: Map, entry: object, protocol: Protocol) -> str:
-    if not isinstance(entry, Map):
-        _wrong(path, data, "examples", f"want mappings, got {entry!r:.60}")
-    label = "rating" if protocol == "rate" else "grade"
-    _check_keys(path, entry, ("question", "target", "predicted_answer", label), ("why", "context"))
-    allowed = [str(n) for n in range(1, 11)] if protocol == "rate" else list(GRADES)
-    if entry[label] not in allowed:
-        _wrong(path, entry, label, f"want one of {', '.join(allowed)}, got {entry[label]!r:.60}")
-    shown = [name for name in _SLOTS if name in entry]
-    asked = ", ".join(f'"{name}": {encode_fixed(_text(path, entry, name))}' for name in shown)
-    return f"{{{asked}}}\n{_example_reply(path, entry, protocol)}"
+def _examples(entry: _Entry, labels: Sequence[str]) -> str:
+    examples = []
+    for each in entry.listed("examples", "want a list"):
+        if not isinstance(each, Map):
+            entry.refuse("examples", f"want mappings, got {each!r:.60}")
+        examples.append(_example(_Entry(entry.path, each), entry, labels))
+    return "\n\n".join(examples)
 
 
-def _example_reply(path: Path, entry: Map, protocol: Protocol) -> str:
-    why = encode_fixed(_text(path, entry, "why"))
-    if protocol in ("tool", "json"):
-        return f'{{"reason": {why}, "grade": "{entry["grade"]}"}}'
-    grade = LETTERS.get(str(entry.get("grade")))
-    verdict = grade or f'{{"rating": {entry["rating"]}}}'
-    return "\n".join(line for line in (why[1:-1], verdict) if line)
+def _example(example: _Entry, rubric: _Entry, labels: Sequence[str]) -> str:
+    """Return a worked example: the slots as a judge sees them, then the reply it should give."""
+    key = "rating" if rubric.rates else "grade"
+    example.check_keys(("question", "target", "predicted_answer", key), ("why", "context"))
+    allowed = [str(rating) for rating in range(1, 11)] if rubric.rates else labels
+    verdict = example.data[key]
+    if verdict not in allowed:
+        example.refuse(key, f"want one of {', '.join(allowed)}, got {verdict!r:.60}")
+    slots = [name for name in _SLOTS if name in example.data]
+    values = ", ".join(f'"{name}": {encode_fixed(example.text(name))}' for name in slots)
+    why = encode_fixed(example.text("why"))
+    if rubric.data["protocol"] in ("tool", "json"):
+        return f'{{{values}}}\n{{"reason": {why}, "grade": "{verdict}"}}'
+    reply = f'{{"rating": {verdict}}}' if rubric.rates else chr(ord("A") + allowed.index(verdict))
+    return "\n".join(line for line in (f"{{{values}}}", why[1:-1], reply) if line)

@@ -1,4 +1,4 @@
-"""Templates as text: their places, and filling them in one pass.
+"""Templates as text: their places, filling them in one pass, and the messages they become.
 
 A value is never looked at for places of its own: text of a file or of a model that holds
 ``{target}`` stays as it is.
@@ -8,7 +8,8 @@ import json
 import re
 from collections.abc import Mapping
 
-from evaluators.characters import UNSAFE, escaped
+from evaluators.characters import UNSAFE, escaped, sendable
+from evaluators.core import Message
 
 ANSWER_BYTES = 32_000
 """How much of an answer a judge is shown, in bytes of UTF-8."""
@@ -77,3 +78,11 @@ def shortened(answer: str, limit: int = ANSWER_BYTES) -> str:
         end -= 1
     head = raw[:end].decode("utf-8", "surrogatepass")
     return f"{head} [... cut: {len(raw):,} bytes in all]"
+
+
+def chat_messages(system: str, user: str) -> tuple[Message, ...]:
+    """Return filled texts as chat messages; a blank system text is left out."""
+    question = Message(role="user", content=sendable(user))
+    if not system.strip():
+        return (question,)
+    return (Message(role="system", content=sendable(system)), question)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cases.slices import Dataset, Slice, Threshold
 from evaluators.core import Kind
-from evaluators.metrics import MetricSpec
+from evaluators.extra_metrics import MetricSpec
 from evaluators.rubric import Protocol, Rubric
 from reports.codec import decode
 

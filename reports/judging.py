@@ -4,20 +4,20 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from cases.slices import Dataset, Slice
-from cases.tasks import RULES
-from evaluators.judges.naming import BEFORE
-from reports.calibration import (
-    calibration_notes,
-    confusion_cells,
-    correct_rates,
-    corrected_notes,
-)
+from evaluators.judges.judge_spec import JudgeSpec, PanelSpec
 from reports.evidence import Calibration, Judging
 from reports.gates.gate import distrust_in
 from reports.record import Record
 from reports.report import SliceSummary
-from reports.trust import calibrator, is_whole
-from reports.votes import audit, members_of, panels, vote_notes
+from reports.trust import (
+    calibration_notes,
+    calibrator,
+    confusion_cells,
+    correct_rates,
+    corrected_notes,
+    is_whole,
+)
+from reports.votes import audit, panels, vote_notes
 
 
 def judging(
@@ -40,7 +40,7 @@ def judging(
     inside = [one for one in graded_slices if one.name not in elsewhere]
     calibrations = (*_calibrations(datasets, records, summaries, inside), *outside)
     split = [record.key for record in decided if _split(record)]
-    cascade = BEFORE in judge and " " not in judge
+    cascade = PanelSpec.parse(judge).is_cascade
     measured = {name for one in calibrations if one.measures for name in one.graders}
     return Judging(
         graded=len(decided),
@@ -69,11 +69,11 @@ def judging_notes(found: Judging, judge: str, kinds: Collection[str]) -> list[st
 
     ``kinds`` are those of the slices that were run.
     """
-    by_rules = all(member in RULES for member in members_of(judge))
-    alone = BEFORE in judge and "rated" in kinds
+    judges = PanelSpec.parse(judge)
+    alone = any(one.is_cascade for one in judges.members) and "rated" in kinds
     return [
         *([f"{judge}: ratings are the model's alone, no rule settles one"] if alone else []),
-        *([] if by_rules else _unmeasured_notes(found)),
+        *([] if judges.is_offline else _unmeasured_notes(found)),
         *calibration_notes(found.calibrations),
         *vote_notes(judge, found.audit, found.panels),
         *corrected_notes(found.corrected),
@@ -135,8 +135,8 @@ def _settled(record: Record, judge: str, *, cascade: bool) -> bool:
     if record.adjudicated_by:
         return False
     if cascade and record.votes:
-        return record.votes[0].judge in RULES
-    return not record.votes and (record.judge in RULES or record.judge == judge)
+        return JudgeSpec.parse(record.votes[0].judge).is_offline
+    return not record.votes and (JudgeSpec.parse(record.judge).is_offline or record.judge == judge)
 
 
 def _split(record: Record) -> bool:

@@ -10,11 +10,11 @@ from cases.tools.review.reviews import AGREED, CONFLICT, Review, Settled, settle
 from cases.tools.review.sheet import UNCLEAR, Field, Sheet, SheetItem, choice_set
 from evaluators.core import NO, UNANSWERED, YES, Kind
 from evaluators.judges.adjudicated import Adjudication, Adjudications, answer_digest
+from evaluators.judges.judge_spec import PanelSpec
 from evaluators.output import plural
 from reports.record import Record, in_order
 from reports.render.clean import MASK
 from reports.report import Report
-from reports.votes import members_of
 
 SAMPLE = 20
 """How many items are drawn beside those that stand out, unless another number is given."""
@@ -91,7 +91,7 @@ def _id(record: Record) -> str:
 def _judges_differ(record: Record, judge: str) -> list[str]:
     if len({vote.label for vote in record.votes if vote.label}) < 2:
         return []
-    if len(members_of(judge)) > 1:
+    if PanelSpec.parse(judge).is_panel:
         return ["judges_differ"]
     return ["audit_differs"]
 

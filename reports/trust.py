@@ -3,11 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from cases.labelled_slices import Labelled
 from cases.slices import Dataset, Slice
-from evaluators.judges.naming import known_names
+from evaluators.core import CORRECT, Outcome
+from evaluators.judges.judge_spec import known_names
+from evaluators.output import plural
+from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import corrected_rate
+from reports.evidence import Calibration, ConfusionCell, Corrected, Source
 from reports.gates.gate import distrust_in
-from reports.record import Record
+from reports.record import Record, make_record
 from reports.report import SliceSummary
+from reports.summary import summarise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,3 +113,139 @@ def _known_rubric(run: Mapping[str, object], name: str) -> str | None:
 
 def _list(names: set[str]) -> str:
     return ", ".join(sorted(names))
+
+
+ENOUGH = 300
+"""Labelled items from which on a rate may be corrected for the judge's errors."""
+
+_SOURCES: Mapping[Source, str] = {
+    "records": "",
+    "session": "",
+    "ledger": ", measured earlier",
+}
+
+_MENDED: Mapping[Source, str] = {
+    "ledger": " in the ledger; a run without --items measures it",
+}
+
+
+def calibrate(labelled: Labelled, outcomes: Mapping[str, Outcome], source: Source) -> Calibration:
+    """Return what the outcomes of the labelled items say of the judge.
+
+    Unless every item came to a grade the judge counts as not measured.
+    """
+    records = [
+        make_record(item, outcomes[item.key]) for item in labelled.items if item.key in outcomes
+    ]
+    if not labelled.items or len(records) < len(labelled.items):
+        return unmeasured(labelled, labelled.why_not or "not all labelled items were judged")
+    slice_ = labelled.items[0].slice
+    summary = summarise(records, slice_)
+    if not is_whole(summary):
+        ungraded = summary.counts.error + summary.counts.missing
+        why = f"{plural(ungraded, 'labelled item')} without a grade"
+        return unmeasured(labelled, f"{why}{_MENDED.get(source, '')}")
+    blocks = distrust_in(
+        labelled.language, summary, slice_.floor, required=labelled.dataset.require_calibration
+    )
+    costs = [record.cost for record in records]
+    return Calibration(
+        dataset=labelled.dataset.name,
+        language=labelled.language,
+        measures=summary.measures,
+        floor=slice_.floor,
+        trusted=not blocks if slice_.floor else None,
+        reason=blocks,
+        graders=labelled.graders,
+        source=source,
+        blocks=blocks,
+        items=len(records),
+        confusion=confusion_cells(summary),
+        tokens=sum(record.tokens for record in records),
+        cost=None if None in costs else sum(cost for cost in costs if cost is not None),
+    )
+
+
+def unmeasured(labelled: Labelled, why: str) -> Calibration:
+    """Return that the judge is not measured, and why; which blocks only where it is required."""
+    required = labelled.dataset.require_calibration
+    return Calibration(
+        dataset=labelled.dataset.name,
+        language=labelled.language,
+        measures={},
+        reason=why,
+        graders=labelled.graders,
+        source="session",
+        blocks=distrust_in(labelled.language, None, {}, required=required),
+    )
+
+
+def confusion_cells(summary: SliceSummary) -> tuple[ConfusionCell, ...]:
+    """Return a judged slice's confusion matrix as a list of its cells."""
+    return tuple(
+        ConfusionCell(label=label, grade=grade, count=count)
+        for (label, grade), count in sorted(summary.confusion.items())
+    )
+
+
+def calibration_notes(calibrations: Sequence[Calibration]) -> list[str]:
+    """Return a line for each language: what the judge reached there, or why nobody knows."""
+    return [_note(one) for one in calibrations if one.source != "records"]
+
+
+def _note(one: Calibration) -> str:
+    slices = ", ".join(one.graders)
+    if not one.measures:
+        return f"judge not measured in {one.language} (for {slices}): {one.reason}"
+    figures = ", ".join(f"{name} {found.text()}" for name, found in one.measures.items())
+    trust = f"; {one.reason}" if one.reason else ""
+    return (
+        f"judge in {one.language} (for {slices}){_SOURCES[one.source]}: {figures} over "
+        f"{plural(one.items, 'labelled item')} of {one.dataset}{trust}"
+    )
+
+
+def correct_rates(
+    slices: Sequence[SliceSummary], calibrations: Sequence[Calibration]
+) -> tuple[Corrected, ...]:
+    """Return ``correct`` freed of the judge's errors where at least 300 labelled items show them.
+
+    The estimate is Rogan and Gladen's, its interval from both samples (``corrected_rate``).
+    """
+    by_slice = {name: one for one in calibrations for name in one.graders if one.items >= ENOUGH}
+    found = (_corrected(one, by_slice.get(one.name)) for one in slices if one.kind == "graded")
+    return tuple(one for one in found if one)
+
+
+def _corrected(summary: SliceSummary, calibration: Calibration | None) -> Corrected | None:
+    if calibration is None:
+        return None
+    cells = calibration.confusion
+    if sum(one.count for one in cells) != calibration.items:
+        return None  # judged more than once: its counts are no independent items
+    right = [one for one in cells if one.label == CORRECT]
+    wrong = [one for one in cells if one.label != CORRECT]
+    rate = corrected_rate(
+        (summary.labels.get(CORRECT, 0), sum(summary.labels.values())),
+        (sum(one.count for one in right if one.grade == CORRECT), sum(one.count for one in right)),
+        (sum(one.count for one in wrong if one.grade != CORRECT), sum(one.count for one in wrong)),
+    )
+    if rate is None:
+        return None
+    return Corrected(
+        slice=summary.name,
+        correct=Estimate.of(rate.value, rate.interval, sum(summary.labels.values())),
+        labelled=calibration.items,
+        sensitivity=rate.sensitivity,
+        specificity=rate.specificity,
+    )
+
+
+def corrected_notes(found: Sequence[Corrected]) -> list[str]:
+    """Return a line for each corrected rate."""
+    return [
+        f"{one.slice}: correct {one.correct.text()} once the judge's errors are taken out "
+        f"(sensitivity {one.sensitivity:.3f}, specificity {one.specificity:.3f} over "
+        f"{one.labelled} labelled items)"
+        for one in found
+    ]

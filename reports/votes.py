@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from evaluators.core import Vote
-from evaluators.judges.naming import BEFORE
+from evaluators.judges.judge_spec import PanelSpec
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import clustered_rate, wilson
 from evaluators.statistics.raters import alpha_of, kappas
@@ -14,20 +14,16 @@ from reports.record import Record
 _NAMED = 10  # items named in a note; all stand in run.json
 
 
-def members_of(judge: str) -> tuple[str, ...]:
-    """Return the SPECs of a run's judges."""
-    return tuple(judge.split(" "))
-
-
 def audit(records: Sequence[Record], judge: str) -> Audit | None:
     """Return what the audit of a cascade showed; None for any other judge, or without verdicts.
 
     The interval is Wilson's, over items (an item asked again counts as one cluster).
     """
-    rules, plus, _ = judge.partition(BEFORE)
+    judges = PanelSpec.parse(judge)
     judged = [one for one in records if one.is_graded and one.votes]
-    if len(members_of(judge)) > 1 or not plus or not judged:
+    if not judges.is_cascade or not judged:
         return None
+    rules = judges.members[0].rules
     settled = [record for record in judged if record.votes[0].judge == rules]
     drawn = [record for record in settled if len(record.votes) > 1]
     heard = [record for record in drawn if record.votes[1].label]
@@ -62,7 +58,7 @@ def _disagreement(records: Sequence[Record]) -> Estimate:
 
 def panels(records: Mapping[str, Sequence[Record]], judge: str) -> tuple[PanelAgreement, ...]:
     """Return a panel's agreement on each slice; ``records`` are by the slice's name."""
-    members = members_of(judge)
+    members = PanelSpec.parse(judge).names
     if len(members) < 2:
         return ()
     voted = {name: [one for one in some if one.votes] for name, some in records.items()}

@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from evaluators.core import Case, Reply, ToolCall
-from evaluators.prompting import judge_messages
+from evaluators.judges.llm import judge_messages
 from evaluators.replies import Invalid, read_grade, read_rating, read_yes_no
 from evaluators.rubric import load_rubric
 from tests.support.robustness_load import load

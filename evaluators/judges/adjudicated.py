@@ -16,7 +16,7 @@ from evaluators.core import (
     Request,
     Verdict,
 )
-from evaluators.judges.hearing import vote_of
+from evaluators.judges.ensemble import vote_of
 
 FILE = "adjudications.yaml"
 UNFIT = "adjudication"
@@ -43,7 +43,7 @@ class Adjudication:
         return int(self.label) if self.label.isdigit() else None
 
     @property
-    def told(self) -> str:
+    def reason_line(self) -> str:
         """Who decided, when and why, in one line."""
         when = f", {self.date}" if self.date else ""
         why = f": {self.reason}" if self.reason else ""
@@ -117,18 +117,20 @@ class AdjudicatedJudge:
         verdict = Verdict(
             grade=found.label if found.rating is None else None,
             rating=found.rating,
-            reason=found.told,
+            reason=found.reason_line,
             adjudicated_by=found.name,
         )
         own = await self._unasked(case, answer)
-        return replace(verdict, reason=f"{found.told}; {self.spec}: {own}") if own else verdict
+        return (
+            replace(verdict, reason=f"{found.reason_line}; {self.spec}: {own}") if own else verdict
+        )
 
     async def _unasked(self, case: Case, answer: str) -> str:
         try:
-            heard = await self.behind.judge(case, answer, _refuse)
+            verdict = await self.behind.judge(case, answer, _refuse)
         except (CallError, JudgeError):
             return ""
-        return vote_of(self.behind, heard).label
+        return vote_of(self.behind, verdict).label
 
 
 async def _refuse(model: Model, request: Request) -> Reply:

@@ -27,10 +27,10 @@ from deepeval.models import DeepEvalBaseLLM  # noqa: E402
 from deepeval.test_case import LLMTestCase, SingleTurnParams  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
-from evaluators import bridge  # noqa: E402
-from evaluators.calibration.judges import DEFAULT_RUBRIC, rubric_for  # noqa: E402
-from evaluators.core import CORRECT, Ask, Case, Judge, Model, Verdict  # noqa: E402
-from evaluators.metrics import METRICS, MetricSpec  # noqa: E402
+from evaluators.core import Ask, Case, Judge, Model, Verdict  # noqa: E402
+from evaluators.extra_metrics import METRICS, MetricSpec  # noqa: E402
+from evaluators.judges import deepeval_bridge  # noqa: E402
+from evaluators.judges.factory import DEFAULT_RUBRIC, Place, rubric_for  # noqa: E402
 from evaluators.replies import Invalid, read_yes_no  # noqa: E402
 from evaluators.runtime.session import CallSession, Judged, nobody  # noqa: E402
 
@@ -65,8 +65,8 @@ class Bridge(DeepEvalBaseLLM):  # type: ignore[no-untyped-call]
     async def a_generate(self, prompt: str, schema: type[BaseModel] | None = None) -> Any:
         """Return the reply's text, or what it says as this schema. Raises CallError, JudgeError."""
         if schema is None:
-            return await bridge.ask_for_text(self._asked, self._ask, prompt)
-        return await bridge.ask_for(self._asked, self._ask, prompt, schema)
+            return await deepeval_bridge.ask_for_text(self._asked, self._ask, prompt)
+        return await deepeval_bridge.ask_for(self._asked, self._ask, prompt, schema)
 
     async def a_generate_with_schema(
         self, *prompts: Any, schema: type[BaseModel] | None = None, **options: Any
@@ -90,11 +90,11 @@ class DeepEvalMeasurer:
             score = await metric.a_measure(_test_case(case, answer), _show_indicator=False)
         except Exception as error:  # noqa: BLE001  # deepeval raises more than it documents
             missing = isinstance(error, MissingTestCaseParamsError)
-            found = bridge.own_error(error) or bridge.foreign_error(
+            found = deepeval_bridge.own_error(error) or deepeval_bridge.foreign_error(
                 name, error, NOT_MEASURABLE if missing else FAILED
             )
         else:
-            return bridge.checked_score(name, score)
+            return deepeval_bridge.checked_score(name, score)
         raise found
 
 
@@ -178,8 +178,10 @@ class _ModelMetric(_JudgeMetric):  # type: ignore[no-untyped-call]
         self.rubric = rubric or DEFAULT_RUBRIC[self._style]
         self.threshold = threshold
         self.evaluation_model = self.judge.name
-        made = rubric_for(self.rubric, language, self._style)
-        self._asked: Judge = self.judge.bench.make(self._style, made)
+        found = rubric_for(self.rubric, language, self._style)
+        self._passing = found.passing
+        place = Place(style=self._style, rubric=found, audited=False, name=self._title)
+        self._asked: Judge = self.judge.judges.build(place)
 
     def measure(self, test_case: LLMTestCase, *args: object, **options: object) -> float:
         """Return the score, from 0 to 1; an event loop may be running. Raises as ``a_measure``."""
@@ -221,13 +223,16 @@ class _ModelMetric(_JudgeMetric):  # type: ignore[no-untyped-call]
 
 
 class SimpleQAMetric(_ModelMetric):  # type: ignore[no-untyped-call]
-    """1 for CORRECT; 0 for INCORRECT and NOT_ATTEMPTED, which ``score_breakdown`` tells apart."""
+    """1 for CORRECT; 0 for INCORRECT and NOT_ATTEMPTED, which ``score_breakdown`` tells apart.
+
+    By a rubric with labels of its own: 1 for a passing label.
+    """
 
     _title = "SimpleQA"
 
     def _score(self, verdict: Verdict) -> float:
         self.score_breakdown = {str(verdict.grade): 1.0}
-        return float(verdict.grade == CORRECT)
+        return float(verdict.grade in self._passing)
 
 
 class RatingMetric(_ModelMetric):  # type: ignore[no-untyped-call]
@@ -266,7 +271,7 @@ class BooleanMetric(_JudgeMetric):  # type: ignore[no-untyped-call]
         """Return 1 or 0. Raises UsageError where the expected output is neither word."""
         try:
             case, answer = _begin(self, test_case, "en")
-            gold = bridge.gold_word(case.expected, self.yes, self.no)
+            gold = deepeval_bridge.gold_word(case.expected, self.yes, self.no)
         except Exception as error:
             self.error = str(error)
             raise
@@ -287,7 +292,7 @@ def _begin(metric: _JudgeMetric, test_case: LLMTestCase, language: str) -> tuple
     metric.score = metric.success = metric.reason = metric.error = None
     metric.score_breakdown = {}
     metric.evaluation_cost = metric.input_tokens = metric.output_tokens = None
-    if missing := bridge.missing_field(test_case):
+    if missing := deepeval_bridge.missing_field(test_case):
         msg = f"'{missing}' cannot be None for the '{metric.__name__}' metric"
         raise MissingTestCaseParamsError(msg)
-    return bridge.case_of(test_case, language), str(test_case.actual_output)
+    return deepeval_bridge.case_of(test_case, language), str(test_case.actual_output)

@@ -4,11 +4,12 @@ from evaluators.core import Reply
 from evaluators.replies.calls import agreed, rating_field, reason_field
 from evaluators.replies.label_first import read_label_first
 from evaluators.replies.lexicon import folded, lexicon
+from evaluators.replies.own_labels import read_own_label
 from evaluators.replies.prose import mentions_other
 from evaluators.replies.reply_text import Invalid, plain, unfinished
 from evaluators.replies.text_readers import MAX_SPOKEN, read_json_reason, read_text, verdict_field
 
-__all__ = ["Invalid", "read_grade", "read_rating", "read_reason", "read_yes_no"]
+__all__ = ["Invalid", "read_grade", "read_own_label", "read_rating", "read_reason", "read_yes_no"]
 
 
 def read_grade(reply: Reply, tool: str = "grade") -> str | Invalid:

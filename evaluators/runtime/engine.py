@@ -24,8 +24,8 @@ from evaluators.core import (
     StoppedError,
     Verdict,
 )
-from evaluators.extras import Measurer, MetricResults, measure_all
-from evaluators.judges.naming import returned_names
+from evaluators.extra_metrics import Measurer, MetricResults, measure_all
+from evaluators.judges.judge_spec import returned_names
 from evaluators.ledger import Ledger, LedgerError
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.calls import Caller, Meter, Price

@@ -19,10 +19,9 @@ from evaluators.core import (
     Reply,
     Request,
 )
-from evaluators.extras import Measurer
+from evaluators.extra_metrics import Measurer
 from evaluators.judges.adjudicated import AdjudicatedJudge
-from evaluators.judges.cascade import CascadeJudge
-from evaluators.judges.panel import PanelJudge
+from evaluators.judges.ensemble import CascadeJudge, PanelJudge
 from evaluators.models.spec import Spec
 from evaluators.runtime.budget import USUAL_OUTPUT, most_input_tokens, output_limit, text_bytes
 from evaluators.runtime.engine import Task

@@ -17,8 +17,9 @@ from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
 
-from evaluators.calibration.judges import JudgeFactory, connect_bench
 from evaluators.core import Case, Judge, Model, Reply, Request, Usage, UsageError, Verdict
+from evaluators.judges.factory import JudgeFactory, connect_judges
+from evaluators.judges.judge_spec import PanelSpec
 from evaluators.ledger import Ledger
 from evaluators.models.secrets import Key, require_key
 from evaluators.models.spec import Spec
@@ -63,8 +64,8 @@ class CallSession:
     def __init__(self, judge: str, terms: SessionSettings | None = None) -> None:
         self.name = judge
         self.terms = terms or SessionSettings()
-        self.bench = connect_bench(judge.split(" "), _no_key if self.terms.replay else _key)
-        self._tariffs = _tariffs(self.bench, self.terms, datetime.now(UTC).date())
+        self.judges = connect_judges(PanelSpec.parse(judge), _no_key if self.terms.replay else _key)
+        self._tariffs = _tariffs(self.judges, self.terms, datetime.now(UTC).date())
         self._lock = threading.Lock()
         self._room: _Room | None = None
         self._left: list[_Room] = []  # a parent's: its files are not to be closed here
@@ -89,7 +90,7 @@ class CallSession:
         if self._room is not None and self._closing is not None:
             self._closing.detach()
             self._left.append(self._room)
-        self._room = _Room(self.bench, self.terms, self._tariffs)
+        self._room = _Room(self.judges, self.terms, self._tariffs)
         self._closing = weakref.finalize(self, self._room.close)
         return self._room
 
@@ -98,16 +99,16 @@ class _Room:
     """A thread with its loop, and all that may be used from that loop alone."""
 
     def __init__(
-        self, bench: JudgeFactory, terms: SessionSettings, tariffs: Mapping[str, Pricing | None]
+        self, judges: JudgeFactory, terms: SessionSettings, tariffs: Mapping[str, Pricing | None]
     ) -> None:
         self.process = os.getpid()
-        self._models = bench.models
+        self._models = tuple(judges.models.values())
         self._price = partial(cost_of, tariffs)
-        self._ledger = Ledger(terms.ledger, read_only=terms.replay) if bench.models else None
+        self._ledger = Ledger(terms.ledger, read_only=terms.replay) if judges.models else None
         bounds = RunLimits(
             concurrency=terms.concurrency,
             rpm=terms.rpm,
-            budget=_budget(bench.specs, tariffs, terms.max_cost),
+            budget=_budget(tuple(judges.specs.values()), tariffs, terms.max_cost),
         )
         sender = Sender(RetryPolicy(), bounds, random.random)
         self._caller = Caller(self._ledger, sender, replay=terms.replay) if self._ledger else None
@@ -147,8 +148,8 @@ class _Room:
         await asyncio.get_running_loop().shutdown_default_executor()
 
 
-def _tariffs(bench: JudgeFactory, terms: SessionSettings, day: date) -> dict[str, Pricing | None]:
-    tariffs = {spec.text: pricing_of(spec, day) for spec in bench.specs}
+def _tariffs(judges: JudgeFactory, terms: SessionSettings, day: date) -> dict[str, Pricing | None]:
+    tariffs = {spec.text: pricing_of(spec, day) for spec in judges.specs.values()}
     unknown = [text for text, tariff in tariffs.items() if tariff is None]
     if terms.max_cost is not None and unknown:
         msg = (

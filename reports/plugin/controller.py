@@ -18,7 +18,7 @@ from cases.plan import Plan
 from evaluators.core import QAError
 from reports.plugin import ci
 from reports.plugin.book import SessionResults, key_of
-from reports.plugin.calibration import Patient, find_labelled
+from reports.plugin.calibrator import Patient, find_labelled
 from reports.plugin.early import EARLY
 from reports.plugin.options import Options
 from reports.plugin.progress import Progress

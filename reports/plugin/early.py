@@ -6,13 +6,14 @@ from functools import partial
 
 import pytest
 
+from evaluators.answerers import RECORDED
 from evaluators.core import UsageError
-from evaluators.judges.naming import split
 from evaluators.models import load
-from evaluators.models.catalogue import RESERVED, load_catalogue
+from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import Spec, parse
 from evaluators.runtime.hosting import EngineProcess, head_start
 from reports.plugin.options import Options
+from reports.plugin.run_models import judges_of
 
 EARLY = pytest.StashKey[EngineProcess]()
 
@@ -31,8 +32,7 @@ def start_early(config: pytest.Config, options: Options) -> None:
 
 def _specs(options: Options) -> list[Spec]:
     """Return the models that are named rightly; what is wrong is said once all is checked."""
-    judges = filter(None, (*options.judges, options.tie_breaker))
-    words = {options.model, *(split(judge, RESERVED)[1] for judge in judges)} - RESERVED
+    words = {options.model, *judges_of(options).models()} - {RECORDED}
     catalogue: Mapping[str, Spec] = {}
     if words:
         with suppress(UsageError):

@@ -10,12 +10,12 @@ from cases.plan import Plan
 from evaluators.core import Outcome
 from reports.assemble import Baseline, Facts, assemble
 from reports.gates.decide import SessionFacts
-from reports.plugin.adjudications import provenance_of
 from reports.plugin.book import SessionResults
 from reports.plugin.ci import link
 from reports.plugin.garbage import no_collection
 from reports.plugin.options import Options
 from reports.plugin.run import Run
+from reports.plugin.run_models import provenance_of
 from reports.provenance import provenance
 from reports.render import html
 from reports.report import Report

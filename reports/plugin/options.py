@@ -41,7 +41,8 @@ _VALUES = (
 )  # fmt: skip
 _REPEATABLE = (
     ("judge", "SPEC", "a SPEC as for --model; lexical: by rules, offline (default); lexical+SPEC: "
-     "rules where they are sure, SPEC for the rest; repeat it for a panel"),
+     "rules where they are sure, SPEC for the rest; python:MODULE:CLASS: a rule judge of your own, "
+     "a class with `async def judge(self, case, answer, ask)`; repeat it for a panel"),
     ("items", "DATASET:LANG=FILE", "your own file in place of the bundled one; repeatable; only "
      "these slices run"),
     ("prompt", "DATASET:LANG=FILE", "another answer prompt; repeatable"),

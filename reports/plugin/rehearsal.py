@@ -26,12 +26,11 @@ from evaluators.runtime.forecast import (
 )
 from evaluators.runtime.prices import Pricing, pricing_of
 from reports.gates.power import power_lines
-from reports.plugin.adjudications import adjudications_of
 from reports.plugin.book import SessionResults
-from reports.plugin.calibration import Calibrator, find_labelled, way_of
+from reports.plugin.calibrator import Calibrator, find_labelled, way_of
 from reports.plugin.finish import read_baseline
-from reports.plugin.judges import connect_models
 from reports.plugin.options import Options
+from reports.plugin.run_models import adjudications_of, connect_models
 from reports.render.console import wrapped
 
 EXTRAS = (
@@ -46,12 +45,12 @@ class DryRun:
     def __init__(self, options: Options, plan: Plan) -> None:
         read_baseline(options.baseline)
         parties = connect_models(options, needs_key=False)
-        self._judge = parties.judge
+        self._judge = parties.judges
         self._options = options
         self._plan = plan
         self._book = SessionResults(plan)
         kept = adjudications_of(options, plan)
-        self._tasks = make_tasks(plan.items.values(), parties.model, parties.judge, kept)
+        self._tasks = make_tasks(plan.items.values(), parties.model, parties.judges, kept)
         self._specs = {spec.text: spec for spec in parties.specs}
 
     @pytest.hookimpl(tryfirst=True)

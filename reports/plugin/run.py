@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from cases.calibration import Labelled
+from cases.labelled_slices import Labelled
 from cases.plan import Plan
 from cases.tasks import make_tasks
 from evaluators.core import Outcome
@@ -19,11 +19,10 @@ from evaluators.runtime.prices import Pricing, cost_of, pricing_of
 from evaluators.runtime.schedule import Schedule
 from evaluators.runtime.sender import DEADLINE
 from reports.evidence import Calibration
-from reports.plugin.adjudications import adjudications_of
-from reports.plugin.calibration import Calibrator, way_of
-from reports.plugin.judges import connect_models
+from reports.plugin.calibrator import Calibrator, way_of
 from reports.plugin.options import Options
 from reports.plugin.progress import Activity
+from reports.plugin.run_models import adjudications_of, connect_models
 
 WINDOW_PER_CALL = 4  # how far ahead of the tests the engine may work, per call in flight
 SMALLEST_WINDOW = 64
@@ -49,12 +48,12 @@ class Run:
     ) -> None:
         parties = connect_models(options, needs_key=calling and not options.replay)
         self.adjudications = adjudications_of(options, plan)
-        tasks = make_tasks(plan.items.values(), parties.model, parties.judge, self.adjudications)
+        tasks = make_tasks(plan.items.values(), parties.model, parties.judges, self.adjudications)
         self._tasks: Mapping[str, Task] = tasks
         self.takes_extras = any(task.measurers for task in tasks.values())
         self._options = options
         self._plan = plan
-        self._calibrator = Calibrator.of(plan, labelled, way_of(options), parties.judge)
+        self._calibrator = Calibrator.of(plan, labelled, way_of(options), parties.judges)
         self._parties = parties
         today = datetime.now(UTC).date()
         self._tariffs = {spec.text: pricing_of(spec, today) for spec in parties.specs}

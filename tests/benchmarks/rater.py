@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import spearmanr
 
-from evaluators.judges.overlap import rate
+from evaluators.judges.offline import rate
 from evaluators.statistics.intervals import Interval
 from tests.benchmarks.labelled import case
 

@@ -8,7 +8,7 @@ import pytest
 
 from cases.plan import Item
 from cases.slices import Slice
-from cases.tasks import RULES, make_tasks
+from cases.tasks import make_tasks
 from cases.tools.review.adjudications import (
     beside,
     is_label,
@@ -18,10 +18,11 @@ from cases.tools.review.adjudications import (
 )
 from evaluators.core import Case, JudgeError, Kind, Model, Reply, Request, UsageError, Verdict
 from evaluators.judges.adjudicated import AdjudicatedJudge, Adjudication, answer_digest
-from evaluators.judges.choice import ChoiceJudge
 from evaluators.judges.lexical.lexical_judge import LexicalJudge
+from evaluators.judges.llm import ChoiceJudge
 from evaluators.rubric import Rubric
 from evaluators.runtime.forecast import single_judges
+from tests.support.judging import judges
 from tests.support.scripted import Scripted, make_case
 
 CASE = make_case()
@@ -96,10 +97,10 @@ def test_each_kind_takes_its_own_verdicts(
         dataset="d", language="bg", kind=kind, path=Path("x"), rubric=RUBRIC, yes="Да", no="Не"
     )
     item = Item(key="k", slice=slice_, case=make_case(label=label), repeat=1)
-    judge = make_tasks([item], None, RULES["lexical"], {KEY: decided()})["k"].judge
+    judge = make_tasks([item], None, judges("lexical"), {KEY: decided()})["k"].judge
     found = judge.labels if isinstance(judge, AdjudicatedJudge) else None
     assert found == fits
-    plain = make_tasks([item], None, RULES["lexical"])["k"].judge
+    plain = make_tasks([item], None, judges("lexical"))["k"].judge
     assert not isinstance(plain, AdjudicatedJudge)
 
 

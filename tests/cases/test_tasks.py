@@ -8,17 +8,16 @@ import pytest
 
 from cases.plan import Item
 from cases.slices import Slice
-from cases.tasks import RULES, Cascade, Judging, Panel, Rules, asks_model, make_tasks
+from cases.tasks import make_tasks
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import Kind, Reply, UsageError, Verdict
-from evaluators.judges.cascade import CascadeJudge
-from evaluators.judges.choice import ChoiceJudge
+from evaluators.judges.ensemble import CascadeJudge, PanelJudge
+from evaluators.judges.factory import JudgeFactory
 from evaluators.judges.lexical.lexical_judge import LexicalJudge
-from evaluators.judges.overlap import OverlapRater
-from evaluators.judges.panel import PanelJudge
-from evaluators.judges.rating import RatingJudge
-from evaluators.judges.yes_no import YesNoJudge
+from evaluators.judges.llm import ChoiceJudge, RatingJudge
+from evaluators.judges.offline import OverlapRater, YesNoJudge
 from evaluators.rubric import Prompt, Rubric
+from tests.support.judging import judges
 from tests.support.scripted import Scripted, make_case
 
 PROMPT = Prompt(name="answer", language="bg", system="", user="{question}", version="v")
@@ -26,8 +25,10 @@ RUBRIC = Rubric(name="r", language="bg", protocol="tool", system="", user="", ve
 SLICE = Slice(
     dataset="d", language="bg", kind="graded", path=Path("bg.csv"), prompt=PROMPT, rubric=RUBRIC
 )
-LEXICAL = RULES["lexical"]
 MODEL = Scripted(lambda request: Reply(text="x"))
+LEXICAL = judges("lexical")
+ASKING = judges(MODEL.spec, models=[MODEL])
+BOTH = f"lexical+{MODEL.spec}"
 
 
 def item(kind: Kind, **changes: object) -> Item:
@@ -49,16 +50,16 @@ def test_each_kind_has_its_judge(kind: Kind, label: str | None, offline: type, a
     """Rules without a judge model, the rubric's protocol with one; yes/no is always a rule."""
     one = item(kind, label=label)
     assert isinstance(make_tasks([one], None, LEXICAL)["k"].judge, offline)
-    assert isinstance(make_tasks([one], None, MODEL)["k"].judge, asked)
+    assert isinstance(make_tasks([one], None, ASKING)["k"].judge, asked)
 
 
 def test_rules_may_stand_before_a_model() -> None:
     """For grades only: shared words settle no rating, and yes/no is a rule already."""
-    cascade = Cascade(rules=LEXICAL, model=MODEL, audit=0.5, seed=3)
+    cascade = judges(BOTH, models=[MODEL], audit=0.5, seed=3)
     (graded,) = make_tasks([item("graded")], None, cascade).values()
     assert isinstance(graded.judge, CascadeJudge)
     assert (graded.judge.audit, graded.judge.seed) == (0.5, 3)
-    assert graded.judge.spec == f"lexical+{MODEL.spec}"
+    assert graded.judge.spec == BOTH
     kinds: list[tuple[Kind, str | None, type]] = [
         ("rated", None, RatingJudge),
         ("judged", "7", RatingJudge),
@@ -70,7 +71,7 @@ def test_rules_may_stand_before_a_model() -> None:
 
 def test_a_judge_under_test_is_not_audited() -> None:
     """The given labels tell more than the model would."""
-    cascade = Cascade(rules=LEXICAL, model=MODEL, audit=1.0)
+    cascade = judges(BOTH, models=[MODEL], audit=1.0)
     (judged,) = make_tasks([item("judged", label="CORRECT")], None, cascade).values()
     assert isinstance(judged.judge, CascadeJudge)
     assert judged.judge.audit == 0
@@ -82,13 +83,14 @@ def test_a_judge_under_test_is_not_audited() -> None:
 )
 def test_a_panel_sits_in_each_kind(kind: Kind, asked: type, by_rules: type) -> None:
     """Every member gives what the slice needs; yes/no needs none of them."""
-    panel = Panel(members=(MODEL, LEXICAL), tie_breaker=MODEL)
+    panel = judges(MODEL.spec, "lexical", models=[MODEL], tie_breaker=MODEL.spec)
     (task,) = make_tasks([item(kind)], None, panel).values()
     assert isinstance(task.judge, PanelJudge)
     assert [type(one) for one in task.judge.judges] == [asked, by_rules]
     assert isinstance(task.judge.tie_breaker, asked)
     assert task.judge.rating is (kind == "rated")
-    (alone,) = make_tasks([item(kind)], None, Panel(members=(MODEL, LEXICAL))).values()
+    pair = judges(MODEL.spec, "lexical", models=[MODEL])
+    (alone,) = make_tasks([item(kind)], None, pair).values()
     assert isinstance(alone.judge, PanelJudge)
     assert alone.judge.tie_breaker is None
     assert isinstance(make_tasks([item("yes_no")], None, panel)["k"].judge, YesNoJudge)
@@ -99,7 +101,7 @@ def test_only_a_recorded_answer_is_judged_again() -> None:
 
     def repeats(kind: Kind, label: str | None) -> list[int]:
         items = [replace(item(kind, label=label), key=str(n), repeat=n) for n in (1, 2)]
-        judges = [task.judge for task in make_tasks(items, None, MODEL).values()]
+        judges = [task.judge for task in make_tasks(items, None, ASKING).values()]
         return [one.repeat for one in judges if isinstance(one, ChoiceJudge | RatingJudge)]
 
     assert repeats("judged", "CORRECT") == [1, 2]
@@ -111,15 +113,15 @@ def test_only_a_recorded_answer_is_judged_again() -> None:
     ("judge", "asks"),
     [
         (LEXICAL, False),
-        (MODEL, True),
-        (Cascade(rules=LEXICAL, model=MODEL), True),
-        (Panel(members=(LEXICAL, MODEL)), True),
-        (Panel(members=(LEXICAL, LEXICAL)), False),
+        (ASKING, True),
+        (judges(BOTH, models=[MODEL]), True),
+        (judges("lexical", MODEL.spec, models=[MODEL]), True),
+        (judges("lexical", "lexical"), False),
     ],
 )
-def test_whether_a_model_may_decide(judge: Judging, asks: bool) -> None:
+def test_whether_a_model_may_decide(judge: JudgeFactory, asks: bool) -> None:
     """Rules alone need no trust that would have to be measured."""
-    assert asks_model(judge) is asks
+    assert (judge.first_model is MODEL) is asks
 
 
 def test_the_answers_under_judgement_are_always_the_recorded_ones() -> None:
@@ -166,11 +168,11 @@ def test_what_passes(kind: Kind, label: str | None, verdict: Verdict, passes: bo
     ("changes", "model", "judge", "message"),
     [
         ({"prompt": None}, MODEL, LEXICAL, "no answer prompt for 'bg'; add answer.bg.yaml"),
-        ({"rubric": None}, None, MODEL, "an LLM judge needs a rubric"),
+        ({"rubric": None}, None, ASKING, "d:bg: an LLM judge needs a rubric"),
     ],
 )
 def test_what_a_choice_needs_is_asked_for(
-    changes: dict[str, object], model: Scripted | None, judge: Scripted | Rules, message: str
+    changes: dict[str, object], model: Scripted | None, judge: JudgeFactory, message: str
 ) -> None:
     """A missing prompt or rubric is named before any call."""
     one = item("graded")

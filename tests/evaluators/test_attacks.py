@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cases.attack_pack import LANGUAGES, MOST_TIMES, Probe, load_bundled, load_pack
 from evaluators.__main__ import main
-from evaluators.attacks.pack import LANGUAGES, MOST_TIMES, Probe, load_bundled, load_pack
 from evaluators.core import UsageError
 from evaluators.judges.lexical.lexical_judge import grade
 from tests.support.loopback import Seen, loopback, plausible

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from cases.calibration import Labelled, labelled_for
+from cases.labelled_slices import Labelled, labelled_for
 from cases.plan import Item, Plan
 from cases.slices import Dataset, Slice, Threshold
 from evaluators.core import CORRECT, INCORRECT, Outcome, Usage, Verdict
 from evaluators.rubric import Protocol, Rubric
-from reports.calibration import calibrate, calibration_notes, correct_rates, corrected_notes
 from reports.evidence import Calibration, ConfusionCell
 from reports.summary import summarise
+from reports.trust import calibrate, calibration_notes, correct_rates, corrected_notes
 from tests.support.made_records import graded, make_slice
 from tests.support.scripted import make_case
 

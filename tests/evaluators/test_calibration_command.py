@@ -174,7 +174,7 @@ def test_another_rubric_is_named_or_given_as_a_file(capsys: pytest.CaptureFixtur
         (["--judge", "lexical", "gone.csv"], "gone.csv: cannot be read"),
         (["--judge", "lexica", "l.jsonl"], "--judge: unknown model 'lexica'"),
         (["--judge", "openai:x", "l.jsonl"], "no API key; set the environment variable"),
-        (["--judge", "lexical", "--judge", "lexical", "l.jsonl"], "the same judge twice"),
+        (["--judge", "lexical", "--judge", "lexical", "l.jsonl"], "the same judge as --judge"),
         (["--judge", "lexical+openai:a", "--judge", "lexical", "--replay", "l.jsonl"],
          "rules before a model are no member of a panel"),
         (["--judge", "lexical", "l.jsonl", "--rubric", "eba"], "asks no model, so no rubric"),

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from evaluators.__main__ import main
-from evaluators.calibration.options import progress_line
 from evaluators.core import Outcome, Usage
+from reports.commands.judge_command import progress_line
 from tests.support.labelled_rows import MIXED, spec, write
 from tests.support.loopback import Answer, Seen, loopback, plausible
 

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from evaluators.calibration.figures import (
+from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED
+from evaluators.statistics.intervals import wilson
+from reports.judge_agreement import (
     Figure,
     Grading,
     Rating,
@@ -21,8 +23,6 @@ from evaluators.calibration.figures import (
     self_agreement,
     slope,
 )
-from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED
-from evaluators.statistics.intervals import wilson
 
 grades = st.sampled_from(GRADES)
 

@@ -1,4 +1,4 @@
-"""Labelled files: what is read, by which column, and what is said of a wrong one."""
+"""LabelledFile files: what is read, by which column, and what is said of a wrong one."""
 
 import csv
 import io
@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluators.calibration.labelled import Labelled, Reading, agreed, read_labelled
-from evaluators.calibration.scales import Scale, parse_scale, rounded
+from cases.labelled_file import LabelledFile, Reading, agreed, read_labelled
+from cases.labels import Scale, parse_scale, rounded
 from evaluators.core import UsageError
 
 HEAD = "question,answer,predicted_answer,label\n"
@@ -37,7 +37,7 @@ def row(**changes: object) -> dict[str, object]:
     return {**base, **changes}
 
 
-def labels(found: Labelled) -> list[object]:
+def labels(found: LabelledFile) -> list[object]:
     return [item.label for item in found.items]
 
 
@@ -131,12 +131,12 @@ def test_the_source_of_the_labels_is_told(write: Write) -> None:
     ("name", "text", "message"),
     [
         ("a.txt", "x", r"a\.txt: want a labelled file that ends in \.csv"),
-        ("a.csv", "", r"a\.csv: no rows"),
-        ("a.csv", HEAD, r"a\.csv: no rows"),
+        ("a.csv", "", r"a\.csv: the file is empty"),
+        ("a.csv", HEAD, r"a\.csv:1: no rows"),
         ("a.jsonl", "\n\n", r"a\.jsonl: no rows"),
         ("a.csv", HEAD + "q,a,p\n", r"a\.csv:2: row 1: 3 cells for 4 columns"),
-        ("a.csv", HEAD + 'q,a,"p\n', r"a\.csv:2: not valid CSV"),
-        ("a.csv", "label,Label\nx,y\n", r"a\.csv:1: column 'label' stands twice"),
+        ("a.csv", HEAD + 'q,a,"p\n', r"a\.csv:2: row 1: not valid CSV: a quote opened"),
+        ("a.csv", "label,Label\nx,y\n", r"a\.csv:1: column 'Label' stands twice"),
         ("a.csv", "question,answer,label\nq,a,A\n", r"a\.csv:2: no column 'predicted_answer'"),
         ("a.csv", "question,gold,answer\nq,a,A\n", r"no column 'label' .*found 'question', 'gold'"),
         ("a.csv", HEAD + "q,a,p,maybe\n", r"a\.csv:2: row 1: column 'label': want CORRECT"),
@@ -144,8 +144,8 @@ def test_the_source_of_the_labels_is_told(write: Write) -> None:
         ("a.csv", HEAD + "q,a,p,7\nq,a,p,11\n", r"row 2: column 'label': 11 is outside the scale"),
         ("a.csv", HEAD + ",a,p,A\n", r"row 1: column 'question' is empty"),
         ("a.csv", HEAD + "q,,p,A\n", r"row 1: column 'answer': want text"),
-        ("a.jsonl", "[1]\n", r"a\.jsonl:1: row 1: want a JSON object"),
-        ("a.jsonl", jsonl(row()) + "{", r"a\.jsonl:2: row 2: not JSON"),
+        ("a.jsonl", "[1]\n", r"a\.jsonl:1: row 1: an object is needed"),
+        ("a.jsonl", jsonl(row()) + "{", r"a\.jsonl:2: row 2: not valid JSON"),
         ("a.jsonl", jsonl(row(gold={})), r"column 'gold': want text or a list"),
         ("a.jsonl", jsonl(row(predicted=["x"])), r"column 'predicted': want text"),
         ("a.jsonl", jsonl(row(label=None)), r"row 1: column 'label': want CORRECT"),

@@ -19,9 +19,9 @@ from evaluators.core import (
     Verdict,
     Vote,
 )
-from evaluators.judges.cascade import AUDIT, CascadeJudge
-from evaluators.judges.choice import ChoiceJudge
+from evaluators.judges.ensemble import AUDIT, CascadeJudge
 from evaluators.judges.lexical.lexical_judge import LexicalJudge
+from evaluators.judges.llm import ChoiceJudge
 from evaluators.rubric import Rubric
 from tests.support.scripted import Scripted, make_case
 

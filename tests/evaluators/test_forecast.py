@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.canonical import request_key
 from evaluators.core import Answerer, Judge, Reply, ToolCall
-from evaluators.judges.cascade import CascadeJudge
-from evaluators.judges.choice import ChoiceJudge, empty_answer_verdict
+from evaluators.judges.ensemble import CascadeJudge, PanelJudge
 from evaluators.judges.lexical.lexical_judge import LexicalJudge
-from evaluators.judges.panel import PanelJudge
+from evaluators.judges.llm import ChoiceJudge, empty_answer_verdict
 from evaluators.models.spec import Prices, Spec, parse
 from evaluators.rubric import Prompt, Rubric
 from evaluators.runtime.engine import Task

@@ -22,9 +22,8 @@ from evaluators.core import (
     ToolCall,
     Verdict,
 )
-from evaluators.judges.choice import ChoiceJudge
-from evaluators.judges.rating import RatingJudge
-from evaluators.judges.yes_no import YesNoJudge
+from evaluators.judges.llm import ChoiceJudge, RatingJudge
+from evaluators.judges.offline import YesNoJudge
 from evaluators.rubric import Protocol, Rubric
 from tests.support.scripted import Scripted, make_case
 

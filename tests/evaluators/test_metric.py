@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from evaluators.bridge import read_text
 from evaluators.core import Case, JudgeError, Model, Reply, Request, StoppedError, TransientError
+from evaluators.extra_metrics import METRICS, MetricSpec
+from evaluators.judges.deepeval_bridge import read_text
 from evaluators.judges.metric import QUIET, Bridge, SimpleQAMetric, measurers_of
-from evaluators.metrics import METRICS, MetricSpec
 from evaluators.replies import Invalid
 from tests.support.scripted import Scripted, make_case
 

@@ -20,10 +20,9 @@ from evaluators.core import (
     Reply,
     UsageError,
 )
-from evaluators.extras import Measurer, MetricResults, measure_all
-from evaluators.judges.overlap import OverlapRater
+from evaluators.extra_metrics import METRICS, Measurer, MetricResults, MetricSpec, measure_all
+from evaluators.judges.offline import OverlapRater
 from evaluators.ledger import LedgerError
-from evaluators.metrics import METRICS, MetricSpec
 from evaluators.rubric import Prompt
 from evaluators.runtime.engine import Task
 from evaluators.runtime.forecast import Call, calls_ahead

@@ -16,10 +16,10 @@ from deepeval import assert_test, evaluate
 from deepeval.evaluate import AsyncConfig, CacheConfig, DisplayConfig, ErrorConfig
 from deepeval.test_case import LLMTestCase
 
-from evaluators.runtime.session import Desk, Terms
+from evaluators.runtime.session import CallSession, SessionSettings
 from evaluators.judges.metric import BooleanMetric, RatingMetric, SimpleQAMetric
 
-DESK = Desk({judge!r}, Terms(ledger=Path("kept.sqlite3")))
+DESK = CallSession({judge!r}, SessionSettings(ledger=Path("kept.sqlite3")))
 
 
 def case(answer, number=0, gold="Sofia"):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.core import Case, Model, Reply, Request
-from evaluators.judges.overlap import OverlapRater, rate
+from evaluators.judges.offline import OverlapRater, rate
 
 EXPERT = "An institution shall hold 8% of own funds under Article 92 of the CRR."
 

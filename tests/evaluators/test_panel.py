@@ -21,10 +21,9 @@ from evaluators.core import (
     Verdict,
     Vote,
 )
-from evaluators.judges.choice import empty_answer_verdict
-from evaluators.judges.naming import known_names, returned_names
-from evaluators.judges.panel import TIE, UNDECIDED, PanelJudge
-from evaluators.judges.rating import empty_answer_rating
+from evaluators.judges.ensemble import TIE, UNDECIDED, PanelJudge
+from evaluators.judges.judge_spec import known_names, returned_names
+from evaluators.judges.llm import empty_answer_rating, empty_answer_verdict
 from tests.support.scripted import make_case
 
 Said = Verdict | Exception

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import JudgeError, Reply, Request
-from evaluators.judges.asking import ask_until_read
+from evaluators.judges.llm import ask_until_read
 from evaluators.ledger import Ledger
 from evaluators.replies import Invalid
 from evaluators.runtime.calls import Meter

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED
-from evaluators.judges.voting import HIGHEST, LOWEST, majority, middle
+from evaluators.judges.ensemble import HIGHEST, LOWEST, majority, middle
 
 SOME_GRADES = st.lists(st.sampled_from(GRADES), max_size=5)
 SOME_RATINGS = st.lists(st.integers(LOWEST, HIGHEST), max_size=5)

@@ -9,21 +9,22 @@ from typing import cast
 
 import pytest
 
-from cases.calibration import labelled_for
+from cases.labelled_slices import labelled_for
 from cases.plan import Choice, Plan, SliceFile
 from cases.planning import make_plan
-from cases.tasks import RULES
 from evaluators.canonical import request_key
 from evaluators.core import Outcome, Reply, ToolCall
-from evaluators.judges.choice import ChoiceJudge
-from reports.plugin.calibration import Calibrator, Patient, find_labelled, way_of
+from evaluators.judges.llm import ChoiceJudge
+from reports.plugin.calibrator import Calibrator, Patient, find_labelled, way_of
 from reports.plugin.options import Options, read_options
 from tests.conftest import Project
 from tests.plugin.test_plugin_judges import SURE, YAML, with_labels, with_rubrics
+from tests.support.judging import judges
 from tests.support.scripted import Scripted
 
 CALL = ToolCall(name="grade", arguments='{"reason": "", "grade": "CORRECT"}')
 MODEL = Scripted(lambda request: Reply(calls=(CALL,)))
+ASKING = judges(MODEL.spec, models=[MODEL])
 
 
 class Nothing:
@@ -83,7 +84,7 @@ def test_how_a_judge_is_measured() -> None:
 @pytest.fixture
 def calibrator(project: Project, plan: Plan) -> Calibrator:
     """Return a calibrator of a run that a model judges."""
-    return Calibrator.of(plan, find_labelled(options(), plan, project.path), "session", MODEL)
+    return Calibrator.of(plan, find_labelled(options(), plan, project.path), "session", ASKING)
 
 
 def test_only_the_languages_that_are_run_are_measured(calibrator: Calibrator) -> None:
@@ -106,7 +107,7 @@ def test_labels_that_are_tests_of_the_run_are_not_judged_beside_it(project: Proj
     files = [folder / "capital" / "dataset.yaml", folder / "labels" / "dataset.yaml"]
     every = make_plan(files, Choice(languages=("en",)))
     labelled = labelled_for(every, [one for one in every.datasets if one.kind == "judged"])
-    calibrator = Calibrator.of(every, labelled, "session", MODEL)
+    calibrator = Calibrator.of(every, labelled, "session", ASKING)
     assert calibrator.select(list(every.items)) == ()
     assert calibrator.is_complete({})
     assert len(calibrator.select(list(every.items)[:-1])) == 4
@@ -114,14 +115,14 @@ def test_labels_that_are_tests_of_the_run_are_not_judged_beside_it(project: Proj
 
 def test_rules_need_no_measuring(calibrator: Calibrator) -> None:
     """The offline judge keeps to what is among the run's own tests."""
-    offline = Calibrator.of(calibrator.plan, calibrator.labelled, "session", RULES["lexical"])
+    offline = Calibrator.of(calibrator.plan, calibrator.labelled, "session", judges("lexical"))
     assert offline.select(["capital-en-q1"]) == ()
     assert offline.calibrations({}, lambda key: None) == ()
 
 
 def test_what_is_in_the_ledger_is_looked_up(calibrator: Calibrator) -> None:
     """A judge with every labelled item recorded is measured; with one missing it is not."""
-    later = Calibrator.of(calibrator.plan, calibrator.labelled, "ledger", MODEL)
+    later = Calibrator.of(calibrator.plan, calibrator.labelled, "ledger", ASKING)
     assert later.select(["capital-en-q1"]) == ()
     assert later.is_complete({})
     (found,) = later.calibrations({}, lambda key: Reply(calls=(CALL,)))
@@ -153,7 +154,7 @@ def asked_of(calibrator: Calibrator, key: str) -> str:
 
 def test_a_judge_that_is_not_measured_by_choice(calibrator: Calibrator) -> None:
     """Nothing is asked, and the report says that it was switched off."""
-    off = Calibrator.of(calibrator.plan, calibrator.labelled, "off", MODEL)
+    off = Calibrator.of(calibrator.plan, calibrator.labelled, "off", ASKING)
     assert (off.select(["capital-en-q1"]), dict(off.tasks)) == ((), {})
     (found,) = off.calibrations({}, lambda key: None)
     assert found.reason == "calibration is off"

@@ -6,11 +6,11 @@ from typing import cast
 
 import pytest
 
-from cases.tasks import RULES, Cascade, Panel, asks_model
 from evaluators.core import UsageError
-from evaluators.judges.cascade import AUDIT
-from reports.plugin.judges import RunModels, connect_models
+from evaluators.judges.ensemble import AUDIT
+from evaluators.judges.judge_spec import JudgeSpec, parse_judges
 from reports.plugin.options import read_options
+from reports.plugin.run_models import RunModels, connect_models
 
 A, B, C = (f"openai:{name}@http://127.0.0.1:9/v1" for name in "abc")
 
@@ -43,48 +43,44 @@ def judges(*specs: str) -> list[str]:
 
 def test_rules_judge_unless_a_model_is_named() -> None:
     """The default asks nobody and connects to nothing."""
-    parties = chosen()
-    assert parties.judge is RULES["lexical"]
-    assert not asks_model(parties.judge)
-    assert (parties.models, parties.specs) == ((), ())
+    found = chosen()
+    assert found.judges.spec == parse_judges(["lexical"])
+    assert found.judges.first_model is None
+    assert (found.models, found.specs) == ((), ())
 
 
 def test_one_model() -> None:
     """A SPEC alone is a model; the one under test comes first among the connections."""
-    parties = chosen("--model", B, *judges(A))
-    assert [spec.text for spec in parties.specs] == [B, A]
-    assert parties.judge is parties.models[1]
-    assert asks_model(parties.judge)
+    found = chosen("--model", B, *judges(A))
+    assert [spec.text for spec in found.specs] == [B, A]
+    assert found.judges.first_model is found.models[1]
 
 
 def test_rules_before_a_model() -> None:
     """The share of the audit and the seed come from the options."""
-    usual = chosen(*judges(f"lexical+{A}")).judge
-    assert isinstance(usual, Cascade)
-    assert (usual.audit, usual.seed, usual.model.spec) == (AUDIT, 0, A)
-    assert asks_model(usual)
-    given = chosen(*judges(f"lexical+{A}"), "--audit", "0.25", "--seed", "7").judge
-    assert isinstance(given, Cascade)
+    usual = chosen(*judges(f"lexical+{A}")).judges
+    assert usual.spec.is_cascade
+    assert (usual.audit, usual.seed, list(usual.models)) == (AUDIT, 0, [A])
+    given = chosen(*judges(f"lexical+{A}"), "--audit", "0.25", "--seed", "7").judges
     assert (given.audit, given.seed) == (0.25, 7)
 
 
 def test_a_panel() -> None:
     """Each model is connected once, also where a member breaks the tie; rules may be a member."""
-    parties = chosen(*judges(A, "lexical", B), "--tie-breaker", A)
-    assert isinstance(parties.judge, Panel)
-    assert [spec.text for spec in parties.specs] == [A, B]
-    assert parties.judge.members == (parties.models[0], RULES["lexical"], parties.models[1])
-    assert parties.judge.tie_breaker is parties.models[0]
-    by_rules = chosen(*judges(A, B), "--tie-breaker", "lexical").judge
-    assert isinstance(by_rules, Panel)
-    assert by_rules.tie_breaker is RULES["lexical"]
+    found = chosen(*judges(A, "lexical", B), "--tie-breaker", A)
+    assert [spec.text for spec in found.specs] == [A, B]
+    assert found.judges.spec.names == (A, "lexical", B)
+    assert found.judges.spec.tie_breaker == JudgeSpec(model=A)
+    assert list(found.judges.models.values()) == list(found.models)
+    by_rules = chosen(*judges(A, B), "--tie-breaker", "lexical").judges
+    assert by_rules.spec.tie_breaker == JudgeSpec(rules="lexical")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (judges("lexical+nobody"), r"--judge: unknown model 'nobody'.*offline: lexical; before"),
-        (judges("lexical+"), "--judge: unknown model ''"),
+        (judges("lexical+"), r"--judge: unknown model 'lexical\+'"),
         (judges("openai:x+", "other"), "--judge: unknown model 'other'"),
         ([*judges(A, B), "--tie-breaker", "nobody"], "--tie-breaker: unknown model 'nobody'"),
         ([*judges(A), "--tie-breaker", B], "--tie-breaker: one judge cannot tie"),
@@ -113,5 +109,5 @@ def test_what_cannot_be_meant_is_refused(arguments: list[str], message: str) -> 
 
 def test_a_model_may_be_allowed_to_judge_itself() -> None:
     """In so many words, for every member."""
-    parties = chosen("--model", A, *judges(A, B), allow_self_judge=True)
-    assert [spec.text for spec in parties.specs] == [A, B]
+    found = chosen("--model", A, *judges(A, B), allow_self_judge=True)
+    assert [spec.text for spec in found.specs] == [A, B]

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evaluators.attacks.pack import LANGUAGES, load_bundled
+from cases.attack_pack import LANGUAGES, load_bundled
 from evaluators.characters import INVISIBLE
 from evaluators.core import Message
-from evaluators.prompting import judge_messages
+from evaluators.judges.llm import judge_messages
 from evaluators.rubric import Rubric, load_rubric
 from evaluators.template import ANSWER_BYTES
 from tests.conftest import Project

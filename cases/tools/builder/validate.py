@@ -8,6 +8,7 @@ from typing import Literal
 from cases.tools.builder.asking import Desk
 from cases.tools.builder.items import Item
 from cases.tools.builder.recipe import Recipe
+from evaluators.answerers import answer_messages
 from evaluators.core import (
     CORRECT,
     NO,
@@ -23,9 +24,8 @@ from evaluators.core import (
     Request,
     UsageError,
 )
-from evaluators.judges.asking import PARAMETERS, ask_until_read
+from evaluators.judges.llm import PARAMETERS, ask_until_read, judge_messages
 from evaluators.models.spec import Spec
-from evaluators.prompting import answer_messages, judge_messages
 from evaluators.replies import Invalid, read_grade, read_reason, read_yes_no
 from evaluators.rubric import Prompt, Rubric
 

@@ -1,14 +1,29 @@
 """What the attacks came to: how often the judge was fooled, and which right answers it lost."""
 
+import argparse
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
-from evaluators.attacks.pack import Probe
-from evaluators.calibration.card import figure_text, table
-from evaluators.calibration.figures import Figure, share
-from evaluators.core import CORRECT, Outcome
+from cases.attack_pack import LANGUAGES, Probe, load_bundled, load_pack
+from evaluators.core import CORRECT, Judge, Outcome, QAError, UsageError
+from evaluators.judges.factory import JudgeFactory, Place
 from evaluators.models.secrets import mask, one_line
+from evaluators.output import say
+from evaluators.runtime.judge_all import Job
+from reports.commands.judge_command import (
+    check_target,
+    chosen,
+    judge_parser,
+    judged,
+    judges_of,
+    rubric_of,
+    write_json,
+)
+from reports.judge_agreement import Figure, share
+from reports.judge_card import figure_text, padded_table
 
 REASON = 160  # characters of a judge's reason that are shown
 
@@ -83,11 +98,11 @@ def result_text(judge: str, found: Attacked) -> str:
     lines = [
         f"# Attacks on {one_line(mask(judge)).replace('`', '')}",
         "",
-        *table(("", "share [95 % interval]"), rows),
+        *padded_table(("", "share [95 % interval]"), rows),
         "",
-        *table(("kind of attack", "graded CORRECT"), _rows(found.by_kind)),
+        *padded_table(("kind of attack", "graded CORRECT"), _rows(found.by_kind)),
         "",
-        *table(("language", "graded CORRECT"), _rows(found.by_language)),
+        *padded_table(("language", "graded CORRECT"), _rows(found.by_language)),
         *_named("Attacks that were graded CORRECT", found.fooled),
         *_named("Controls that were not graded CORRECT", found.lost),
     ]
@@ -135,3 +150,87 @@ def _reason(one: Tried) -> str:
     verdict = one.outcome.verdict
     said = f"{verdict.grade}, {verdict.reason}" if verdict else ""
     return one_line(mask(said), REASON)
+
+
+COMMAND = "attack"
+DONE, EXCEEDED = 0, 1
+
+
+def main(argv: Sequence[str]) -> int:
+    """Attack the judge, print how often it was fooled, and return the exit code.
+
+    1 where ``--max-success`` is exceeded, otherwise 0. Raises UsageError for wrong arguments or
+    files, QAError where no attack got a verdict.
+    """
+    options = _parser().parse_args(argv)
+    judges = judges_of(options)
+    probes = _probes(options)
+    if options.json:
+        check_target(options.json)
+    done = judged(_jobs(probes, judges, options), judges, options, sys.stderr)
+    found = attacked([Tried(probe=one, outcome=done.outcomes[one.case.id]) for one in probes])
+    if not found.success.n:
+        why = next(iter(done.outcomes.values())).message
+        msg = f"no attack got a verdict; the first error: {why}"
+        raise QAError(msg)
+    say(sys.stdout, result_text(judges.name, found))
+    if options.json:
+        write_json(options.json, result_json(judges.name, found))
+    return _code(found, options.max_success)
+
+
+def _code(found: Attacked, bar: float | None) -> int:
+    if bar is None or (found.success.value or 0.0) <= bar:
+        return DONE
+    say(sys.stderr, f"--max-success {bar:g} exceeded: {found.success.value:.3f}")
+    return EXCEEDED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = judge_parser(
+        COMMAND,
+        "Put attacks, and odd right answers as controls, to a judge; print how often they worked.",
+        "no attack got a verdict, or --max-success exceeded",
+    )
+    add = parser.add_argument
+    add("--languages", default=",".join(LANGUAGES), metavar="en,bg", help="default: %(default)s")
+    add("--pack", type=Path, action="append", default=[], metavar="FILE",
+        help="attacks of your own in place of the bundled ones")  # fmt: skip
+    add("--max-success", type=_rate, metavar="RATE", help="exit 1 above this share, 0 to 1")
+    return parser
+
+
+def _rate(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        msg = f"want a number from 0 to 1, got {text[:40]!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return share
+
+
+def _probes(options: argparse.Namespace) -> list[Probe]:
+    if options.pack:
+        probes = [probe for path in options.pack for probe in load_pack(path)]
+    else:
+        names = options.languages.split(",")
+        probes = load_bundled(dict.fromkeys(name.strip() for name in names))
+    places = chosen(len(probes), options.limit, lambda place: probes[place].case.id)
+    ids = [probes[place].case.id for place in places]
+    if len(set(ids)) < len(ids):
+        msg = "--pack: an id stands in two files; rename one"
+        raise UsageError(msg)
+    return [probes[place] for place in places]
+
+
+def _jobs(probes: Sequence[Probe], judges: JudgeFactory, options: argparse.Namespace) -> list[Job]:
+    made: dict[str, Judge] = {}
+    for language in dict.fromkeys(probe.case.language for probe in probes):
+        rubric = rubric_of(options, language, "graded")
+        place = Place(style="graded", rubric=rubric, audited=False, name=language)
+        made[language] = judges.build(place)
+    return [
+        Job(key=probe.case.id, case=probe.case, judge=made[probe.case.language]) for probe in probes
+    ]

@@ -9,11 +9,11 @@ from typing import Literal
 
 import pytest
 
-from cases.calibration import Labelled, gated, labelled_for
 from cases.config import load_dataset
+from cases.labelled_slices import Labelled, gated, labelled_for
 from cases.plan import Plan
 from cases.settings import load_settings
-from cases.tasks import RULES, Judging, asks_model, make_tasks
+from cases.tasks import make_tasks
 from evaluators.canonical import request_key
 from evaluators.core import (
     CallError,
@@ -24,11 +24,13 @@ from evaluators.core import (
     Request,
     UsageError,
 )
+from evaluators.judges.factory import JudgeFactory
 from evaluators.runtime.engine import Task
-from reports.calibration import calibrate, unmeasured
 from reports.evidence import Calibration
 from reports.plugin.discover import dataset_files
 from reports.plugin.options import Options
+from reports.plugin.run_models import judges_of
+from reports.trust import calibrate, unmeasured
 
 Way = Literal["session", "ledger", "off"]
 Kept = Callable[[str], Reply | None]
@@ -43,7 +45,7 @@ def find_labelled(options: Options, plan: Plan, root: Path) -> tuple[Labelled, .
     Labelled datasets are looked for beside those of the run: in and under the folders that hold
     theirs, not above ``root``. Raises UsageError where one of them cannot be read.
     """
-    if options.gates_off or not set(options.judges) - set(RULES) or not any(gated(plan)):
+    if options.gates_off or judges_of(options).is_offline or not any(gated(plan)):
         return ()
     homes = {dataset.folder.resolve() for dataset in plan.datasets}
     above = {home.parent if home.parent.is_relative_to(root.resolve()) else home for home in homes}
@@ -78,11 +80,13 @@ class Calibrator:
     _selected: tuple[Labelled, ...] = field(default=())
 
     @classmethod
-    def of(cls, plan: Plan, labelled: Sequence[Labelled], way: Way, judge: Judging) -> "Calibrator":
+    def of(
+        cls, plan: Plan, labelled: Sequence[Labelled], way: Way, judges: JudgeFactory
+    ) -> "Calibrator":
         """Return the calibrator of a run with this judge; an empty one where rules judge alone."""
-        kept = tuple(labelled) if asks_model(judge) else ()
+        kept = tuple(labelled) if judges.first_model else ()
         items = [item for one in kept for item in one.items] if way != "off" else []
-        return cls(plan, kept, way, make_tasks(items, None, judge) if items else {})
+        return cls(plan, kept, way, make_tasks(items, None, judges) if items else {})
 
     def select(self, keys: Collection[str]) -> tuple[str, ...]:
         """Note which items are run; return the keys of those to be judged beside them."""

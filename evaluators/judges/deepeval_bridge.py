@@ -18,7 +18,7 @@ from evaluators.core import (
     Request,
     UsageError,
 )
-from evaluators.judges.asking import ask_until_read
+from evaluators.judges.llm import ask_until_read
 from evaluators.models.secrets import mask, one_line
 from evaluators.replies import Invalid, read_yes_no
 from evaluators.replies.reply_text import spoken, unfinished

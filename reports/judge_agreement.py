@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from evaluators.calibration.scales import rounded
+from cases.labels import rounded
 from evaluators.core import CORRECT
 from evaluators.statistics.agreement import (
     PERFECT,

@@ -10,7 +10,7 @@ from evaluators.canonical import digest
 from evaluators.core import Case, UsageError
 from evaluators.strict_yaml import Map, Seq
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / "attacks"
 LANGUAGES = tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
 MOST_TIMES = 10_000
 _REQUIRED = ("id", "kind", "question", "gold", "answer")

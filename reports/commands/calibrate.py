@@ -6,27 +6,27 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from evaluators.calibration.card import Provenance, card_json, card_text
-from evaluators.calibration.files import check_target, write_json
-from evaluators.calibration.judges import DEFAULT_RUBRIC, JudgeFactory, rubric_for
-from evaluators.calibration.labelled import Item, Labelled, Reading, read_labelled
-from evaluators.calibration.measuring import job_key, measured
-from evaluators.calibration.options import (
-    bench_of,
+from cases.labelled_file import LabelledAnswer, LabelledFile, Reading, read_labelled
+from cases.labels import parse_scale
+from evaluators.canonical import canonical
+from evaluators.core import QAError, UsageError
+from evaluators.judges.factory import JudgeFactory, Place
+from evaluators.output import say
+from evaluators.rubric import Rubric
+from evaluators.runtime.judge_all import Job
+from reports.commands.judge_command import (
+    check_target,
     chosen,
     command_line,
     judge_parser,
     judged,
+    judges_of,
     positive,
+    rubric_of,
     today,
-    version_of,
+    write_json,
 )
-from evaluators.calibration.scales import parse_scale
-from evaluators.calibration.session import Job, Judged
-from evaluators.canonical import canonical
-from evaluators.core import Outcome, QAError, UsageError
-from evaluators.output import say
-from evaluators.rubric import Rubric
+from reports.judge_card import Provenance, card_json, card_text, job_key, measured
 
 COMMAND = "calibrate"
 
@@ -37,18 +37,31 @@ def main(argv: Sequence[str]) -> int:
     Raises UsageError for wrong arguments or files, QAError where no answer got a verdict.
     """
     options = _parser().parse_args(argv)
-    bench = bench_of(options)
+    judges = judges_of(options)
     labelled = read_labelled(options.file, _reading(options))
-    rubrics = _rubrics(labelled, options.rubric)
-    items = _chosen(labelled, options.limit)
+    rubrics = {code: rubric_of(options, code, labelled.style) for code in labelled.languages}
+    items = _sample(labelled, options.limit)
     if options.json:
         check_target(options.json)
-    jobs = _jobs(labelled, items, bench, (rubrics, options.repeats))
-    done = judged(jobs, bench, options, sys.stderr)
+    done = judged(_jobs(items, judges, rubrics, options.repeats), judges, options, sys.stderr)
     found = measured(labelled, items, done.outcomes, options.repeats)
     if sum(found.errors.values()) == found.judgements:
-        raise _nothing(done.outcomes)
-    about = _provenance(labelled, bench, (rubrics, done), argv)
+        texts = Counter(f"{one.kind}: {one.message}" for one in done.outcomes.values())
+        text, count = texts.most_common(1)[0]
+        msg = f"no answer got a verdict; {count} of {len(done.outcomes)}: {text}"
+        raise QAError(msg)
+    about = Provenance(
+        judge=judges.name,
+        version=judges.version,
+        rubrics={code: one.version for code, one in rubrics.items()} if judges.models else {},
+        data=labelled.path.name,
+        sha256=labelled.sha256,
+        style=labelled.style,
+        source=labelled.source,
+        date=today().isoformat(),
+        command=command_line(COMMAND, argv),
+        requests=done.requests,
+    )
     say(sys.stdout, card_text(about, found).rstrip())
     if options.json:
         write_json(options.json, card_json(about, found))
@@ -89,59 +102,32 @@ def _reading(options: argparse.Namespace) -> Reading:
     )
 
 
-def _rubrics(labelled: Labelled, name: str | None) -> dict[str, Rubric]:
-    wanted = name or DEFAULT_RUBRIC[labelled.style]
-    return {code: rubric_for(wanted, code, labelled.style) for code in labelled.languages}
-
-
-def _chosen(labelled: Labelled, limit: int | None) -> list[Item]:
+def _sample(labelled: LabelledFile, limit: int | None) -> list[LabelledAnswer]:
     items = labelled.items
     places = chosen(len(items), limit, lambda place: canonical([place, items[place].case.digest]))
     return [items[place] for place in places]
 
 
 def _jobs(
-    labelled: Labelled,
-    items: Sequence[Item],
-    bench: JudgeFactory,
-    means: tuple[Mapping[str, Rubric], int],
+    items: Sequence[LabelledAnswer],
+    judges: JudgeFactory,
+    rubrics: Mapping[str, Rubric],
+    repeats: int,
 ) -> list[Job]:
-    rubrics, repeats = means
-    judges = {code: bench.make(labelled.style, rubric) for code, rubric in rubrics.items()}
+    made = {
+        (code, repeat): judges.build(
+            Place(style=rubric.style, rubric=rubric, repeat=repeat, audited=False, name=code)
+        )
+        for code, rubric in rubrics.items()
+        for repeat in range(1, repeats + 1)
+    }
     return [
         Job(
             key=job_key(item, repeat),
             case=item.case,
-            judge=judges[item.case.language],
+            judge=made[item.case.language, repeat],
             repeat=repeat,
         )
         for item in items
         for repeat in range(1, repeats + 1)
     ]
-
-
-def _nothing(outcomes: Mapping[str, Outcome]) -> QAError:
-    texts = Counter(f"{one.kind}: {one.message}" for one in outcomes.values())
-    text, count = texts.most_common(1)[0]
-    return QAError(f"no answer got a verdict; {count} of {len(outcomes)}: {text}")
-
-
-def _provenance(
-    labelled: Labelled,
-    bench: JudgeFactory,
-    means: tuple[Mapping[str, Rubric], Judged],
-    argv: Sequence[str],
-) -> Provenance:
-    rubrics, done = means
-    return Provenance(
-        judge=bench.name,
-        version=version_of(bench),
-        rubrics={code: one.version for code, one in rubrics.items()} if bench.models else {},
-        data=labelled.path.name,
-        sha256=labelled.sha256,
-        style=labelled.style,
-        source=labelled.source,
-        date=today().isoformat(),
-        command=command_line(COMMAND, argv),
-        requests=done.requests,
-    )

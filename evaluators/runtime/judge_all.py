@@ -3,14 +3,14 @@
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
 
 from evaluators.answerers import RecordedAnswer
-from evaluators.calibration.judges import JudgeFactory
-from evaluators.core import Ask, Case, Judge, Model, Outcome, QAError, Reply, Request, Verdict
+from evaluators.core import Case, Judge, Outcome, QAError, Verdict
+from evaluators.judges.factory import JudgeFactory
 from evaluators.ledger import Ledger
 from evaluators.runtime.engine import Engine, Settings, Task
 from evaluators.runtime.hosting import EngineThread
@@ -31,7 +31,7 @@ class InterruptedJudgingError(QAError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One answer to be judged: ``key`` names it, ``repeat`` counts from 1."""
+    """One answer to be judged: ``key`` names it, ``repeat`` counts from 1, as the judge does."""
 
     key: str
     case: Case
@@ -60,28 +60,7 @@ class Judged:
     requests: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepeatedJudge:
-    """Puts a judge's requests as those of another repeat, so that each has a reply of its own."""
-
-    judge_: Judge
-    repeat: int
-
-    @property
-    def spec(self) -> str:
-        """The judge's SPEC."""
-        return self.judge_.spec
-
-    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
-        """Return what the judge says this time."""
-
-        async def again(model: Model, request: Request) -> Reply:
-            return await ask(model, replace(request, repeat=self.repeat))
-
-        return await self.judge_.judge(case, answer, again)
-
-
-def judge_all(jobs: Sequence[Job], bench: JudgeFactory, store: Store, watch: Watch) -> Judged:
+def judge_all(jobs: Sequence[Job], judges: JudgeFactory, store: Store, watch: Watch) -> Judged:
     """Judge every answer and return how each ended; errors are outcomes too.
 
     A judge that asks nothing opens no ledger. Raises InterruptedJudgingError on Ctrl-C, after
@@ -89,28 +68,28 @@ def judge_all(jobs: Sequence[Job], bench: JudgeFactory, store: Store, watch: Wat
     """
     with tempfile.TemporaryDirectory(prefix="qa-") as name:
         folder = Path(name)
-        path = store.ledger if bench.models else folder / "ledger"
-        with Ledger(path, read_only=store.replay and bool(bench.models)) as ledger:
+        path = store.ledger if judges.models else folder / "ledger"
+        with Ledger(path, read_only=store.replay and bool(judges.models)) as ledger:
             board = OutcomeStore(folder / "board")
             try:
-                return _judge_all(jobs, bench, store, (ledger, board, watch))
+                return _judge_all(jobs, judges, store, (ledger, board, watch))
             finally:
                 board.close()
 
 
 def _judge_all(
     jobs: Sequence[Job],
-    bench: JudgeFactory,
+    judges: JudgeFactory,
     store: Store,
     means: tuple[Ledger, OutcomeStore, Watch],
 ) -> Judged:
     ledger, board, watch = means
     settings = Settings(concurrency=store.concurrency, replay=store.replay)
     tasks = {job.key: _task(job) for job in jobs}
-    tariffs = {spec.text: pricing_of(spec, store.day) for spec in bench.specs}
+    tariffs = {spec.text: pricing_of(spec, store.day) for spec in judges.specs.values()}
     engine = Engine(tasks, ledger, board, partial(cost_of, tariffs), settings)
     schedule = Schedule(list(tasks), window=len(tasks) + 1)
-    thread = EngineThread(engine, schedule, bench.models)
+    thread = EngineThread(engine, schedule, tuple(judges.models.values()))
     thread.start()
     try:
         while len(engine.outcomes) < len(tasks) and not engine.failure:
@@ -128,13 +107,12 @@ def _judge_all(
 
 
 def _task(job: Job) -> Task:
-    judge = job.judge if job.repeat == 1 else RepeatedJudge(judge_=job.judge, repeat=job.repeat)
     return Task(
         key=job.key,
         case=job.case,
         repeat=job.repeat,
         answerer=RecordedAnswer(),
-        judge=judge,
+        judge=job.judge,
         passes=_always,
     )
 

@@ -1,27 +1,46 @@
-"""Options that measuring and attacking a judge have in common."""
+"""What ``calibrate`` and ``attack`` share: options of the judge, progress, and judging."""
 
 import argparse
+import json
 import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from evaluators.calibration.judges import LEXICAL, JudgeFactory, connect_bench
-from evaluators.calibration.session import InterruptedJudgingError, Job, Judged, Store, judge_all
 from evaluators.canonical import digest
 from evaluators.command_line import Parser
-from evaluators.core import Outcome, UsageError
-from evaluators.files import file_hash
+from evaluators.core import GRADES, Outcome, QAError, UsageError
+from evaluators.judges.factory import DEFAULT_RUBRIC, JudgeFactory, connect_judges, rubric_for
+from evaluators.judges.judge_spec import LEXICAL, PYTHON, parse_judges
 from evaluators.models.secrets import Key, require_key
 from evaluators.models.spec import Spec
 from evaluators.output import progress_on, say
+from evaluators.rubric import Rubric, Style
+from evaluators.runtime.judge_all import InterruptedJudgingError, Job, Judged, Store, judge_all
+
+
+def check_target(path: Path) -> None:
+    """Raise UsageError where no file could be written, before anything is paid for."""
+    if not path.parent.is_dir() or path.is_dir():
+        msg = f"--json {path}: its folder does not exist, or it is a folder itself"
+        raise UsageError(msg)
+
+
+def write_json(path: Path, value: Mapping[str, object]) -> None:
+    """Write a value as JSON. Raises QAError where that fails."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        msg = f"{path}: cannot be written ({error.strerror}); choose another --json"
+        raise QAError(msg) from None
+
 
 LEDGER = Path(".qa/ledger.sqlite3")
-PACKAGE = Path(__file__).parents[1]
-RULES = ("lexical/*", "judges/lexical.py", "judges/overlap.py", "content.py", "characters.py")
 EXITS = """\
 exit codes: 0 measured, 1 {failed}, 4 wrong arguments or an unreadable file,
 130 interrupted; replies that were paid for are kept, and running again goes on"""
@@ -38,7 +57,8 @@ def judge_parser(command: str, description: str, failed: str) -> Parser:
     add = parser.add_argument
     add("--judge", action="append", required=True, metavar="SPEC",
         help=f"{LEXICAL}, a model (openai:NAME, anthropic:NAME, openai:NAME@URL, a name of "
-             f"models.yaml), or {LEXICAL}+MODEL; several are a panel")  # fmt: skip
+             f"models.yaml), {LEXICAL}+MODEL, or {PYTHON}MODULE:CLASS, a rule judge of your own; "
+             "several are a panel")  # fmt: skip
     add("--rubric", metavar="NAME", help="a bundled rubric, or the path of one")
     add("--limit", type=positive, metavar="N", help="at most N answers, chosen by a hash")
     add("--ledger", type=Path, default=LEDGER, metavar="PATH", help="default: %(default)s")
@@ -56,30 +76,32 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def bench_of(options: argparse.Namespace) -> JudgeFactory:
-    """Return the judge that the options name, its keys read from the environment.
+def judges_of(options: argparse.Namespace) -> JudgeFactory:
+    """Return the judges that the options name, their keys read from the environment.
 
     Raises UsageError, also for a rubric that no model would be asked by.
     """
-    bench = connect_bench(options.judge, _no_key if options.replay else _key)
-    if options.rubric and not bench.models:
-        msg = f"--rubric {options.rubric}: {bench.name} asks no model, so no rubric is used"
+    judges = connect_judges(parse_judges(options.judge), partial(_key, replay=options.replay))
+    if options.rubric and not judges.models:
+        msg = f"--rubric {options.rubric}: {judges.name} asks no model, so no rubric is used"
         raise UsageError(msg)
-    return bench
+    return judges
 
 
-def version_of(bench: JudgeFactory) -> str:
-    """Return a hash of what the judge is: its models' identities, and the rules' own files."""
-    rules = {}
-    if LEXICAL in bench.name:
-        files = sorted(path for pattern in RULES for path in PACKAGE.glob(pattern))
-        wanted = [path for path in files if path.suffix in (".py", ".yaml")]
-        rules = {path.relative_to(PACKAGE).as_posix(): file_hash(path) for path in wanted}
-    return digest([bench.name, [dict(model.identity) for model in bench.models], rules])[:12]
+def rubric_of(options: argparse.Namespace, language: str, style: Style) -> Rubric:
+    """Return the rubric that the options name in a language, or the style's usual one."""
+    rubric = rubric_for(options.rubric or DEFAULT_RUBRIC[style], language, style)
+    if rubric.has_own_labels:
+        msg = (
+            f"--rubric {options.rubric}: it has the labels {', '.join(rubric.labels)}, and answers "
+            f"are measured here by {', '.join(GRADES)}; give another"
+        )
+        raise UsageError(msg)
+    return rubric
 
 
 def judged(
-    jobs: Sequence[Job], bench: JudgeFactory, options: argparse.Namespace, stream: TextIO
+    jobs: Sequence[Job], judges: JudgeFactory, options: argparse.Namespace, stream: TextIO
 ) -> Judged:
     """Judge the answers with the options' ledger and limits, showing progress on the stream."""
     store = Store(
@@ -94,7 +116,7 @@ def judged(
         progress.show(progress_line(outcomes, planned), len(outcomes), planned)
 
     try:
-        return judge_all(jobs, bench, store, watch)
+        return judge_all(jobs, judges, store, watch)
     except InterruptedJudgingError as error:
         progress.close()
         say(stream, str(error))
@@ -130,9 +152,5 @@ def chosen(count: int, limit: int | None, name: Callable[[int], str]) -> list[in
     return sorted(sorted(places, key=lambda place: digest(name(place)))[:limit])
 
 
-def _key(spec: Spec) -> Key | None:
-    return require_key(spec, os.environ)
-
-
-def _no_key(spec: Spec) -> Key | None:
-    return None
+def _key(spec: Spec, *, replay: bool) -> Key | None:
+    return None if replay else require_key(spec, os.environ)

@@ -1,1 +1,0 @@
-"""Measuring a judge against labels that people gave."""

@@ -1,0 +1,200 @@
+"""Judges made of judges: a panel that votes, and rules before a model."""
+
+import asyncio
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from statistics import median_high, median_low
+
+from evaluators.content import content_free
+from evaluators.core import Ask, CallError, Case, Judge, JudgeError, StoppedError, Verdict, Vote
+from evaluators.judges.judge_spec import BEFORE
+
+LOWEST, HIGHEST = 1, 10
+"""The ends of the scale: among these a missing rating may be anything."""
+
+
+def majority(grades: Sequence[str], missing: int = 0) -> str | None:
+    """Return the grade with more votes than any other; None for a tie.
+
+    With votes ``missing``, the one that none of them could overturn or bring to a tie.
+    """
+    counts = Counter(grades).most_common(2)
+    first = counts[0] if counts else ("", 0)
+    second = counts[1][1] if len(counts) > 1 else 0
+    return first[0] if first[1] > second + missing else None
+
+
+def middle(ratings: Sequence[int], missing: int = 0, *, alone: bool = False) -> int | None:
+    """Return the median rating, of an even number the lower of the two in the middle.
+
+    With votes ``missing``, the median that they could not move. ``alone`` asks that no other
+    rating share the middle. None where there is none such.
+    """
+    if not ratings:
+        return None
+    every = [[*ratings, *[end] * missing] for end in (LOWEST, HIGHEST)]
+    found = {median_low(some) for some in every}
+    if alone:
+        found |= {median_high(some) for some in every}
+    return found.pop() if len(found) == 1 else None
+
+
+JudgeResult = Verdict | CallError | JudgeError
+
+
+async def ask_all(judges: Sequence[Judge], case: Case, answer: str, ask: Ask) -> list[JudgeResult]:
+    """Return each judge's verdict or error, all of them asked at once.
+
+    A judge that cannot be reached or read silences no other; any other error is raised.
+    """
+    asked = [judge.judge(case, answer, ask) for judge in judges]
+    results: list[JudgeResult] = []
+    for result in await asyncio.gather(*asked, return_exceptions=True):
+        if not isinstance(result, Verdict | CallError | JudgeError):
+            raise result
+        results.append(result)
+    return results
+
+
+def vote_of(judge: Judge, result: JudgeResult) -> Vote:
+    """Return a judge's verdict, or why it gave none, as its vote."""
+    if isinstance(result, Verdict):
+        return Vote(
+            judge=judge.spec, grade=result.grade, rating=result.rating, reason=result.reason
+        )
+    return Vote(judge=judge.spec, error=f"{result.kind}: {result}")
+
+
+TIE = "panel_tie"
+UNDECIDED = "panel_undecided"
+
+Spared = Callable[[Case, str], Verdict | None]
+"""Return the verdict on an answer about which no judge need be asked, or None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelJudge:
+    """Judges that vote on every answer.
+
+    Grades: the one with the most votes (Verga et al. 2024, "Replacing Judges with Juries", arXiv
+    2404.18796); a tie is an error unless there is a ``tie_breaker``, whose vote is then counted
+    once more. Ratings: the median; with an even number of votes the lower of the two in the
+    middle, or, where these differ and there is a ``tie_breaker``, the median with its vote added.
+    A judge that cannot be reached or read has no vote: the verdict stands only where that vote
+    could not have changed it.
+    """
+
+    judges: tuple[Judge, ...]
+    tie_breaker: Judge | None = None
+    rating: bool = False
+    spared: Spared | None = None
+
+    @property
+    def spec(self) -> str:
+        """The members' SPECs, one space between them."""
+        return " ".join(judge.spec for judge in self.judges)
+
+    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+        """Return what the votes come to, with the votes.
+
+        Raises JudgeError, which carries the votes, for a tie or where a vote is missing that could
+        decide; StoppedError where it is missing because the run asks nothing more.
+        """
+        if self.spared and (verdict := self.spared(case, answer)):
+            return verdict
+        results = await ask_all(self.judges, case, answer, ask)
+        votes = tuple(map(vote_of, self.judges, results))
+        missing = sum(bool(vote.error) for vote in votes)
+        verdict = self._verdict(votes, missing, open_to_tie_breaker=True)
+        if verdict:
+            return verdict
+        _stop_if_stopped(results)
+        if missing:
+            msg = f"{votes_line(votes)}: what is missing could decide"
+            raise JudgeError(msg, kind=UNDECIDED, votes=votes)
+        return await self._break_tie(votes, case, answer, ask)
+
+    async def _break_tie(
+        self, votes: tuple[Vote, ...], case: Case, answer: str, ask: Ask
+    ) -> Verdict:
+        if self.tie_breaker is None:
+            msg = f"{votes_line(votes)}: a tie; name a --tie-breaker"
+            raise JudgeError(msg, kind=TIE, votes=votes)
+        results = await ask_all([self.tie_breaker], case, answer, ask)
+        _stop_if_stopped(results)
+        every = (*votes, vote_of(self.tie_breaker, results[0]))
+        verdict = self._verdict(every, 0) if not every[-1].error else None
+        if verdict is None:
+            msg = f"{votes_line(every)}: a tie that the tie-breaker, named last, does not break"
+            raise JudgeError(msg, kind=UNDECIDED if every[-1].error else TIE, votes=every)
+        return verdict
+
+    def _verdict(
+        self, votes: tuple[Vote, ...], missing: int, *, open_to_tie_breaker: bool = False
+    ) -> Verdict | None:
+        if self.rating:
+            alone = open_to_tie_breaker and self.tie_breaker is not None
+            rating = middle([vote.rating for vote in votes if vote.rating], missing, alone=alone)
+            return Verdict(rating=rating, reason=votes_line(votes), votes=votes) if rating else None
+        grade = majority([vote.grade for vote in votes if vote.grade], missing)
+        return Verdict(grade=grade, reason=votes_line(votes), votes=votes) if grade else None
+
+
+def votes_line(votes: Sequence[Vote]) -> str:
+    """Return who voted what, in one line."""
+    return "; ".join(f"{vote.judge}: {vote.label or vote.error}" for vote in votes)
+
+
+def _stop_if_stopped(results: Sequence[JudgeResult]) -> None:
+    """Raise the StoppedError of a judge that this run may not ask any more, if there is one."""
+    for result in results:
+        if isinstance(result, StoppedError):
+            raise result
+
+
+AUDIT = 0.05
+"""The share of settled items that the model judges as well, unless ``--audit`` says another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CascadeJudge:
+    """Lets ``rules`` settle what they are sure of, and ``model`` judge the rest.
+
+    A share of the settled items, ``audit`` (0 to 1), is put to the model as well. The verdict of
+    the rules stands all the same, so that no figure depends on which items were drawn; what the
+    model said stands beside it, in ``votes``.
+    """
+
+    rules: Judge
+    model: Judge
+    audit: float = AUDIT
+    seed: int = 0
+
+    @property
+    def spec(self) -> str:
+        """Both SPECs, for instance ``lexical+openai:NAME``."""
+        return f"{self.rules.spec}{BEFORE}{self.model.spec}"
+
+    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+        """Return the verdict of the rules where they are sure, otherwise the model's.
+
+        ``votes`` names who gave it; a second vote is that of an audit. Raises JudgeError or
+        CallError where an item that is not settled brings no verdict; a failed audit is only noted.
+        """
+        ruled = await self.rules.judge(case, answer, ask)
+        if not ruled.sure:
+            judged = await self.model.judge(case, answer, ask)
+            return replace(judged, votes=(vote_of(self.model, judged),))
+        votes = [vote_of(self.rules, ruled)]
+        if self.audits(case) and not content_free(answer, case.golds):
+            (audited,) = await ask_all([self.model], case, answer, ask)
+            votes.append(vote_of(self.model, audited))
+        return replace(ruled, votes=tuple(votes))
+
+    def audits(self, case: Case) -> bool:
+        """Return whether this item is checked if the rules settle it: the same in every process."""
+        name = f"audit:{self.seed}:{case.dataset}:{case.language}:{case.id}"
+        drawn = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
+        return drawn < self.audit * 2**64

@@ -1,0 +1,185 @@
+"""Judges that are models: asked by a rubric until a reply has one reading, never after that."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from typing import TypeVar
+
+from evaluators.content import blank, content_free
+from evaluators.core import (
+    NOT_ATTEMPTED,
+    Ask,
+    Case,
+    JudgeError,
+    Message,
+    Model,
+    Reply,
+    Request,
+    Tool,
+    Verdict,
+)
+from evaluators.replies import Invalid, read_grade, read_own_label, read_rating, read_reason
+from evaluators.rubric import Rubric
+from evaluators.runtime.rounds import ATTEMPTS, ItemAsk
+from evaluators.template import chat_messages, encode, fill, shortened
+
+PARAMETERS = {"temperature": 0, "max_tokens": 2048}
+"""The least random reply, with room for a reason."""
+
+T = TypeVar("T", str, int)
+
+
+async def ask_until_read(
+    model: Model, request: Request, ask: Ask, read: Callable[[Reply], T | Invalid]
+) -> tuple[T, Reply]:
+    """Return the first reading and its reply; the same request is put at most three times.
+
+    Three more where the run may open a further round. Raises JudgeError that names what was wrong
+    with each of the last three replies.
+    """
+    problems: list[str] = []
+    for attempt in count():
+        put = replace(request, attempt=attempt)
+        is_new_round = attempt >= ATTEMPTS and attempt % ATTEMPTS == 0
+        if is_new_round and not (isinstance(ask, ItemAsk) and ask.opens_round(model, put)):
+            break
+        reply = await ask(model, put)
+        result = read(reply)
+        if not isinstance(result, Invalid):
+            return result, reply
+        problems.append(result.reason)
+    said = "; ".join(problems[-ATTEMPTS:])
+    msg = f"{model.spec}: {len(problems)} replies without a verdict: {said}"
+    raise JudgeError(msg)
+
+
+def judge_messages(rubric: Rubric, case: Case, answer: str) -> tuple[Message, ...]:
+    """Return what a judge is asked about an answer.
+
+    The judged text is hostile: every value goes JSON-encoded into its slot, and all around the
+    slots is the same, byte by byte, for every answer. Several gold forms become a JSON list.
+    """
+    golds = list(case.golds)
+    values = {
+        "question": encode(case.question),
+        "context": encode(case.context),
+        "target": encode(golds[0] if len(golds) == 1 else golds),
+        "predicted_answer": encode(shortened(answer)),
+    }
+    return chat_messages(rubric.system, fill(rubric.user, values))
+
+
+def grade_tool(labels: Sequence[str]) -> Tool:
+    """Return the function that a judge of these labels is forced to call."""
+    grade = {"type": "string", "enum": list(labels)}
+    return _tool("grade", "Give the grade of the submission, after a short reason.", grade)
+
+
+def _tool(name: str, description: str, verdict: Mapping[str, object]) -> Tool:
+    """Return a function that takes a reason, and after it the verdict."""
+    field = {"grade": "grade", "rate": "rating"}[name]
+    reason = {"type": "string", "description": f"One or two sentences, before the {field}."}
+    return Tool(
+        name=name,
+        description=description,
+        schema={
+            "type": "object",
+            "properties": {"reason": reason, field: verdict},
+            "required": ["reason", field],
+            "additionalProperties": False,
+        },
+    )
+
+
+RATE_TOOL = _tool(
+    "rate",
+    "Rate the submission from 1 (worst) to 10 (best), after a short reason.",
+    {"type": "integer", "minimum": 1, "maximum": 10},
+)
+
+
+def empty_answer_verdict(case: Case, answer: str) -> Verdict | None:
+    """Return NOT_ATTEMPTED for an answer without content, about which no judge is asked."""
+    if not content_free(answer, case.golds):
+        return None
+    return Verdict(grade=NOT_ATTEMPTED, reason="no content; the judge was not asked")
+
+
+def empty_answer_rating(case: Case, answer: str) -> Verdict | None:
+    """Return 1 for a blank answer, about which no judge is asked."""
+    if not blank(answer):
+        return None
+    return Verdict(rating=1, reason="an empty answer; the judge was not asked")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceJudge:
+    """A model that grades by a rubric: a forced call, or a letter or JSON if it asks so.
+
+    ``repeat`` counts from 1; asked with another one, the model judges the same answer once more.
+    """
+
+    model: Model
+    rubric: Rubric
+    repeat: int = 1
+
+    @property
+    def spec(self) -> str:
+        """The model's SPEC."""
+        return self.model.spec
+
+    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+        """Return the grade, one of the rubric's labels.
+
+        An answer without content is NOT_ATTEMPTED and costs no call; a rubric with labels of its
+        own has no such grade, and its judge is asked. Raises JudgeError after three replies
+        without a single reading.
+        """
+        own = self.rubric.has_own_labels
+        if not own and (spared := empty_answer_verdict(case, answer)):
+            return spared
+        request = Request(
+            messages=judge_messages(self.rubric, case, answer),
+            tool=grade_tool(self.rubric.labels) if self.rubric.protocol == "tool" else None,
+            parameters=PARAMETERS,
+            version=self.rubric.version,
+            repeat=self.repeat,
+        )
+        read = partial(read_own_label, labels=self.rubric.labels) if own else read_grade
+        grade, reply = await ask_until_read(self.model, request, ask, read)
+        return Verdict(grade=grade, reason=read_reason(reply))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatingJudge:
+    """A model that rates by a rubric of protocol ``rate``.
+
+    ``repeat`` counts from 1; asked with another one, the model judges the same answer once more.
+    """
+
+    model: Model
+    rubric: Rubric
+    repeat: int = 1
+
+    @property
+    def spec(self) -> str:
+        """The model's SPEC."""
+        return self.model.spec
+
+    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+        """Return the rating, 1 to 10; a blank answer is rated 1 and costs no call.
+
+        Raises JudgeError after three replies without a single reading.
+        """
+        if spared := empty_answer_rating(case, answer):
+            return spared
+        request = Request(
+            messages=judge_messages(self.rubric, case, answer),
+            tool=RATE_TOOL,
+            parameters=PARAMETERS,
+            version=self.rubric.version,
+            repeat=self.repeat,
+        )
+        rating, reply = await ask_until_read(self.model, request, ask, read_rating)
+        return Verdict(rating=rating, reason=read_reason(reply))

@@ -1,0 +1,199 @@
+"""Judges that ask no model: the yes/no rule, the overlap rater, and rules of one's own in Python.
+
+A rule judge of another repository is one class in one file. It is constructed without arguments
+and has ``async def judge(self, case, answer, ask) -> Verdict``; ``--judge python:MODULE:CLASS``
+names it. On graded data its verdict needs a ``grade`` that is one of the rubric's labels, on rated
+data a ``rating``; it may give both, and ``sure`` where a model need not be asked after it.
+"""
+
+import inspect
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from evaluators.core import (
+    GRADES,
+    UNANSWERED,
+    Ask,
+    Case,
+    Judge,
+    JudgeError,
+    QAError,
+    UsageError,
+    Verdict,
+)
+from evaluators.judges.judge_spec import LEXICAL, PYTHON
+from evaluators.judges.lexical.answer_analysis import LIMIT
+from evaluators.judges.lexical.folding import read
+from evaluators.judges.lexical.language_tables import Tables, tables
+from evaluators.judges.lexical.lexical_judge import LexicalJudge
+from evaluators.models.secrets import mask, one_line
+from evaluators.replies import Invalid, read_yes_no
+from evaluators.rubric import Style
+
+PACKAGE = Path(__file__).parents[1]
+LEXICAL_FILES = (
+    "judges/lexical/*.py",
+    "judges/lexical/*.yaml",
+    "judges/offline.py",
+    "content.py",
+    "characters.py",
+)
+
+
+def offline_judge(name: str, style: Style, labels: Sequence[str] = GRADES) -> Judge:
+    """Return the judge that ``--judge`` knows by this name, for grades or for ratings.
+
+    Raises UsageError where it cannot be loaded.
+    """
+    if name != LEXICAL:
+        load_class(name)
+        return PythonJudge(spec=name, style=style, labels=tuple(labels))
+    if style == "rated":
+        return OverlapRater()
+    return LexicalJudge()
+
+
+def can_settle(name: str, style: Style, labels: Sequence[str]) -> bool:
+    """Return whether rules may decide before a model: not on ratings, which shared words mislead.
+
+    The lexical judge knows no labels but the three grades.
+    """
+    return style == "graded" and (name != LEXICAL or tuple(labels) == GRADES)
+
+
+def files_of(name: str) -> list[Path]:
+    """Return the files that decide what offline rules say."""
+    if name != LEXICAL:
+        return [Path(inspect.getfile(load_class(name)))]
+    return sorted(path for pattern in LEXICAL_FILES for path in PACKAGE.glob(pattern))
+
+
+@cache
+def load_class(name: str) -> type:
+    """Return the class that ``python:MODULE:CLASS`` names; the working folder is searched too.
+
+    Raises UsageError where there is none, or it cannot judge.
+    """
+    module, _, attribute = name.removeprefix(PYTHON).partition(":")
+    if not module or not attribute:
+        msg = f"--judge {name}: want {PYTHON}MODULE:CLASS, for instance {PYTHON}my_rules:MyJudge"
+        raise UsageError(msg)
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+    try:
+        found = getattr(import_module(module), attribute, None)
+    except Exception as error:  # noqa: BLE001  # whatever the user's module raises
+        told = one_line(mask(f"{type(error).__name__}: {error}"))
+        msg = f"--judge {name}: module {module!r} cannot be imported ({told}); give one that can"
+        raise UsageError(msg) from None
+    if not inspect.isclass(found):
+        msg = f"--judge {name}: module {module!r} has no class {attribute!r}; give its name"
+        raise UsageError(msg)
+    if not inspect.iscoroutinefunction(getattr(found, "judge", None)):
+        msg = (
+            f"--judge {name}: {attribute} has no `async def judge(self, case, answer, ask)`; add it"
+        )
+        raise UsageError(msg)
+    return found
+
+
+@cache
+def _instance(name: str) -> Judge:
+    made: Judge = load_class(name)()
+    return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonJudge:
+    """A judge of one's own, made in the process where it judges and held to the data's labels."""
+
+    spec: str
+    style: Style
+    labels: tuple[str, ...]
+
+    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+        """Return its verdict. Raises JudgeError where it fails or gives no fitting verdict."""
+        try:
+            verdict = await _instance(self.spec).judge(case, answer, ask)
+        except QAError:
+            raise
+        except Exception as error:  # whatever the user's code raises
+            told = one_line(mask(f"{type(error).__name__}: {error}"))
+            msg = f"{self.spec}: {told}"
+            raise JudgeError(msg, kind="judge_failed") from error
+        if not isinstance(verdict, Verdict):
+            msg = f"{self.spec}: want a Verdict, got {verdict!r:.60}"
+            raise JudgeError(msg, kind="judge_failed")
+        if self.style == "rated" and verdict.rating in range(1, 11):
+            return replace(verdict, grade=None)
+        if self.style == "graded" and verdict.grade in self.labels:
+            return replace(verdict, rating=None)
+        wanted = ", ".join(self.labels) if self.style == "graded" else "a rating of 1 to 10"
+        msg = f"{self.spec}: want {wanted}; got grade {verdict.grade!r}, rating {verdict.rating!r}"
+        raise JudgeError(msg)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class YesNoJudge:
+    """Reads an answer as one of the language's words for yes or for no."""
+
+    yes: tuple[str, ...]
+    no: tuple[str, ...]
+
+    @property
+    def spec(self) -> str:
+        """A rule, not a model."""
+        return "rule:yes_no"
+
+    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+        """Return YES, NO or UNANSWERED; the case's own label is compared elsewhere."""
+        found = read_yes_no(answer, "stop", self.yes, self.no)
+        if isinstance(found, Invalid):
+            return Verdict(grade=UNANSWERED, reason=found.reason)
+        return Verdict(grade=found, reason="the answer's own label")
+
+
+_STEM = 6  # letters by which two forms of one word are taken for the same
+_ECHO = 0.75  # weight of a word that the question has given away
+
+
+class OverlapRater:
+    """Rates 1 to 10 by shared words and numbers; never asks a model."""
+
+    spec = "lexical"
+
+    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+        """Return the rating of an answer against the expert's; never raises and never asks."""
+        return rate(case, answer)
+
+
+def rate(case: Case, answer: str) -> Verdict:
+    """Return a rating of 1 (nothing shared) to 10 (the same words and numbers).
+
+    It is the harmonic mean of precision and recall of content words and numbers, in which a word
+    of the question counts three quarters. It measures likeness of wording, not truth, and its
+    reason says that it stands in.
+    """
+    known = tables(case.language)
+    asked, expected, said = (_stems(text, known) for text in (case.question, case.expected, answer))
+    shared = _weight(expected & said, asked)
+    total = _weight(expected, asked) + _weight(said, asked)
+    score = 2 * shared / total if total else 0.0
+    reason = f"shared words and numbers {score:.2f} (offline stand-in)"
+    return Verdict(rating=1 + round(9 * score), reason=reason)
+
+
+def _stems(text: str, known: Tables) -> frozenset[str]:
+    """Return the stems of a text's content words, and its numbers as they stand."""
+    light = known.words("function") | known.words("articles")
+    words = (word for word in read(text[:LIMIT]).words if word not in light)
+    return frozenset(word if word.isdecimal() else word[:_STEM] for word in words)
+
+
+def _weight(stems: frozenset[str], asked: frozenset[str]) -> float:
+    return len(stems - asked) + _ECHO * len(stems & asked)

@@ -1,0 +1,117 @@
+"""Who answers and who judges: ``--model`` and ``--judge`` read, checked and connected."""
+
+import os
+from dataclasses import dataclass
+
+from cases.plan import Plan
+from evaluators.answerers import RECORDED
+from evaluators.canonical import digest
+from evaluators.core import Model, UsageError
+from evaluators.judges.adjudicated import FILE, Adjudications
+from evaluators.judges.ensemble import AUDIT
+from evaluators.judges.factory import JudgeFactory, address, check_panel, resolve_judges
+from evaluators.judges.judge_spec import BEFORE, LEXICAL, PanelSpec, parse_judges
+from evaluators.models import connect
+from evaluators.models.catalogue import load_catalogue
+from evaluators.models.secrets import require_key
+from evaluators.models.spec import Spec, parse
+from reports.plugin.options import Options
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunModels:
+    """Who answers and who judges. ``model`` None means the recorded answers.
+
+    ``models`` are all connections, one a model, and ``specs`` what they are connected to.
+    """
+
+    model: Model | None
+    judges: JudgeFactory
+    models: tuple[Model, ...]
+    specs: tuple[Spec, ...]
+
+
+def judges_of(options: Options) -> PanelSpec:
+    """Return the judges that the options name, not checked yet."""
+    return parse_judges(options.judges, options.tie_breaker)
+
+
+def connect_models(options: Options, *, needs_key: bool) -> RunModels:
+    """Return the models and judges of a run, each model connected once.
+
+    ``needs_key`` False leaves keys alone, for a run that sends nothing. Raises UsageError for a
+    SPEC that names nothing, a judge that would judge its own answers, a judge named twice, an
+    option that would do nothing, or a key that is not set.
+    """
+    judges = judges_of(options)
+    answers = options.model != RECORDED
+    catalogue = load_catalogue() if answers or judges.models() else {}
+    answering = parse(options.model, catalogue) if answers else None
+    judging = resolve_judges(judges, catalogue)
+    _check(options, answering, judges, judging)
+    check_panel(judges, judging)
+    specs = {spec.text: spec for spec in (*([answering] if answering else []), *judging.values())}
+    models = {
+        text: connect(spec, require_key(spec, os.environ) if needs_key else None)
+        for text, spec in specs.items()
+    }
+    factory = JudgeFactory(
+        spec=judges,
+        models={text: models[text] for text in judging},
+        specs=judging,
+        audit=AUDIT if options.audit is None else options.audit,
+        seed=options.choice.seed,
+    )
+    return RunModels(
+        model=models[answering.text] if answering else None,
+        judges=factory,
+        models=tuple(models.values()),
+        specs=tuple(specs.values()),
+    )
+
+
+def _check(
+    options: Options, answering: Spec | None, judges: PanelSpec, judging: dict[str, Spec]
+) -> None:
+    if answering is None and options.choice.prompts:
+        msg = "--prompt: the recorded answers need no prompt; name a --model"
+        raise UsageError(msg)
+    for one in judges.every:
+        same = answering and one.model and address(answering) == address(judging[one.model])
+        if same and not options.allow_self_judge:
+            option = "tie-breaker" if one is judges.tie_breaker else "judge"
+            msg = (
+                f"--{option} {one.name} is the model under test; name another judge, "
+                "or give --allow-self-judge"
+            )
+            raise UsageError(msg)
+    if options.audit is not None and not any(one.is_cascade for one in judges.every):
+        msg = f"--audit: no rules stand before a model; name --judge {LEXICAL}{BEFORE}SPEC"
+        raise UsageError(msg)
+
+
+def adjudications_of(options: Options, plan: Plan) -> Adjudications:
+    """Return the run's verdicts by people.
+
+    Raises UsageError where a file is missing that was named, or cannot be read.
+    """
+    folders = dict.fromkeys(dataset.folder for dataset in plan.datasets)
+    there = options.adjudications or any((folder / FILE).is_file() for folder in folders)
+    if options.adjudications_off or not there:
+        return {}
+    from cases.tools.review.adjudications import (  # noqa: PLC0415  # brings the forms for people along
+        beside,
+        load_adjudications,
+    )
+
+    if options.adjudications is not None:
+        return load_adjudications(options.adjudications)
+    return beside(folders)
+
+
+def provenance_of(adjudications: Adjudications) -> dict[str, object]:
+    """Return what a report says of these verdicts: how many, and a hash of all of them."""
+    if not adjudications:
+        return {}
+    labels = {key: one.label for key, one in adjudications.items()}
+    return {"adjudications": {"verdicts": len(labels), "sha256": digest(labels)}}
