@@ -15,10 +15,10 @@ from reports.gates.decide import SessionFacts, decide
 from reports.gates.drop import drop_gates
 from reports.gates.gate import PARTIAL, slice_gates
 from reports.gates.power import margin_warnings, no_baseline_note
+from reports.human_review import adjudication_notes
 from reports.judging import judging, judging_notes
 from reports.record import Record, in_order, make_record
 from reports.report import GateResult, Report, SessionEnd, SliceSummary
-from reports.review import adjudication_notes
 from reports.summary import count, summarise
 from reports.trust import Baseline, changed_judge, distrust
 

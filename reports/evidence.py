@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from evaluators.statistics.estimate import Estimate
-from evaluators.statistics.raters import PairAgreement
+from evaluators.statistics.rater_agreement import PairAgreement
 
 Flip = Literal["fixed", "broke", "same", "new", "changed", "ungraded"]
 """An item beside the baseline's: ``new`` was not there, ``changed`` has other data now, and

@@ -7,7 +7,7 @@ from evaluators.core import Vote
 from evaluators.judges.judge_spec import PanelSpec
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import clustered_rate, wilson
-from evaluators.statistics.raters import alpha_of, kappas
+from evaluators.statistics.rater_agreement import alpha_of, kappas
 from reports.evidence import Audit, PanelAgreement
 from reports.record import Record
 

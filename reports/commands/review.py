@@ -18,10 +18,10 @@ from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE
 from evaluators.output import plural, say, write_texts
 from reports.commands.common import RUN_HELP, Parser, read_baseline
+from reports.human_review import SAMPLE, accept, labelled, pick, reasons_of, sheet_of
 from reports.recount import rebuilt
 from reports.render import clean
 from reports.report import Report
-from reports.review import SAMPLE, accept, labelled, pick, reasons_of, sheet_of
 from reports.run_reader import load_report
 
 UNDECIDED = 6
@@ -47,7 +47,7 @@ def _sheet(options: argparse.Namespace) -> int:
         msg = f"{path}: nothing to review: no answer that a person has not judged yet"
         raise UsageError(msg)
     home = path if path.is_dir() else path.parent
-    paths = write_sheet(sheet_of(picks, report), options.to or home)
+    paths = write_sheet(sheet_of(picks), options.to or home)
     words = texts_in(FALLBACK).reasons
     counts = [f"{count:>6}  {words[reason]}" for reason, count in reasons_of(picks).items()]
     say(sys.stdout, f"{plural(len(picks), 'answer')} to review", *counts, *map(str, paths))
@@ -94,29 +94,19 @@ def _export(options: argparse.Namespace) -> int:
     if not found:
         msg = f"{file}: no grade or rating of an answer in {run}; nothing to export"
         raise UsageError(msg)
-    target: Path = options.export_judges
-    places = {
-        place: target if len(found) == 1 else _named(target, *place) for place in sorted(found)
-    }
-    write_texts((path, _lines(found[place])) for place, path in places.items())
-    for place, path in places.items():
-        count = plural(len(found[place]), "labelled answer")
+    for (language, rated), rows in sorted(found.items()):
+        path: Path = options.export_judges
+        if len(found) > 1:  # one language and one scale a file: a labelled dataset has no mixture
+            marks = f".{language}" + (".rated" if rated else "")
+            path = path.with_name(f"{path.stem}{marks}{path.suffix or '.jsonl'}")
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        write_texts([(path, lines)])
         say(
             sys.stdout,
-            f"{path}: {count} in {place[0]}; measure a judge: "
-            f"pytest cases/judges --items judges:{place[0]}={path}",
+            f"{path}: {plural(len(rows), 'labelled answer')} in {language}; measure a judge: "
+            f"pytest cases/judges --items judges:{language}={path}",
         )
     return 0
-
-
-def _named(target: Path, language: str, rated: bool) -> Path:
-    """One language and one scale a file: a labelled dataset holds no mixture."""
-    marks = f".{language}" + (".rated" if rated else "")
-    return target.with_name(f"{target.stem}{marks}{target.suffix or '.jsonl'}")
-
-
-def _lines(rows: Iterable[dict[str, str]]) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def _paths(options: argparse.Namespace, *names: str) -> list[Path]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from cases.tools.review.adjudications import save_adjudications
 from evaluators.judges.adjudicated import Adjudication
-from reports.review import pick
+from reports.human_review import pick
 from reports.run_reader import load_report
 from tests.conftest import MODES, Project
 from tests.plugin.test_plugin_judges import RUBRIC, spec, truthful

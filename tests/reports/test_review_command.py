@@ -12,9 +12,9 @@ from cases.slices import Slice
 from cases.tools.review.adjudications import load_adjudications
 from evaluators.core import CORRECT, INCORRECT, Vote
 from reports.__main__ import main
+from reports.human_review import accept, adjudication_notes, labelled, pick, sheet_of
 from reports.record import Record
 from reports.report import Report
-from reports.review import accept, adjudication_notes, labelled, pick, sheet_of
 from reports.run_reader import load_report
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.reviewing import review, saved
@@ -105,7 +105,7 @@ def test_the_sheet_hides_what_the_judge_said() -> None:
     """Question, context, expected answer and answer; no gold where yes or no is to be read."""
     records = [replace(one, context="Passage") for one in answered("i")]
     made = run_of(records)
-    (item,) = sheet_of(pick(made, 1), made).items
+    (item,) = sheet_of(pick(made, 1)).items
     assert [field.title for field in item.fields] == ["context", "question", "expected", "answer"]
     assert "It is INCORRECT." not in str(item)
     part = graded_slice(kind="yes_no", rules=(), yes="Yes", no="No")
@@ -113,7 +113,7 @@ def test_the_sheet_hides_what_the_judge_said() -> None:
         [replace(one, grade="YES", label="YES") for one in answered("c")],
         facts_dataset(part, kind="yes_no"),
     )
-    (item,) = sheet_of(pick(yes_no, 1), yes_no).items
+    (item,) = sheet_of(pick(yes_no, 1)).items
     assert [field.title for field in item.fields] == ["question", "answer"]
     assert item.choices == "yes_no"
 
@@ -135,8 +135,8 @@ def test_only_what_reviewers_agree_on_is_accepted() -> None:
     (one,) = given.adjudications
     assert (one.item, one.digest, one.label) == ("a", digest, CORRECT)
     assert (one.name, one.reason, one.date) == ("A, B", "fine indeed", "2026-11-21")
-    assert given.conflicts == ("b: A: CORRECT; B: INCORRECT",)
-    assert given.undecided == ("c: unclear to A", "stranger: 'YES' is no verdict on an answer")
+    assert given.conflicts == ["b: A: CORRECT; B: INCORRECT"]
+    assert given.undecided == ["c: unclear to A", "stranger: 'YES' is no verdict on an answer"]
 
 
 def test_the_form_goes_beside_the_run_and_comes_back(

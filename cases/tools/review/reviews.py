@@ -13,7 +13,7 @@ from evaluators import strict_json
 from evaluators.core import UsageError
 from evaluators.files import read_text
 from evaluators.statistics.estimate import Estimate
-from evaluators.statistics.raters import PairAgreement, alpha_of, kappas, raw_agreement
+from evaluators.statistics.rater_agreement import PairAgreement, alpha_of, kappas, raw_agreement
 
 Allowed = Mapping[str, Sequence[str]]
 LONGEST_NAME = 100

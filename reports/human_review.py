@@ -1,0 +1,192 @@
+"""Which answers of a run are worth a person's time, as a sheet; and what people decided on them."""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cases.slices import Slice
+from cases.tools.review.adjudications import DIGEST, is_label
+from cases.tools.review.reviews import AGREED, CONFLICT, Review, settle
+from cases.tools.review.sheet import UNCLEAR, Field, Sheet, SheetItem, choice_set
+from evaluators.core import NO, UNANSWERED, YES, Kind
+from evaluators.judges.adjudicated import Adjudication, Adjudications, answer_digest
+from evaluators.judges.judge_spec import PanelSpec
+from evaluators.output import plural
+from reports.record import Record, in_order
+from reports.render.clean import MASK
+from reports.report import Report
+
+SAMPLE = 20
+"""How many items are drawn beside those that stand out, unless another number is given."""
+
+NEAR = 1
+"""A rating is near the bar where one step less or more would change whether it passes."""
+
+SOURCE = "adjudicated by people"
+CHOICES: Mapping[Kind, str] = {"graded": "grade", "rated": "rating", "yes_no": "yes_no"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pick:
+    """An answer that a person should judge, and why: keys of the form's ``reasons``.
+
+    ``id`` names the item and this very answer to it.
+    """
+
+    id: str
+    record: Record
+    kind: Kind
+    reasons: tuple[str, ...]
+
+
+def pick(report: Report, sample: int = SAMPLE, seed: int = 0) -> tuple[Pick, ...]:
+    """Return the answers worth a person's time, each once, in the report's order.
+
+    Those on which judges differ (a panel's members, or an audit's model and the rules), those that
+    a judge gave no verdict on, those whose verdict the baseline's answer did not have, ratings near
+    the pass bar, and ``sample`` others drawn by a hash of ``seed`` for audit. What a person has
+    decided already is left out, and so are items that test the judge.
+    """
+    slices = {one.name: one for dataset in report.datasets for one in dataset.slices.values()}
+    changes = report.comparison.changes if report.comparison else ()
+    flips = {one.key for one in changes if one.flip in ("fixed", "broke")}
+    found: dict[str, tuple[Record, Kind, list[str]]] = {}
+    for record in in_order(report.records):
+        part = slices[f"{record.dataset}:{record.language}"]
+        if part.kind not in CHOICES or record.answer is None or record.adjudicated_by:
+            continue
+        if MASK in record.answer:  # what was masked in the files cannot be told from another
+            continue
+        name = f"{record.dataset}-{record.language}-{record.id}"
+        id_ = f"{name}@{answer_digest(record, record.answer)}"
+        _, _, reasons = found.setdefault(id_, (record, part.kind, []))
+        reasons += _reasons(record, part, report.judge, flipped=record.key in flips)
+    others = [id_ for id_, (_, _, reasons) in found.items() if not reasons]
+    others.sort(key=lambda id_: hashlib.sha256(f"review:{seed}:{id_}".encode()).digest())
+    drawn = frozenset(others[:sample])
+    return tuple(
+        Pick(id=id_, record=record, kind=kind, reasons=tuple(dict.fromkeys(why)) or ("sample",))
+        for id_, (record, kind, why) in found.items()
+        if why or id_ in drawn
+    )
+
+
+def _reasons(record: Record, part: Slice, judge: str, *, flipped: bool) -> Iterator[str]:
+    if len({vote.label for vote in record.votes if vote.label}) > 1:
+        yield "judges_differ" if PanelSpec.parse(judge).is_panel else "audit_differs"
+    if record.outcome == "error":  # there is an answer: it was the judge that failed
+        yield "no_verdict"
+    if flipped:
+        yield "flipped"
+    rating, bar = record.rating, part.pass_bar
+    if part.kind == "rated" and rating is not None and bar - NEAR <= rating < bar + NEAR:
+        yield "near_bar"
+
+
+def sheet_of(picks: Sequence[Pick], name: str = "review") -> Sheet:
+    """Return the sheet of these answers. It does not show what the judge said: people come first.
+
+    An item is shown with its question, context, expected answer and the answer to be judged.
+    """
+    return Sheet(
+        name=name,
+        items=tuple(map(_item, picks)),
+        choices={choices: choice_set(choices) for choices in CHOICES.values()},
+    )
+
+
+def _item(one: Pick) -> SheetItem:
+    record = one.record
+    texts = {"context": record.context, "question": record.question}
+    # A yes/no answer is read for what it says; the gold would only lead astray.
+    texts["expected"] = "" if one.kind == "yes_no" else record.expected
+    shown = [Field(title=title, text=text) for title, text in texts.items() if text]
+    return SheetItem(
+        id=one.id,
+        language=record.language,
+        fields=(*shown, Field(title="answer", text=record.answer or "")),
+        choices=CHOICES[one.kind],
+        reasons=one.reasons,
+        group=f"{record.dataset}:{record.language}",
+    )
+
+
+def reasons_of(picks: Sequence[Pick]) -> dict[str, int]:
+    """Return how many answers were picked for each reason; one may have several."""
+    return dict(Counter(reason for one in picks for reason in one.reasons))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """Verdicts that reviewers agree on; conflicts and undecided items in one line each."""
+
+    adjudications: list[Adjudication] = field(default_factory=list)
+    conflicts: list[str] = field(default_factory=list)
+    undecided: list[str] = field(default_factory=list)
+
+
+def accept(reviews: Sequence[Review], date: str) -> Accepted:
+    """Return the verdicts that reviewers agree on; ``date`` is the day of their acceptance.
+
+    Conflicts and verdicts of UNCLEAR decide nothing and are listed. A review that is not of
+    ``python -m reports review`` is listed as undecided too.
+    """
+    found = Accepted()
+    for one in settle(dict.fromkeys(review.item for review in reviews), reviews).values():
+        item, _, digest = one.item.rpartition("@")
+        if one.state == CONFLICT:
+            said = "; ".join(f"{review.reviewer}: {review.verdict}" for review in one.reviews)
+            found.conflicts.append(f"{item}: {said}")
+        elif one.state == AGREED and item and DIGEST.fullmatch(digest) and is_label(one.verdict):
+            found.adjudications.append(
+                Adjudication(
+                    item=item,
+                    digest=digest,
+                    label=one.verdict,
+                    name=", ".join(one.names),
+                    reason=" / ".join(" ".join(comment.split()) for comment in one.comments),
+                    date=date,
+                )
+            )
+        elif one.state == AGREED:
+            what = f"{one.verdict!r} is no verdict on an answer"
+            if one.verdict == UNCLEAR:
+                what = f"unclear to {', '.join(one.names)}"
+            found.undecided.append(f"{item or one.item}: {what}")
+    return found
+
+
+def labelled(
+    report: Report, adjudications: Adjudications
+) -> dict[tuple[str, bool], list[dict[str, str]]]:
+    """Return rows for judged datasets by language and whether they are ratings.
+
+    One row an answer of the run that a person judged; readings of yes or no test no judge.
+    """
+    found: dict[tuple[str, bool], dict[str, dict[str, str]]] = defaultdict(dict)
+    for record in in_order(report.records):
+        digest = answer_digest(record, record.answer or "")
+        one = adjudications.get(digest)
+        if one is None or record.answer is None or one.label in (YES, NO, UNANSWERED):
+            continue
+        context = {"context": record.context} if record.context else {}
+        found[record.language, one.rating is not None][digest] = {
+            "id": f"{record.dataset}-{record.id}-{digest[:8]}",
+            "question": record.question,
+            **context,
+            "answer": record.expected,
+            "predicted_answer": record.answer,
+            "label": one.label,
+            "label_source": SOURCE,
+            "language": record.language,
+            "adjudicated_by": one.name,
+        }
+    return {place: list(rows.values()) for place, rows in found.items()}
+
+
+def adjudication_notes(records: Sequence[Record]) -> list[str]:
+    """Return, where people gave verdicts, how many and who."""
+    given = [record for record in records if record.adjudicated_by]
+    names = ", ".join(sorted({record.adjudicated_by for record in given}))
+    return [f"{plural(len(given), 'verdict')} by people ({names})"] if given else []
