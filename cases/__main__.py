@@ -10,7 +10,7 @@ exit codes: 0 done, 1 errors found or nothing fetched, 4 wrong arguments or an u
 130 interrupted"""
 COMMANDS: Mapping[str, Command] = {
     "build": Command(
-        "make a BoolQ-type dataset from articles, with models and people", "cases.tools.builder"
+        "make a BoolQ-type dataset from articles, with models and people", "reports.commands.build"
     ),
     "check": Command(
         "look for what is wrong with datasets although they can be loaded", "cases.check"

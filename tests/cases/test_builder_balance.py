@@ -6,8 +6,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.tools.builder.balance import frozen
-from cases.tools.builder.items import Item
+from cases.tools.builder.freeze import balanced
+from cases.tools.builder.work_folder import Item
 from tests.support.building import make_item
 
 SPLITS = {"train": 0.8, "dev": 0.1, "test": 0.1}
@@ -33,9 +33,9 @@ def test_every_source_and_split_is_half_and_half(
 ) -> None:
     """As many yes as no, never more than wanted, none lost; what can be taken is taken."""
     items = made(answers)
-    chosen = frozen(items, {"a": size, "b": size}, SPLITS, seed)
+    chosen = balanced(items, {"a": size, "b": size}, SPLITS, seed)
     assert [item.id for item in chosen] == [item.id for item in items]
-    assert frozen(items, {"a": size, "b": size}, SPLITS, seed) == chosen
+    assert balanced(items, {"a": size, "b": size}, SPLITS, seed) == chosen
     kept = Counter(
         (item.origin.group, item.split, item.answer) for item in chosen if item.state == "kept"
     )
@@ -54,7 +54,7 @@ def test_splits_have_their_shares(first: int, second: int) -> None:
     """Over all sources together no split is off its share by more than a pair or so."""
     answers = [("a", word) for word in ("YES", "NO") for _ in range(first)]
     answers += [("b", word) for word in ("YES", "NO") for _ in range(second)]
-    chosen = frozen(made(answers), {"a": 1000, "b": 1000}, SPLITS, 1)
+    chosen = balanced(made(answers), {"a": 1000, "b": 1000}, SPLITS, 1)
     total = first + second
     for split, share in SPLITS.items():
         pairs = sum(item.split == split for item in chosen) / 2
@@ -67,7 +67,7 @@ def test_reviewed_items_are_taken_first() -> None:
     said = {"said": [{"reviewer": "x", "verdict": "YES", "edited": "", "comment": ""}]}
     items[4] = replace(items[4], review=said)
     items[5] = replace(items[5], review=said)
-    chosen = frozen(items, {"a": 100}, {}, 1)
+    chosen = balanced(items, {"a": 100}, {}, 1)
     kept = {item.id for item in chosen if item.state == "kept" and item.answer == "YES"}
     assert kept == {items[4].id, items[5].id}
     reasons = Counter(item.reason for item in chosen if item.state == "dropped")
@@ -80,6 +80,6 @@ def test_one_article_stands_once() -> None:
     items = [replace(one, origin=replace(one.origin, url="https://x")) for one in items[:2]] + [
         *items[2:]
     ]
-    chosen = frozen(items, {"a": 10, "b": 10}, {}, 1)
+    chosen = balanced(items, {"a": 10, "b": 10}, {}, 1)
     assert chosen[1].reason == "same_article"
     assert Counter(item.state for item in chosen) == {"kept": 2, "dropped": 2}

@@ -4,11 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from cases.tools.builder.items import Item
-from cases.tools.builder.report import question_only
-from cases.tools.builder.rules import Checker
-from cases.tools.builder.spelling import known_language
-from cases.tools.builder.trivial import shares
+from cases.tools.builder.question_rules import check_questions, guessed, question_only
+from cases.tools.builder.work_folder import Item
 from evaluators.core import NO, YES
 from tests.support.building import make_item, question, recipe
 
@@ -32,7 +29,7 @@ def checked(*questions: str, language: str = "be", **changes: object) -> list[It
 
 
 def check(items: Sequence[Item], language: str = "be") -> list[Item]:
-    return Checker(recipe=recipe(language), language=known_language(language)).check(items)
+    return check_questions(items, recipe(language))
 
 
 @pytest.mark.parametrize(
@@ -165,7 +162,7 @@ def test_a_word_of_denial_is_one_of_the_features() -> None:
         )
         for number in range(100)
     ]
-    assert shares(items, frozenset({"не"}))["word of denial"] == 1.0
+    assert guessed(items, frozenset({"не"}))["word of denial"] == 1.0
 
 
 def test_a_dataset_without_a_trace_is_near_its_majority() -> None:
@@ -176,5 +173,5 @@ def test_a_dataset_without_a_trace_is_near_its_majority() -> None:
         )
         for number in range(300)
     ]
-    assert max(shares(items, frozenset()).values()) < 0.6
+    assert max(guessed(items, frozenset()).values()) < 0.6
     assert question_only([], frozenset()) == {}

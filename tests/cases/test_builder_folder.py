@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from cases.tools.builder.asking import Desk
-from cases.tools.builder.folder import Folder
-from cases.tools.builder.items import BuildError, from_row, item_id, to_row
-from cases.tools.builder.office import ModelOffice
-from cases.tools.builder.options import Calling
+from cases.tools.builder.build_options import read_options
+from cases.tools.builder.build_step import ModelCalls, StepCalls
+from cases.tools.builder.pipeline import final_states, report
 from cases.tools.builder.recipe import filled, load_recipe
-from cases.tools.builder.report import final_states, report
+from cases.tools.builder.work_folder import BuildError, Folder, from_row, to_row
 from evaluators.core import Model, Reply, StoppedError, UsageError
 from evaluators.models.spec import Prices, build
 from tests.support.building import make_item
@@ -81,9 +79,9 @@ def test_ids_are_ascii_and_follow_the_article() -> None:
     """A file that was moved gives the same ids; another page gives another."""
     origin = ITEMS[0].origin
     moved = replace(origin, source="/elsewhere/news.jsonl")
-    assert item_id("be", origin) == item_id("be", moved)
-    assert item_id("be", origin).isascii()
-    assert item_id("be", origin) != item_id("be", replace(origin, page="x"))
+    assert origin.item_id("be") == moved.item_id("be")
+    assert origin.item_id("be").isascii()
+    assert origin.item_id("be") != replace(origin, page="x").item_id("be")
     assert from_row(to_row(ITEMS[1])) == ITEMS[1]
 
 
@@ -144,24 +142,18 @@ def test_the_budget_holds_for_all_steps_together(tmp_path: Path) -> None:
     """Money spent in one step is missing in the next."""
     said: list[str] = []
 
-    async def one(model: Model, desk: Desk) -> Reply | Exception:
-        (found,) = await desk.work("one", [lambda ask: ask(model, ask_for(f"{len(said)}"))])
+    async def one(model: Model, calls: StepCalls) -> Reply | Exception:
+        (found,) = await calls.ask_all("one", [lambda ask: ask(model, ask_for(f"{len(said)}"))])
         await asyncio.sleep(0)
         return found
 
     with loopback(handler=plausible()) as server:
         made = build("openai", "x", f"{server.url}/v1", "openai:x")
         spec = replace(made, prices=Prices(input=0, output=1000), parameters={"max_tokens": 5})
-        calling = Calling(
-            ledger=tmp_path / "ledger",
-            concurrency=2,
-            rpm=None,
-            max_cost=0.008,
-            deadline=None,
-            replay=False,
-        )
-        office = ModelOffice(calling, [spec], said.append)
-        assert isinstance(office.run("first", spec, one), Reply)
-        assert isinstance(office.run("second", spec, one), StoppedError)
+        words = ["boolq", "--language", "be", "--ledger", str(tmp_path / "ledger")]
+        options = read_options([*words, "--max-cost", "0.008"], {})
+        calls = ModelCalls(options, [spec], said.append)
+        assert isinstance(calls.run("first", spec, one), Reply)
+        assert isinstance(calls.run("second", spec, one), StoppedError)
         assert server.count == 1
     assert any("1 requests sent for $0.0050" in line for line in said)

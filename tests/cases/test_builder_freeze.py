@@ -7,11 +7,12 @@ import pytest
 
 from cases.config import load_dataset
 from cases.dataset import load_cases
-from cases.tools.builder import freezing
+from cases.tools.builder import freeze
 from cases.tools.builder.datasheet import Facts, datasheet
-from cases.tools.builder.items import Item
+from cases.tools.builder.work_folder import Item
 from cases.tools.review.reviews import agreement
 from evaluators.core import UsageError
+from evaluators.output import write_texts
 from tests.support.building import make_item, rows
 from tests.support.building_people import Row, back_from_both, reviewed_site
 
@@ -31,9 +32,9 @@ ITEMS = [
 
 def freeze_into(folder: Path, *, force: bool = False, items: list[Item] = ITEMS) -> Path:
     """Write the data files and what else is needed; returns the main file."""
-    data = freezing.data_files(folder, "be", freezing.rows_of(items, LABELS))
-    freezing.write_files(data, force=force)
-    freezing.write_files(freezing.helpers(folder, "be", LABELS, 0.6), force=False)
+    data = freeze.data_files(folder, "be", freeze.rows_of(items, LABELS))
+    write_texts(freeze.changed(data, force=force).items())
+    write_texts(freeze.missing_files(folder, "be", LABELS, 0.6).items())
     return next(iter(data))
 
 
@@ -48,12 +49,12 @@ def test_a_new_folder_becomes_a_dataset(tmp_path: Path) -> None:
     assert [case.label for case in cases] == [item.answer for item in ITEMS]
     assert cases[0].metadata["split"] == "train"
     (folder / "dataset.yaml").write_text("mine", encoding="utf-8")
-    assert freezing.helpers(folder, "be", LABELS, 0.6) == {}
+    assert freeze.missing_files(folder, "be", LABELS, 0.6) == {}
 
 
 def test_a_language_without_a_prompt_gets_none(tmp_path: Path) -> None:
     """No prompt is made up: the settings then name none."""
-    files = freezing.helpers(tmp_path / "mine", "fr", {"YES": "Oui", "NO": "Non"}, 0.5)
+    files = freeze.missing_files(tmp_path / "mine", "fr", {"YES": "Oui", "NO": "Non"}, 0.5)
     assert {path.name for path in files} == {"dataset.yaml", "test_mine.py"}
     assert "prompt" not in files[tmp_path / "mine" / "dataset.yaml"]
 
@@ -89,11 +90,11 @@ def test_an_existing_dataset_keeps_its_file_name(tmp_path: Path) -> None:
 def test_somebody_elses_readme_is_left_alone(tmp_path: Path) -> None:
     """The datasheet then has the language in its name."""
     sheet = "# mine (be): datasheet\n"
-    assert freezing.readme(tmp_path, sheet, "be").name == "README.md"
+    assert freeze.readme(tmp_path, sheet, "be").name == "README.md"
     (tmp_path / "README.md").write_text(f"{sheet}old", encoding="utf-8")
-    assert freezing.readme(tmp_path, sheet, "be").name == "README.md"
+    assert freeze.readme(tmp_path, sheet, "be").name == "README.md"
     (tmp_path / "README.md").write_text("# Our data\n", encoding="utf-8")
-    assert freezing.readme(tmp_path, sheet, "be").name == "README.be.md"
+    assert freeze.readme(tmp_path, sheet, "be").name == "README.be.md"
 
 
 @pytest.mark.parametrize("blind", [True, False])

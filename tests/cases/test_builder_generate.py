@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.tools.builder.generate import Generator
-from cases.tools.builder.items import BuildError, Item
-from cases.tools.builder.listing import Written, read_listing
+from cases.tools.builder.generation import Generator, Written, read_listing
+from cases.tools.builder.work_folder import BuildError, Item
 from evaluators.core import (
     NO,
     YES,
@@ -24,7 +23,7 @@ from evaluators.core import (
     TransientError,
 )
 from evaluators.replies import Invalid
-from tests.support.building import LINE, at_desk, entries, make_item, recipe
+from tests.support.building import LINE, entries, make_item, recipe, with_calls
 from tests.support.scripted import Scripted
 
 LABELS = {YES: "Так", NO: "Не"}
@@ -55,7 +54,7 @@ def generated(
     model = Scripted(lambda request: says(texts(request), request))
     settings: dict[str, Any] = {"seed": 1, "passes": lambda done: done, **changes}
     generator = Generator(model=model, recipe=recipe(), **settings)
-    return at_desk(folder, lambda desk: generator.generate(items, desk)), model
+    return with_calls(folder, lambda calls: generator.generate(items, calls)), model
 
 
 def sizes(model: Scripted) -> list[int]:

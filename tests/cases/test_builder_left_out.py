@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from cases.tools.builder.generate import Generator
-from cases.tools.builder.items import BuildError, left_out
-from cases.tools.builder.lock import locked
+from cases.tools.builder.generation import Generator
+from cases.tools.builder.work_folder import BuildError, drop_failed, locked
 from evaluators.core import Reply, Request, TransientError
 from tests.cases.test_builder_generate import as_text, texts
-from tests.support.building import at_desk, entries, make_item, models, recipe, rows, texts_of
+from tests.support.building import entries, make_item, models, recipe, rows, texts_of, with_calls
 from tests.support.building_site import funnel_adds_up, site
 from tests.support.loopback import Answer, Seen
 from tests.support.scripted import Scripted
@@ -67,7 +66,7 @@ def test_later_waves_go_on_without_what_failed(tmp_path: Path) -> None:
         passes=lambda done: done,
         leave_out=True,
     )
-    done = at_desk(tmp_path, lambda desk: generator.generate(items, desk))
+    done = with_calls(tmp_path, lambda calls: generator.generate(items, calls))
     failed = [item for item in done if item.state == "dropped"]
     assert {item.reason for item in failed} == {"failed_server"}
     assert 0 < len(failed) <= 5
@@ -78,8 +77,8 @@ def test_a_fault_of_the_whole_command_leaves_nothing_out() -> None:
     """A wrong key, no budget, or not one call that worked: all of it waits for the next run."""
     late = make_item(1, state="pending", reason="timeout")
     keyless = make_item(2, state="pending", reason="auth")
-    assert left_out([late]) == [late]
-    dropped, kept, waiting = left_out([late, make_item(3), keyless])
+    assert drop_failed([late]) == [late]
+    dropped, kept, waiting = drop_failed([late, make_item(3), keyless])
     assert (dropped.state, dropped.reason) == ("dropped", "failed_timeout")
     assert kept.state == "kept"
     assert waiting == keyless

@@ -1,5 +1,6 @@
 """What verdicts make of an item, who is asked, and what the commands of these steps refuse."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +8,11 @@ import pytest
 
 from cases.tools.builder.people import (
     accepted,
-    asked_of,
-    reviews_of,
-    shared_out,
+    agreed,
+    assigned,
+    first_reviews,
+    reviewers_of,
     sheet_of,
-    types_of,
 )
 from cases.tools.builder.recipe import find_recipe, load_recipe
 from cases.tools.review.reviews import Review
@@ -99,19 +100,19 @@ def test_a_share_is_drawn_from_every_source_and_answer() -> None:
     """Half of the items are asked about, a quarter of those of two people."""
     items = [make_item(number, answer=("YES", "NO")[number % 2]) for number in range(40)]
     duty = Duty(reviewers=("a", "b", "c"), overlap=0.25, seed=3)
-    asked = shared_out(items, 0.5, duty)
-    seen = [item for item in asked if asked_of(item)]
+    asked = assigned(items, 0.5, duty)
+    seen = [item for item in asked if reviewers_of(item)]
     assert len(seen) == 20
-    assert sum(len(asked_of(item)) == 2 for item in seen) == 5
+    assert sum(len(reviewers_of(item)) == 2 for item in seen) == 5
     assert sum(item.answer == "YES" for item in seen) == 10
-    assert shared_out(items, 0.5, duty) == asked
-    assert not any(asked_of(item) for item in shared_out(items, 1.0, None))
+    assert assigned(items, 0.5, duty) == asked
+    assert not any(reviewers_of(item) for item in assigned(items, 1.0, None))
 
 
 def test_who_decides_disputes_is_left_out_of_agreement() -> None:
     """A third sees only what two differ on, and would make agreement look worse."""
     (item,) = accepted([one_item()], said("YES", "NO", "NO"), unreviewed=False)
-    assert [one.reviewer for one in reviews_of([item])] == ["Ганна", "Янка"]
+    assert [one.reviewer for one in first_reviews([item])] == ["Ганна", "Янка"]
 
 
 def test_questions_have_types() -> None:
@@ -125,7 +126,8 @@ def test_questions_have_types() -> None:
     assert made.type_of("Ці стаіць школа каля ракі?") == "other"
     changed = one_item()
     (item,) = accepted([changed], said("YES", "YES", edits=("Ці 5?", "")), unreviewed=False)
-    assert types_of([item], made) == {"be-0001": made.type_of(QUESTION)}
+    other = replace(item, id="be-0002", question="Ці не так?", review={})
+    assert [one.group for one in agreed([item, other], made)] == ["", "denial", "other"]
     english = recipe("en")
     assert english.type_of("Isn't it open?") == "denial"
     assert english.type_of("Is it older than the bridge?") == "comparison"

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.tools.builder.items import Article, Item, Origin
-from cases.tools.builder.sample import Group, Sampler
-from cases.tools.builder.spelling import known_language
+from cases.tools.builder.sampling import Group, Sampler
+from cases.tools.builder.work_folder import Article, Item, Origin
 from tests.support.building import recipe
 from tests.support.building_texts import paragraph
 
@@ -35,7 +34,7 @@ def sample(
     wanted: int = 20,
     drawn: bool = False,
 ) -> list[Item]:
-    sampler = Sampler(recipe=RECIPE, language=known_language("be"), seed=seed)
+    sampler = Sampler(recipe=RECIPE, seed=seed)
     read = articles if callable(articles) else lambda: articles
     return sampler.sample([Group(name="news", wanted=wanted, articles=read, drawn=drawn)])
 
@@ -94,7 +93,7 @@ def test_nearly_the_same_text_is_taken_once() -> None:
         Group(name="news", wanted=5, articles=lambda: [article(1)]),
         Group(name="wiki", wanted=5, articles=lambda: [article(2, copy, "wiki")]),
     ]
-    sampler = Sampler(recipe=RECIPE, language=known_language("be"), seed=1)
+    sampler = Sampler(recipe=RECIPE, seed=1)
     found = {item.origin.group: item for item in sampler.sample(groups)}
     assert (found["news"].state, found["wiki"].reason) == ("kept", "similar")
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cases.tools.builder import dump, wiki_http
-from cases.tools.builder.items import Article
-from cases.tools.builder.sources import Source, articles
-from cases.tools.builder.wiki_http import Wiki, WikiError, user_agent
+from cases.tools.builder import article_sources
+from cases.tools.builder import wiki as wiki_module
+from cases.tools.builder.article_sources import Source
+from cases.tools.builder.sampling import articles
+from cases.tools.builder.wiki import Wiki, WikiError, user_agent
+from cases.tools.builder.work_folder import Article
 from evaluators.core import UsageError
 from tests.support.building_texts import WikiServer, dump_xml, pages, write_dump, write_news
 from tests.support.loopback import Answer, loopback
@@ -31,7 +33,7 @@ def found(where: Path | str, folder: Path, most: int = 10_000, **changes: str) -
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Wikis ask for pauses; here they are only written down."""
     waits: list[float] = []
-    monkeypatch.setattr(wiki_http.Wiki.__init__, "__defaults__", (waits.append,))
+    monkeypatch.setattr(wiki_module.Wiki.__init__, "__defaults__", (waits.append,))
     return waits
 
 
@@ -76,7 +78,7 @@ def test_a_broken_dump_is_named(tmp_path: Path, content: bytes) -> None:
 
 def test_a_long_dump_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages are counted aloud, those left out too; a page without text is none."""
-    monkeypatch.setattr(dump, "EVERY", 2)
+    monkeypatch.setattr(article_sources, "EVERY", 2)
     content = dump_xml(pages(3)).replace("</page>", "<revision></revision></page>", 1)
     (tmp_path / "wiki.xml").write_text(content, encoding="utf-8")
     said: list[str] = []
@@ -218,7 +220,7 @@ def test_a_redirect_on_the_same_host_is_followed() -> None:
 
 def test_an_endless_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """No more is read than an answer may have."""
-    monkeypatch.setattr(wiki_http, "MAX_BYTES", 1000)
+    monkeypatch.setattr(wiki_module, "MAX_BYTES", 1000)
     with (
         loopback(handler=lambda _: Answer(action="endless")) as wiki,
         pytest.raises(WikiError, match="more than 1,000 bytes"),
@@ -231,7 +233,10 @@ def test_a_batch_without_end_is_given_up(tmp_path: Path) -> None:
     """A wiki that never completes a batch does not hold the command for ever."""
     part = Answer(body={"query": {"pages": [{"title": "no id"}]}, "continue": {"grncontinue": "1"}})
     rights = Answer(body={"query": {"rightsinfo": {"text": "CC0"}}})
-    with loopback(rights, handler=lambda _: part) as wiki, pytest.raises(WikiError, match="parts"):
+    with (
+        loopback(rights, handler=lambda _: part) as wiki,
+        pytest.raises(WikiError, match="parts"),
+    ):
         found(f"{wiki.url}/w/api.php", tmp_path)
 
 

@@ -4,9 +4,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.tools.builder import prose, wikitext
+from cases.tools.builder.paragraphs import (
+    bounded,
+    known_language,
+    language_fault,
+    plain_paragraphs,
+    sentences,
+    wiki_paragraphs,
+)
 from cases.tools.builder.recipe import ParagraphRules, SpellingRules
-from cases.tools.builder.spelling import fault, known_language
 from evaluators.core import UsageError
 from tests.support.building import recipe
 from tests.support.building_texts import paragraph
@@ -37,7 +43,7 @@ LATIN = (
 
 
 def reason(text: str, language: str = "be") -> str:
-    return fault(text, known_language(language), recipe(language).spelling)[0]
+    return language_fault(text, known_language(language), recipe(language).spelling)[0]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +110,7 @@ def test_standard_words_that_look_alike_pass(word: str) -> None:
 def test_russian_without_its_own_letters_is_told_by_its_words() -> None:
     """Where no letter betrays it, frequent words of the other language do."""
     loose = SpellingRules(foreign=1.0, other_script=1.0, expected=0.0, respelt=1.0, also=None)
-    found, detail = fault(RUSSIAN, known_language("be"), loose)
+    found, detail = language_fault(RUSSIAN, known_language("be"), loose)
     assert (found, "'ru'" in detail) == ("language", True)
 
 
@@ -128,7 +134,7 @@ def test_a_language_that_nothing_is_known_of_is_refused() -> None:
 
 def test_markup_becomes_running_text() -> None:
     """Templates, notes, pictures, lists, tables, headings and categories leave nothing behind."""
-    found = list(wikitext.paragraphs(markup(7), MEDIA))
+    found = list(wiki_paragraphs(markup(7), MEDIA))
     assert found == [paragraph(7)]
 
 
@@ -149,7 +155,7 @@ def test_markup_becomes_running_text() -> None:
 )
 def test_markup_case_by_case(code: str, expected: list[str]) -> None:
     """Each kind of markup is read as a reader sees it, or the paragraph is left out."""
-    assert list(wikitext.paragraphs(code, MEDIA)) == expected
+    assert list(wiki_paragraphs(code, MEDIA)) == expected
 
 
 @pytest.mark.parametrize(
@@ -164,13 +170,13 @@ def test_markup_case_by_case(code: str, expected: list[str]) -> None:
 )
 def test_plain_text_is_cut_and_cleaned(text: str, expected: list[str]) -> None:
     """Empty lines part paragraphs; without any, each line is one."""
-    assert list(prose.paragraphs(text)) == expected
+    assert list(plain_paragraphs(text)) == expected
 
 
 def test_sentences_end_where_they_end() -> None:
     """Initials and short abbreviations end no sentence; a closing quotation mark belongs to one."""
     text = "Я. Колас нарадзіўся ў 1882 г. Вёска была малая. «Добра!» Потым ён паехаў."
-    assert prose.sentences(text) == [
+    assert sentences(text) == [
         "Я. Колас нарадзіўся ў 1882 г. Вёска была малая.",
         "«Добра!»",
         "Потым ён паехаў.",
@@ -195,14 +201,14 @@ def test_sentences_end_where_they_end() -> None:
 )
 def test_paragraphs_are_bounded(text: str, expected: str | None) -> None:
     """Too short is left out, too long is cut after a whole sentence."""
-    assert prose.bounded(text, BOUNDS) == expected
+    assert bounded(text, BOUNDS) == expected
 
 
 @settings(deadline=None)
 @given(st.text(alphabet=st.characters(), max_size=300))
 def test_a_bounded_paragraph_is_within_its_bounds(text: str) -> None:
     """Whatever a text holds, what is taken of it has the length asked for and is in UTF-8."""
-    for one in prose.paragraphs(text):
+    for one in plain_paragraphs(text):
         one.encode("utf-8")
-        cut = prose.bounded(one, BOUNDS)
+        cut = bounded(one, BOUNDS)
         assert cut is None or (20 <= len(cut) <= 60 and one.startswith(cut))

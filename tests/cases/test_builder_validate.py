@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from cases.tools.builder.items import Item
-from cases.tools.builder.validate import Validator, check_pair
+from cases.tools.builder.validation import Validator, check_pair
+from cases.tools.builder.work_folder import Item
 from evaluators.core import NO, YES, RefusedError, Reply, Request, TransientError, UsageError
 from evaluators.models.spec import build
 from evaluators.replies import read_reason
 from evaluators.rubric import load_prompt, load_rubric
-from tests.support.building import at_desk, make_item, recipe
+from tests.support.building import make_item, recipe, with_calls
 from tests.support.scripted import Scripted
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +35,7 @@ def validated(
     validator = Validator(
         model=model, recipe=recipe(), rubric=RUBRIC, blind=BLIND if blind else None
     )
-    (found,) = at_desk(folder, lambda desk: validator.validate([item], desk))
+    (found,) = with_calls(folder, lambda calls: validator.validate([item], calls))
     return found, model
 
 

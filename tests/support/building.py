@@ -1,4 +1,4 @@
-"""Models for the tests of the builder that play generator and validator, and the desk to ask at."""
+"""Models for the tests of the builder that play generator and validator, and calls to them."""
 
 import asyncio
 import json
@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cases.tools.builder.asking import Desk
-from cases.tools.builder.items import Item, Origin
+from cases.tools.builder.build_step import StepCalls
 from cases.tools.builder.recipe import Recipe, find_recipe, load_recipe
+from cases.tools.builder.work_folder import Item, Origin
 from evaluators.ledger import Ledger
 from evaluators.runtime.calls import Caller
 from evaluators.runtime.sender import RetryPolicy, RunLimits, Sender
@@ -90,17 +90,19 @@ def rows(folder: Path, step: str) -> list[dict[str, Any]]:
 QUICK = RetryPolicy(attempts=2, first=0.0, longest=0.0)
 
 
-def at_desk(folder: Path, work: Callable[[Desk], Awaitable[T]]) -> T:
+def with_calls(folder: Path, work: Callable[[StepCalls], Awaitable[T]]) -> T:
     """Return what some work with models makes; its calls go through a ledger in this folder."""
 
     async def run() -> T:
-        with Ledger(folder / "desk.sqlite3") as ledger:
+        with Ledger(folder / "calls.sqlite3") as ledger:
             sender = Sender(QUICK, RunLimits(concurrency=4), lambda: 0.5)
             sender.begin()
             caller = Caller(ledger, sender)
-            desk = Desk(caller=caller, sender=sender, price=lambda *_: 0.0, say=lambda _: None)
+            calls = StepCalls(
+                caller=caller, sender=sender, price=lambda *_: 0.0, say=lambda _: None
+            )
             try:
-                return await work(desk)
+                return await work(calls)
             finally:
                 await ledger.flush()
 

@@ -1,107 +1,295 @@
-"""The last step: the balanced set is chosen, and its files are put into a dataset folder."""
+"""The last step: a balanced set is chosen by seed, and its files make a dataset folder that runs.
 
+The set is half yes and half no in every source and in every split.
+"""
+
+import json
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
-from typing import cast
 
-from cases.tools.builder import balance, freezing
-from cases.tools.builder.datasheet import Facts, datasheet
-from cases.tools.builder.folder import Values
-from cases.tools.builder.items import BuildError, Item
-from cases.tools.builder.office import ModelOffice
-from cases.tools.builder.people_steps import agreed
-from cases.tools.builder.plan import Build, Report
-from evaluators.core import UsageError
+from cases.config import FILE, NAME, load_dataset
+from cases.problems import shown
+from cases.slices import Slice
+from cases.tools.builder.build_step import ModelCalls, Step
+from cases.tools.builder.datasheet import Facts, datasheet, filled_template, public
+from cases.tools.builder.people import agreed, verdicts_on
+from cases.tools.builder.sampling import COUNT
+from cases.tools.builder.work_folder import BuildError, Item, Values, kept
+from evaluators.core import NO, YES, UsageError
+from evaluators.output import write_texts
 
+README = "README.md"
+BUNDLED = Path(__file__).parents[2] / "boolq"
 STEPS_BEFORE = ("sample", "generate", "check", "validate", "review", "accept")
-DEFAULT = 500
+Files = Mapping[Path, str]
 
 
-def settle_freeze(build: Build) -> Values:
-    """Return the seed, the splits and where the dataset goes."""
-    seed = build.folder.options("sample").get("seed", 1)
-    values = build.remembered("freeze", {"to": None, "splits": {}, "seed": seed})
-    if not values["to"]:
-        msg = "build: say where the dataset goes: --to cases/NAME"
-        raise UsageError(msg)
-    freezing.dataset_name(Path(str(values["to"])))
-    return values
+def balanced(
+    items: Sequence[Item], sizes: Mapping[str, int], shares: Mapping[str, float], seed: int
+) -> list[Item]:
+    """Return the items; those that are not chosen are dropped with the reason.
 
-
-def freeze(build: Build, values: Values, items: Sequence[Item], _: ModelOffice) -> list[Item]:
-    """Return the items with those dropped that are not of the final set.
-
-    Raises UsageError where the dataset's folder has other data, BuildError where nothing is left.
+    From every source as many yes as no are taken, ``sizes`` items of it at most; reviewed ones
+    first, otherwise by a hash of seed and id. Of two with one address the second is dropped.
+    ``shares`` (1 together) names the splits: each is half yes and half no in every source.
     """
-    made = build.folder.options("sample")
-    counts = cast("Mapping[str, int]", made.get("counts", {}))
-    sources = cast("Mapping[str, object]", made["sources"])
-    sizes = {group: counts.get(group, DEFAULT) for group in sources}
-    shares = cast("Mapping[str, float]", values["splits"])
-    chosen = balance.frozen(items, sizes, shares, int(str(values["seed"])))
-    if not any(item.state == "kept" for item in chosen):
-        msg = "freeze: no item is left, or all of a source have one answer; sample more"
-        raise BuildError(msg)
-    freezing.changed(_data_files(build, values, chosen), force=build.options.force)
-    for line in _short(chosen, sizes):
-        build.say(line)
-    return chosen
+    single = _without_twins(items)
+    groups: dict[str, list[Item]] = defaultdict(list)
+    for item in kept(single):
+        groups[item.origin.group].append(item)
+    pairs = [
+        pair
+        for group, members in sorted(groups.items())
+        for pair in _pairs(members, sizes[group] // 2, seed)
+    ]
+    taken = dict.fromkeys(shares, 0)
+    split_of: dict[str, str] = {}
+    for number, pair in enumerate(pairs, 1):
+        # The split furthest behind its share of the pairs so far: rounding in one source is made
+        # good in the next, and no split is off by a whole pair in the end.
+        behind = {name: (share * number - taken[name], share) for name, share in shares.items()}
+        split = max(behind, key=lambda name: behind[name], default="")
+        taken[split] = taken.get(split, 0) + 1
+        split_of |= {item.id: split for item in pair}
+    fewer = {group: _fewer(members) for group, members in groups.items()}
+    return [
+        replace(item, split=split_of[item.id])
+        if item.id in split_of
+        else _left_out(item, fewer[item.origin.group])
+        if item.state == "kept"
+        else item
+        for item in single
+    ]
 
 
-def _short(items: Sequence[Item], sizes: Mapping[str, int]) -> Iterator[str]:
-    """Yield a line for each source that gave fewer items than were wanted of it."""
-    kept = Counter(item.origin.group for item in items if item.state == "kept")
-    for group, wanted in sizes.items():
-        if kept[group] < wanted // 2 * 2:
-            yield (
-                f"freeze: {group}: only {kept[group]} of {wanted} items, half and half; a larger "
-                "--oversample in another --folder makes more"
-            )
+def _without_twins(items: Sequence[Item]) -> list[Item]:
+    seen: set[str] = set()
+    found = []
+    for item in items:
+        url = item.origin.url
+        found.append(item.dropped("same_article", url) if url and url in seen else item)
+        seen.add(url)
+    return found
 
 
-def _data_files(build: Build, values: Values, items: Sequence[Item]) -> freezing.Files:
-    kept = [item for item in items if item.state == "kept"]
-    rows = freezing.rows_of(kept, build.recipe.labels)
-    return freezing.data_files(Path(str(values["to"])), build.recipe.language, rows)
+def _pairs(members: Sequence[Item], most: int, seed: int) -> list[tuple[Item, Item]]:
+    """Return pairs of a yes and a no, in an order that the seed gives."""
+
+    def rank(item: Item) -> bytes:
+        return sha256(f"freeze:{seed}:{item.id}".encode()).digest()
+
+    order = sorted(members, key=lambda item: (not verdicts_on(item), rank(item)))
+    yes = [item for item in order if item.answer == YES][:most]
+    no = [item for item in order if item.answer == NO][:most]
+    return sorted(zip(yes, no, strict=False), key=lambda pair: rank(pair[0]))
 
 
-def write_dataset(build: Build, values: Values, report: Report) -> None:
-    """Put the dataset's files in place; the same steps give the same bytes."""
-    folder, language = Path(str(values["to"])), build.recipe.language
-    data = _data_files(build, values, build.folder.read("freeze"))
-    sheet = datasheet(_facts(build, folder, report, freezing.hashes(data)))
-    files = {**data, freezing.readme(folder, sheet, language): sheet}
-    freezing.write_files(files, force=build.options.force)
-    new = freezing.helpers(folder, language, build.recipe.labels, _bar(report))
-    freezing.write_files(new, force=False)
-    main = next(iter(data))
-    build.say(f"freeze: the items stand in {main}; datasheet and hashes beside it")
-    if language not in freezing.declared(folder):
-        name = freezing.dataset_name(folder)
-        build.say(
-            f"freeze: run it with --items {name}:{language}={main}, or add it to dataset.yaml"
+def _fewer(members: Sequence[Item]) -> str:
+    """Return the answer that a source has fewer of, empty where it has as many of both."""
+    counts = Counter(item.answer for item in members)
+    no = len(members) - counts[YES]
+    return "" if counts[YES] == no else NO if no < counts[YES] else YES
+
+
+def _left_out(item: Item, fewer: str) -> Item:
+    if fewer and item.answer != fewer:
+        return item.dropped("balance", f"not enough {fewer} in {item.origin.group}")
+    return item.dropped("surplus", "more than wanted of its source")
+
+
+def rows_of(items: Iterable[Item], labels: Mapping[str, str]) -> list[dict[str, object]]:
+    """Return the items as rows of a data file, by id; what is empty is left out."""
+    rows = []
+    for item in sorted(items, key=lambda one: one.id):
+        origin = item.origin
+        row: dict[str, object] = {
+            "id": item.id,
+            "passage": item.paragraph,
+            "question": item.question,
+            "answer": labels[item.answer],
+            "split": item.split,
+            "source": origin.group,
+            "title": origin.title,
+            "url": origin.url,
+            "licence": origin.licence,
+            "revision": origin.revision,
+            "generator": public(item.generator.get("model")),
+            "validator": public(item.validator.get("model")),
+            "reviewers": len(verdicts_on(item)),
+            "corrected": "answer_before" in item.review,
+        }
+        rows.append({key: value for key, value in row.items() if value not in ("", None)})
+    return rows
+
+
+def data_files(folder: Path, language: str, rows: Sequence[Mapping[str, object]]) -> Files:
+    """Return the data file, and one for each split, with their texts.
+
+    The name of the first is the one that the folder's dataset.yaml gives for the language, else
+    ``<language>.jsonl``. Raises UsageError where that is a format of another kind.
+    """
+    main = data_file(folder, language)
+    by_path = {main: list(rows)}
+    for split in sorted({str(row["split"]) for row in rows if "split" in row}):
+        by_path[folder / f"{language}.{split}.jsonl"] = [
+            row for row in rows if row.get("split") == split
+        ]
+    return {
+        path: json.dumps(some, ensure_ascii=False, indent=2) + "\n"
+        if path.suffix == ".json"
+        else "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in some)
+        for path, some in by_path.items()
+    }
+
+
+def data_file(folder: Path, language: str) -> Path:
+    """Return where the whole set stands. Raises UsageError for a format that is not written."""
+    slices = declared(folder)
+    if language not in slices:
+        return folder / f"{language}.jsonl"
+    path = slices[language].path
+    if slices[language].kind != "yes_no" or path.suffix not in (".json", ".jsonl"):
+        msg = (
+            f"{folder / FILE}: {path.name} cannot be frozen into: "
+            "want .json or .jsonl of kind yes_no"
         )
+        raise UsageError(msg)
+    return path
 
 
-def _facts(build: Build, to: Path, report: Report, hashes: Mapping[str, str]) -> Facts:
-    folder = build.folder
-    items = [item for item in folder.read("freeze") if item.state == "kept"]
-    return Facts(
-        name=freezing.dataset_name(to),
-        language=build.recipe.language,
-        labels=build.recipe.labels,
-        items=items,
-        options={step: folder.options(step) for step in STEPS_BEFORE},
-        report=report,
-        agreement=agreed(build, folder.read("accept")),
-        files=hashes,
+def declared(folder: Path) -> Mapping[str, Slice]:
+    """Return the languages that a folder's dataset.yaml declares; none without that file."""
+    settings = folder / FILE
+    return load_dataset(settings).slices if settings.is_file() else {}
+
+
+def readme(folder: Path, text: str, language: str) -> Path:
+    """Return where a datasheet goes: README.md, unless that is there and is not one of this set."""
+    path = folder / README
+    title = text.split("\n", 1)[0]
+    theirs = path.is_file() and path.read_text("utf-8", "replace").split("\n", 1)[0] != title
+    return folder / f"README.{language}.md" if theirs else path
+
+
+def missing_files(folder: Path, language: str, labels: Mapping[str, str], bar: float) -> Files:
+    """Return what a dataset folder still needs beside its data: prompt, test module, settings.
+
+    ``bar`` is the accuracy that the question alone reaches. What is there stays as it is.
+    """
+    prompt, name = f"answer.{language}.yaml", dataset_name(folder)
+    bundled = BUNDLED / prompt
+    settings = filled_template(
+        "dataset.yaml.j2",
+        language=language,
+        prompt=prompt if bundled.is_file() or (folder / prompt).is_file() else "",
+        yes=json.dumps(labels[YES], ensure_ascii=False),
+        no=json.dumps(labels[NO], ensure_ascii=False),
+        bar=bar,
     )
+    files = {folder / prompt: bundled.read_text("utf-8")} if bundled.is_file() else {}
+    files[folder / f"test_{name}.py"] = filled_template("test_module.py.j2", name=name)
+    files[folder / FILE] = settings  # last: it makes the folder a dataset
+    return {path: text for path, text in files.items() if not path.exists()}
 
 
-def _bar(report: Report) -> float:
-    """Return the accuracy that the question alone reaches, rounded up to a hundredth."""
-    alone = report["question_only"]
-    shares = cast("Mapping[str, Mapping[str, float]]", alone)["shares"]
-    return min(0.99, math.ceil(100 * max(shares.values())) / 100)
+def dataset_name(folder: Path) -> str:
+    """Return the name of the dataset in a folder. Raises UsageError where it cannot be one."""
+    name = folder.resolve().name
+    if not NAME.fullmatch(name):
+        msg = f"build: --to {shown(str(folder))}: names the dataset: letters, digits and _ only"
+        raise UsageError(msg)
+    return name
+
+
+def changed(files: Files, *, force: bool) -> Files:
+    """Return the files that are not yet as they shall be.
+
+    Raises UsageError where one is there with other content, unless ``force`` allows to write
+    over it.
+    """
+    found = {
+        path: text
+        for path, text in files.items()
+        if not path.is_file() or path.read_bytes() != text.encode()
+    }
+    for path in found:
+        if path.exists() and not force:
+            msg = (
+                f"{path}: is there already, with other content; name another --to, or give --force"
+            )
+            raise UsageError(msg)
+    return found
+
+
+class FreezeStep(Step):
+    """Chooses the final set and writes it as a dataset."""
+
+    name = "freeze"
+    help = "choose a balanced set and write it as a dataset with its datasheet (--to)"
+    after = "accept"
+    by_people = True
+    renewed = True
+
+    def settle(self) -> Values:
+        """Return the seed, the splits and where the dataset goes."""
+        values = self.remembered(to=None, splits={}, seed=self.sample_seed)
+        self.need("to", values, "say where the dataset goes: --to cases/NAME")
+        dataset_name(Path(values["to"]))
+        return values
+
+    def work(self, items: Sequence[Item], _: ModelCalls) -> list[Item]:
+        """Return the items with those dropped that are not of the final set.
+
+        Raises UsageError where the dataset's folder has other data, BuildError where nothing is
+        left.
+        """
+        build, values = self.build, self.values
+        sample = build.folder.options("sample")
+        sizes = {group: sample["counts"].get(group, COUNT) for group in sample["sources"]}
+        chosen = balanced(items, sizes, values["splits"], values["seed"])
+        counts = Counter(item.origin.group for item in kept(chosen))
+        if not counts:
+            msg = "freeze: no item is left, or all of a source have one answer; sample more"
+            raise BuildError(msg)
+        changed(self._data(chosen), force=build.options.force)
+        for group, wanted in sizes.items():
+            if counts[group] < wanted // 2 * 2:
+                build.say(
+                    f"freeze: {group}: only {counts[group]} of {wanted} items, half and half; a "
+                    "larger --oversample in another --folder makes more"
+                )
+        return chosen
+
+    def _data(self, items: Sequence[Item]) -> Files:
+        rows = rows_of(kept(items), self.build.recipe.labels)
+        return data_files(Path(self.values["to"]), self.build.recipe.language, rows)
+
+    def finish(self, report: Values) -> None:
+        """Put the dataset's files in place; the same steps give the same bytes."""
+        build, to = self.build, Path(self.values["to"])
+        folder, recipe, force = build.folder, build.recipe, build.options.force
+        language, items = recipe.language, kept(folder.read("freeze"))
+        data = self._data(items)
+        facts = Facts(
+            name=dataset_name(to),
+            language=language,
+            labels=recipe.labels,
+            items=items,
+            options={step: folder.options(step) for step in STEPS_BEFORE},
+            report=report,
+            agreement=agreed(folder.read("accept"), recipe),
+            files={path.name: sha256(text.encode()).hexdigest() for path, text in data.items()},
+        )
+        sheet = datasheet(facts)
+        write_texts(changed({**data, readme(to, sheet, language): sheet}, force=force).items())
+        bar = min(0.99, math.ceil(100 * max(report["question_only"]["shares"].values())) / 100)
+        write_texts(missing_files(to, language, recipe.labels, bar).items())
+        main = next(iter(data))
+        build.say(f"freeze: the items stand in {main}; datasheet and hashes beside it")
+        if language not in declared(to):
+            name = f"{facts.name}:{language}={main}"
+            build.say(f"freeze: run it with --items {name}, or add it to dataset.yaml")

@@ -1,20 +1,45 @@
-"""Doing the steps that are not done, and saying what came of each."""
+"""Doing the steps that are not done, and counting what became of every item."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
+from typing import Any
 
-from cases.tools.builder.arguments import ALL
-from cases.tools.builder.folder import REPORT, Folder, Values
-from cases.tools.builder.items import FAILURES, BuildError, Item, left_out
-from cases.tools.builder.office import ModelOffice
-from cases.tools.builder.people import DISPUTED
-from cases.tools.builder.plan import Build
-from cases.tools.builder.report import Files, report, summary
-from cases.tools.builder.steps import STEPS
-from evaluators.core import UsageError
-from evaluators.models.spec import Spec
+from cases.tools.builder.build_options import ALL
+from cases.tools.builder.build_step import Build, ModelCalls, Step
+from cases.tools.builder.freeze import FreezeStep
+from cases.tools.builder.generation import GenerateStep
+from cases.tools.builder.people import DISPUTED, AcceptStep, ReviewStep
+from cases.tools.builder.question_rules import CheckStep, question_only
+from cases.tools.builder.sampling import SampleStep
+from cases.tools.builder.validation import ValidateStep
+from cases.tools.builder.work_folder import (
+    FAILURES,
+    REPORT,
+    BuildError,
+    Folder,
+    Item,
+    Values,
+    drop_failed,
+    kept,
+)
+from evaluators.core import NO, YES, UsageError
+
+STEPS: Mapping[str, type[Step]] = {
+    step.name: step
+    for step in (
+        SampleStep,
+        GenerateStep,
+        CheckStep,
+        ValidateStep,
+        ReviewStep,
+        AcceptStep,
+        FreezeStep,
+    )
+}
+"""Each step by its name, in their order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,83 +48,70 @@ class Pipeline:
 
     build: Build
 
-    def run(self) -> dict[str, object]:
+    def run(self) -> Values:
         """Do the steps that were asked for and return the report.
 
-        Everything that can be wrong with the options is looked at before anything is done. Raises
-        UsageError for that, BuildError where a step could not be finished.
+        All options are checked before anything is done. Raises UsageError for a wrong one,
+        BuildError where a step could not be finished.
         """
-        step = self.build.options.step
-        alone = [name for name, one in STEPS.items() if not one.people]
-        names = alone if step == ALL else [step]
-        settled = {name: STEPS[name].settle(self.build) for name in names}
-        office = ModelOffice(self.build.options.calling, self._specs(settled), self.build.say)
-        for name in names:
-            self._step(name, settled[name], office)
-        return self.report()
+        build = self.build
+        alone = [name for name, step in STEPS.items() if not step.by_people]
+        names = alone if build.options.step == ALL else [build.options.step]
+        steps = [STEPS[name](build) for name in names]
+        # The models to be asked are those from the first step on that is not done.
+        first = next((at for at, step in enumerate(steps) if not self._is_done(step)), len(steps))
+        specs = [step.spec(option) for step in steps[first:] for option in step.models]
+        calls = ModelCalls(build.options, specs, build.say)
+        for step in steps:
+            self._do(step, calls)
+        return self._report()
 
-    def report(self) -> dict[str, object]:
+    def _report(self) -> Values:
         """Return the counts of all steps made so far, and write them beside the rows."""
         folder = self.build.folder
-        found = report(current(folder), self.build.recipe.question.negations)
+        # Up to the first step that is not made, or made from older rows.
+        made = {step: folder.read(step) for step in takewhile(partial(is_current, folder), STEPS)}
+        found = report(made, self.build.recipe.question.negations)
         folder.write_json(REPORT, found)
         return found
 
-    def _specs(self, settled: Mapping[str, Values]) -> list[Spec]:
-        """Return the models that will be asked: those from the first step on that is not done."""
-        names = list(settled)
-        left = (at for at, name in enumerate(names) if not self._is_done(name, settled[name]))
-        begin = next(left, len(names))
-        return [
-            self.build.spec(option, settled[name][option])
-            for name in names[begin:]
-            for option in STEPS[name].models
-        ]
-
-    def _step(self, name: str, values: Values, office: ModelOffice) -> None:
-        build, step = self.build, STEPS[name]
-        if self._is_done(name, values):
-            build.say(f"{summary(name, build.folder.read(name))} (done before)")
-            self._finish(name, values)
+    def _do(self, step: Step, calls: ModelCalls) -> None:
+        folder, say = self.build.folder, self.build.say
+        if self._is_done(step):
+            say(f"{summary(step.name, folder.read(step.name))} (done before)")
+            step.finish(self._report())
             return
-        source = build.folder.output(step.after) if step.after else ""
-        items = step.work(build, values, self._before(name), office)
-        if step.models and build.options.leave_out_failed:
-            items = left_out(items)
-        build.folder.publish(name, items, step.record(values), source)
-        build.say(summary(name, items))
-        self.report()
-        self._finish(name, values)
-        pending = [item for item in items if item.state == "pending"]
-        if pending:
-            raise BuildError(_unfinished(name, pending))
+        source = folder.output(step.after) if step.after else ""
+        items = step.work(self._before(step), calls)
+        if step.models and self.build.options.leave_out_failed:
+            items = drop_failed(items)
+        folder.publish(step.name, items, step.record(), source)
+        say(summary(step.name, items))
+        step.finish(self._report())
+        check_finished(step, items)
 
-    def _finish(self, name: str, values: Values) -> None:
-        if finish := STEPS[name].finish:
-            finish(self.build, values, self.report())
-
-    def _before(self, name: str) -> Sequence[Item]:
+    def _before(self, step: Step) -> Sequence[Item]:
         """Return the items that a step takes."""
-        after = STEPS[name].after
-        if not after:
+        if not step.after:
             return ()
-        folder = self.build.folder
-        if not _is_whole(folder, after):
-            msg = f"build: {name} comes after {after}, which is not done; run `{after}` first"
+        folder, after = self.build.folder, STEPS[step.after]
+        if not _is_whole(folder, after.name):
+            msg = (
+                f"build: {step.name} comes after {after.name}, which is not done; "
+                f"run `{after.name}` first"
+            )
             raise UsageError(msg)
-        items = folder.read(after)
-        pending = [item for item in items if item.state == "pending"]
-        if pending:
-            raise BuildError(_unfinished(after, pending))
-        return [item for item in items if item.state == "kept"]
+        items = folder.read(after.name)
+        check_finished(after, items)
+        return kept(items)
 
-    def _is_done(self, name: str, values: Values) -> bool:
-        folder, step = self.build.folder, STEPS[name]
-        if not is_current(folder, name):
+    def _is_done(self, step: Step) -> bool:
+        folder = self.build.folder
+        if not is_current(folder, step.name):
             return False
-        if step.renewed and folder.options(name) != step.record(values):
+        if step.renewed and folder.options(step.name) != step.record():
             return False
-        return all(item.state != "pending" for item in folder.read(name))
+        return all(item.state != "pending" for item in folder.read(step.name))
 
 
 def is_current(folder: Folder, name: str) -> bool:
@@ -113,25 +125,70 @@ def _is_whole(folder: Folder, name: str) -> bool:
     return not name or (is_current(folder, name) and _is_whole(folder, STEPS[name].after))
 
 
-def current(folder: Folder) -> Files:
-    """Return the rows of all steps up to the first that is not made, or made from older rows."""
-    return {name: folder.read(name) for name in takewhile(partial(is_current, folder), STEPS)}
-
-
-def _unfinished(name: str, pending: Sequence[Item]) -> str:
+def check_finished(step: Step | type[Step], items: Sequence[Item]) -> None:
+    """Raise BuildError, with what to do next, where items of a step are pending."""
+    pending = [item for item in items if item.state == "pending"]
+    if not pending:
+        return
     why = next((item for item in pending if item.reason != "stopped"), pending[0])
-    advice = _owed(why.reason) if STEPS[name].people else _again(why.reason)
-    return f"{name}: {len(pending)} items are not done ({why.detail}); {advice}"
+    if why.reason in DISPUTED:
+        advice = "run accept with that person's file"
+    elif step.by_people:
+        advice = "run accept with the files that are still out, or with --unreviewed"
+    else:
+        advice = "run the command again to go on"
+        if why.reason in FAILURES:
+            advice += "; --leave-out-failed drops what fails every time"
+    msg = f"{step.name}: {len(pending)} items are not done ({why.detail}); {advice}"
+    raise BuildError(msg)
 
 
-def _owed(reason: str) -> str:
-    if reason in DISPUTED:
-        return "run accept with that person's file"
-    return "run accept with the files that are still out, or with --unreviewed"
+def report(steps: Mapping[str, Sequence[Item]], negations: frozenset[str]) -> Values:
+    """Return the counts of all steps, and the balance and the sources of what is left."""
+    left = kept(list(steps.values())[-1]) if steps else []
+    answered = [item for item in left if item.answer]
+    return {
+        "steps": {step: _counts(items) for step, items in steps.items()},
+        "final": dict(sorted(final_states(steps).items())),
+        "items": len({item.id for items in steps.values() for item in items}),
+        "answers": {
+            answer: sum(item.answer == answer for item in answered) for answer in (YES, NO)
+        },
+        "sources": dict(sorted(Counter(item.origin.group for item in left).items())),
+        "licences": dict(sorted(Counter(item.origin.licence for item in left).items())),
+        "question_only": question_only(answered, negations),
+    }
 
 
-def _again(reason: str) -> str:
-    advice = "run the command again to go on"
-    if reason in FAILURES:
-        return f"{advice}; --leave-out-failed drops what fails every time"
-    return advice
+def _counts(items: Sequence[Item]) -> dict[str, Any]:
+    found: dict[str, Any] = {"in": len(items)}
+    for state in ("kept", "dropped", "pending"):
+        reasons = Counter(item.reason for item in items if item.state == state)
+        found[state] = reasons.total()
+        if reasons and state != "kept":
+            found[f"{state}_why"] = dict(sorted(reasons.items()))
+    return found
+
+
+def final_states(steps: Mapping[str, Sequence[Item]]) -> Counter[str]:
+    """Return how many sampled items are where: each is counted once, at the last step it reached.
+
+    A state is ``dropped at STEP: REASON``, ``pending at STEP: REASON``, or ``kept by STEP``.
+    """
+    last: dict[str, str] = {}
+    for step, items in steps.items():
+        for item in items:
+            why = f": {item.reason}" if item.reason else ""
+            word = "kept by" if item.state == "kept" else f"{item.state} at"
+            last[item.id] = f"{word} {step}{why}"
+    return Counter(last.values())
+
+
+def summary(step: str, items: Sequence[Item]) -> str:
+    """Return one line on a step."""
+    parts = [f"{len(items)} in, {len(kept(items))} kept"]
+    for state in ("dropped", "pending"):
+        if why := Counter(item.reason for item in items if item.state == state):
+            listed = ", ".join(f"{reason} {count}" for reason, count in why.most_common())
+            parts.append(f"{why.total()} {state} ({listed})")
+    return f"{step}: {', '.join(parts)}"

@@ -12,7 +12,7 @@ from evaluators.core import NO, YES, UsageError
 
 FOLDER = Path(__file__).parent / "recipes"
 PLACES = ("{count}", "{texts}")
-KEYS = (*("language", "labels", "paragraph", "spelling", "question", "types", "system", "user"),)
+KEYS = ("language", "labels", "paragraph", "spelling", "question", "types", "system", "user")
 OTHER = "other"
 _PLACE = re.compile("|".join(map(re.escape, PLACES)))
 

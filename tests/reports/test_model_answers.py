@@ -8,19 +8,17 @@ from typing import Any
 
 import pytest
 
-from cases.evaluation import (
-    Data,
-    Entrant,
-    csv_table,
-    entrants,
-    facets_of,
-    json_table,
-    markdown,
-    read_data,
-    sheet,
-    standings,
-)
 from evaluators.core import NO, UNANSWERED, YES, UsageError
+from reports.commands.build import csv_table, error_sheet, json_table, markdown
+from reports.model_answers import (
+    ModelAnswers,
+    YesNoData,
+    facets_of,
+    read_data,
+    read_models,
+    score_models,
+    scores,
+)
 from tests.support.building import recipe
 
 WORDS = {YES: "Так", NO: "Не"}
@@ -28,7 +26,7 @@ IDS = ("a", "b", "c", "d")
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Data:
+def data(tmp_path: Path) -> YesNoData:
     rows = [
         {
             "id": id_,
@@ -44,7 +42,7 @@ def data(tmp_path: Path) -> Data:
     return read_data(path, "be", WORDS)
 
 
-def record(data: Data, id_: str, **changes: Any) -> dict[str, Any]:
+def record(data: YesNoData, id_: str, **changes: Any) -> dict[str, Any]:
     case = data.cases[id_]
     row = {"id": id_, "dataset": "mine", "language": "be", "grade": YES, "label": case.label}
     return {**row, "outcome": "passed", "digest": case.digest, **changes}
@@ -56,17 +54,17 @@ def write(path: Path, rows: list[Any]) -> Path:
     return path
 
 
-def from_run(data: Data, path: Path, *, allow_missing: bool = False) -> Entrant:
-    (one,) = entrants(data, [("m", path)], [], allow_missing=allow_missing)
+def from_run(data: YesNoData, path: Path, *, allow_missing: bool = False) -> ModelAnswers:
+    (one,) = read_models(data, [("m", path)], [], allow_missing=allow_missing)
     return one
 
 
-def from_file(data: Data, path: Path, *, allow_missing: bool = False) -> Entrant:
-    (one,) = entrants(data, [], [("m", path)], allow_missing=allow_missing)
+def from_file(data: YesNoData, path: Path, *, allow_missing: bool = False) -> ModelAnswers:
+    (one,) = read_models(data, [], [("m", path)], allow_missing=allow_missing)
     return one
 
 
-def test_a_run_is_read_from_its_records(data: Data, tmp_path: Path) -> None:
+def test_a_run_is_read_from_its_records(data: YesNoData, tmp_path: Path) -> None:
     """Grades come as they are; a failed call is no answer; other slices are passed over."""
     rows = [
         record(data, "a"),
@@ -101,7 +99,7 @@ def test_a_run_is_read_from_its_records(data: Data, tmp_path: Path) -> None:
     ],
 )
 def test_a_run_of_other_items_is_refused(
-    data: Data, tmp_path: Path, row: Any, message: str
+    data: YesNoData, tmp_path: Path, row: Any, message: str
 ) -> None:
     """File and line are named, and what to give."""
     rows: list[Any] = [record(data, id_) for id_ in "abc"]
@@ -121,7 +119,7 @@ def test_a_run_of_other_items_is_refused(
     ],
 )  # fmt: skip
 def test_predictions_are_read_as_a_models_answers_are(
-    data: Data, tmp_path: Path, name: str, text: str
+    data: YesNoData, tmp_path: Path, name: str, text: str
 ) -> None:
     """The language's words, or true and false; whatever else is unanswered."""
     (tmp_path / name).write_text(text, encoding="utf-8")
@@ -142,7 +140,7 @@ def test_predictions_are_read_as_a_models_answers_are(
     ],
 )
 def test_strange_predictions_are_refused(
-    data: Data, tmp_path: Path, text: str, message: str
+    data: YesNoData, tmp_path: Path, text: str, message: str
 ) -> None:
     """Unknown, missing and double ids are errors that name the row."""
     (tmp_path / "p.csv").write_text(text, encoding="utf-8")
@@ -150,7 +148,9 @@ def test_strange_predictions_are_refused(
         from_file(data, tmp_path / "p.csv")
 
 
-def test_missing_answers_count_as_unanswered_where_that_is_said(data: Data, tmp_path: Path) -> None:
+def test_missing_answers_count_as_unanswered_where_that_is_said(
+    data: YesNoData, tmp_path: Path
+) -> None:
     """Only with --allow-missing."""
     (tmp_path / "p.csv").write_text("id,answer\nb,Не\n", encoding="utf-8")
     answers = from_file(data, tmp_path / "p.csv", allow_missing=True).answers
@@ -159,27 +159,27 @@ def test_missing_answers_count_as_unanswered_where_that_is_said(data: Data, tmp_
     assert from_run(data, tmp_path, allow_missing=True).answers["a"] == UNANSWERED
 
 
-def test_two_models_of_one_name_are_refused(data: Data, tmp_path: Path) -> None:
+def test_two_models_of_one_name_are_refused(data: YesNoData, tmp_path: Path) -> None:
     """The table could not tell them apart."""
     with pytest.raises(UsageError, match="two models are named 'm'"):
-        entrants(data, [("m", tmp_path)], [("m", tmp_path)], allow_missing=False)
+        read_models(data, [("m", tmp_path)], [("m", tmp_path)], allow_missing=False)
 
 
-def test_a_model_without_a_grade_has_no_figures(data: Data) -> None:
+def test_a_model_without_a_grade_has_no_figures(data: YesNoData) -> None:
     """What is undefined is said so, and is never 0."""
-    nothing = Entrant(name="down", answers=dict.fromkeys(IDS))
-    text = markdown(data, standings(data, [nothing], facets_of(recipe().type_of)))
+    nothing = ModelAnswers(name="down", answers=dict.fromkeys(IDS))
+    text = markdown(data, score_models(data, [nothing], facets_of(recipe().type_of)))
     assert f"| down | {'undefined | ' * 7}0 | 4 |" in text
 
 
-def test_tables_show_every_model_and_what_most_miss(data: Data) -> None:
+def test_tables_show_every_model_and_what_most_miss(data: YesNoData) -> None:
     """Markdown, CSV and JSON hold the same figures; the sheet lists misses, worst first."""
     models = [
-        Entrant(name="so|so", answers={"a": YES, "b": YES, "c": NO, "d": None}),
-        Entrant(name="=bad", answers={"a": YES, "b": NO, "c": YES, "d": UNANSWERED}),
+        ModelAnswers(name="so|so", answers={"a": YES, "b": YES, "c": NO, "d": None}),
+        ModelAnswers(name="=bad", answers={"a": YES, "b": NO, "c": YES, "d": UNANSWERED}),
     ]
     facets = facets_of(recipe().type_of)
-    table = standings(data, models, facets)
+    table = score_models(data, models, facets)
     text = markdown(data, table)
     assert "| so\\|so | 0.667" in text
     assert "| =bad | 0.000" in text
@@ -193,7 +193,7 @@ def test_tables_show_every_model_and_what_most_miss(data: Data) -> None:
     assert {row["model"] for row in rows} == {"so|so", "'=bad"}
     (ungraded,) = [r for r in rows if (r["model"], r["measure"]) == ("so|so", "not_graded")]
     assert ungraded["value"] == "1"
-    errors = list(csv.DictReader(io.StringIO(sheet(data, models, facets).lstrip("\ufeff"))))
+    errors = list(csv.DictReader(io.StringIO(error_sheet(data, models, facets).lstrip("\ufeff"))))
     assert [(row["id"], row["missed_by"], row["of_models"]) for row in errors] == [
         ("a", "2", "2"),
         ("d", "1", "1"),
@@ -204,3 +204,19 @@ def test_tables_show_every_model_and_what_most_miss(data: Data) -> None:
     assert errors[0]["answer: so|so"] == "Так"
     assert (errors[1]["answer: so|so"], errors[1]["answer: =bad"]) == ("", UNANSWERED)
     assert errors[0]["question_type"] == "number"
+
+
+def test_unanswered_is_wrong() -> None:
+    """It is a false negative where the gold is yes, and no prediction where it is no."""
+    found = scores([(YES, YES), (YES, UNANSWERED), (NO, UNANSWERED), (NO, NO)])
+    assert found["accuracy"].value == 0.5
+    assert found["precision"].value == 1.0
+    assert found["recall"].value == 0.5
+    assert found["unanswered"].value == 0.5
+    assert found["f1"].value == 2 / 3
+    assert found["majority_baseline"].value == 0.5
+
+
+def test_nothing_is_undefined_and_not_zero() -> None:
+    """Without items there is no figure."""
+    assert {one.value for one in scores([]).values()} == {None}

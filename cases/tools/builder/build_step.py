@@ -1,0 +1,242 @@
+"""What a step of the way from articles to a dataset is, and the calls to models that it makes."""
+
+import asyncio
+import os
+import random
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, ClassVar, TypeVar
+
+from cases.tools.builder.build_options import Options
+from cases.tools.builder.recipe import Recipe
+from cases.tools.builder.work_folder import Folder, Item, Say, Values
+from evaluators.core import Ask, CallError, Model, StoppedError, UsageError
+from evaluators.ledger import Ledger
+from evaluators.models import connect
+from evaluators.models.catalogue import load_catalogue
+from evaluators.models.secrets import require_key
+from evaluators.models.spec import Spec, parse
+from evaluators.output import ProgressLines
+from evaluators.runtime.budget import budget_of, money
+from evaluators.runtime.calls import Caller, Meter, Price
+from evaluators.runtime.prices import cost_of, pricing_of
+from evaluators.runtime.sender import RetryPolicy, RunLimits, Sender
+
+GRACE_SECONDS = 3.0  # what is in flight when the user stops a step may still arrive
+MANY = 50  # jobs
+T = TypeVar("T")
+Job = Callable[[Ask], Awaitable[T]]
+"""One piece of work that asks; its result must follow from the replies alone."""
+
+
+@dataclass(slots=True, kw_only=True)
+class StepCalls:
+    """The calls of one step to one model."""
+
+    caller: Caller
+    sender: Sender
+    price: Price
+    say: Say
+    meters: list[Meter] = field(default_factory=list)
+
+    @property
+    def spent(self) -> str:
+        """What the calls took, in a few words."""
+        usage = [meter.usage for meter in self.meters]
+        tokens = sum(one.input_tokens + one.output_tokens for one in usage)
+        costs = [one.cost for one in usage if one.cost is not None]
+        sent = f"{self.sender.requests} requests sent"
+        if len(costs) < len(usage):
+            return f"{sent}; all replies: {tokens:,} tokens, at an unknown price"
+        paid = money(sum(one.spent for one in usage))
+        return f"{sent} for {paid}; all replies: {tokens:,} tokens, {money(sum(costs))}"
+
+    async def ask_all(self, name: str, jobs: Sequence[Job[T]]) -> list[T | CallError]:
+        """Return each job's result, or the CallError that ended it, in the order of the jobs.
+
+        Cancelled, it lets nothing more be sent, and waits a moment for what is in flight: that is
+        paid for, and the ledger is to have it.
+        """
+        progress = ProgressLines(self.say, parts=10 if len(jobs) >= MANY else 1)
+        done = 0
+
+        async def result_of(job: Job[T]) -> T | CallError:
+            nonlocal done
+            meter = Meter(price=self.price)
+            self.meters.append(meter)
+            try:
+                return await job(self.caller.metered(meter))
+            except CallError as error:
+                return error
+            finally:
+                done += 1
+                progress.show(f"{name}: {done} of {len(jobs)}", done, len(jobs))
+
+        tasks = [asyncio.create_task(result_of(job)) for job in jobs]
+        if not tasks:
+            return []
+        try:
+            await asyncio.wait(tasks)  # which, unlike gather, leaves them alone when cancelled
+        except asyncio.CancelledError:
+            kind = "stopped"
+            self.sender.halt(StoppedError(kind, "stopped before this was asked"))
+            await asyncio.wait(tasks, timeout=GRACE_SECONDS)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            raise
+        return [task.result() for task in tasks]
+
+
+Work = Callable[[Model, StepCalls], Awaitable[T]]
+"""What a step does with a model."""
+
+
+class ModelCalls:
+    """The calls of one command to models. Raises UsageError for a missing key or an unkept budget.
+
+    ``specs`` are all models that may be asked. The deadline and the budget hold for all steps
+    together.
+    """
+
+    def __init__(self, options: Options, specs: Sequence[Spec], say: Say) -> None:
+        self._options = options
+        self._say = say
+        self._began = time.monotonic()
+        self._keys = {
+            spec.text: None if options.replay else require_key(spec, os.environ) for spec in specs
+        }
+        today = datetime.now(UTC).date()
+        self._pricing = {spec.text: pricing_of(spec, today) for spec in specs}
+        self._budget = budget_of(options.max_cost, specs, self._pricing)
+
+    def run(self, name: str, spec: Spec, work: Work[T]) -> T:
+        """Return what ``work`` makes of a model; all replies that were paid for are then kept."""
+        with Ledger(self._options.ledger, read_only=self._options.replay) as ledger:
+            return asyncio.run(self._run(name, spec, work, ledger))
+
+    async def _run(self, name: str, spec: Spec, work: Work[T], ledger: Ledger) -> T:
+        options = self._options
+        deadline = options.deadline
+        if deadline is not None:
+            deadline = max(0.0, deadline - (time.monotonic() - self._began))
+        limits = RunLimits(
+            concurrency=options.concurrency,
+            rpm=options.rpm,
+            deadline=deadline,
+            budget=self._budget,
+        )
+        model = connect(spec, self._keys[spec.text])
+        sender = Sender(RetryPolicy(), limits, random.random)
+        sender.begin()
+        caller = Caller(ledger, sender, replay=options.replay)
+        price = partial(cost_of, self._pricing)
+        calls = StepCalls(caller=caller, sender=sender, price=price, say=self._say)
+        try:
+            return await work(model, calls)
+        finally:
+            await ledger.flush()
+            await model.close()
+            for line in (f"{name}: {calls.spent}", *ledger.notes):
+                self._say(line)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """What one command works with."""
+
+    options: Options
+    recipe: Recipe
+    folder: Folder
+    say: Say
+
+
+class Step(ABC):
+    """One step, with the options that it works with here, its ``values``.
+
+    ``after`` is the step whose kept items it takes, empty for the first. ``models`` names those of
+    its options that are SPECs. A step ``by_people`` is done only where the user names it. One that
+    is ``renewed`` asks no model, and is made again where its options changed.
+    """
+
+    name: ClassVar[str]
+    help: ClassVar[str]
+    after: ClassVar[str] = ""
+    models: ClassVar[tuple[str, ...]] = ()
+    by_people: ClassVar[bool] = False
+    renewed: ClassVar[bool] = False
+
+    def __init__(self, build: Build) -> None:
+        self.build = build
+        self.values = self.settle()
+
+    @abstractmethod
+    def settle(self) -> Values:
+        """Return the options of the step. Raises UsageError where one is missing or wrong."""
+
+    @abstractmethod
+    def work(self, items: Sequence[Item], calls: ModelCalls) -> list[Item]:
+        """Return the items as the step leaves them. Raises BuildError where it cannot be done."""
+
+    def record(self) -> Values:
+        """Return what settings.json is to say of the step."""
+        return self.values
+
+    def finish(self, report: Values) -> None:  # noqa: B027  # most steps have nothing to add
+        """Put in place, in every run anew, what stands outside of the step's file."""
+
+    def remembered(self, **defaults: object) -> dict[str, Any]:
+        """Return each option as given, else as the step was made with, else its default."""
+        before, options = self._before(), self.build.options
+        given = {name: getattr(options, name) for name in defaults}
+        return {
+            name: before.get(name, default) if given[name] is None else given[name]
+            for name, default in defaults.items()
+        }
+
+    def fixed(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the values. Raises UsageError where the step was made with others."""
+        before = self._before()
+        for name, value in values.items() if before else ():
+            if before.get(name) != value:
+                msg = (
+                    f"{self.build.folder.file(self.name)}: made with another {name} "
+                    f"({before.get(name)!r:.80}, now {value!r:.80}); give the same, take another "
+                    "--folder, or delete that file"
+                )
+                raise UsageError(msg)
+        return values
+
+    def _before(self) -> Values:
+        folder = self.build.folder
+        return folder.options(self.name) if folder.made(self.name) else {}
+
+    @property
+    def sample_seed(self) -> int:
+        """The seed that the sample was made with: the default of later steps."""
+        seed: int = self.build.folder.options("sample").get("seed", 1)
+        return seed
+
+    @staticmethod
+    def need(option: str, values: Values, advice: str) -> None:
+        """Raise UsageError where an option was neither given now nor before."""
+        if not values[option]:
+            msg = f"build: {advice}"
+            raise UsageError(msg)
+
+    def spec(self, option: str) -> Spec:
+        """Return the model that an option names."""
+        return parse_model(option, self.values[option])
+
+
+def parse_model(option: str, text: str) -> Spec:
+    """Return the model that an option names. Raises UsageError that names the option."""
+    try:
+        return parse(text, load_catalogue())
+    except UsageError as problem:
+        msg = f"--{option}: {problem}"
+        raise UsageError(msg) from None

@@ -1,0 +1,199 @@
+"""What can be said of questions without a model: by rule of each one, and of all together.
+
+A dataset whose answers a first word gives away measures that word. To find that out, simple rules
+learn the commoner answer per value of one feature on four fifths of the items, and answer the rest.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+
+from cases.tools.builder.build_step import ModelCalls, Step
+from cases.tools.builder.paragraphs import (
+    comparable,
+    contained,
+    known_language,
+    language_fault,
+    nearest,
+    sentences,
+)
+from cases.tools.builder.recipe import QuestionRules, Recipe
+from cases.tools.builder.work_folder import Item, Values
+from cases.tools.check.scripts import words
+from evaluators.core import YES
+from evaluators.statistics.intervals import wilson
+
+STEM = 5  # letters by which two forms of a word are taken for one
+WHOLE = 25  # letters from which a question found in one piece in its text is a copy
+FOREIGN = 3  # words more that it shares with another text of its batch than with its own: swapped
+FOLDS = 5
+
+
+def check_questions(items: Sequence[Item], recipe: Recipe) -> list[Item]:
+    """Return the items; the first rule that one breaks drops it. Others stay as they are."""
+    language, rules = known_language(recipe.language), recipe.question
+    # For a short text: one respelt word counts, a Latin name does not.
+    spelling = replace(
+        recipe.spelling,
+        respelt=0.0,
+        other_script=max(0.5, recipe.spelling.other_script),
+        expected=0.0,
+    )
+    texts = {item.id: item.paragraph for item in items}
+    before: list[str] = []
+
+    def fault(item: Item) -> tuple[str, str]:
+        for name, check in FORMS.items():
+            if detail := check(item, rules):
+                return name, detail
+        reason, detail = language_fault(item.question, language, spelling)
+        if reason:
+            return reason, detail
+        if detail := _swapped(item, texts):
+            return "swapped", detail
+        found = nearest(comparable(item.question), before, rules.similar)
+        return ("", "") if found is None else ("repeated", f"nearly: {before[found]}")
+
+    checked = []
+    for item in items:
+        reason, detail = fault(item) if item.state == "kept" else ("", "")
+        checked.append(item.dropped(reason, detail) if reason else item)
+        if checked[-1].state == "kept":
+            before.append(comparable(item.question))
+    return checked
+
+
+def _length(item: Item, rules: QuestionRules) -> str:
+    size = len(item.question)
+    return "" if rules.shortest <= size <= rules.longest else f"{size} characters"
+
+
+def _mark(item: Item, _: QuestionRules) -> str:
+    question = item.question
+    return "" if question.endswith("?") and question.count("?") == 1 else "want one ? at the end"
+
+
+def _open(item: Item, rules: QuestionRules) -> str:
+    found = _first(rules.open, item.question)
+    return f"begins like an open question: {found}" if found else ""
+
+
+def _form(item: Item, rules: QuestionRules) -> str:
+    return "" if _first(rules.forms, item.question) else "not the form of a yes/no question"
+
+
+def _first(patterns: Sequence[re.Pattern[str]], text: str) -> str:
+    found = (pattern.search(text) for pattern in patterns)
+    return next((match[0] for match in found if match), "")
+
+
+def _copied(item: Item, rules: QuestionRules) -> str:
+    """Compare with each sentence, and look for the question in one piece."""
+    around = [comparable(one) for one in sentences(item.paragraph)]
+    found = nearest(comparable(item.question), around, rules.copied)
+    if found is not None:
+        return f"a sentence of the text: {around[found][:60]}"
+    forms = (pattern.match(item.question) for pattern in rules.forms)
+    start = next((form.end() for form in forms if form), 0)
+    bare = comparable(item.question[start:])
+    if len(bare) >= WHOLE and contained(bare, comparable(item.paragraph)) >= rules.copied:
+        return f"stands in the text: {bare[:60]}"
+    return ""
+
+
+FORMS: Mapping[str, Callable[[Item, QuestionRules], str]] = {
+    "length": _length,
+    "mark": _mark,
+    "open": _open,
+    "form": _form,
+    "copied": _copied,
+}
+"""Checks of one question alone by the reason that they give; the first fault counts."""
+
+
+def _swapped(item: Item, texts: Mapping[str, str]) -> str:
+    """Look whether a question shares far more with another text of its batch than with its own."""
+    question = _stems(item.question)
+    own = question & _stems(item.paragraph)
+    for other in item.batch:
+        shared = question & _stems(texts.get(other, ""))
+        if len(shared) >= len(own) + FOREIGN:
+            return f"fits the text of {other}: {', '.join(sorted(shared)[:5])}"
+    return ""
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(word.casefold()[:STEM] for word in words(text) if len(word) >= STEM)
+
+
+class CheckStep(Step):
+    """Drops by rule."""
+
+    name = "check"
+    help = "drop by rule what is no such question, a copy or a repetition"
+    after = "generate"
+
+    def settle(self) -> Values:
+        """Return the version of the rules."""
+        return self.fixed({"recipe": self.build.recipe.check_version})
+
+    def work(self, items: Sequence[Item], _: ModelCalls) -> list[Item]:
+        """Return the items, dropped where a rule refuses them."""
+        return check_questions(items, self.build.recipe)
+
+
+def question_only(items: Sequence[Item], negations: frozenset[str]) -> Values:
+    """Return what rules that see only the question get right, and the best one with its interval.
+
+    The best is chosen after the fact, so that its share is a little too high.
+    """
+    if not items:
+        return {}
+    shares = guessed(items, negations)
+    best = max(shares, key=lambda name: shares[name])
+    interval = wilson(shares[best] * len(items), len(items))
+    return {"items": len(items), "shares": shares, "best": best, "interval": interval}
+
+
+def guessed(items: Sequence[Item], negations: frozenset[str]) -> dict[str, float]:
+    """Return the share of items that each rule answers rightly, by the rule's name.
+
+    ``majority`` is the share of the commoner answer, with nothing to learn.
+    """
+    features: Mapping[str, Callable[[str], Hashable]] = {
+        "first word": lambda question: _first_words(question, 1),
+        "first two words": lambda question: _first_words(question, 2),
+        "word of denial": lambda question: any(
+            word in negations for word in question.casefold().rstrip("?").split()
+        ),
+        "length": lambda question: len(question) // 20,
+        "figure": lambda question: any(letter.isdigit() for letter in question),
+    }
+    majority = max(Counter(item.answer for item in items).values()) / len(items)
+    shares = {
+        name: _guessed_by(items, [feature(item.question) for item in items])
+        for name, feature in features.items()
+    }
+    return {"majority": majority, **shares}
+
+
+def _first_words(question: str, count: int) -> tuple[str, ...]:
+    return tuple(word.casefold() for word in words(question)[:count])
+
+
+def _guessed_by(items: Sequence[Item], values: Sequence[Hashable]) -> float:
+    """Return the share of items whose answer follows from a feature with these values."""
+    folds = [sha256(item.id.encode()).digest()[0] % FOLDS for item in items]
+    by_value: dict[tuple[int, Hashable], Counter[str]] = defaultdict(Counter)
+    overall: dict[int, Counter[str]] = defaultdict(Counter)
+    for item, value, fold in zip(items, values, folds, strict=True):
+        for other in set(range(FOLDS)) - {fold}:
+            by_value[other, value][item.answer] += 1
+            overall[other][item.answer] += 1
+    right = 0
+    for item, value, fold in zip(items, values, folds, strict=True):
+        learnt = by_value.get((fold, value)) or overall[fold]
+        right += max(sorted(learnt), key=lambda word: learnt[word], default=YES) == item.answer
+    return right / len(items)

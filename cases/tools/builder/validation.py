@@ -1,0 +1,172 @@
+"""A second model's verdict on each item; it sees text, question and answer, and nothing else."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from cases.tools.builder.build_options import DATASET
+from cases.tools.builder.build_step import ModelCalls, Step, StepCalls, parse_model
+from cases.tools.builder.recipe import Recipe
+from cases.tools.builder.work_folder import Item, Values
+from evaluators import rubric
+from evaluators.answerers import answer_messages
+from evaluators.core import (
+    CORRECT,
+    NO,
+    NOT_ATTEMPTED,
+    YES,
+    Ask,
+    CallError,
+    Case,
+    JudgeError,
+    Model,
+    RefusedError,
+    Reply,
+    Request,
+    UsageError,
+)
+from evaluators.judges.llm import PARAMETERS, ask_until_read, judge_messages
+from evaluators.models.spec import Spec
+from evaluators.replies import Invalid, read_grade, read_reason, read_yes_no
+from evaluators.rubric import Prompt, Rubric, load_prompt, load_rubric
+
+RUBRICS = Path(rubric.__file__).parent / "rubrics"
+DATASETS = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validator:
+    """A model that confirms items by a rubric; with ``blind`` it first answers by itself.
+
+    It sees text, question and answer, and nothing else.
+    """
+
+    model: Model
+    recipe: Recipe
+    rubric: Rubric
+    blind: Prompt | None = None
+
+    async def validate(self, items: Sequence[Item], calls: StepCalls) -> list[Item]:
+        """Return the items: kept if confirmed, dropped if not, pending where a call failed."""
+        results = await calls.ask_all("validate", [partial(self._one, item) for item in items])
+        done = []
+        for item, result in zip(items, results, strict=True):
+            if isinstance(result, RefusedError):
+                done.append(item.dropped(result.kind, f"{result}"))
+            elif isinstance(result, CallError):
+                done.append(item.pending(result.kind, f"{result}"))
+            else:
+                done.append(result)
+        return done
+
+    async def _one(self, item: Item, ask: Ask) -> Item:
+        """Return an item with what was said of it. Raises CallError."""
+        said: dict[str, object] = {"model": self.model.spec, "prompt": self.rubric.version}
+        case = self._case(item)
+        try:
+            if self.blind is not None:
+                said["blind"] = await self._blind_answer(case, self.blind, ask)
+                if said["blind"] != item.answer:
+                    return item.dropped("blind", f"answered {said['blind']}", validator=said)
+            messages = judge_messages(self.rubric, case, self.recipe.labels[item.answer])
+            version = self.rubric.version
+            request = Request(messages=messages, parameters=PARAMETERS, version=version)
+            grade, reply = await ask_until_read(self.model, request, ask, _read_verdict)
+        except JudgeError as error:
+            return item.dropped("unreadable", f"{error}", validator=said)
+        reason = read_reason(reply)
+        said |= {"returned": reply.model, "verdict": grade, "explanation": reason}
+        if grade == CORRECT:
+            return replace(item, validator=said)
+        return item.dropped("not_confirmed", reason, validator=said)
+
+    async def _blind_answer(self, case: Case, prompt: Prompt, ask: Ask) -> str:
+        """Return the validator's own YES or NO, reached without the proposed one."""
+        messages = answer_messages(prompt, case)
+        request = Request(messages=messages, parameters=PARAMETERS, version=prompt.version)
+        yes, no = self.recipe.labels[YES], self.recipe.labels[NO]
+
+        def read(reply: Reply) -> str | Invalid:
+            return read_yes_no(reply.text, reply.finish, (yes,), (no,))
+
+        answer, _ = await ask_until_read(self.model, request, ask, read)
+        return answer
+
+    def _case(self, item: Item) -> Case:
+        labels = self.recipe.labels
+        return Case(
+            id=item.id,
+            dataset=DATASET,
+            language=item.language,
+            row=0,
+            question=item.question,
+            golds=(labels[YES], labels[NO]),
+            context=item.paragraph,
+        )
+
+
+def _read_verdict(reply: Reply) -> str | Invalid:
+    grade = read_grade(reply)
+    return Invalid("NOT_ATTEMPTED is not on offer") if grade == NOT_ATTEMPTED else grade
+
+
+def check_pair(generator: Spec, validator: Spec, *, same_provider: bool) -> None:
+    """Raise UsageError where the validator is the generator, or of its provider.
+
+    A gateway's prefix does not make another model of a name. ``same_provider`` allows another model
+    of one provider, never the same.
+    """
+    names = {spec.name.casefold().rpartition("/")[2] for spec in (generator, validator)}
+    if len(names) == 1:
+        msg = f"--validator {validator.text} is the generator; name a model of another provider"
+        raise UsageError(msg)
+    if generator.base_url == validator.base_url and not same_provider:
+        msg = (
+            f"--validator {validator.text} is of the generator's provider; name a model of another "
+            "one, or give --same-provider"
+        )
+        raise UsageError(msg)
+
+
+class ValidateStep(Step):
+    """Lets a second model confirm the answers."""
+
+    name = "validate"
+    help = "let a model of another provider confirm the answers"
+    after = "check"
+    models = ("validator",)
+
+    def settle(self) -> Values:
+        """Return the validator, how it is asked, and the versions of what it is asked by."""
+        options, folder = self.build.options, self.build.folder
+        values = self.remembered(validator=None, blind=False, same_provider=False)
+        values = self.fixed({**values, "rubric": self._rubric.version})
+        self.need(
+            "validator", values, "name a model of another provider: --validator provider:NAME"
+        )
+        validator = parse_model("validator", values["validator"])
+        if writer := options.generator or folder.options("generate").get("generator"):
+            generator = parse_model("generator", writer)
+            check_pair(generator, validator, same_provider=values["same_provider"])
+        return {**values, "prompt": self._prompt.version} if values["blind"] else values
+
+    def work(self, items: Sequence[Item], calls: ModelCalls) -> list[Item]:
+        """Return the items, dropped where the validator does not confirm them."""
+
+        async def validate(model: Model, calls: StepCalls) -> list[Item]:
+            blind = self._prompt if self.values["blind"] else None
+            validator = Validator(
+                model=model, recipe=self.build.recipe, rubric=self._rubric, blind=blind
+            )
+            return await validator.validate(items, calls)
+
+        return calls.run(self.name, self.spec("validator"), validate)
+
+    @property
+    def _rubric(self) -> Rubric:
+        return load_rubric(RUBRICS / f"validate.{self.build.recipe.language}.yaml")
+
+    @property
+    def _prompt(self) -> Prompt:
+        return load_prompt(DATASETS / DATASET / f"answer.{self.build.recipe.language}.yaml")
