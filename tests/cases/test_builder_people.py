@@ -126,7 +126,7 @@ def test_questions_have_types() -> None:
     assert made.type_of("Ці стаіць школа каля ракі?") == "other"
     changed = one_item()
     (item,) = accepted([changed], said("YES", "YES", edits=("Ці 5?", "")), unreviewed=False)
-    other = replace(item, id="be-0002", question="Ці не так?", review={})
+    other = replace(item, id="be-0002", review={**item.review, "question_before": "Ці не так?"})
     assert [one.group for one in agreed([item, other], made)] == ["", "denial", "other"]
     english = recipe("en")
     assert english.type_of("Isn't it open?") == "denial"
