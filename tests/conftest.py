@@ -1,12 +1,23 @@
-"""Fixtures for tests of the plugin: a small project of its own, run in three modes."""
+"""Fixtures for tests of the plugin: a small project of its own, and pytest run in it.
 
+``Project.run_in_process`` takes a fraction of a second and is for all that needs no worker; ``run``
+starts a process of some two seconds, for workers, signals and what is loaded.
+"""
+
+import gc
+import io
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from _pytest.config import _prepareconfig
 from hypothesis import settings
 
 pytest_plugins = ("pytester",)
@@ -27,6 +38,10 @@ pythonpath = {ROOT}
 addopts = --import-mode=importlib --strict-markers -p no:deepeval -p no:asyncio -p no:repeat
     -p no:rerunfailures -p no:anyio -p no:hypothesispytest -p no:cacheprovider -p reports.plugin
 """
+QUIETLY = (  # collecting this process's garbage five times over would take longer than the run
+    *("-p", "no:unraisableexception", "-p", "no:threadexception"),
+    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
+)
 MODULE = """
 import pytest
 
@@ -37,9 +52,9 @@ def test_{name}(case, verdict):
 """
 
 
-@pytest.fixture(params=list(MODES))
+@pytest.fixture(params=["plain", "n2"])
 def mode(request: pytest.FixtureRequest) -> tuple[str, ...]:
-    """Return the options of one way to run pytest: plain, in one process, with two workers."""
+    """Return the options of one way to run pytest: in one process, or with two workers."""
     return MODES[request.param]
 
 
@@ -47,11 +62,8 @@ def mode(request: pytest.FixtureRequest) -> tuple[str, ...]:
 class Project:
     """A project with datasets of recorded answers, as a user would have it."""
 
-    pytester: pytest.Pytester
-
-    @property
-    def path(self) -> Path:
-        return self.pytester.path
+    path: Path
+    configs: list[pytest.Config] = field(default_factory=list)
 
     def write(self, name: str, text: str) -> Path:
         """Write one file of the project."""
@@ -76,7 +88,49 @@ class Project:
 
     def run(self, *arguments: str) -> pytest.RunResult:
         """Run pytest in the project, in a process of its own."""
-        return self.pytester.runpytest_subprocess(*arguments)
+        began = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *arguments],
+            cwd=self.path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        seconds = time.monotonic() - began
+        out, err = done.stdout.splitlines(), done.stderr.splitlines()
+        return pytest.RunResult(done.returncode, out, err, seconds)
+
+    def run_with(self, workers: int, *arguments: str) -> pytest.RunResult:
+        """Run with so many workers; without any in this process."""
+        if workers:
+            return self.run("-n", str(workers), *arguments)
+        return self.run_in_process(*arguments)
+
+    def run_in_process(self, *arguments: str) -> pytest.RunResult:
+        """Run pytest in the project, in this process; what the project's modules patch stays."""
+        out, err, began = io.StringIO(), io.StringIO(), time.monotonic()
+        with chdir(self.path), redirect_stdout(out), redirect_stderr(err), self._forgotten():
+            code = pytest.main([*arguments, *QUIETLY])
+        seconds = time.monotonic() - began
+        lines = out.getvalue().splitlines(), err.getvalue().splitlines()
+        return pytest.RunResult(code, *lines, seconds)
+
+    def parse_config(self, *arguments: str) -> pytest.Config:
+        """Return pytest's configuration for a command line, until the test has ended."""
+        config = _prepareconfig(list(arguments))
+        self.configs.append(config)
+        return config
+
+    @contextmanager
+    def _forgotten(self) -> Iterator[None]:
+        """Drop the project's own modules afterwards, and what the plugin froze."""
+        try:
+            yield
+        finally:
+            gc.unfreeze()
+            for name, module in list(sys.modules.items()):
+                if str(getattr(module, "__file__", "")).startswith(str(self.path)):
+                    del sys.modules[name]
 
     def report(self) -> dict[str, object]:
         """Return run.json of the last run."""
@@ -100,9 +154,19 @@ def item(number: int, answer: str | None) -> dict[str, object]:
     return row if answer is None else {**row, "predicted_answer": answer}
 
 
-@pytest.fixture
-def project(pytester: pytest.Pytester) -> Project:
-    """Return an empty project with the plugin switched on."""
-    made = Project(pytester)
+def new_project(path: Path) -> Project:
+    """Return an empty project in a folder, with the plugin switched on."""
+    made = Project(path)
     made.write("pytest.ini", INI)
     return made
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    """Return an empty project in the working folder, with the plugin switched on."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    made = new_project(tmp_path)
+    yield made
+    for config in made.configs:
+        config._ensure_unconfigure()

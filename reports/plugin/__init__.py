@@ -5,27 +5,36 @@ writes the report. Tests, in xdist's workers or in the same process, wait for th
 """
 
 import gc
+import os
 from pathlib import Path
 
 import pytest
 
-from reports.plugin.options import add_options
-from reports.plugin.session import SESSION, begin, join
-from reports.plugin.tests import (
+from evaluators.core import UsageError
+from reports.plugin.garbage import no_collection
+from reports.plugin.options import (
+    DATASET_FILE,
+    Options,
+    dataset_files,
+    pytest_addoption,
+    read_options,
+)
+from reports.plugin.worker import (
+    WORKER_INPUT,
     Verdicts,
+    WorkerInput,
+    WorkerSetup,
+    join,
     pytest_collection_modifyitems,
     pytest_generate_tests,
+    read_worker_input,
 )
 
 __all__ = [
+    "pytest_addoption",
     "pytest_collection_modifyitems",
     "pytest_generate_tests",
 ]
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the options."""
-    add_options(parser)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -41,19 +50,74 @@ def pytest_configure(config: pytest.Config) -> None:
     """Validate everything in the controller, before any call; exit code 4 for the user's errors."""
     config.addinivalue_line("markers", "qa(dataset): one case for each item of a dataset")
     config.pluginmanager.register(Verdicts(), "qa-verdicts")
-    if hasattr(config, "workerinput"):
-        join(config)
-        return
-    begin(config, Path(config.invocation_params.dir))
+    try:
+        if hasattr(config, "workerinput"):
+            given = read_worker_input(config.workerinput)
+        else:
+            given = _begin(config, Path(config.invocation_params.dir))
+    except UsageError as problem:
+        raise pytest.UsageError(str(problem)) from None
+    if given is not None:
+        join(config, given)
+
+
+def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:
+    """Start a run in the controller; None where its paths hold no dataset."""
+    options = read_options(config, here)
+    # Workers of xdist would pass over a path that is not there without a word.
+    for argument in () if config.option.pyargs else config.args:
+        if not (here / argument.partition("::")[0]).exists():
+            msg = f"file or directory not found: {argument}"
+            raise UsageError(msg)
+    files = dataset_files(config.args, here, config.rootpath)
+    if not files:
+        if options.touched:
+            msg = f"no {DATASET_FILE} is in, under or beside the given paths; try `pytest cases/`"
+            raise UsageError(msg)
+        return None
+    _check_report_folder(options.report_dir)
+    if not (options.replay or options.dry_run or config.option.collectonly):
+        from reports.plugin.early import start_early  # noqa: PLC0415  # brings the engine along
+
+        start_early(config, options)
+    return _plan(config, options, files)
+
+
+def _check_report_folder(folder: Path) -> None:
+    """Refuse a report folder that could not be written after everything is paid for."""
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        msg = f"--report-dir: {folder} cannot be written ({nearest} is in the way); name another"
+        raise UsageError(msg)
+
+
+def _plan(config: pytest.Config, options: Options, files: list[Path]) -> WorkerInput:
+    """Plan the run and register what conducts it: the controller, or a dry run."""
+    from cases.planning import make_plan  # noqa: PLC0415  # workers are given the plan
+
+    with no_collection():
+        plan = make_plan(files, options.choice)
+    if options.dry_run:
+        from reports.plugin.dry_run import DryRun  # noqa: PLC0415
+
+        config.pluginmanager.register(DryRun(options, plan), "qa-dry-run")
+        return WorkerInput(plan=plan, outcome_store=Path(os.devnull))  # no test will wait
+    from reports.plugin.controller import Controller  # noqa: PLC0415  # brings the engine along
+
+    controller = Controller(config, options, plan, files)
+    given = WorkerInput(plan=plan, outcome_store=controller.outcome_store)
+    config.pluginmanager.register(controller, "qa-controller")
+    config.pluginmanager.register(WorkerSetup(given), "qa-worker-setup")
+    return given
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Let the collector of garbage pass over the items: they are alive to the end."""
-    if SESSION in session.config.stash:
+    """Let garbage collection skip the items: they live to the end."""
+    if WORKER_INPUT in session.config.stash:
         gc.freeze()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Let pytest's five last garbage collections pass over a run's items."""
-    if SESSION in config.stash:
+    """Let pytest's five last garbage collections skip a run's items."""
+    if WORKER_INPUT in config.stash:
         gc.freeze()

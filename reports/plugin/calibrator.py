@@ -27,8 +27,7 @@ from evaluators.core import (
 from evaluators.judges.factory import JudgeFactory
 from evaluators.runtime.engine import Task
 from reports.evidence import Calibration
-from reports.plugin.discover import dataset_files
-from reports.plugin.options import Options
+from reports.plugin.options import Options, dataset_files
 from reports.plugin.run_models import judges_of
 from reports.trust import calibrate, unmeasured
 

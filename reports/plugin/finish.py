@@ -1,29 +1,36 @@
-"""The end of a session: what came of it, written down."""
+"""The end of a session: the report is made and written, and shown on the terminal and to CI.
+
+The controller loads this module while replies are waited for, as it brings numpy and jinja2 along.
+"""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+
+import pytest
 
 from cases.plan import Plan
 from evaluators.core import Outcome
 from reports.assemble import Baseline, Facts, assemble
 from reports.gates.decide import SessionFacts
-from reports.plugin.book import SessionResults
-from reports.plugin.ci import link
 from reports.plugin.garbage import no_collection
 from reports.plugin.options import Options
 from reports.plugin.run import Run
 from reports.plugin.run_models import provenance_of
+from reports.plugin.session_results import SessionResults
 from reports.provenance import provenance
-from reports.render import html
-from reports.report import Report
+from reports.render import clean, console, html, words
+from reports.render.console import annotations
+from reports.report import GateResult, Report, SliceSummary
 from reports.run_reader import load_run
 from reports.summary import extra_notes
 from reports.writer import append_summary, write
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
+_GITHUB_RUN = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
+_COLOURS = {"PASS": "green", "FAIL": "red", "INCONCLUSIVE": "yellow"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,80 +62,146 @@ def read_baseline(path: Path | None) -> Baseline | None:
 
 
 def finish(
-    options: Options, plan: Plan, book: SessionResults, run: Run, ending: Ending
+    options: Options, plan: Plan, results: SessionResults, run: Run, ending: Ending
 ) -> tuple[Report, str]:
     """Write the report of a session that planned at least one item; return it and a warning.
 
     Raises WriteError where the folder cannot take it.
     """
+    named = {"model": options.model, "judge": " ".join(options.judges)}
+    judging = {"tie_breaker": options.tie_breaker or None, "audit": options.audit}
+    given = {name: value for name, value in judging.items() if value is not None}
     with no_collection():  # nothing of what is made is garbage before all is written
-        return _finish(options, plan, book, run, ending)
+        outcomes = results.final(run.outcomes, _kind_of_missing(run, ending))
+        specs = {**named, **given, **provenance_of(run.adjudications)}
+        facts = Facts(
+            **named,
+            session=SessionFacts(
+                other_failures=results.other_failures,
+                interrupted=ending.interrupted,
+                gates_off=options.gates_off,
+                pytest_code=ending.pytest_code,
+            ),
+            provenance=provenance(plan, options.choice, outcomes, specs),
+            run={
+                **ending.about,
+                **ci_link(os.environ),
+                "requests": run.requests,
+                "spent": run.spent,
+            },
+            notes=(*ending.notes, *_notes(options, plan, outcomes, run)),
+            complete=not ending.interrupted and not run.failure,
+            calibrations=run.calibrations(),
+        )
+        report = assemble(plan, outcomes, facts, ending.baseline)
+        write(report, options.report_dir)
+        page = os.environ.get(STEP_SUMMARY)
+        return report, append_summary(report, Path(page)) if page else ""
 
 
-def _finish(
-    options: Options, plan: Plan, book: SessionResults, run: Run, ending: Ending
-) -> tuple[Report, str]:
-    outcomes = book.close(run.outcomes, _why_missing(run, ending))
-    parties = {"model": options.model, "judge": " ".join(options.judges)}
-    specs = {**parties, **_judge_options(options), **provenance_of(run.adjudications)}
-    facts = Facts(
-        **parties,
-        session=SessionFacts(
-            other_failures=book.other_failures,
-            interrupted=ending.interrupted,
-            gates_off=options.gates_off,
-            pytest_code=ending.pytest_code,
-        ),
-        provenance=provenance(plan, options.choice, outcomes, specs),
-        run={
-            **ending.about,
-            **link(os.environ),
-            "requests": run.requests,
-            "spent": run.spent,
-        },
-        notes=(
-            *ending.notes,
-            *_price_notes(run, outcomes),
-            *_notes(run),
-            *_extra_notes(run, plan, outcomes, options),
-        ),
-        complete=not ending.interrupted and not run.failure,
-        calibrations=run.calibrations(),
-    )
-    report = assemble(plan, outcomes, facts, ending.baseline)
-    write(report, options.report_dir)
-    page = os.environ.get(STEP_SUMMARY)
-    return report, append_summary(report, Path(page)) if page else ""
-
-
-def _judge_options(options: Options) -> dict[str, object]:
-    """Return what else was said of the judge, where anything was."""
-    given = {"tie_breaker": options.tie_breaker or None, "audit": options.audit}
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def _why_missing(run: Run, ending: Ending) -> str:
+def _kind_of_missing(run: Run, ending: Ending) -> str:
     if run.failure:
         return "engine"
-    if run.stopped:
-        return run.stopped
-    return "interrupted" if ending.interrupted else "stopped"
+    return run.stopped or ("interrupted" if ending.interrupted else "stopped")
 
 
-def _notes(run: Run) -> tuple[str, ...]:
-    return (*run.ledger_notes, *([run.failure] if run.failure else []))
-
-
-def _extra_notes(
-    run: Run, plan: Plan, outcomes: Mapping[str, Outcome], options: Options
-) -> list[str]:
+def _notes(
+    options: Options, plan: Plan, outcomes: Mapping[str, Outcome], run: Run
+) -> Iterator[str]:
+    """Yield unknown prices, what happened to the ledger and the engine, metrics not measured."""
+    if any(one.usage.cost is None for one in outcomes.values()):
+        yield f"cost unknown: no price for {', '.join(run.unpriced)}"
+    yield from run.ledger_notes
+    if run.failure:
+        yield run.failure
     slices = {plan.items[key].slice.name: plan.items[key].slice for key in outcomes}
-    rules = "" if run.takes_extras else " ".join(options.judges)
-    return extra_notes(slices.values(), outcomes.values(), rules)
+    offline_judge = "" if run.takes_extras else " ".join(options.judges)
+    yield from extra_notes(slices.values(), outcomes.values(), offline_judge)
 
 
-def _price_notes(run: Run, outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:
-    """Return whose price is not known where a cost lacks it; the same for kept replies."""
-    if all(one.usage.cost is not None for one in outcomes.values()):
-        return ()
-    return (f"cost unknown: no price for {', '.join(run.unpriced)}",)
+def ci_link(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return ``link``: the address of the CI run that keeps the report; empty outside CI."""
+    server, repository, run = (environment.get(name, "") for name in _GITHUB_RUN)
+    if server and repository and run:
+        return {"link": f"{server}/{repository}/actions/runs/{run}"}
+    job = environment.get("CI_JOB_URL", "")  # GitLab's
+    return {"link": job} if job else {}
+
+
+def ci_lines(report: Report, environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield the commands that annotate a GitHub run; nothing elsewhere."""
+    if environment.get("GITHUB_ACTIONS") == "true":
+        yield from annotations(report)
+
+
+# The terminal
+
+
+def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path) -> None:
+    """Write the slice table, the gate table (FAIL first), the notes and the report's path.
+
+    Under ``-q`` the gate table alone; under ``-v`` the slices' breakdowns too.
+    """
+    verbosity = reporter.config.option.verbose
+    if verbosity >= 0:
+        reporter.section("qa slices")
+        for line in slice_lines(report.slices, breakdowns=verbosity > 0):
+            reporter.write_line(line)
+    _show_gates(reporter, words.by_urgency(report.decision.gates))
+    if verbosity >= 0:
+        for line in console.notes(report):
+            reporter.write_line(line)
+        reporter.write_line(f"report: {folder / 'report.html'}")
+    for line in ci_lines(report, os.environ):
+        reporter.write_line(line)
+
+
+def _show_gates(reporter: pytest.TerminalReporter, gates: Sequence[GateResult]) -> None:
+    if gates:
+        reporter.section("qa gates")
+    for gate in gates:
+        reporter.write(f"{gate.state:<{console.STATE}}", **{_COLOURS[gate.state]: True})
+        for line in console.gate_lines(gate):
+            reporter.write_line(line)
+
+
+def slice_lines(slices: Iterable[SliceSummary], *, breakdowns: bool = False) -> list[str]:
+    """Return counts and measures of each slice, in lines at most 100 columns wide.
+
+    With ``breakdowns`` the first measure also by each value of a metadata field.
+    """
+    lines = []
+    for one in slices:
+        counts = one.counts
+        partial = "  PARTIAL" if one.partial else ""
+        lines.append(
+            f"{one.name:<20} {counts.planned:>6} planned {counts.passed:>6} passed"
+            f" {counts.failed:>6} failed {counts.error:>5} error {counts.missing:>5} missing"
+            f"{partial}"
+        )
+        measures = [f"{name} {est.text()}" for name, est in words.headline(one).items()]
+        lines.extend("    " + line for line in _wrapped(measures))
+        lines.extend(_breakdown_lines(one) if breakdowns else ())
+    return lines
+
+
+def _breakdown_lines(one: SliceSummary) -> Iterator[str]:
+    measure = next(iter(words.headline(one)), "")
+    for field, values in one.breakdowns.items():
+        for value, measures in values.items():
+            if measure in measures:
+                estimate = measures[measure]
+                name = clean.cut(clean.line(f"{field} = {value}"), 40)
+                yield f"        {name:<40} {measure} {estimate.text()} (n={estimate.n})"
+
+
+def _wrapped(parts: Sequence[str]) -> list[str]:
+    """Return the parts on lines that leave room for an indent, none of them broken."""
+    lines = [""]
+    for part in parts:
+        longer = f"{lines[-1]}  {part}" if lines[-1] else part
+        if len(longer) > console.WIDTH - 4 and lines[-1]:
+            lines.append(part)
+        else:
+            lines[-1] = longer
+    return lines

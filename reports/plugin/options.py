@@ -1,16 +1,22 @@
-"""The command line: pytest options under one heading, read into one frozen value."""
+"""What the command line asks for: our options, datasets under its paths, reruns of failures."""
 
+import math
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cases.plan import Choice, SliceFile
 from evaluators.core import UsageError
 
-GATES_OFF = ADJUDICATIONS_OFF = "off"
+OFF = "off"
+DATASET_FILE = "dataset.yaml"
+_SKIPPED_FOLDERS = frozenset({"node_modules", "build", "dist", "__pycache__", "venv"})
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9}")
 
 _VALUES = (
@@ -55,6 +61,16 @@ _FLAGS = (
 )
 
 
+# Option and its value's name, as pytest-rerunfailures, pytest-retry and flaky have them.
+_RERUN_OPTIONS = (
+    ("--reruns", "reruns"),
+    ("--force-reruns", "force_reruns"),
+    ("--retries", "retries"),
+    ("--force-flaky", "force_flaky"),
+)
+_RERUN_SETTINGS = ("reruns", "retries")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What the user asked for, checked as far as the words alone allow.
@@ -85,7 +101,7 @@ class Options:
     touched: bool
 
 
-def add_options(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options. Their values stay text, so that a wrong one is an error of ours."""
     group = parser.getgroup("qa", "question answering: may this model ship?")
     for name, metavar, text in _VALUES:
@@ -96,123 +112,165 @@ def add_options(parser: pytest.Parser) -> None:
         group.addoption(f"--{name}", dest=_dest(name), help=text, action="store_true")
 
 
+def _dest(name: str) -> str:
+    return "qa_" + name.replace("-", "_")
+
+
 def read_options(config: pytest.Config, here: Path) -> Options:
     """Return the options of this run; relative paths start at ``here``, the working folder.
 
     Raises UsageError naming the option that is wrong and what it was.
     """
-    names = [name for name, *_ in (*_VALUES, *_REPEATABLE, *_FLAGS)]
-    given = {name: config.getoption(_dest(name)) for name in names}
-    values = {name: value for name, value in given.items() if value not in (None, False)}
-    for name, value in values.items():
-        if value == "" or (isinstance(value, list) and "" in value):
-            msg = f"--{name}: empty; give a value or leave the option out"
-            raise UsageError(msg)
-    words = _Given(values, here)
+    given = _given(config)
+
+    def value(name: str, read: Callable[[str, str], Any], default: object = None) -> Any:
+        return read(name, given[name]) if name in given else default
+
+    def path(name: str) -> Path | None:
+        return here / given[name] if name in given else None
+
+    gates_off = given.get("gates") == OFF
     return Options(
-        model=words.text("model", "recorded"),
-        judges=words.texts("judge") or ("lexical",),
-        tie_breaker=words.text("tie-breaker", ""),
-        audit=words.share("audit"),
-        calibration=words.switch("calibration"),
-        adjudications=words.path("adjudications"),
-        adjudications_off=words.text("adjudications", "") == ADJUDICATIONS_OFF,
-        choice=words.choice(),
-        baseline=words.path("baseline"),
-        gates_off=words.text("gates", "") == GATES_OFF,
-        ledger=words.path("ledger") or words.here / ".qa" / "ledger.sqlite3",
-        replay="replay" in values,
-        reask_invalid="reask-invalid" in values,
-        concurrency=words.whole("concurrency", 16, low=1),
-        rpm=words.whole("rpm", 1, low=1) if "rpm" in values else None,
-        max_cost=words.positive("max-cost"),
-        deadline=words.positive("deadline"),
-        report_dir=words.path("report-dir") or words.here / "reports" / "out",
-        dry_run="dry-run" in values,
-        allow_self_judge="allow-self-judge" in values,
-        touched=bool(values),
+        model=given.get("model", "recorded"),
+        judges=tuple(given.get("judge", ["lexical"])),
+        tie_breaker=given.get("tie-breaker", ""),
+        audit=value("audit", _share),
+        calibration=value("calibration", _switch, True),
+        adjudications=path("adjudications"),
+        adjudications_off=given.get("adjudications") == OFF,
+        choice=Choice(
+            items=_slice_files("items", given, here),
+            prompts=_slice_files("prompt", given, here),
+            languages=tuple(filter(None, map(str.strip, given.get("languages", "").split(",")))),
+            limit=value("limit", _whole),
+            seed=value("seed", partial(_whole, low=0), 0),
+            repeats=value("repeats", _whole, 1),
+            gates=None if gates_off else path("gates"),
+        ),
+        baseline=path("baseline"),
+        gates_off=gates_off,
+        ledger=path("ledger") or here / ".qa" / "ledger.sqlite3",
+        replay="replay" in given,
+        reask_invalid="reask-invalid" in given,
+        concurrency=value("concurrency", _whole, 16),
+        rpm=value("rpm", _whole),
+        max_cost=value("max-cost", _amount),
+        deadline=value("deadline", _amount),
+        report_dir=path("report-dir") or here / "reports" / "out",
+        dry_run="dry-run" in given,
+        allow_self_judge="allow-self-judge" in given,
+        touched=bool(given),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
-    values: Mapping[str, object]
-    here: Path
-
-    def text(self, name: str, default: str) -> str:
-        return str(self.values.get(name, default))
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        found = self.values.get(name, [])
-        return tuple(map(str, found)) if isinstance(found, list) else ()
-
-    def path(self, name: str) -> Path | None:
-        return self.here / str(self.values[name]) if name in self.values else None
-
-    def whole(self, name: str, default: int, *, low: int) -> int:
-        text = self.text(name, str(default)).strip()
-        if not (text.isascii() and text.isdigit() and len(text) < 10) or int(text) < low:
-            msg = f"--{name}: a whole number of at least {low} is needed, got {text!r}"
+def _given(config: pytest.Config) -> dict[str, Any]:
+    """Return the options that were given: a text each, a list of texts, or True for a flag."""
+    names = [name for name, *_ in (*_VALUES, *_REPEATABLE, *_FLAGS)]
+    values = {name: config.getoption(_dest(name)) for name in names}
+    given = {name: value for name, value in values.items() if value not in (None, False)}
+    for name, value in given.items():
+        if value == "" or (isinstance(value, list) and "" in value):
+            msg = f"--{name}: empty; give a value or leave the option out"
             raise UsageError(msg)
-        return int(text)
-
-    def positive(self, name: str) -> float | None:
-        if name not in self.values:
-            return None
-        text = self.text(name, "").strip()
-        number = float(text) if _NUMBER.fullmatch(text) else 0.0
-        if number <= 0:
-            msg = f"--{name}: a number above 0 is needed, got {text!r}"
-            raise UsageError(msg)
-        return number
-
-    def share(self, name: str) -> float | None:
-        if name not in self.values:
-            return None
-        text = self.text(name, "").strip()
-        share = float(text) if _NUMBER.fullmatch(text) else -1.0
-        if not 0 <= share <= 1:
-            msg = f"--{name}: a share from 0 to 1 is needed, got {text!r}"
-            raise UsageError(msg)
-        return share
-
-    def switch(self, name: str) -> bool:
-        word = self.text(name, "on")
-        if word not in ("on", "off"):
-            msg = f"--{name}: on or off is needed, got {word!r}"
-            raise UsageError(msg)
-        return word == "on"
-
-    def choice(self) -> Choice:
-        off = self.text("gates", "") == GATES_OFF
-        return Choice(
-            items=self._files("items"),
-            prompts=self._files("prompt"),
-            languages=tuple(filter(None, map(str.strip, self.text("languages", "").split(",")))),
-            limit=self.whole("limit", 1, low=1) if "limit" in self.values else None,
-            seed=self.whole("seed", 0, low=0),
-            repeats=self.whole("repeats", 1, low=1),
-            gates=None if off else self.path("gates"),
-        )
-
-    def _files(self, name: str) -> tuple[SliceFile, ...]:
-        found = tuple(_slice_file(name, text, self.here) for text in self.texts(name))
-        slices = [(one.dataset, one.language) for one in found]
-        for one in slices:
-            if slices.count(one) > 1:
-                msg = f"--{name}: {':'.join(one)} is given twice; give it once"
-                raise UsageError(msg)
-        return found
+    return given
 
 
-def _slice_file(name: str, text: str, here: Path) -> SliceFile:
-    slice_, equals, path = text.partition("=")
-    dataset, colon, language = slice_.partition(":")
-    if not (equals and colon and dataset and language and path):
-        msg = f"--{name}: DATASET:LANG=FILE is needed (such as simpleqa:bg=my.csv), got {text!r}"
+def _whole(name: str, text: str, low: int = 1) -> int:
+    text = text.strip()
+    if not (text.isascii() and text.isdigit() and len(text) < 10) or int(text) < low:
+        msg = f"--{name}: a whole number of at least {low} is needed, got {text!r}"
         raise UsageError(msg)
-    return SliceFile(dataset=dataset, language=language, path=here / path)
+    return int(text)
 
 
-def _dest(name: str) -> str:
-    return "qa_" + name.replace("-", "_")
+def _number(name: str, text: str, fits: Callable[[float], bool], needed: str) -> float:
+    text = text.strip()
+    number = float(text) if _NUMBER.fullmatch(text) else math.nan
+    if not fits(number):
+        msg = f"--{name}: {needed} is needed, got {text!r}"
+        raise UsageError(msg)
+    return number
+
+
+_amount = partial(_number, fits=lambda number: number > 0, needed="a number above 0")
+_share = partial(_number, fits=lambda number: 0 <= number <= 1, needed="a share from 0 to 1")
+
+
+def _switch(name: str, word: str) -> bool:
+    if word not in ("on", "off"):
+        msg = f"--{name}: on or off is needed, got {word!r}"
+        raise UsageError(msg)
+    return word == "on"
+
+
+def _slice_files(name: str, given: Mapping[str, Any], here: Path) -> tuple[SliceFile, ...]:
+    found: dict[str, SliceFile] = {}
+    for text in given.get(name, []):
+        slice_, equals, path = text.partition("=")
+        dataset, colon, language = slice_.partition(":")
+        if not (equals and colon and dataset and language and path):
+            msg = (
+                f"--{name}: DATASET:LANG=FILE is needed (such as simpleqa:bg=my.csv), got {text!r}"
+            )
+            raise UsageError(msg)
+        if slice_ in found:
+            msg = f"--{name}: {slice_} is given twice; give it once"
+            raise UsageError(msg)
+        found[slice_] = SliceFile(dataset=dataset, language=language, path=here / path)
+    return tuple(found.values())
+
+
+def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path]:
+    """Return the ``dataset.yaml`` files in, under or beside these paths and node ids, sorted.
+
+    Raises UsageError where one lies outside pytest's rootdir: then an option's value was taken
+    for a path, and this project's settings were not read.
+    """
+    paths = [here / argument.partition("::")[0] for argument in arguments]
+    found = sorted({file.resolve() for path in paths for file in _candidates(path)})
+    for file in found:
+        if not file.is_relative_to(root.resolve()):
+            msg = (
+                f"rootdir is {root}, but {file} lies outside it: an option's path stood as a word "
+                "of its own; write --option=PATH, or give --rootdir"
+            )
+            raise UsageError(msg)
+    return found
+
+
+def _candidates(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        beside = path.parent / DATASET_FILE
+        if beside.is_file():
+            yield beside
+        return
+    for folder, names, files in os.walk(path):
+        names[:] = [name for name in names if name[0] != "." and name not in _SKIPPED_FOLDERS]
+        if DATASET_FILE in files:
+            yield Path(folder) / DATASET_FILE
+
+
+def rerun_settings(config: pytest.Config) -> tuple[str, ...]:
+    """Return what asks for failing tests to be run again, from wherever it was given."""
+    options = [name for name, value in _RERUN_OPTIONS if config.getoption(value, None)]
+    settings = [f"{name} (in the ini file)" for name in _RERUN_SETTINGS if _is_set(config, name)]
+    return (*options, *settings)
+
+
+def _is_set(config: pytest.Config, name: str) -> bool:
+    try:
+        value = config.getini(name)
+    except ValueError:  # no plug-in knows it
+        return False
+    return str(value or "0").strip() not in ("", "0")
+
+
+def refuse_reruns(config: pytest.Config) -> None:
+    """Raise UsageError where failing items would be run again."""
+    found = rerun_settings(config)
+    if found:
+        msg = (
+            f"{', '.join(found)}: a miss is a finding and is not run again until it passes; a call "
+            "that fails is retried anyway. Leave it out (PYTEST_ADDOPTS too), or give --gates off"
+        )
+        raise UsageError(msg)

@@ -21,7 +21,6 @@ from evaluators.runtime.sender import DEADLINE
 from reports.evidence import Calibration
 from reports.plugin.calibrator import Calibrator, way_of
 from reports.plugin.options import Options
-from reports.plugin.progress import Activity
 from reports.plugin.run_models import adjudications_of, connect_models
 
 WINDOW_PER_CALL = 4  # how far ahead of the tests the engine may work, per call in flight
@@ -108,18 +107,6 @@ class Run:
     def unpriced(self) -> tuple[str, ...]:
         """The SPECs of the models whose price is not known."""
         return tuple(text for text, tariff in self._tariffs.items() if tariff is None)
-
-    @property
-    def activity(self) -> Activity:
-        """What the engine is at, for whoever watches; may be read from any thread."""
-        status = self.status
-        return Activity(
-            requests=status.requests,
-            in_flight=status.in_flight,
-            limit=status.limit,
-            retried=status.retried,
-            waiting=status.waiting,
-        )
 
     def open(self, board: Path | None, early: EngineProcess | None, *, ahead: bool) -> None:
         """Open the ledger and get ready, in a process of its own where that can be.

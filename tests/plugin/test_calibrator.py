@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -41,8 +40,8 @@ def options(**changes: object) -> Options:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """Return a project in which nothing is run: pytester would forget modules in between."""
-    return Project(cast("pytest.Pytester", SimpleNamespace(path=tmp_path)))
+    """Return a project in which nothing is run."""
+    return Project(tmp_path)
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 
 def start(project: Project, *words: str) -> None:
     """Read a command line as a run does, and begin."""
-    config = project.pytester.parseconfig(*words)
+    config = project.parse_config(*words)
     early.start_early(config, read_options(config, project.path))
 
 
@@ -76,7 +76,7 @@ def test_a_head_start_without_a_job_ends_with_the_session(
 ) -> None:
     """Where something turns out to be wrong later the process does not stay."""
     monkeypatch.setattr("evaluators.runtime.hosting.can_fork", lambda: True)
-    config = project.pytester.parseconfig("--model", MODEL)
+    config = project.parse_config("--model", MODEL)
     early.start_early(config, read_options(config, project.path))
     process = config.stash[early.EARLY]._process
     assert process.is_alive()

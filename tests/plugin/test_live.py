@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.plugin.live import Screen, Ticker, column_after, drawn
+from reports.plugin.progress import Screen, Ticker, block_lines, column_after
 from tests.conftest import Project
 
 WIDTH, HEIGHT = 80, 24
@@ -145,7 +145,8 @@ def test_no_line_of_the_block_is_wider_than_the_terminal(width: int) -> None:
     texts = ["1,204/8,652 (14%), 3 min left, 9.0 items/s", "passed: " + "simpleqa:bg 0.44, " * 9]
     for colour in (False, True):
         lines = [
-            re.sub(r"\x1b\[[0-9;]*m", "", one) for one in drawn(texts, 0.1, width, colour=colour)
+            re.sub(r"\x1b\[[0-9;]*m", "", one)
+            for one in block_lines(texts, 0.1, width, colour=colour)
         ]
         assert 2 <= len(lines) <= 1 + 3
         assert max(map(len, lines)) <= width
@@ -183,6 +184,8 @@ def slow():
 YAML = "kind: graded\nlanguages:\n  en: {file: en.jsonl, gates: {correct: {min: 0.5}}}\n"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", [(), ("-n", "2")], ids=["plain", "n2"])
 def test_the_block_is_shown_and_leaves_the_screen_to_pytest(
     project: Project, mode: tuple[str, ...], terminal: tuple[int, int]
 ) -> None:
@@ -198,6 +201,7 @@ def test_the_block_is_shown_and_leaves_the_screen_to_pytest(
     assert "GATES PASS (1 of 1): exit 0" in screen
 
 
+@pytest.mark.slow
 def test_quiet_means_no_block(project: Project, terminal: tuple[int, int]) -> None:
     """Under -q the run says nothing until its end."""
     project.dataset("capital", {"en": ["Sofia"] * 12}, YAML)

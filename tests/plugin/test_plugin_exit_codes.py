@@ -1,4 +1,4 @@
-"""Every row of the exit-code table, plain, with ``-n 0`` and with ``-n 2``."""
+"""Every row of the exit-code table in one process, some with ``-n 2`` and one with ``-n 0``."""
 
 from dataclasses import dataclass, field
 
@@ -87,13 +87,42 @@ TABLE = [
 ]
 
 
+WITH_WORKERS = {
+    "a module that cannot be collected",
+    "a teardown error",
+    "an internal error is pytest's own",
+    "nothing selected",
+    "ungraded items that could tip the gate",
+    "stopped early, undecided",
+}
+
+
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
-def test_exit_code(project: Project, mode: tuple[str, ...], row: Row) -> None:
-    """The code is the same however the tests are distributed, and the last line says it."""
+def test_exit_code(project: Project, row: Row) -> None:
+    """The code is what gates and outcomes come to, and the last line says it."""
+    assert_row(row, prepared(project, row).run_in_process(*row.options, "qa"))
+
+
+@pytest.mark.parametrize(
+    ("workers", "row"),
+    [
+        *(pytest.param("2", row, id=row.name) for row in TABLE if row.name in WITH_WORKERS),
+        pytest.param("0", TABLE[2], id="n0"),
+    ],
+)
+def test_exit_code_with_workers(project: Project, workers: str, row: Row) -> None:
+    """The code is the same however the tests are distributed."""
+    assert_row(row, prepared(project, row).run("-n", workers, *row.options, "qa"))
+
+
+def prepared(project: Project, row: Row) -> Project:
     project.dataset("capital", {"en": row.answers}, row.yaml)
     for name, text in row.files.items():
         project.write(name, text)
-    result = project.run(*mode, *row.options, "qa")
+    return project
+
+
+def assert_row(row: Row, result: pytest.RunResult) -> None:
     assert result.ret == row.code, result.stdout.str() + result.stderr.str()
     if row.last:
         assert row.last in result.outlines[-1]

@@ -1,17 +1,13 @@
 """Runs that ask models: over a loopback server, in both wire formats, with whatever goes wrong."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from evaluators.ledger import Ledger
 from tests.conftest import Project
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible, reply
 
@@ -73,16 +69,16 @@ def without_run(project: Project) -> str:
     return json.dumps(report)
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize(("provider", "workers"), [("openai", 2), ("anthropic", 0)])
 def test_two_requests_an_item_and_none_the_second_time(
-    capitals: Project, mode: tuple[str, ...], server: Loopback, provider: str
+    capitals: Project, server: Loopback, provider: str, workers: int
 ) -> None:
     """Answer and judgement are asked once; a second run sends nothing and says the same."""
-    first = capitals.run(*mode, *specs(server, provider), "qa")
+    first = capitals.run_with(workers, *specs(server, provider), "qa")
     assert first.ret == 0
     assert server.count == 4 * ITEMS
     report = without_run(capitals)
-    again = capitals.run(*mode, *specs(server, provider), "qa")
+    again = capitals.run_with(workers, *specs(server, provider), "qa")
     assert again.ret == 0
     assert server.count == 4 * ITEMS
     assert without_run(capitals) == report
@@ -90,17 +86,17 @@ def test_two_requests_an_item_and_none_the_second_time(
 
 def test_a_replay_needs_neither_server_nor_key(capitals: Project, server: Loopback) -> None:
     """--replay gives the same report from the ledger, and an ERROR for what is not in it."""
-    capitals.run(*specs(server), "--languages", "en", "qa")
-    capitals.run(*specs(server), "--languages", "en", "--replay", "qa")
+    capitals.run_in_process(*specs(server), "--languages", "en", "qa")
+    capitals.run_in_process(*specs(server), "--languages", "en", "--replay", "qa")
     assert Counter(record["outcome"] for record in capitals.records()) == {"passed": ITEMS}
-    result = capitals.run(*specs(server), "--replay", "qa")
+    result = capitals.run_in_process(*specs(server), "--replay", "qa")
     assert result.ret == 6
     states = Counter((record["language"], record["outcome"]) for record in capitals.records())
     assert states == {("en", "passed"): ITEMS, ("bg", "error"): ITEMS}
     assert server.count == 2 * ITEMS
 
 
-def test_a_provider_that_fails_in_one_language(capitals: Project, mode: tuple[str, ...]) -> None:
+def test_a_provider_that_fails_in_one_language(capitals: Project) -> None:
     """Its items are ERROR and its gate INCONCLUSIVE; the other language is judged as usual."""
 
     def handle(seen: Seen) -> Answer:
@@ -109,7 +105,7 @@ def test_a_provider_that_fails_in_one_language(capitals: Project, mode: tuple[st
         return good(seen)
 
     with loopback(handler=handle) as server:
-        result = capitals.run(*mode, *specs(server), "qa")
+        result = capitals.run_in_process(*specs(server), "qa")
     assert result.ret == 6
     assert "GATES INCONCLUSIVE (1 of 2)" in result.outlines[-1]
     states = Counter((record["language"], record["outcome"]) for record in capitals.records())
@@ -121,7 +117,8 @@ def test_a_provider_that_fails_in_one_language(capitals: Project, mode: tuple[st
     )
 
 
-def test_a_wrong_key_costs_one_request(capitals: Project, mode: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_wrong_key_costs_one_request(capitals: Project, workers: int) -> None:
     """After 401 nobody else is asked: one ERROR, the rest MISSING, all with the reason."""
     key = "sk-test-0123456789abcdefghijklmnop"
 
@@ -133,7 +130,7 @@ def test_a_wrong_key_costs_one_request(capitals: Project, mode: tuple[str, ...])
         loopback(handler=refuse) as server,
     ):
         patch.setenv("OPENAI_API_KEY", key)
-        result = capitals.run(*mode, *specs(server), "-l", "-vv", "--tb=long", "qa")
+        result = capitals.run_with(workers, *specs(server), "-l", "-vv", "--tb=long", "qa")
     assert result.ret == 6
     assert server.count == 1
     outcomes = Counter(record["outcome"] for record in capitals.records())
@@ -144,15 +141,6 @@ def test_a_wrong_key_costs_one_request(capitals: Project, mode: tuple[str, ...])
     assert all(
         key.encode() not in path.read_bytes() for path in capitals.path.rglob("*") if path.is_file()
     )
-
-
-def test_a_missing_key_is_a_usage_error(capitals: Project, mode: tuple[str, ...]) -> None:
-    """The variable that must be set is named before anything is asked."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("OPENAI_API_KEY", raising=False)
-        result = capitals.run(*mode, "--model", "openai:gpt-4o", "qa")
-    assert result.ret == 4
-    result.stderr.fnmatch_lines(["ERROR: *OPENAI_API_KEY*"])
 
 
 def test_ones_own_template_in_a_rubrics_place(capitals: Project) -> None:
@@ -166,10 +154,10 @@ def test_ones_own_template_in_a_rubrics_place(capitals: Project) -> None:
         return reply(seen, text="A" if "Predicted" in seen.prompt else "Sofia")
 
     with loopback(handler=letters) as server:
-        assert capitals.run(*specs(server), "qa").ret == 0
+        assert capitals.run_in_process(*specs(server), "qa").ret == 0
         assert "tools" not in server.requests[-1].body
         capitals.write("qa/capital/dataset.yaml", YAML.replace("plain.bg.yaml", "mine.en.txt"))
-        refused = capitals.run(*specs(server), "qa")
+        refused = capitals.run_in_process(*specs(server), "qa")
     assert refused.ret == 4
     refused.stderr.fnmatch_lines(["ERROR: *written for language 'en'*slice in 'bg'*"])
 
@@ -177,13 +165,13 @@ def test_ones_own_template_in_a_rubrics_place(capitals: Project) -> None:
 def test_a_model_does_not_judge_itself(capitals: Project, server: Loopback) -> None:
     """The model under test as its own judge is refused unless it is allowed in so many words."""
     same = ("--model", f"openai:m@{server.url}/v1", "--judge", f"openai:m@{server.url}/v1")
-    refused = capitals.run(*same, "qa")
+    refused = capitals.run_in_process(*same, "qa")
     assert refused.ret == 4
     refused.stderr.fnmatch_lines(["ERROR: *--allow-self-judge*"])
-    assert capitals.run(*same, "--allow-self-judge", "qa").ret == 0
+    assert capitals.run_in_process(*same, "--allow-self-judge", "qa").ret == 0
 
 
-def test_an_unreadable_judge_is_asked_three_times(capitals: Project, mode: tuple[str, ...]) -> None:
+def test_an_unreadable_judge_is_asked_three_times(capitals: Project) -> None:
     """Three replies without a verdict are an ERROR, and stay so without another request."""
 
     def mumble(seen: Seen) -> Answer:
@@ -191,71 +179,27 @@ def test_an_unreadable_judge_is_asked_three_times(capitals: Project, mode: tuple
 
     with loopback(handler=mumble) as server:
         for _ in range(2):
-            result = capitals.run(*mode, *specs(server), "--languages", "en", "qa")
+            result = capitals.run_in_process(*specs(server), "--languages", "en", "qa")
             assert server.count == ITEMS * (1 + 3)
     assert result.ret == 6
     assert {record["outcome"] for record in capitals.records()} == {"error"}
 
 
-def test_stopping_at_the_first_miss_bounds_what_is_spent(
-    project: Project, mode: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize("workers", [0, 2])
+def test_stopping_at_the_first_miss_bounds_what_is_spent(project: Project, workers: int) -> None:
     """Under -x no more is asked than the tests that ended and the look-ahead allow."""
     project.dataset("capital", {"en": [None] * 400}, YAML.replace("  bg", "  #bg"))
     project.write("qa/capital/answer.en.yaml", PROMPT.format("en"))
     project.write("qa/capital/plain.en.yaml", RUBRIC.format("en"))
     with loopback() as server:
-        project.run(*mode, *specs(server), "--concurrency", "4", "-x", "qa")
+        project.run_with(workers, *specs(server), "--concurrency", "4", "-x", "qa")
     states = Counter(str(record["outcome"]) for record in project.records())
     assert sum(states.values()) == 400
     ended = states["failed"] + states["passed"]
     assert server.count <= 2 * (ended + 64 + 4)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_leaves_a_partial_report(
-    capitals: Project, mode: tuple[str, ...], number: signal.Signals
-) -> None:
-    """Ctrl-C and SIGTERM: exit 2, a valid report marked incomplete, every item in one state."""
-
-    def slow(seen: Seen) -> Answer:
-        answer = good(seen)
-        return Answer(status=answer.status, body=answer.body, delay=0.2)
-
-    with loopback(handler=slow) as server:
-        process = start(capitals.path, *mode, *specs(server), "--concurrency", "1", "qa")
-        wait_for(lambda: server.count >= 5)
-        process.send_signal(number)
-        output, _ = process.communicate(timeout=30)
-        assert process.returncode == 2, output
-        asked = server.count
-        time.sleep(0.5)
-        assert server.count == asked
-    assert capitals.report()["complete"] is False
-    states = Counter(str(record["outcome"]) for record in capitals.records())
-    assert sum(states.values()) == 2 * ITEMS
-    assert states["missing"] > 0
-    assert "INTERRUPTED" in output.splitlines()[-1]
-
-
-def test_a_second_signal_does_not_take_the_report_away(capitals: Project) -> None:
-    """Schedulers cancel in two steps: the partial report of the first is still written."""
-
-    def slow(seen: Seen) -> Answer:
-        answer = good(seen)
-        return Answer(status=answer.status, body=answer.body, delay=1.5)
-
-    with loopback(handler=slow) as server:
-        process = start(capitals.path, *specs(server), "--concurrency", "1", "qa")
-        wait_for(lambda: server.count >= 1)
-        process.send_signal(signal.SIGTERM)
-        time.sleep(0.5)
-        process.send_signal(signal.SIGTERM)
-        output, _ = process.communicate(timeout=30)
-    assert process.returncode == 2, output
-    assert capitals.report()["complete"] is False
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("dist", ["loadfile", "worksteal"])
 def test_every_way_to_distribute_survives_a_dead_worker(
     capitals: Project, server: Loopback, dist: str
@@ -285,12 +229,13 @@ def deadly(request):
     assert server.count == 4 * ITEMS
 
 
+@pytest.mark.parametrize("workers", [0, 2])
 def test_nothing_is_asked_after_a_collection_error(
-    capitals: Project, mode: tuple[str, ...], server: Loopback
+    capitals: Project, server: Loopback, workers: int
 ) -> None:
     """A module that cannot be imported ends the run before any paid call, in every mode."""
     capitals.write("qa/test_broken.py", "import nothing_of_that_name\n")
-    assert capitals.run(*mode, *specs(server), "qa").ret == 1
+    assert capitals.run_with(workers, *specs(server), "qa").ret == 1
     assert server.count == 0
 
 
@@ -298,31 +243,29 @@ def test_a_page_that_cannot_be_appended_to_changes_no_code(capitals: Project) ->
     """The report stands; the terminal says what could not be done."""
     with loopback(handler=good) as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("GITHUB_STEP_SUMMARY", "/nowhere/step.md")
-        result = capitals.run(*specs(server), "qa")
+        result = capitals.run_in_process(*specs(server), "qa")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["warning: /nowhere/step.md: the summary cannot be appended*"])
 
 
-def test_what_a_killed_run_paid_for_is_kept(capitals: Project) -> None:
-    """After kill -9 the next run asks only for the rest, and for what was not yet on the disk."""
-
-    def slow(seen: Seen) -> Answer:
-        answer = good(seen)
-        return Answer(status=answer.status, body=answer.body, delay=0.1)
-
-    with loopback(handler=slow) as server:
-        options = (*specs(server), "--concurrency", "2")
-        process = start(capitals.path, "-n", "2", *options, "qa")
-        wait_for(lambda: server.count >= 12)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate(timeout=30)
-        before = server.count
-        assert capitals.run(*options, "qa").ret == 0
-    assert before <= server.count <= 4 * ITEMS + 2 * 2
-
-
-def test_a_full_disk_stops_the_run_at_once(capitals: Project, mode: tuple[str, ...]) -> None:
+def test_a_full_disk_stops_the_run_at_once(
+    capitals: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """When the ledger cannot keep a reply nothing more is asked, and the report says why."""
+
+    def full(self: Ledger, rows: object) -> None:
+        msg = "database or disk is full"
+        raise sqlite3.OperationalError(msg)
+
+    monkeypatch.setattr(Ledger, "_insert", full)
+    with loopback(handler=good) as server:
+        result = capitals.run_in_process(*specs(server), "--concurrency", "2", "qa")
+    assert_full_disk(capitals, result, server)
+
+
+@pytest.mark.slow
+def test_a_full_disk_stops_a_run_with_workers_at_once(capitals: Project) -> None:
+    """The same where the engine has a process of its own."""
     capitals.write(
         "qa/conftest.py",
         """
@@ -339,12 +282,16 @@ Ledger._insert = full
 """,
     )
     with loopback(handler=good) as server:
-        result = capitals.run(*mode, *specs(server), "--concurrency", "2", "qa")
-        assert server.count <= 4
+        result = capitals.run("-n", "2", *specs(server), "--concurrency", "2", "qa")
+    assert_full_disk(capitals, result, server)
+
+
+def assert_full_disk(project: Project, result: pytest.RunResult, server: Loopback) -> None:
+    assert server.count <= 4
     assert result.ret == 6
-    states = Counter(str(record["outcome"]) for record in capitals.records())
+    states = Counter(str(record["outcome"]) for record in project.records())
     assert states == {"missing": 2 * ITEMS}
-    assert capitals.report()["complete"] is False
+    assert project.report()["complete"] is False
     assert "disk is full" in result.stdout.str()
 
 
@@ -378,25 +325,3 @@ def deadly(request):
     assert str(dead["error"]).startswith("worker_died")
     assert server.count == 4 * ITEMS
     assert result.ret == 0
-
-
-def start(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
-    """Start pytest in a process group of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "pytest", *arguments],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def wait_for(condition: object) -> None:
-    """Wait until something has come true; give up after half a minute."""
-    assert callable(condition)
-    for _ in range(3000):
-        if condition():
-            return
-        time.sleep(0.01)
-    pytest.fail("it did not happen")

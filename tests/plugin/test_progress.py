@@ -1,10 +1,11 @@
 """Progress in words: what is done, how fast, what is left, what it cost, and how it goes."""
 
 from evaluators.core import Outcome, Usage
-from reports.plugin.progress import Activity, Progress
+from evaluators.runtime.engine import Status
+from reports.plugin.progress import Progress
 
-IDLE = Activity()
-BUSY = Activity(requests=90, in_flight=16, limit=24, retried={"timeout": 3, "rate_limit": 1200})
+IDLE = Status()
+BUSY = Status(requests=90, in_flight=16, limit=24, retried={"timeout": 3, "rate_limit": 1200})
 
 
 def outcome(state: str, spent: float = 0.0, kind: str = "") -> Outcome:
@@ -33,7 +34,7 @@ def test_the_line_has_everything_a_waiting_person_asks() -> None:
 
 def test_a_run_that_waits_says_for_what() -> None:
     """When nothing moves the block's last line has the reason."""
-    waiting = Activity(waiting="api.example asks to wait 12 s")
+    waiting = Status(waiting="api.example asks to wait 12 s")
     assert halfway().block(103.0, waiting)[-1].endswith("waiting: api.example asks to wait 12 s")
 
 

@@ -22,7 +22,7 @@ def capital(project: Project) -> Project:
 
 def known(project: Project, *arguments: str) -> bool:
     """Return what is said of a run with these arguments in a project."""
-    config = project.pytester.parseconfig(*arguments)
+    config = project.parse_config(*arguments)
     return takes_everything(config, sorted(project.path.glob("qa/*/dataset.yaml")))
 
 
@@ -137,7 +137,7 @@ def test_what_may_end_a_run_early_is_known(
     """Ahead of tests that may never come only a window is asked."""
     ini = (capital.path / "pytest.ini").read_text().replace("-p no:cacheprovider", "")
     capital.write("pytest.ini", ini)
-    assert may_end_early(capital.pytester.parseconfig("qa", *arguments)) == early
+    assert may_end_early(capital.parse_config("qa", *arguments)) == early
 
 
 def test_hidden_and_cached_folders_are_passed_over(capital: Project) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cases.slices import Threshold
-from reports.plugin import ci
+from reports.plugin.finish import ci_lines, ci_link
 from reports.render import markdown
 from reports.render.console import LIMIT, annotations
 from reports.report import Decision, GateResult, Report
@@ -54,9 +54,9 @@ def test_only_as_many_as_github_shows() -> None:
 def test_annotations_are_for_github_alone() -> None:
     """Elsewhere such lines are noise."""
     made = gated(gate("FAIL"))
-    assert list(ci.lines(made, {})) == []
-    assert list(ci.lines(made, {"GITHUB_ACTIONS": "false"})) == []
-    assert len(list(ci.lines(made, {"GITHUB_ACTIONS": "true"}))) == 1
+    assert list(ci_lines(made, {})) == []
+    assert list(ci_lines(made, {"GITHUB_ACTIONS": "false"})) == []
+    assert len(list(ci_lines(made, {"GITHUB_ACTIONS": "true"}))) == 1
 
 
 def test_the_link_is_that_of_the_ci_run() -> None:
@@ -66,16 +66,14 @@ def test_the_link_is_that_of_the_ci_run() -> None:
         "GITHUB_REPOSITORY": "a/b",
         "GITHUB_RUN_ID": "7",
     }
-    assert ci.link(github) == {"link": "https://github.com/a/b/actions/runs/7"}
-    assert ci.link({"CI_JOB_URL": "https://gitlab.com/a/-/jobs/1"}) == {
+    assert ci_link(github) == {"link": "https://github.com/a/b/actions/runs/7"}
+    assert ci_link({"CI_JOB_URL": "https://gitlab.com/a/-/jobs/1"}) == {
         "link": "https://gitlab.com/a/-/jobs/1"
     }
-    assert ci.link({**github, "GITHUB_RUN_ID": ""}) == {}
+    assert ci_link({**github, "GITHUB_RUN_ID": ""}) == {}
 
 
-def test_a_failed_gate_is_annotated_in_every_mode(
-    project: Project, mode: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_gate_is_annotated(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line at the start of a line, and the run's address in run.json and summary.md."""
     for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"):
         monkeypatch.delenv(name, raising=False)
@@ -84,7 +82,7 @@ def test_a_failed_gate_is_annotated_in_every_mode(
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     yaml = "kind: graded\nlanguages: {en: {file: en.jsonl, gates: {correct: {min: 0.9}}}}\n"
     project.dataset("capital", {"en": ["Sofia", "Varna"]}, yaml)
-    result = project.run(*mode, "qa")
+    result = project.run_in_process("qa")
     lines = [line for line in result.outlines if line.startswith("::")]
     assert len(lines) == 1
     assert lines[0].startswith("::error title=FAIL%3A capital%3Aen correct::correct 0.500")

@@ -26,11 +26,11 @@ from evaluators.runtime.forecast import (
 )
 from evaluators.runtime.prices import Pricing, pricing_of
 from reports.gates.power import power_lines
-from reports.plugin.book import SessionResults
 from reports.plugin.calibrator import Calibrator, find_labelled, way_of
 from reports.plugin.finish import read_baseline
 from reports.plugin.options import Options
 from reports.plugin.run_models import adjudications_of, connect_models
+from reports.plugin.session_results import SessionResults
 from reports.render.console import wrapped
 
 EXTRAS = (
@@ -44,19 +44,20 @@ class DryRun:
 
     def __init__(self, options: Options, plan: Plan) -> None:
         read_baseline(options.baseline)
-        parties = connect_models(options, needs_key=False)
-        self._judge = parties.judges
+        models = connect_models(options, needs_key=False)
+        adjudications = adjudications_of(options, plan)
         self._options = options
         self._plan = plan
-        self._book = SessionResults(plan)
-        kept = adjudications_of(options, plan)
-        self._tasks = make_tasks(plan.items.values(), parties.model, parties.judges, kept)
-        self._specs = {spec.text: spec for spec in parties.specs}
+        self._judge = models.judges
+        self._tasks = make_tasks(plan.items.values(), models.model, models.judges, adjudications)
+        self._specs = {spec.text: spec for spec in models.specs}
+        today = datetime.now(UTC).date()
+        self._prices = {text: pricing_of(spec, today) for text, spec in self._specs.items()}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Show the plan in place of running the tests."""
-        keys = self._book.select([item.nodeid for item in session.items])
+        keys = SessionResults(self._plan).select([item.nodeid for item in session.items])
         reporter = session.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None:
             reporter.section("qa plan: nothing is called")
@@ -65,64 +66,63 @@ class DryRun:
         return True
 
     def _lines(self, keys: Sequence[str], root: Path) -> Iterator[str]:
-        today = datetime.now(UTC).date()
-        tariffs = {text: pricing_of(spec, today) for text, spec in self._specs.items()}
         items = Counter(self._plan.items[key].slice.name for key in keys)
-        forecasts = self._forecasts([self._tasks[key] for key in keys], tariffs)
+        forecasts = self._forecasts([self._tasks[key] for key in keys])
         for name, forecast in forecasts.items():
             yield from plan_lines(name, items[name], forecast)
-        beside = self._beside(keys, root)
-        judged = sum(self._forecasts(beside, tariffs).values(), Forecast())
-        if beside:
-            yield from plan_lines("calibration", len(beside), judged)
+        calibration = self._calibration(keys, root)
+        judged = sum(self._forecasts(calibration).values(), Forecast())
+        if calibration:
+            yield from plan_lines("calibration", len(calibration), judged)
         if forecasts:
             yield from plan_lines("all", len(keys), sum(forecasts.values(), judged))
         extras = any(self._tasks[key].measurers for key in keys)
         notes = (EXTRAS,) if extras else ()
-        for text in (*assumptions(self._specs, tariffs), *notes, *self._powers(keys)):
+        for text in (*assumptions(self._specs, self._prices), *notes, *self._powers(keys)):
             yield from wrapped(text)
 
-    def _beside(self, keys: Sequence[str], root: Path) -> list[Task]:
-        """Return the labelled items that would measure the judge."""
+    def _calibration(self, keys: Sequence[str], root: Path) -> list[Task]:
+        """Return the tasks of the labelled items that would measure the judge."""
         labelled = find_labelled(self._options, self._plan, root)
         calibrator = Calibrator.of(self._plan, labelled, way_of(self._options), self._judge)
         return [calibrator.tasks[key] for key in calibrator.select(keys)]
 
-    def _forecasts(
-        self, tasks: Sequence[Task], tariffs: Mapping[str, Pricing | None]
-    ) -> dict[str, Forecast]:
+    def _forecasts(self, tasks: Sequence[Task]) -> dict[str, Forecast]:
+        """Return what the calls of these tasks add up to, by slice."""
         found: dict[str, Forecast] = {}
         with ExitStack() as stack:
-            calls = asyncio.run(_calls(tasks, self._kept(stack)))
+            calls = asyncio.run(_calls(tasks, self._recorded(stack)))
         for task, ahead in zip(tasks, calls, strict=True):
             name = f"{task.case.dataset}:{task.case.language}"
-            found[name] = found.get(name, Forecast()) + foreseen(ahead, self._specs, tariffs)
+            forecast = foreseen(ahead, self._specs, self._prices)
+            found[name] = found.get(name, Forecast()) + forecast
         return found
 
-    def _kept(self, stack: ExitStack) -> Kept:
+    def _recorded(self, stack: ExitStack) -> Kept:
+        """Return how to look a reply up in the ledger, which stays open as long as the stack."""
         path = self._options.ledger
         if not (self._specs and path.is_file()):
             return lambda key: None
         return stack.enter_context(Ledger(path, read_only=True)).get
 
     def _powers(self, keys: Sequence[str]) -> Iterator[str]:
+        """Yield for each gate what it could tell with so many items."""
+        if self._options.gates_off:
+            return
         planned = [self._plan.items[key] for key in keys]
-        for dataset in () if self._options.gates_off else self._plan.datasets:
-            ids = {
-                (item.slice.language, item.case.id)
-                for item in planned
-                if item.slice.dataset == dataset.name
-            }
+        for dataset in self._plan.datasets:
+            of_dataset = (item for item in planned if item.slice.dataset == dataset.name)
+            ids = {(item.slice.language, item.case.id) for item in of_dataset}
             items = Counter(language for language, _ in sorted(ids))
             yield from power_lines(dataset, items, baseline=self._options.baseline is not None)
 
 
-async def _calls(tasks: Sequence[Task], kept: Kept) -> list[list[Call]]:
-    return [await calls_ahead(task, kept) for task in tasks]
+async def _calls(tasks: Sequence[Task], recorded: Kept) -> list[list[Call]]:
+    return [await calls_ahead(task, recorded) for task in tasks]
 
 
 def plan_lines(name: str, items: int, forecast: Forecast) -> Iterator[str]:
-    """Yield a slice's items and calls, then what the calls that are not kept take."""
+    """Yield a slice's items and calls, then what the calls that are not recorded take."""
     yield f"{name:<20} {items:>6} items {forecast.calls:>6} calls"
     if not forecast.calls:
         return
@@ -134,17 +134,17 @@ def plan_lines(name: str, items: int, forecast: Forecast) -> Iterator[str]:
     yield f"    {known}; {tokens}; {cost}"
 
 
-def assumptions(specs: Mapping[str, Spec], tariffs: Mapping[str, Pricing | None]) -> Iterator[str]:
-    """Yield what the estimate rests on, and whose price is not known."""
+def assumptions(specs: Mapping[str, Spec], prices: Mapping[str, Pricing | None]) -> Iterator[str]:
+    """Yield what the estimate assumes, where prices are from, and which are unknown."""
     if not specs:
         return
     yield (
         f"estimate: {BYTES_PER_TOKEN:g} bytes of text a token, {REPLY_TOKENS} tokens a reply, no "
         "retries; judge calls of answers not recorded yet: at most so many"
     )
-    sources = [f"{text} from {tariff.source}" for text, tariff in tariffs.items() if tariff]
+    sources = [f"{text} from {pricing.source}" for text, pricing in prices.items() if pricing]
     if sources:
         yield f"prices: {', '.join(sources)}"
-    unknown = [text for text, tariff in tariffs.items() if tariff is None]
+    unknown = [text for text, pricing in prices.items() if pricing is None]
     if unknown:
         yield f"price unknown: {', '.join(unknown)}; give prices in evaluators/models.yaml"

@@ -5,14 +5,13 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
 
 import pytest
 
 from cases.plan import Choice, Plan
 from cases.planning import make_plan
 from reports.plugin.garbage import Unswept, no_collection
-from reports.plugin.handover import KEY, WorkerInput, read_worker_input
+from reports.plugin.worker import INPUT_KEY, WorkerInput, WorkerSetup, read_worker_input
 from tests.conftest import Project
 
 READERS = (
@@ -58,34 +57,42 @@ def plan(tmp_path: Path) -> Plan:
     return make_plan([folder / "dataset.yaml"], Choice(repeats=2))
 
 
-def handed(plan: Plan, board: Path) -> SimpleNamespace:
+def worker_input(plan: Plan, store: Path) -> dict[str, str]:
+    """Return what xdist sends to one more worker."""
     node = SimpleNamespace(workerinput={})
-    WorkerInput(plan, board).pytest_configure_node(cast("pytest.Item", node))
-    return node
+    WorkerSetup(WorkerInput(plan=plan, outcome_store=store)).pytest_configure_node(node)
+    given: dict[str, str] = node.workerinput
+    return given
 
 
 def test_a_worker_has_the_very_plan_of_the_controller(plan: Plan, tmp_path: Path) -> None:
     """Same items in the same order, equal in every field; an item still belongs to its dataset."""
-    taken = read_worker_input(cast("pytest.Config", handed(plan, tmp_path / "board")))
-    assert taken is not None
-    assert taken.plan == plan
-    assert list(taken.plan.items) == list(plan.items)
-    assert [len(taken.plan.of(dataset)) for dataset in taken.plan.datasets] == [6]
-    assert taken.board == tmp_path / "board"
+    given = read_worker_input(worker_input(plan, tmp_path / "store"))
+    assert given is not None
+    assert given.plan == plan
+    assert list(given.plan.items) == list(plan.items)
+    assert [len(given.plan.of(dataset)) for dataset in given.plan.datasets] == [6]
+    assert given.outcome_store == tmp_path / "store"
 
 
 def test_the_plan_is_written_once(plan: Plan, tmp_path: Path) -> None:
     """However many workers there are, and where one is started anew, all read one file."""
-    first = handed(plan, tmp_path / "board")
-    path = Path(first.workerinput[KEY]["plan"])
+    first = worker_input(plan, tmp_path / "store")
+    path = Path(first[INPUT_KEY])
     path.write_bytes(path.read_bytes() + b"end")
-    assert handed(plan, tmp_path / "board").workerinput == first.workerinput
+    assert worker_input(plan, tmp_path / "store") == first
     assert path.read_bytes().endswith(b"end")
+
+
+def test_a_plan_that_cannot_be_written_is_a_usage_error(plan: Plan, tmp_path: Path) -> None:
+    """A full or missing temporary folder: the file, the reason, what to do."""
+    with pytest.raises(pytest.UsageError, match=r"the plan cannot be written .*; free space there"):
+        worker_input(plan, tmp_path / "absent" / "store")
 
 
 def test_a_worker_of_a_session_without_datasets_is_given_nothing() -> None:
     """The plugin stays out of sessions that are not its own."""
-    assert read_worker_input(cast("pytest.Config", SimpleNamespace(workerinput={}))) is None
+    assert read_worker_input({}) is None
 
 
 def test_workers_read_no_data_and_load_nothing_that_could(project: Project) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from evaluators.statistics.estimate import Estimate
-from reports.plugin.terminal import slice_lines
+from reports.plugin.finish import slice_lines
 from reports.render import console
 from tests.support.samples import full, part, record, report
 

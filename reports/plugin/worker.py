@@ -1,0 +1,234 @@
+"""A worker's side of a run: each planned item is one pytest case that waits for its outcome.
+
+The controller plans once and gives every worker the plan as a file; reading and checking the data
+again took each worker a third of its start. The engine stores outcomes, the tests wait for them.
+Without xdist the controller's own process is the one worker.
+"""
+
+import pickle
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cases.plan import Item, Plan
+from evaluators.core import Case, Outcome, QAError
+from evaluators.runtime.outcomes import EngineLostError, OutcomeReader, OutcomeSource
+from reports.plugin.garbage import Unswept, no_collection
+
+INPUT_KEY = "qa"  # of xdist's workerinput
+PLAN_FILE = "plan.pickle"
+WORKERS_NICE = "10"  # text, as execnet wants it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerInput:
+    """What a process that runs tests needs: the plan, and the file in which outcomes appear."""
+
+    plan: Plan
+    outcome_store: Path
+
+
+WORKER_INPUT = pytest.StashKey[WorkerInput]()
+OUTCOMES = pytest.StashKey[OutcomeSource]()
+
+
+class NoVerdictError(QAError):
+    """The item has no grade: it could not be asked, judged or read."""
+
+
+# From the controller to the workers
+
+
+class WorkerSetup:
+    """The controller's hooks that prepare xdist's workers."""
+
+    def __init__(self, given: WorkerInput) -> None:
+        self._given = given
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_setupnodes(self, specs: Sequence[Any]) -> None:
+        """Give local workers a lower priority than the engine, for which they all wait."""
+        for spec in specs:
+            if spec.popen and not spec.nice:
+                spec.nice = WORKERS_NICE
+
+    @pytest.hookimpl(optionalhook=True, trylast=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker where the plan is; the first time, write it.
+
+        The folder is readable by the user alone.
+        """
+        path = self._given.outcome_store.with_name(PLAN_FILE)
+        if not path.exists():
+            try:
+                path.write_bytes(pickle.dumps(self._given, pickle.HIGHEST_PROTOCOL))
+            except OSError as error:
+                msg = f"{path}: the plan cannot be written ({error.strerror}); free space there"
+                raise pytest.UsageError(msg) from None
+        node.workerinput[INPUT_KEY] = str(path)
+
+
+def read_worker_input(workerinput: Mapping[str, Any]) -> WorkerInput | None:
+    """Return what the controller gave this worker; None where it runs no dataset."""
+    path = workerinput.get(INPUT_KEY)
+    if path is None:
+        return None
+    with no_collection():
+        given: WorkerInput = pickle.loads(Path(path).read_bytes())
+    return given
+
+
+def join(config: pytest.Config, given: WorkerInput) -> None:
+    """Let this process run the plan's tests; each dataset and language becomes a mark."""
+    config.stash[WORKER_INPUT] = given
+    config.pluginmanager.register(Unswept(), "qa-unswept")
+    datasets = given.plan.datasets
+    for dataset in datasets:
+        config.addinivalue_line("markers", f"{dataset.name}: items of the dataset {dataset.name}")
+    for language in sorted({language for dataset in datasets for language in dataset.slices}):
+        config.addinivalue_line("markers", f"{language}: items in the language {language}")
+
+
+# Collection: one case an item
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make one case of each planned item of the dataset that the ``qa`` marker names."""
+    marker = metafunc.definition.get_closest_marker("qa")
+    if marker is None:
+        return
+    given = metafunc.config.stash.get(WORKER_INPUT, None)
+    cases = [] if given is None else _cases(given.plan, marker, metafunc.definition.path.parent)
+    metafunc.parametrize("qa_item", cases)
+
+
+def _cases(plan: Plan, marker: pytest.Mark, folder: Path) -> list[Any]:
+    """Return pytest's parameters, one an item, with the marks of its dataset and language."""
+    name = marker.args[0] if marker.args else folder.name
+    dataset = next((one for one in plan.datasets if one.name == name), None)
+    if dataset is None:
+        known = ", ".join(one.name for one in plan.datasets)
+        msg = f"qa marker: no dataset {name!r} among those found ({known}); name one of them"
+        raise pytest.Collector.CollectError(msg)
+    marks = {
+        language: (getattr(pytest.mark, name), getattr(pytest.mark, language))
+        for language in dataset.slices
+    }
+    return [
+        pytest.param(item, id=item.key, marks=marks[item.slice.language])
+        for item in plan.of(dataset)
+    ]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Drop the placeholder test, without an item, that pytest makes where nothing is selected."""
+    items[:] = [item for item in items if "qa_item" not in _parameters(item) or _planned(item)]
+
+
+def _parameters(item: pytest.Item) -> Mapping[str, object]:
+    return item.callspec.params if hasattr(item, "callspec") else {}
+
+
+def _planned(item: pytest.Item) -> Item | None:
+    planned = _parameters(item).get("qa_item")
+    return planned if isinstance(planned, Item) else None
+
+
+# Running a test
+
+
+class Verdicts:
+    """Gives each test its case and verdict, and words a miss in five lines.
+
+    The fixtures are methods: a fixture that asked pytest for its configuration would cost as much
+    as an empty test.
+    """
+
+    def __init__(self) -> None:
+        self._outcome: Outcome | None = None  # of the running test
+
+    @pytest.fixture
+    def case(self, qa_item: Item) -> Case:
+        """Return the item: question, accepted answers, context, metadata."""
+        return qa_item.case
+
+    @pytest.fixture
+    def verdict(self, qa_item: Item) -> Outcome:
+        """Return the verdict on the answer; without one: an ERROR, or skipped as MISSING."""
+        assert self._outcome is not None
+        assert self._outcome.key == qa_item.key
+        return self._outcome
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Wait for the item's outcome. Not in the fixture, whose failure pytest would word."""
+        self._outcome, planned = None, _planned(item)
+        if planned is None or "verdict" not in item.fixturenames:  # type: ignore[attr-defined]
+            return
+        try:
+            outcome = _outcomes(item.config).wait(planned.key)
+        except EngineLostError as error:
+            message = str(error)
+            outcome = Outcome(key=planned.key, state="error", kind="engine_lost", message=message)
+        self._outcome = outcome
+        if outcome.state == "missing":
+            pytest.skip(f"MISSING ({outcome.kind}): {outcome.message}")
+        if outcome.state == "error":
+            msg = f"{outcome.kind}: {outcome.message}"
+            raise NoVerdictError(msg)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> pytest.TestReport | None:
+        """Word a miss, and mark it, so that the controller can tell it from other failures."""
+        outcome, planned = self._outcome, _planned(item)
+        if outcome is None or planned is None or outcome.key != planned.key:
+            return None
+        report = _report(item, call, planned, outcome)
+        if report.when == "teardown" and item.config.getoption("xmlpath", None):
+            from reports.render.outcome_text import qa_property  # noqa: PLC0415  # nor here
+
+            report.user_properties.append(("qa", qa_property(planned, outcome)))
+        return report
+
+
+def _outcomes(config: pytest.Config) -> OutcomeSource:
+    """Return where outcomes arrive: the controller has set it, a worker opens the store."""
+    if OUTCOMES not in config.stash:
+        config.stash[OUTCOMES] = OutcomeReader(config.stash[WORKER_INPUT].outcome_store)
+        config.add_cleanup(config.stash[OUTCOMES].close)
+    return config.stash[OUTCOMES]
+
+
+def _report(
+    item: pytest.Item, call: pytest.CallInfo[None], planned: Item, outcome: Outcome
+) -> pytest.TestReport:
+    """Return the report of one phase; its ``qa`` says "miss", "error" or "missing" where it is."""
+    from reports.render.outcome_text import error_lines, miss_lines  # noqa: PLC0415  # not at the start
+
+    error = call.excinfo.value if call.excinfo else None
+    if isinstance(error, NoVerdictError):
+        return _short(item, call, "error", error_lines(planned, outcome))
+    if call.when == "call" and isinstance(error, AssertionError) and outcome.state == "failed":
+        return _short(item, call, "miss", miss_lines(planned, outcome))
+    report = pytest.TestReport.from_item_and_call(item, call)
+    if report.skipped and outcome.state == "missing":
+        report.__dict__["qa"] = "missing"
+    return report
+
+
+def _short(
+    item: pytest.Item, call: pytest.CallInfo[None], word: str, text: str
+) -> pytest.TestReport:
+    """Return the report of a failure without its traceback, which is slow to make."""
+    quiet = copy(call)
+    quiet.excinfo = None
+    report = pytest.TestReport.from_item_and_call(item, quiet)
+    report.outcome = "failed"
+    report.longrepr = text
+    report.__dict__["qa"] = word  # xdist carries every plain attribute to the controller
+    return report

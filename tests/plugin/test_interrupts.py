@@ -1,0 +1,170 @@
+"""Ctrl-C, SIGTERM and kill -9: a partial report, exit 2, what was paid for kept, nobody left."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Project
+from tests.support.killing import Victim, alive, chain, until
+from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
+
+ITEMS = 12
+PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "Answer: {question}"\n'
+YAML = "kind: graded\nlanguages:\n  en: {file: en.jsonl, gates: {correct: {min: 0.5}}}\n"
+
+
+@pytest.fixture
+def capitals(project: Project) -> Project:
+    """Return a project of twelve items that a model is to answer."""
+    project.dataset("capital", {"en": [None] * ITEMS}, YAML)
+    project.write("qa/capital/answer.en.yaml", PROMPT)
+    return project
+
+
+def hang(seen: Seen) -> Answer:
+    """Say nothing, for ever."""
+    return Answer(action="hang")
+
+
+def after(seconds: float) -> Callable[[Seen], Answer]:
+    """Return a handler that answers as a good model, so late."""
+
+    def answer(seen: Seen) -> Answer:
+        return Answer(body=plausible()(seen).body, delay=seconds)
+
+    return answer
+
+
+@contextmanager
+def started(project: Project, server: Loopback, *options: str) -> "Iterator[subprocess.Popen[str]]":
+    """Start pytest in a process group of its own; at the end none of the group is left."""
+    model = f"--model=openai:m@{server.url}/v1"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pytest", model, *options, "qa"],
+        cwd=project.path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    yield process
+    process.communicate(timeout=60)
+    until(lambda: not alive(process.pid))
+
+
+SLOW = pytest.mark.slow
+PLAIN, N2 = (), ("-n", "2")
+SIGNALS = [
+    pytest.param(PLAIN, signal.SIGTERM, 1, id="plain-SIGTERM"),
+    pytest.param(PLAIN, signal.SIGINT, 5, id="plain-SIGINT-5", marks=SLOW),
+    pytest.param(N2, signal.SIGTERM, 5, id="n2-SIGTERM-5", marks=SLOW),
+    pytest.param(N2, signal.SIGINT, 1, id="n2-SIGINT", marks=SLOW),
+]
+
+
+@pytest.mark.parametrize(("workers", "number", "times"), SIGNALS)
+def test_a_server_that_hangs_holds_up_no_interrupt(
+    capitals: Project, workers: tuple[str, ...], number: signal.Signals, times: int
+) -> None:
+    """However often it is sent: a valid report, INCOMPLETE, each item MISSING once, none left."""
+    with loopback(handler=hang) as server, started(capitals, server, *workers) as process:
+        until(lambda: server.count > 0)
+        for _ in range(times):
+            process.send_signal(number)
+            time.sleep(0.05)
+        output, _ = process.communicate(timeout=60)
+    assert_interrupted(capitals, process, output)
+    states = Counter(str(record["outcome"]) for record in capitals.records())
+    assert states == {"missing": ITEMS}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("workers", "number", "times"), SIGNALS)
+def test_a_signal_leaves_a_partial_report(
+    capitals: Project, workers: tuple[str, ...], number: signal.Signals, times: int
+) -> None:
+    """What was answered is in it, what was not is MISSING, and nothing more is asked."""
+    with (
+        loopback(handler=after(0.2)) as server,
+        started(capitals, server, *workers, "--concurrency", "1") as process,
+    ):
+        until(lambda: server.count >= 5)
+        for _ in range(times):
+            process.send_signal(number)
+            time.sleep(0.05)
+        output, _ = process.communicate(timeout=60)
+        asked = server.count
+        time.sleep(0.5)
+        assert server.count == asked
+    assert_interrupted(capitals, process, output)
+    states = Counter(str(record["outcome"]) for record in capitals.records())
+    assert sum(states.values()) == ITEMS
+    assert states["missing"] > 0
+
+
+@pytest.mark.slow
+def test_a_second_signal_does_not_take_the_report_away(capitals: Project) -> None:
+    """Schedulers cancel in two steps: the partial report of the first is still written."""
+    with (
+        loopback(handler=after(1.5)) as server,
+        started(capitals, server, "--concurrency", "1") as process,
+    ):
+        until(lambda: server.count >= 1)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=60)
+    assert_interrupted(capitals, process, output)
+
+
+def assert_interrupted(project: Project, process: "subprocess.Popen[str]", output: str) -> None:
+    assert process.returncode == 2, output
+    assert project.report()["complete"] is False
+    assert "INTERRUPTED: exit 2" in output.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_what_a_killed_run_paid_for_is_kept(capitals: Project) -> None:
+    """After kill -9 the next run asks only for the rest, and for what was not yet on the disk."""
+    with loopback(handler=after(0.1)) as server:
+        with started(capitals, server, "-n", "2", "--concurrency", "2") as process:
+            until(lambda: server.count >= 6)
+            os.killpg(process.pid, signal.SIGKILL)
+        before = server.count
+        model = f"--model=openai:m@{server.url}/v1"
+        capitals.run_in_process(model, "--concurrency", "2", "qa")
+    assert Counter(one["outcome"] for one in capitals.records()).total() == ITEMS
+    assert before <= server.count <= ITEMS + 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are found in /proc")
+def test_runs_killed_one_after_the_other_lose_nothing(tmp_path: Path) -> None:
+    """Kill -9 of group, controller, engine, worker: no kept call is repeated, none is lost."""
+    items, concurrency = 60, 6
+    options = ("-n", "2", "--concurrency", str(concurrency))
+    chance = random.Random(4)
+    plan: list[tuple[Victim, float]] = [
+        ("group", 0.4), ("controller", 0.2), ("worker", 0.3), ("engine", 0.2), ("group", 0.5)
+    ]  # fmt: skip
+    with chain(tmp_path / "disturbed", items, 0.1, *options) as one:
+        for victim, seconds in plan:
+            one.run_killed(victim, seconds, chance)
+        disturbed = one.finish()
+    with chain(tmp_path / "quiet", items, 0.0, *options) as quiet:
+        assert disturbed == quiet.finish()
+    assert quiet.trace.repeats == 0
+    unkept = [one.trace.asked(kill.over) - kill.kept for kill in one.fatal]
+    assert max(unkept) <= 2 * concurrency, "an item has one call under way at most"
+    assert one.trace.repeats <= sum(unkept)
+    assert one.kept == sorted(one.kept), "progress never goes back"
+    assert one.kept[-1] == 2 * items

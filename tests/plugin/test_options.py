@@ -1,0 +1,213 @@
+"""The command line: every mistake is one line before anything is run; datasets under its paths."""
+
+from pathlib import Path
+
+import pytest
+
+from evaluators.core import UsageError
+from reports.plugin.options import dataset_files
+from tests.conftest import Project
+
+PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "{question}"\n'
+YAML = """
+kind: graded
+languages:
+  en: {file: en.jsonl, gates: {correct: {min: 0.5}}}
+  bg: {file: bg.jsonl}
+  default: {rubric_language: en}
+"""
+
+# What pytest-rerunfailures, pytest-retry and flaky declare, as a plug-in of the test's own.
+RERUNS = """
+def pytest_addoption(parser):
+    parser.addoption("--reruns", dest="reruns", type=int)
+    parser.addoption("--force-reruns", dest="force_reruns", type=int)
+    parser.addoption("--retries", dest="retries", type=int)
+    parser.addoption("--force-flaky", dest="force_flaky", action="store_true")
+    parser.addini("reruns", "", default=None)
+"""
+
+
+@pytest.fixture
+def capitals(project: Project) -> Project:
+    """Return a project with a miss."""
+    project.dataset("capital", {"en": ["Sofia", "Sofia", "Plovdiv"], "bg": ["Sofia"]}, YAML)
+    return project
+
+
+MISTAKES = [
+    (("--limit", "0"), "--limit: a whole number of at least 1 is needed, got '0'"),
+    (("--repeats", "x"), "--repeats: a whole number of at least 1 is needed, got 'x'"),
+    (("--languages", "xx"), "--languages: no dataset has 'xx'"),
+    (("--items", "capital-en"), "--items: DATASET:LANG=FILE is needed"),
+    (("--items", "towns:en=a.csv"), "dataset 'towns' is not among those found (capital)"),
+    (("--items", "capital:en=absent.csv"), "absent.csv"),
+    (("--items", "capital:en=a.csv", "--items", "capital:en=b.csv"), "is given twice"),
+    (("--prompt", "capital:en=absent.yaml"), "absent.yaml"),
+    (("--gates", "absent.yaml"), "absent.yaml"),
+    (("--gates", "other.yaml"), "no gate for any dataset of this run (capital)"),
+    (("--model", "nobody:x"), "unknown model 'nobody:x'"),
+    (("--judge", "nobody"), "unknown model 'nobody'"),
+    (("--model", "openai:m@http://127.0.0.1:9/v1"), "no answer prompt"),
+    (("--judge", "openai:j@http://127.0.0.1:9/v1"), "needs a rubric"),
+    (("--replay", "--ledger", "absent"), "no ledger to replay from"),
+    (("--baseline=absent",), "absent"),
+    (("--model=",), "--model: empty; give a value or leave the option out"),
+    (("--baseline=",), "--baseline: empty"),
+    (("--items", ""), "--items: empty"),
+    (("--concurrency", "9" * 5000), "--concurrency: a whole number"),
+    (("--report-dir=pytest.ini",), "--report-dir: "),
+    (("--prompt", "capital:ru=own.yaml"), "--prompt: capital:ru is not asked in this run"),
+    (("--prompt", "capital:en=own.yaml"), "--prompt: the recorded answers need no prompt"),
+    (("--judge", "lexicl"), "--judge: unknown model 'lexicl'"),
+    (("--model", "openai:m@localhost:8000"), "an address starts with http://"),
+    (("absent/path",), "file or directory not found: absent/path"),
+    (("second",), "two datasets are named 'capital'"),
+    (("--max-cost", "0.0"), "--max-cost: a number above 0 is needed, got '0.0'"),
+    (("--max-cost", "-1"), "--max-cost: a number above 0 is needed, got '-1'"),
+    (("--deadline", "nan"), "--deadline: a number above 0 is needed, got 'nan'"),
+    (("--deadline", "1e999"), "--deadline: a number above 0 is needed, got '1e999'"),
+    (("--rpm", "0"), "--rpm: a whole number of at least 1 is needed, got '0'"),
+    (("--seed=-1",), "--seed: a whole number of at least 0 is needed, got '-1'"),
+    (("--audit", "1.5"), "--audit: a share from 0 to 1 is needed, got '1.5'"),
+    (("--calibration", "no"), "--calibration: on or off is needed, got 'no'"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), MISTAKES)
+def test_the_users_mistakes_are_one_line(
+    capitals: Project, options: tuple[str, ...], message: str
+) -> None:
+    """A wrong option ends the run with exit 4 and one line, before anything is run or written."""
+    assert_refused(capitals, capitals.run_in_process(*prepared(capitals, options)), message)
+
+
+@pytest.mark.parametrize(("options", "message"), [MISTAKES[0], (("absent/path",), "not found")])
+def test_with_workers_a_mistake_is_still_one_line(
+    capitals: Project, options: tuple[str, ...], message: str
+) -> None:
+    """It is found before a worker exists."""
+    assert_refused(capitals, capitals.run("-n", "2", *prepared(capitals, options)), message)
+
+
+def prepared(project: Project, options: tuple[str, ...]) -> tuple[str, ...]:
+    """Write what wrong options name; return the whole command line."""
+    project.write("other.yaml", "river: {en: {correct: {min: 0.5}}}\n")
+    project.write("own.yaml", PROMPT)
+    project.write("second/capital/dataset.yaml", YAML)
+    return (*options, "qa")
+
+
+def assert_refused(project: Project, result: pytest.RunResult, message: str) -> None:
+    assert result.ret == 4
+    (error,) = (line for line in result.errlines if line.startswith("ERROR"))
+    assert message in error
+    assert "Traceback" not in result.stderr.str()
+    assert not (project.path / "reports").exists()
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(("-m", "nope"), "nope"), (("-m", "bg and"), "bg and"), (("-k", "two words"), "two words")],
+)
+def test_a_wrong_expression_is_a_usage_error(
+    capitals: Project, workers: tuple[str, ...], options: tuple[str, ...], message: str
+) -> None:
+    """pytest's own line and exit 4; with workers too, where it is found before one is started."""
+    result = capitals.run_in_process(*workers, *options, "qa")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([f"ERROR: *{message}*"])
+    assert "Traceback" not in result.stderr.str()
+
+
+def test_a_missing_key_is_a_usage_error(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variable that must be set is named before anything is asked."""
+    capitals.write("qa/capital/answer.en.yaml", PROMPT)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    result = capitals.run_in_process("--model=openai:gpt-4o", "--languages=en", "qa")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["ERROR: *OPENAI_API_KEY*"])
+
+
+@pytest.mark.parametrize(
+    "option", ["--reruns=3", "--force-reruns=1", "--retries=2", "--force-flaky"]
+)
+def test_running_misses_again_is_refused(
+    capitals: Project, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit 4 and the reason, from the environment as from the command line."""
+    with_reruns(capitals, monkeypatch)
+    monkeypatch.setenv("PYTEST_ADDOPTS", f"{option} -x -p again")
+    result = capitals.run_in_process("qa")
+    name = option.partition("=")[0]
+    assert_refused(capitals, result, f"ERROR: {name}: a miss is a finding and is not run again")
+
+
+def with_reruns(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give a project a plug-in that could run its miss again."""
+    project.write("again.py", RERUNS)
+    monkeypatch.syspath_prepend(project.path)
+
+
+def test_an_ini_file_is_no_way_around(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A setting counts as the option does; 0 switches it off."""
+    with_reruns(capitals, monkeypatch)
+    refused = capitals.run_in_process("-p", "again", "-o", "reruns=2", "qa")
+    assert_refused(capitals, refused, "ERROR: reruns (in the ini file): ")
+    assert capitals.run_in_process("-p", "again", "-o", "reruns=0", "--languages=en", "qa").ret == 0
+
+
+def test_without_gates_reruns_are_allowed_and_said(
+    capitals: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--gates off is plain pytest: the report only notes what was done."""
+    with_reruns(capitals, monkeypatch)
+    result = capitals.run_in_process("-p", "again", "--retries=2", "--gates", "off", "qa")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["note: failing tests were run again: --retries"])
+
+
+def test_the_real_rerun_plugin_is_refused(capitals: Project) -> None:
+    """pytest-rerunfailures, where it is installed, is refused by name."""
+    pytest.importorskip("pytest_rerunfailures")
+    ini = (capitals.path / "pytest.ini").read_text(encoding="utf-8")
+    capitals.write("pytest.ini", ini.replace("-p no:rerunfailures", ""))
+    result = capitals.run_in_process("--reruns", "3", "qa")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["ERROR: --reruns: *--gates off*"])
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Return a folder with datasets in places to search and in places to pass over."""
+    for folder in ("cases/a", "cases/b", "cases/.hidden", "cases/node_modules/x", "tests"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "dataset.yaml").touch()
+    (tmp_path / "tests" / "dataset.yaml").unlink()
+    (tmp_path / "cases" / "a" / "test_a.py").touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        (["cases"], ["cases/a", "cases/b"]),
+        (["cases/a"], ["cases/a"]),
+        (["cases/a/test_a.py"], ["cases/a"]),
+        (["cases/a/test_a.py::test_a[x-y]"], ["cases/a"]),
+        (["cases/b", "cases"], ["cases/a", "cases/b"]),
+        (["tests"], []),
+        (["absent"], []),
+    ],
+)
+def test_what_a_path_holds(tree: Path, arguments: list[str], found: list[str]) -> None:
+    """Folders are searched, hidden and foreign ones passed over; a file looks beside itself."""
+    expected = [tree.resolve() / name / "dataset.yaml" for name in found]
+    assert dataset_files(arguments, tree, tree) == expected
+
+
+def test_a_moved_rootdir_is_refused(tree: Path) -> None:
+    """A dataset outside of rootdir means that an option's value was taken for a path."""
+    with pytest.raises(UsageError, match="write --option=PATH"):
+        dataset_files(["cases"], tree, tree / "tests")

@@ -1,0 +1,113 @@
+"""Every planned item ends in exactly one state, whatever its test came to."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cases.plan import Item, Plan
+from cases.slices import Dataset, Slice
+from evaluators.core import Outcome
+from reports.plugin.session_results import SessionResults, key_of
+from tests.support.scripted import make_case
+
+SLICE = Slice(dataset="simpleqa", language="bg", kind="graded", path=Path("bg.csv"))
+KEYS = ("simpleqa-bg-q1", "simpleqa-bg-q2")
+PASSED = Outcome(key=KEYS[0], state="passed")
+
+
+@pytest.fixture
+def results() -> SessionResults:
+    items = {
+        key: Item(key=key, slice=SLICE, case=make_case(number), repeat=1)
+        for number, key in enumerate(KEYS, start=1)
+    }
+    dataset = Dataset(name="simpleqa", folder=Path(), kind="graded", slices={"bg": SLICE})
+    made = SessionResults(Plan(datasets=(dataset,), items=items))
+    assert made.select([node(key) for key in KEYS] + ["tests/test_x.py::test_y"]) == KEYS
+    return made
+
+
+def node(key: str) -> str:
+    return f"cases/simpleqa/test_simpleqa.py::test_simpleqa[{key}]"
+
+
+def run(results: SessionResults, key: str, word: str = "", call: str = "passed") -> None:
+    """Note the three reports of one test."""
+    results.note(node(key), "setup", "passed", "")
+    results.note(node(key), "call", call, word)
+    results.note(node(key), "teardown", "passed", "")
+
+
+def test_the_key_stands_between_the_last_brackets() -> None:
+    """Whatever the path holds, the item's key is what the last brackets hold."""
+    assert key_of("a[b]/test_c.py::test_d[simpleqa-bg-1~r2]") == "simpleqa-bg-1~r2"
+    assert key_of("tests/test_x.py::test_y") == ""
+
+
+def test_the_engines_outcome_stands(results: SessionResults) -> None:
+    """A test that came to its end has the state that the engine gave its item."""
+    run(results, KEYS[0])
+    ends = results.final({KEYS[0]: PASSED}, "stopped")
+    assert ends[KEYS[0]] == PASSED
+    assert (ends[KEYS[1]].state, ends[KEYS[1]].kind) == ("missing", "stopped")
+    assert results.other_failures == 0
+
+
+def test_an_outcome_whose_test_never_ran_is_missing(results: SessionResults) -> None:
+    """What the engine did ahead of the tests is kept in the ledger, and is not reported."""
+    ends = results.final({KEYS[0]: PASSED}, "interrupted")
+    assert {end.kind for end in ends.values()} == {"interrupted"}
+
+
+def test_a_miss_is_no_other_failure(results: SessionResults) -> None:
+    """A failure that carries our word is the item's own; one without it is not."""
+    run(results, KEYS[0], "miss", "failed")
+    assert results.other_failures == 0
+    run(results, KEYS[1], "", "failed")
+    assert results.other_failures == 1
+
+
+def test_a_skipped_test_leaves_its_item_missing(results: SessionResults) -> None:
+    """An item that a person skipped is not graded, whatever the engine has of it."""
+    run(results, KEYS[0], "", "skipped")
+    end = results.final({KEYS[0]: PASSED}, "stopped")[KEYS[0]]
+    assert (end.state, end.kind) == ("missing", "skipped")
+
+
+def test_a_dead_worker_is_forgiven_once(results: SessionResults) -> None:
+    """The first death costs nothing; the second makes the item an ERROR, no other failure."""
+    assert results.died(node(KEYS[0])) is True
+    run(results, KEYS[0])
+    assert results.final({KEYS[0]: PASSED}, "stopped")[KEYS[0]] == PASSED
+    assert results.died(node(KEYS[0])) is False
+    results.note(node(KEYS[0]), "???", "failed", "")
+    end = results.final({KEYS[0]: PASSED}, "stopped")[KEYS[0]]
+    assert (end.state, end.kind) == ("error", "worker_died")
+    assert results.other_failures == 0
+
+
+def test_a_crash_in_an_ordinary_test_is_a_failure(results: SessionResults) -> None:
+    """A worker that dies in a test that is no item of ours fails the session."""
+    results.note("tests/test_x.py::test_y", "???", "failed", "")
+    assert results.other_failures == 1
+
+
+def test_an_item_without_any_outcome_is_an_error(results: SessionResults) -> None:
+    """A test that ended although the engine posted nothing is shown as the engine's failure."""
+    run(results, KEYS[0])
+    assert results.final({}, "stopped")[KEYS[0]].kind == "engine_lost"
+
+
+def test_an_item_that_the_stopped_engine_never_reached_is_missing(results: SessionResults) -> None:
+    """A test that was skipped because the engine had ended is MISSING, not the engine's loss."""
+    run(results, KEYS[0], "missing", "skipped")
+    end = results.final({}, "ledger")[KEYS[0]]
+    assert (end.state, end.kind) == ("missing", "ledger")
+
+
+def test_states_sum_to_the_plan(results: SessionResults) -> None:
+    """Every planned key has exactly one end."""
+    run(results, KEYS[0])
+    ends = results.final({KEYS[0]: replace(PASSED, state="failed")}, "stopped")
+    assert set(ends) == set(KEYS)
