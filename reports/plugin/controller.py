@@ -6,13 +6,13 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from reports.assemble import Baseline
     from reports.report import Report
 
-EXIT_UNWRITTEN = 1
 TIDY_EVERY = 500  # tests
 
 
@@ -234,7 +233,7 @@ class Controller:
                 self._options, self._plan, self._results, self._run, ending
             )
         except (QAError, OSError) as error:
-            code = max(code, EXIT_UNWRITTEN)
+            code = max(code, int(pytest.ExitCode.TESTS_FAILED))
             self._last_line = f"REPORT NOT WRITTEN: exit {code}; {error}"
             return code
         self._last_line = self._report.decision.line
@@ -290,11 +289,7 @@ def _ignore_signals(config: pytest.Config) -> None:
     _handle_signals(config, signal.SIG_IGN, signal.SIGINT, signal.SIGTERM)
 
 
-def _handle_signals(
-    config: pytest.Config,
-    handler: Callable[[int, FrameType | None], None] | signal.Handlers,
-    *numbers: signal.Signals,
-) -> None:
+def _handle_signals(config: pytest.Config, handler: Any, *numbers: signal.Signals) -> None:
     """Give signals this handler until pytest has ended."""
     if threading.current_thread() is threading.main_thread():
         for number in numbers:
