@@ -15,10 +15,16 @@ FAILED, USAGE, INTERRUPTED = 1, 4, 130
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One subcommand: what it does, in a line, and the module whose ``main`` takes the words."""
+    """One subcommand: what it does, in a line, and the function that takes its words."""
 
     help: str
     module: str
+    function: str = "main"
+
+    def run(self, words: Sequence[str]) -> int:
+        """Load the module and run the command; return its exit code."""
+        code: int = getattr(import_module(self.module), self.function)(words)
+        return code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +41,13 @@ class Program:
         words = sys.argv[1:] if argv is None else argv
         try:
             options = self._parser().parse_args(words[:1])
-            code: int = import_module(self.commands[options.command].module).main(words[1:])
+            return self.commands[options.command].run(words[1:])
         except UsageError as problem:
             return _ended(str(problem), USAGE)
         except QAError as error:
             return _ended(str(error), FAILED)
         except KeyboardInterrupt:
             return _ended("interrupted", INTERRUPTED)
-        return code
 
     def _parser(self) -> argparse.ArgumentParser:
         listed = "\n".join(f"  {name:<10}{one.help}" for name, one in self.commands.items())

@@ -8,13 +8,12 @@ from evaluators.command_line import Command, Program
 NOTE = """\
 exit codes: 0 done, or every gate passed; 1 a gate failed, or the report could not be written;
 4 wrong arguments or an unreadable run; 6 undecided; 130 interrupted"""
+RUNS = "reports.commands.recorded_runs"
 COMMANDS: Mapping[str, Command] = {
-    "render": Command(
-        "write the files of a report again, in any format", "reports.commands.render"
-    ),
-    "compare": Command("compare two runs item by item", "reports.commands.compare"),
-    "gate": Command("decide with other gates or another baseline", "reports.commands.gate"),
-    "merge": Command("put the runs of CI shards together", "reports.commands.merge"),
+    "render": Command("write the files of a report again, in any format", RUNS, "render"),
+    "compare": Command("compare two runs item by item", RUNS, "compare"),
+    "gate": Command("decide with other gates or another baseline", RUNS, "gate"),
+    "merge": Command("put the runs of CI shards together", RUNS, "merge"),
     "review": Command(
         "hand answers to people, and take their verdicts back", "reports.commands.review"
     ),

@@ -17,7 +17,7 @@ from cases.tools.review.sheet_files import FALLBACK, texts_in, write_sheet
 from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE
 from evaluators.output import plural, say, write_texts
-from reports.commands.common import RUN_HELP, Parser, read_baseline
+from reports.commands.recorded_runs import RUN_HELP, Parser, read_baseline
 from reports.human_review import SAMPLE, accept, labelled, pick, reasons_of, sheet_of
 from reports.recount import rebuilt
 from reports.render import clean

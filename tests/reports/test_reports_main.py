@@ -239,7 +239,7 @@ def test_an_interrupt_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(argv: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("reports.commands.render.main", interrupted)
+    monkeypatch.setattr("reports.commands.recorded_runs.render", interrupted)
     assert main(["render", "x"]) == 130
 
 

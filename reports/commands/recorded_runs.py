@@ -1,0 +1,197 @@
+"""``python -m reports render|compare|gate|merge``: recorded runs looked at again, offline."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from cases.config import load_gates
+from evaluators import command_line
+from evaluators.core import UsageError
+from evaluators.output import say
+from reports.recount import merged, rebuilt, regated
+from reports.render import console
+from reports.render.report_files import FORMATS, Files
+from reports.report import Report
+from reports.run_reader import load_report, load_run
+from reports.trust import Baseline
+from reports.writer import write, write_files
+
+RUN_HELP = "a report folder or its run.json"
+
+
+class Parser(command_line.Parser):
+    """The parser of one command on recorded runs."""
+
+    def __init__(self, name: str, description: str, codes: str) -> None:
+        super().__init__(
+            prog=f"python -m reports {name}",
+            description=description,
+            epilog=f"exit codes: {codes}",
+            allow_abbrev=False,
+        )
+
+    def add_to(self, text: str, *, required: bool = False) -> None:
+        """Declare ``--to DIR``."""
+        self.add_argument("--to", metavar="DIR", type=folder, required=required, help=text)
+
+    def add_baseline(self) -> None:
+        """Declare ``--baseline RUN``."""
+        text = "the run to compare with; by default the one that the run itself was compared with"
+        self.add_argument("--baseline", metavar="RUN", type=Path, help=text)
+
+
+def folder(text: str) -> Path:
+    """Return the path of a folder to write to, which need not exist."""
+    path = Path(text)
+    if not text or (path.exists() and not path.is_dir()):
+        msg = f"{text!r} is not a folder; name one, it is made where it does not exist"
+        raise argparse.ArgumentTypeError(msg)
+    return path
+
+
+def read_baseline(given: Path | None, reports: Sequence[Report]) -> Baseline | None:
+    """Return the run to compare with: the one given, else the one that these were compared with.
+
+    Raises UsageError where that cannot be read, or where they were compared with different ones:
+    without it the drop gates would be gone, and a failed run could pass.
+    """
+    known = sorted({report.baseline for report in reports if report.baseline})
+    if given is not None:
+        return _baseline(given)
+    if len(known) > 1:
+        msg = f"the runs were compared with {' and '.join(known)}; say which with --baseline=RUN"
+        raise UsageError(msg)
+    if not known:
+        return None
+    try:
+        found = _baseline(Path(known[0]))
+    except UsageError as problem:
+        msg = f"the run was compared with a baseline: {problem}; or say where with --baseline=RUN"
+        raise UsageError(msg) from None
+    if any(one.comparison and one.comparison.sha256 != found.sha256 for one in reports):
+        msg = f"{found.path} is no longer what the run was compared with; give --baseline=RUN"
+        raise UsageError(msg)
+    return found
+
+
+def _baseline(path: Path) -> Baseline:
+    run, records = load_run(path)
+    return Baseline(path=str(path), run=run, records=records)
+
+
+def save(report: Report, to: Path | None) -> list[str]:
+    """Write the whole report where a folder is given; return the lines that say so.
+
+    Raises WriteError.
+    """
+    if to is None:
+        return []
+    paths = write(report, to)
+    page = next(path for path in paths if path.suffix == ".html")
+    return [f"report: {page}"]
+
+
+def render(argv: Sequence[str]) -> int:
+    """Write the files and name them; return the exit code."""
+    parser = Parser(
+        "render",
+        "Write the files of a report again from run.json and records.jsonl, offline.",
+        "0 written, 1 could not be written, 4 wrong arguments or no readable run",
+    )
+    parser.add_argument("run", metavar="RUN", type=Path, help=RUN_HELP)
+    parser.add_to("where to write; by default beside run.json")
+    words = ",".join(FORMATS)
+    parser.add_argument(
+        "--format",
+        metavar="WORD,WORD",
+        type=_formats,
+        default=tuple(FORMATS),
+        help=f"which files, of {words} (default: all)",
+    )
+    options = parser.parse_args(argv)
+    report = load_report(options.run)
+    home = options.run if options.run.is_dir() else options.run.parent
+    paths = write_files(Files(report, options.format), options.to or home)
+    say(sys.stdout, *map(str, paths))
+    return 0
+
+
+def _formats(text: str) -> tuple[str, ...]:
+    words = tuple(filter(None, map(str.strip, text.split(","))))
+    for word in words:
+        if word not in FORMATS:
+            msg = f"{word!r} is no format; there are {', '.join(FORMATS)}"
+            raise argparse.ArgumentTypeError(msg)
+    if not words:
+        msg = f"name a format: {', '.join(FORMATS)}"
+        raise argparse.ArgumentTypeError(msg)
+    return words
+
+
+def compare(argv: Sequence[str]) -> int:
+    """Print what changed from the first run to the second, and write it where asked."""
+    parser = Parser(
+        "compare",
+        "Compare two runs item by item: differences are NEW - OLD. Gates decide nothing here.",
+        "0 compared, 1 could not be written, 4 wrong arguments or no readable run",
+    )
+    parser.add_argument("old", metavar="OLD", type=Path, help=RUN_HELP)
+    parser.add_argument("new", metavar="NEW", type=Path, help=RUN_HELP)
+    parser.add_to("a folder for the report of NEW beside OLD")
+    options = parser.parse_args(argv)
+    report = load_report(options.new)
+    compared = rebuilt(report, read_baseline(options.old, [report]))
+    if compared.comparison is None or not any(one.shared for one in compared.comparison.slices):
+        msg = f"{options.old} and {options.new} have no item in common; compare runs of one dataset"
+        raise UsageError(msg)
+    say(sys.stdout, *console.comparison(compared), *save(compared, options.to))
+    return 0
+
+
+def gate(argv: Sequence[str]) -> int:
+    """Print the gates and return the exit code that the run would have had with them."""
+    parser = Parser(
+        "gate",
+        "Decide on a recorded run again, with other gates or another baseline; asks no model.",
+        "0 every gate passed, 1 a gate failed or the report could not be written, 2 the run was "
+        "interrupted, 4 wrong arguments or no readable run, 6 undecided",
+    )
+    parser.add_argument("run", metavar="RUN", type=Path, help=RUN_HELP)
+    parser.add_argument(
+        "--gates",
+        metavar="FILE",
+        type=Path,
+        help="thresholds in place of the run's own (dataset: {language: {measure: {min: …}}})",
+    )
+    parser.add_baseline()
+    parser.add_to("a folder for the report with these gates")
+    options = parser.parse_args(argv)
+    report = load_report(options.run)
+    baseline = read_baseline(options.baseline, [report])
+    if options.gates is None:
+        decided = rebuilt(report, baseline)
+    else:
+        decided = regated(report, load_gates(options.gates), baseline)
+    say(sys.stdout, *console.gates(decided), *save(decided, options.to), decided.decision.line)
+    return decided.decision.code
+
+
+def merge(argv: Sequence[str]) -> int:
+    """Write the report of all runs together and return the exit code that it would have had."""
+    parser = Parser(
+        "merge",
+        "Put the runs of CI shards together. Refuses runs of different models, judges, seeds, data "
+        "files, prompts, rubrics or gates; an item in two of them must have come to the same.",
+        "those of the whole run: 0 every gate passed, 1 a gate failed or the report could not be "
+        "written, 2 a shard was interrupted, 4 wrong arguments or runs that do not belong "
+        "together, 6 undecided",
+    )
+    parser.add_argument("runs", metavar="RUN", nargs="+", type=Path, help=RUN_HELP)
+    parser.add_baseline()
+    parser.add_to("a folder for the report of the whole", required=True)
+    options = parser.parse_args(argv)
+    reports = [load_report(path) for path in options.runs]
+    report = merged(reports, read_baseline(options.baseline, reports))
+    say(sys.stdout, *console.gates(report), *save(report, options.to), report.decision.line)
+    return report.decision.code
