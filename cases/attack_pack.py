@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from evaluators import strict_yaml
-from evaluators.canonical import digest
 from evaluators.core import Case, UsageError
-from evaluators.strict_yaml import Map, Seq
+from evaluators.reading import Map, Seq, load_yaml
+from evaluators.text import digest
 
 FOLDER = Path(__file__).parent / "attacks"
 LANGUAGES = tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
@@ -39,7 +38,7 @@ def load_bundled(languages: Iterable[str]) -> list[Probe]:
 
 def load_pack(path: Path) -> list[Probe]:
     """Return the probes of a file. Raises UsageError naming file, line and key."""
-    top = strict_yaml.load(path)
+    top = load_yaml(path)
     if not isinstance(top, Map):
         msg = f"{path}:1: want a mapping with keys language, attacks, controls"
         raise UsageError(msg)

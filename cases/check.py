@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cases.config import FILE, load_dataset, with_items
-from cases.problems import hint, shown
-from cases.slices import Dataset
+from cases.dataset import Dataset
 from cases.tools.check.checks import check_dataset, check_slice
 from cases.tools.check.findings import Finding, Subject, read_subject
 from evaluators.command_line import Parser
 from evaluators.core import UsageError
 from evaluators.output import plural, say
+from evaluators.text import hint, shown
 
 BUNDLED = Path(__file__).parent
 CLEAN, FOUND, USAGE = 0, 1, 4

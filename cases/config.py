@@ -6,20 +6,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
-from cases import metrics
-from cases.problems import hint, shown
-from cases.rules import (
-    check_measures,
-    pooled_rule,
-    rules_of,
-)
-from cases.settings import Settings, load_settings
-from cases.slices import Dataset, Slice, Threshold
+from cases.dataset import Dataset, Slice, Threshold
 from cases.tables import normal
 from cases.templates import find_prompt, find_rubric
+from cases.thresholds import (
+    KEY as METRICS_KEY,
+)
+from cases.thresholds import (
+    check_measures,
+    metric_rules,
+    metrics_of,
+    pooled_rule,
+    ranges,
+    rules_of,
+)
 from evaluators.core import Kind, UsageError
 from evaluators.extra_metrics import GEVAL, METRICS
+from evaluators.settings import Settings, load_settings
 from evaluators.statistics.metrics import DROP, MAX_PENALTY, RATE, Range, gate_ranges
+from evaluators.text import hint, shown
 
 FILE = "dataset.yaml"
 RUBRICS = Path(__file__).parents[1] / "evaluators" / "rubrics"
@@ -32,9 +37,9 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 # Keys that a language may have; of these, the dataset itself may give the ones shared by all.
 LANGUAGE_KEYS = (
     *("file", "gates", "prompt", "rubric", "rubric_language", "pass_bar", "yes", "no", "floor"),
-    metrics.KEY,
+    METRICS_KEY,
 )
-SHARED_KEYS = ("prompt", "rubric", "rubric_language", "pass_bar", "floor", metrics.KEY)
+SHARED_KEYS = ("prompt", "rubric", "rubric_language", "pass_bar", "floor", METRICS_KEY)
 DATASET_KEYS = (
     *("kind", "languages", "by", "penalty", DROP, "holm", "require_calibration"),
     *SHARED_KEYS,
@@ -134,9 +139,7 @@ def with_gates(dataset: Dataset, gates: Gates) -> Dataset:
     own = gates.get(dataset.name, {})
     for language, rules in own.items():
         slice_ = dataset.slices.get(language)
-        problem = check_measures(
-            rules, dataset.kind, metrics.ranges(slice_.metrics if slice_ else ())
-        )
+        problem = check_measures(rules, dataset.kind, ranges(slice_.metrics if slice_ else ()))
         if slice_ is None:
             problem = f"no such language here; {hint(language, dataset.slices)}"
         if problem:
@@ -189,8 +192,8 @@ def _slice(source: _Source, language: str, own: Settings) -> Slice:
         raise own.problem(key="file", what="missing; name the data file, relative to this one")
     bare = _bare(source, own, language, source.top.path.parent / file)
     gates = own.part("gates")
-    known = {**gate_ranges(source.kind), **metrics.ranges(bare.metrics)}
-    beside = metrics.metric_rules(_holder(source, own, metrics.KEY), gates)
+    known = {**gate_ranges(source.kind), **ranges(bare.metrics)}
+    beside = metric_rules(_holder(source, own, METRICS_KEY), gates)
     return replace(bare, rules=(*rules_of(gates, known), *beside))
 
 
@@ -222,7 +225,7 @@ def _bare(source: _Source, own: Settings, language: str, file: Path) -> Slice:
         yes=_word(source, own, "yes"),
         no=_word(source, own, "no"),
         floor=_floor(source, own),
-        metrics=metrics.metrics_of(_holder(source, own, metrics.KEY), source.kind),
+        metrics=metrics_of(_holder(source, own, METRICS_KEY), source.kind),
     )
 
 
@@ -263,7 +266,6 @@ def _floor(source: _Source, own: Settings) -> dict[str, float]:
 def _pooled(source: _Source) -> tuple[Threshold, ...]:
     if DROP not in source.top.values:
         return ()
-    ranges = gate_ranges(source.kind)
-    if DROP not in ranges:
+    if DROP not in gate_ranges(source.kind):
         raise source.top.problem(DROP, f"not a measure of kind {source.kind}")
-    return (pooled_rule(source.top, ranges[DROP]),)
+    return (pooled_rule(source.top, gate_ranges(source.kind)[DROP]),)

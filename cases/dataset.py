@@ -1,171 +1,124 @@
-"""From a slice's file to its cases."""
+"""What a dataset declares: its slices (dataset × language), thresholds and prompts."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
 
-from cases.columns import LAYOUTS, check_columns
-from cases.fields import Row, golds_of, id_of, metadata_of, recorded_of, rows_of
-from cases.identity import case_digest, given_id, own_id, unique
-from cases.labels import grade_or_rating, yes_or_no
-from cases.problems import shown
-from cases.readers import read_table
-from cases.slices import Slice
-from cases.tables import Record
-from evaluators.core import Case
+from evaluators.core import Case, Kind
+from evaluators.extra_metrics import MetricSpec
+from evaluators.rubric import Prompt, Rubric
 
-RATERS = "label_"
-IDENTIFIERS = ("_id", "_row", "idx")
+Evidence = Literal["estimate", "confident"]
 
 
-def load_cases(slice_: Slice) -> list[Case]:
-    """Return the cases of a slice's file in its order.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """One threshold. ``drop`` rules have only ``max``: the non-inferiority margin.
 
-    Raises UsageError naming file, row, line and column for anything that is not as it must be.
+    ``evidence: confident`` asks that the 95 % interval clear the bar; ``pool`` (only on a
+    dataset's own ``drop``) puts all languages together.
     """
-    table = read_table(slice_.path)
-    layout = LAYOUTS[slice_.kind]
-    check_columns(table, layout)
-    rows = list(rows_of(table, layout))
-    cases = [_case(slice_, row) for row in rows]
-    _check_ids(rows)
-    if slice_.kind == "judged":
-        _check_labels(rows, cases)
-    else:  # raters may well be shown other golds for the same question
-        _check_golds(rows, cases)
-    return _with_unique_ids(cases)
+
+    measure: str
+    min: float | None = None
+    max: float | None = None
+    evidence: Evidence = "estimate"
+    pool: bool = False
 
 
-def _case(slice_: Slice, row: Row) -> Case:
-    context = _context(row)
-    golds, label = _gold_and_label(slice_, row)
-    question = row.text(row.required("question"))
-    recorded = recorded_of(row)
-    judged = recorded if slice_.kind == "judged" else None
-    digest = case_digest(question, context, golds, label, judged)
-    given = id_of(row)
-    return Case(
-        id=own_id(digest) if given is None else given_id(given),
-        dataset=slice_.dataset,
-        language=slice_.language,
-        row=row.record.row,
-        question=question,
-        golds=golds,
-        context=context,
-        recorded=recorded,
-        label=label,
-        metadata=_metadata(slice_, row),
-        digest=digest,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """One language of one dataset.
+
+    ``pass_bar`` is the lowest rating that passes (1 to 10); ``penalty`` the p of ``penalised``;
+    ``floor`` (kind ``judged`` only) the lowest trustworthy agreement or kappa of a judge.
+    ``metrics`` are extra measures that a judge's model takes. ``declared`` is False where
+    ``languages.default`` stood in for a missing line.
+    """
+
+    dataset: str
+    language: str
+    kind: Kind
+    path: Path
+    prompt: Prompt | None = None
+    rubric: Rubric | None = None
+    rules: tuple[Threshold, ...] = ()
+    pass_bar: int = 6
+    penalty: float = 1.0
+    by: tuple[str, ...] = ()
+    yes: str = ""
+    no: str = ""
+    floor: Mapping[str, float] = field(default_factory=dict)
+    metrics: tuple[MetricSpec, ...] = ()
+    declared: bool = True
+
+    @property
+    def name(self) -> str:
+        """Dataset and language, as reports show them."""
+        return f"{self.dataset}:{self.language}"
 
 
-def _context(row: Row) -> str:
-    optional = "context" not in row.layout.required
-    column = row.columns.get("context") if optional else row.required("context")
-    if column is None or (optional and row.record.values[column] in (None, "")):
-        return ""
-    return row.text(column)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """One ``dataset.yaml``: its slices by language, and the rules that pool them."""
+
+    name: str
+    folder: Path
+    kind: Kind
+    slices: Mapping[str, Slice]
+    pooled: tuple[Threshold, ...] = ()
+    holm: bool = False
+    require_calibration: bool = False
 
 
-def _gold_and_label(slice_: Slice, row: Row) -> tuple[tuple[str, ...], str | None]:
-    if slice_.kind == "yes_no":
-        return _yes_no_gold(slice_, row)
-    if slice_.kind == "judged":
-        return golds_of(row), _judged_label(row)
-    if slice_.kind == "rated":  # a rater is shown one expert answer
-        return (row.text(row.required("gold")),), None
-    return golds_of(row), None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceFile:
+    """A ``DATASET:LANG=FILE`` option, taken apart."""
+
+    dataset: str
+    language: str
+    path: Path
 
 
-def _yes_no_gold(slice_: Slice, row: Row) -> tuple[tuple[str, ...], str]:
-    column = row.required("gold")
-    value = row.record.values[column]
-    word = str(value).lower() if isinstance(value, bool) else row.text(column)
-    try:
-        return (word,), yes_or_no(word, slice_.yes, slice_.no)
-    except ValueError as error:
-        raise row.problem(column, str(error)) from None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What the user wants to be asked; the defaults ask everything once.
+
+    ``limit`` (at least 1) bounds the items of each slice, picked by a hash of id and ``seed``.
+    """
+
+    items: tuple[SliceFile, ...] = ()
+    prompts: tuple[SliceFile, ...] = ()
+    languages: tuple[str, ...] = ()
+    limit: int | None = None
+    seed: int = 0
+    repeats: int = 1
+    gates: Path | None = None
 
 
-def _judged_label(row: Row) -> str:
-    column = row.required("label")
-    if recorded_of(row) is None:
-        raise row.problem(row.required("recorded"), "null; give the answer that was judged")
-    return _label(row, column)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One planned pytest case. ``key`` is its pytest id: ASCII, unique in the run."""
+
+    key: str
+    slice: Slice
+    case: Case
+    repeat: int
 
 
-def _label(row: Row, column: str) -> str:
-    value = row.record.values[column]
-    if not isinstance(value, str):
-        raise row.problem(column, f"text is needed, not {shown(value)}")
-    try:
-        return grade_or_rating(row.checked(column, str(value)))
-    except ValueError as error:
-        raise row.problem(column, str(error)) from None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Every item that the choice allows, by key, in the order of the files.
 
+    ``hashes`` holds the SHA-256 of each slice's data file, by the slice's name, as it was read.
+    """
 
-def _metadata(slice_: Slice, row: Row) -> dict[str, object]:
-    found = metadata_of(row)
-    if slice_.kind == "judged":
-        for name in [name for name in found if name.startswith(RATERS) and name[6:].isdigit()]:
-            if row.record.values[name] in (None, ""):
-                del found[name]  # this rater did not see the item
-            else:
-                found[name] = _label(row, name)
-    return found
+    datasets: tuple[Dataset, ...]
+    items: Mapping[str, Item]
+    hashes: Mapping[str, str] = field(default_factory=dict)
 
-
-def _check_ids(rows: Iterable[Row]) -> None:
-    first: dict[str, Record] = {}
-    for row in rows:
-        given = id_of(row)
-        before = row.record if given is None else first.setdefault(given, row.record)
-        if before is not row.record:
-            what = f"{shown(given)} is also the id of {_where(before)}; ids must differ"
-            raise row.problem(row.required("id"), what)
-
-
-def _check_labels(rows: Sequence[Row], cases: Sequence[Case]) -> None:
-    """Refuse a file that mixes grades and ratings: no judge gives both."""
-    rated = (cases[0].label or "").isdigit()
-    for row, case in zip(rows, cases, strict=True):
-        if (case.label or "").isdigit() != rated:
-            other = "a rating" if rated else "a grade"
-            what = f"got {shown(case.label)}, but row 1 has {other}; one file holds one of the two"
-            raise row.problem(row.required("label"), what)
-
-
-def _check_golds(rows: Sequence[Row], cases: Sequence[Case]) -> None:
-    """Refuse one question with golds that contradict each other, where nothing tells them apart."""
-    first: dict[tuple[str, str], int] = {}
-    for index, case in enumerate(cases):
-        before = first.setdefault((case.question, case.context), index)
-        if before != index and _contradict(rows[before], rows[index], cases[before], case):
-            other = f"{_where(rows[before].record)} answers it {shown(cases[before].expected)}"
-            what = f"the same question as before: {other}; keep one, or give each an id"
-            raise rows[index].problem(rows[index].required("gold"), what)
-
-
-def _contradict(one: Row, two: Row, first: Case, second: Case) -> bool:
-    if {_folded(gold) for gold in first.golds} & {_folded(gold) for gold in second.golds}:
-        return False
-    return not any(
-        one.record.values.get(name) != value
-        for name, value in two.record.values.items()
-        if name in two.layout.id or name.endswith(IDENTIFIERS)
-    )
-
-
-def _folded(gold: str) -> str:
-    return " ".join(gold.casefold().split())
-
-
-def _where(record: Record) -> str:
-    return f"row {record.row} (line {record.line})"
-
-
-def _with_unique_ids(cases: Sequence[Case]) -> list[Case]:
-    ids = unique(case.id for case in cases)
-    return [
-        case if case.id == id_ else replace(case, id=id_)
-        for case, id_ in zip(cases, ids, strict=True)
-    ]
+    def of(self, dataset: Dataset) -> list[Item]:
+        """Return the items of one dataset."""
+        slices = set(map(id, dataset.slices.values()))
+        return [item for item in self.items.values() if id(item.slice) in slices]

@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cases.csv_reader import read_csv
-from cases.json_reader import read_jsonl
 from cases.labels import NOT_CORRECT, WORDS, Label, Scale, is_number, read_grade, read_number
-from cases.problems import shown
-from cases.tables import Record, Table, problem
-from evaluators.canonical import digest
+from cases.tables import Record, Table, read_csv, read_jsonl
 from evaluators.core import CORRECT, GRADES, Case, UsageError
-from evaluators.files import file_hash, read_text
+from evaluators.reading import file_hash, problem, read_text
 from evaluators.rubric import Style
+from evaluators.text import digest, shown
 
 QUESTION = ("question", "problem", "input", "query")
 ANSWER = ("predicted_answer", "predicted_answers", "predicted", "prediction", "submission",

@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cases.problems import shown
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, YES, UsageError
+from evaluators.text import shown
 
 Label = str | float
 

@@ -1,63 +1,195 @@
-"""What a run is made of: the user's choice, its items, and the plan that every process shares.
+"""From dataset files and the user's choice to a plan, everything checked on the way."""
 
-A worker of xdist gets the plan from the controller, so nothing that reads files is loaded here.
-"""
-
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cases.slices import Dataset, Slice
-from evaluators.core import Case
+from cases.config import load_dataset, load_gates, with_gates, with_items
+from cases.dataset import Choice, Dataset, Item, Plan, Slice
+from cases.loading import load_cases, sample
+from evaluators.core import UsageError
+from evaluators.reading import file_hash
+from evaluators.rubric import load_prompt
+
+RUBRICS = Path(__file__).parent.parent / "evaluators" / "rubrics"
+
+
+def make_plan(files: Sequence[Path], choice: Choice) -> Plan:
+    """Return the plan over these ``dataset.yaml`` files.
+
+    Raises UsageError for anything wrong in a file or in the choice, before any call.
+    """
+    datasets = [load_dataset(path, RUBRICS) for path in files]
+    _check_names(datasets, choice)
+    chosen = [_narrow(dataset, choice) for dataset in datasets]
+    _check_prompts(chosen, choice)
+    if choice.gates is not None:
+        chosen = _gated(chosen, choice.gates)
+    items: dict[str, Item] = {}
+    for item in (item for dataset in chosen for item in _items(dataset, choice)):
+        if items.setdefault(item.key, item) is not item:
+            other = items[item.key].slice
+            msg = f"{item.slice.path}: item {item.key!r} is also one of {other.path}; rename an id"
+            raise UsageError(msg)
+    slices = {item.slice.name: item.slice for item in items.values()}
+    hashes = {name: file_hash(slice_.path) for name, slice_ in slices.items()}
+    return Plan(datasets=tuple(chosen), items=items, hashes=hashes)
+
+
+def _check_names(datasets: Sequence[Dataset], choice: Choice) -> None:
+    known = sorted(dataset.name for dataset in datasets)
+    folders = {dataset.name: dataset.folder for dataset in datasets}
+    for dataset in datasets:
+        if folders[dataset.name] != dataset.folder:
+            both = f"{dataset.folder} and {folders[dataset.name]}"
+            msg = f"two datasets are named {dataset.name!r}: {both}; rename one folder"
+            raise UsageError(msg)
+    for option in (*choice.items, *choice.prompts):
+        if option.dataset not in known:
+            msg = (
+                f"dataset {option.dataset!r} is not among those found ({', '.join(known)}); "
+                "name a folder that holds it, for instance `pytest cases/`"
+            )
+            raise UsageError(msg)
+    languages = {language for dataset in datasets for language in dataset.slices}
+    languages.update(option.language for option in choice.items)
+    for language in choice.languages:
+        if language not in languages:
+            there = ", ".join(sorted(languages))
+            msg = f"--languages: no dataset has {language!r}; there are {there}"
+            raise UsageError(msg)
+
+
+def _check_prompts(datasets: Sequence[Dataset], choice: Choice) -> None:
+    there = {slice_.name for dataset in datasets for slice_ in dataset.slices.values()}
+    for option in choice.prompts:
+        name = f"{option.dataset}:{option.language}"
+        if name not in there:
+            msg = f"--prompt: {name} is not asked in this run; there are {', '.join(sorted(there))}"
+            raise UsageError(msg)
+
+
+def _gated(datasets: Sequence[Dataset], path: Path) -> list[Dataset]:
+    gates = load_gates(path)
+    known = [dataset.name for dataset in datasets]
+    if not set(gates) & set(known):
+        msg = f"{path}: no gate for any dataset of this run ({', '.join(known)}); name one of them"
+        raise UsageError(msg)
+    return [with_gates(dataset, gates) for dataset in datasets]
+
+
+def _narrow(dataset: Dataset, choice: Choice) -> Dataset:
+    own = [option for option in choice.items if option.dataset == dataset.name]
+    for option in own:
+        dataset = with_items(dataset, option.language, option.path)
+    keep = {option.language for option in own} if choice.items else set(dataset.slices)
+    if choice.languages:
+        keep &= set(choice.languages)
+    slices = {
+        language: _with_prompt(slice_, choice)
+        for language, slice_ in dataset.slices.items()
+        if language in keep
+    }
+    return replace(dataset, slices=slices)
+
+
+def _with_prompt(slice_: Slice, choice: Choice) -> Slice:
+    for option in choice.prompts:
+        if (option.dataset, option.language) == (slice_.dataset, slice_.language):
+            return replace(slice_, prompt=load_prompt(option.path))
+    return slice_
+
+
+def _items(dataset: Dataset, choice: Choice) -> Iterator[Item]:
+    for slice_ in dataset.slices.values():
+        cases = sample(load_cases(slice_), choice.limit, choice.seed)
+        for case in cases:
+            stem = f"{slice_.dataset}-{slice_.language}-{case.id}"
+            for repeat in range(1, choice.repeats + 1):
+                key = stem if repeat == 1 else f"{stem}~r{repeat}"
+                yield Item(key=key, slice=slice_, case=case, repeat=repeat)
+
+
+PREFIX = "calibration:"
+"""Before the key of an item that is judged beside the plan; no planned key holds a colon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SliceFile:
-    """A ``DATASET:LANG=FILE`` option, taken apart."""
+class Labelled:
+    """One language of a labelled dataset, and the ``graders``: slices whose judge it measures.
 
-    dataset: str
+    ``items`` is empty where the dataset has none for that language, or only ones that are judged
+    by another rubric; ``why_not`` says so.
+    """
+
+    dataset: Dataset
     language: str
-    path: Path
+    graders: tuple[str, ...]
+    items: tuple[Item, ...] = ()
+    why_not: str = ""
+
+    def of(self, slices: Collection[str]) -> "Labelled":
+        """Return the same with only those graders that are among these slices."""
+        return replace(self, graders=tuple(name for name in self.graders if name in slices))
+
+    def planned_in(self, keys: Collection[str]) -> bool:
+        """Return whether the plan's ``keys`` hold every item: then nothing is to be added."""
+        own = [item.key.removeprefix(PREFIX) for item in self.items]
+        return bool(own) and all(key in keys for key in own)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """What the user wants to be asked; the defaults ask everything once.
+def labelled_for(plan: Plan, judged: Sequence[Dataset]) -> tuple[Labelled, ...]:
+    """Return what measures the judge of the plan's gated slices, every item of it.
 
-    ``limit`` (at least 1) bounds the items of each slice, picked by a hash of id and ``seed``.
+    A slice is measured by labels in its language that are judged by its own rubric. Slices without
+    any labelled dataset of their kind are left out. Raises UsageError for a data file that cannot
+    be read.
     """
-
-    items: tuple[SliceFile, ...] = ()
-    prompts: tuple[SliceFile, ...] = ()
-    languages: tuple[str, ...] = ()
-    limit: int | None = None
-    seed: int = 0
-    repeats: int = 1
-    gates: Path | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """One planned pytest case. ``key`` is its pytest id: ASCII, unique in the run."""
-
-    key: str
-    slice: Slice
-    case: Case
-    repeat: int
+    found: dict[tuple[str, str, str], Labelled] = {}
+    for slice_ in gated(plan):
+        dataset, own = _measuring(slice_, judged)
+        if dataset is None:
+            continue
+        key = (dataset.name, slice_.language, own.name if own else slice_.name)
+        before = found.get(key) or _labelled(dataset, slice_, own)
+        found[key] = replace(before, graders=(*before.graders, slice_.name))
+    return tuple(found.values())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """Every item that the choice allows, by key, in the order of the files.
+def gated(plan: Plan) -> Iterator[Slice]:
+    """Yield the slices with items that some gate decides by what a judge says."""
+    there = {item.slice.name for item in plan.items.values()}
+    for dataset in plan.datasets:
+        for slice_ in dataset.slices.values():
+            asked = slice_.kind in ("graded", "rated") and slice_.name in there
+            if asked and (slice_.rules or dataset.pooled):
+                yield slice_
 
-    ``hashes`` holds the SHA-256 of each slice's data file, by the slice's name, as it was read.
-    """
 
-    datasets: tuple[Dataset, ...]
-    items: Mapping[str, Item]
-    hashes: Mapping[str, str] = field(default_factory=dict)
+def _measuring(slice_: Slice, judged: Iterable[Dataset]) -> tuple[Dataset | None, Slice | None]:
+    """Return the labelled dataset of this slice's kind, and its slice for this rubric, if any."""
+    alike = [dataset for dataset in judged if _rates(dataset) == (slice_.kind == "rated")]
+    for dataset in alike:
+        own = dataset.slices.get(slice_.language)
+        if own and own.rubric and slice_.rubric and own.rubric.version == slice_.rubric.version:
+            return dataset, own
+    return (alike[0] if alike else None), None
 
-    def of(self, dataset: Dataset) -> list[Item]:
-        """Return the items of one dataset."""
-        slices = set(map(id, dataset.slices.values()))
-        return [item for item in self.items.values() if id(item.slice) in slices]
+
+def _rates(dataset: Dataset) -> bool:
+    rubrics = [one.rubric for one in dataset.slices.values() if one.rubric]
+    return any(rubric.protocol == "rate" for rubric in rubrics)
+
+
+def _labelled(dataset: Dataset, slice_: Slice, own: Slice | None) -> Labelled:
+    language = slice_.language
+    if own is None:
+        other = language in dataset.slices
+        rubric = slice_.rubric.version if slice_.rubric else "its rubric"
+        why_not = f"{dataset.name} has no labelled items {'for ' + rubric if other else 'there'}"
+        return Labelled(dataset=dataset, language=language, graders=(), why_not=why_not)
+    items = tuple(
+        Item(key=f"{PREFIX}{own.dataset}-{language}-{case.id}", slice=own, case=case, repeat=1)
+        for case in load_cases(own)
+    )
+    return Labelled(dataset=dataset, language=language, graders=(), items=items)

@@ -1,11 +1,28 @@
-"""A data file as rows of named values, before anything is known about their meaning."""
+"""Data files as rows of named values: CSV, JSON, JSON lines and YAML, every error with its line."""
 
-from collections.abc import Mapping
+import csv
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
-from cases.problems import shown
 from evaluators.core import UsageError
+from evaluators.reading import Map, Seq, csv_lines, load_yaml, long_cells, problem, read_text
+from evaluators.text import listed, shown
+
+if TYPE_CHECKING:
+    from _csv import Reader
+
+
+OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+SUFFIXES = (".csv", ".jsonl", ".json", ".yaml", ".yml")
+MAX_DEPTH = 40
+SPACE = re.compile(r"[ \t\r\n]*")
+Entry = tuple[int, int, object]
+"""Row, line, value."""
 
 
 class Number(str):
@@ -44,11 +61,230 @@ class Table:
         return problem(self.path, record.line, f"row {record.row}, column {shown(name)}: {what}")
 
 
-def problem(path: Path, line: int, what: str) -> UsageError:
-    """Return the error about one line of a file, to be raised."""
-    return UsageError(f"{path}:{line}: {what}")
-
-
 def normal(name: str) -> str:
     """Return a column's name as it is compared: no outer spaces, any case, ``_`` for a space."""
     return name.strip().casefold().replace(" ", "_")
+
+
+def read_table(path: Path) -> Table:
+    """Return all records of a CSV, JSON, JSONL or YAML file, with values as they stand there.
+
+    The format is known by the file's suffix. Raises UsageError naming file, row and line for
+    whatever cannot be read.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        known = ", ".join(SUFFIXES)
+        msg = f"{path}: files ending in {shown(path.suffix)} are not read; give one of {known}"
+        raise UsageError(msg)
+    if suffix in (".yaml", ".yml"):
+        return _table(path, _yaml_items(path))
+    text = read_text(path)
+    if suffix == ".csv":
+        return read_csv(path, text)
+    return read_jsonl(path, text) if suffix == ".jsonl" else read_json(path, text)
+
+
+def read_csv(path: Path, text: str) -> Table:
+    """Return the table of a CSV text; raises UsageError for rows of another length or no rows."""
+    with long_cells(len(text)):
+        reader = csv.reader(csv_lines(text), strict=True)
+        header = _header(path, reader)
+        names: dict[str, str] = {}
+        for name in header:
+            if normal(name) in names:
+                raise problem(path, 1, f"column {shown(name)} stands twice in the header; keep one")
+            names[normal(name)] = name
+        records = list(_records(path, reader, header))
+    if not records:
+        raise problem(path, 1, f"no rows; the file holds only the header {listed(header)}")
+    return Table(path=path, names=names, records=records, has_header=True)
+
+
+def _header(path: Path, reader: "Reader") -> list[str]:
+    try:
+        header = next((cells for cells in reader if cells), None)
+    except csv.Error as error:
+        raise problem(path, 1, f"header: not valid CSV: {error}") from None
+    if header is None:
+        msg = f"{path}: the file is empty; a header line and rows are needed"
+        raise UsageError(msg)
+    if len(header) == 1:
+        for mark, word in OTHER_SEPARATORS.items():
+            if mark in header[0]:
+                what = f"separated by {word}: {shown(header[0])}; save it with commas"
+                raise problem(path, 1, what)
+    return [name.strip() for name in header]
+
+
+def _records(path: Path, reader: "Reader", header: list[str]) -> Iterator[Record]:
+    columns = [normal(name) for name in header]
+    row, before = 0, reader.line_num
+    try:
+        for cells in reader:
+            line, before = before + 1, reader.line_num
+            if not cells:
+                continue
+            row += 1
+            if len(cells) != len(columns):
+                raise problem(path, line, f"row {row}: {_misfit(len(cells), header)}")
+            yield Record(row, line, dict(zip(columns, cells, strict=True)))
+    except csv.Error as error:
+        what = f"row {row + 1}: not valid CSV: {_worded(str(error))}"
+        raise problem(path, before + 1, what) from None
+
+
+def _misfit(count: int, header: list[str]) -> str:
+    found = f"{count} cells for {len(header)} columns"
+    if count < len(header):
+        return f"{found}: nothing for column {shown(header[count])}"
+    return f"{found}: more after column {shown(header[-1])}; put cells with commas in quotes"
+
+
+def _worded(error: str) -> str:
+    if error == "unexpected end of data":
+        return "a quote opened in this row is never closed"
+    if "expected after" in error:
+        return "text or a space after a closing quote; double the quotes inside a cell"
+    return error
+
+
+def read_jsonl(path: Path, text: str) -> Table:
+    """Return the table of one JSON object a line; blank lines are skipped."""
+    return _table(path, _json_lines(path, text))
+
+
+def read_json(path: Path, text: str) -> Table:
+    """Return the table of one JSON list of objects."""
+    return _table(path, _json_items(path, text))
+
+
+def _json_lines(path: Path, text: str) -> Iterator[Entry]:
+    # Not splitlines(): U+2028, U+2029 and U+0085 may stand inside a JSON string.
+    row = 0
+    for line, part in enumerate(text.split("\n"), 1):
+        if part.strip(" \t\r"):
+            row += 1
+            value, end = _decode(path, part, _skip(part, 0), (row, line))
+            if part[end:].strip(" \t\r"):
+                raise _refused(path, row, line, "more text after the object; one object a line")
+            yield row, line, value
+
+
+def _json_items(path: Path, text: str) -> Iterator[Entry]:
+    start = _skip(text, 0)
+    if not text.startswith("[", start):
+        lines = "; name it .jsonl if each line is an object" if text.startswith("{", start) else ""
+        raise problem(path, 1, f"a JSON list of objects is needed, not {shown(text[:40])}{lines}")
+    row, line, seen = 0, 1, 0
+    index = _skip(text, start + 1)
+    closed = text.startswith("]", index)
+    while not closed:
+        row += 1
+        line, seen = line + text.count("\n", seen, index), index
+        value, index = _decode(path, text, index, (row, line))
+        yield row, line, value
+        index = _skip(text, index)
+        closed = text.startswith("]", index)
+        if not closed and not text.startswith(",", index):
+            raise _refused(path, row, line, "no comma or ] after this item; is the file cut?")
+        index = index if closed else _skip(text, index + 1)
+    if _skip(text, index + 1) != len(text):
+        raise problem(path, line, "more text after the end of the list; one file holds one list")
+
+
+def _skip(text: str, index: int) -> int:
+    match = SPACE.match(text, index)
+    return match.end() if match else index
+
+
+def _decode(path: Path, text: str, index: int, where: tuple[int, int]) -> tuple[object, int]:
+    row, line = where
+    try:
+        value, end = _DECODER.raw_decode(text, index)
+        if text.count("[", index, end) + text.count("{", index, end) > MAX_DEPTH:
+            _check_depth(value)
+    except json.JSONDecodeError as error:
+        at = line + text.count("\n", index, error.pos)
+        rest = text[error.pos :].strip()
+        cut = "; is the file cut?" if not rest or error.msg.startswith("Unterminated") else ""
+        raise _refused(path, row, at, f"{error.msg}{cut}") from None
+    except RecursionError:
+        raise _refused(path, row, line, f"nested deeper than {MAX_DEPTH} levels") from None
+    except ValueError as error:
+        raise _refused(path, row, line, str(error)) from None
+    return value, end
+
+
+def _refused(path: Path, row: int, line: int, what: str) -> UsageError:
+    return problem(path, line, f"row {row}: not valid JSON: {what}")
+
+
+def _check_depth(value: object) -> None:
+    level: list[object] = [value]
+    for _ in range(MAX_DEPTH + 1):
+        parents = [one for one in level if isinstance(one, (dict, list))]
+        groups = [one.values() if isinstance(one, dict) else one for one in parents]
+        level = [child for group in groups for child in group]
+        if not level:
+            return
+    msg = f"nested deeper than {MAX_DEPTH} levels"
+    raise ValueError(msg)
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
+        msg = f"key {shown(twice)} stands twice in one object; keep one"
+        raise ValueError(msg)
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    msg = f"{name} is not a JSON value; write text in quotes"
+    raise ValueError(msg)
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique,
+    parse_int=Number,
+    parse_float=Number,
+    parse_constant=_no_constant,
+)
+
+
+def _yaml_items(path: Path) -> Iterator[Entry]:
+    document = load_yaml(path)
+    if not isinstance(document, Seq):
+        raise problem(path, 1, "a YAML list of items is needed: each begins with '- '")
+    for row, (item, line) in enumerate(zip(document, document.lines, strict=True), 1):
+        if not isinstance(item, dict):
+            what = "a mapping is needed, such as 'question: …'"
+            raise problem(path, line, f"row {row}: {what}")
+        yield row, line, item
+
+
+def _table(path: Path, entries: Iterable[Entry]) -> Table:
+    """Return the table of mappings. Raises UsageError for anything else, and for no rows."""
+    names: dict[str, str] = {}
+    records = []
+    for row, line, value in entries:
+        if not isinstance(value, dict):
+            raise problem(path, line, f"row {row}: an object is needed, not {shown(value)}")
+        values: dict[str, object] = {}
+        spelt: dict[str, str] = {}
+        for key, item in value.items():
+            name = normal(key)
+            if name in values:
+                what = f"keys {shown(spelt[name])} and {shown(key)} name the same column; keep one"
+                at = value.lines[key] if isinstance(value, Map) else line
+                raise problem(path, at, f"row {row}: {what}")
+            values[name], spelt[name] = item, key
+            names.setdefault(name, key)
+        records.append(Record(row, line, values))
+    if not records:
+        msg = f"{path}: no rows"
+        raise UsageError(msg)
+    return Table(path=path, names=names, records=records)

@@ -4,9 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from cases.metrics import measurers
-from cases.plan import Item
-from cases.slices import Slice
+from cases.dataset import Item, Slice
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import (
     CORRECT,
@@ -20,6 +18,7 @@ from evaluators.core import (
     UsageError,
     Verdict,
 )
+from evaluators.extra_metrics import Measurer
 from evaluators.judges.adjudicated import AdjudicatedJudge, Adjudications
 from evaluators.judges.ensemble import HIGHEST, LOWEST
 from evaluators.judges.factory import JudgeFactory, Place
@@ -139,3 +138,24 @@ def _reaches(bar: int, case: Case, verdict: Verdict) -> bool:
 
 def _is_label(case: Case, verdict: Verdict) -> bool:
     return verdict.label == case.label
+
+
+def measurers(slice_: Slice, cases: Sequence[Case], model: Model | None) -> tuple[Measurer, ...]:
+    """Return what takes the extra measures of a slice; nothing without a model that judges.
+
+    Raises UsageError where one of the cases lacks the context that a metric reads.
+    """
+    if not slice_.metrics or model is None:
+        return ()
+    needing = [metric.name for metric in slice_.metrics if metric.needs_context]
+    without = [case.id for case in cases if not case.context] if needing else []
+    if without:
+        msg = (
+            f"{slice_.path}: metric {needing[0]} reads an item's context, and item "
+            f"{without[0]!r} has none; add it, or take the metric out"
+        )
+        raise UsageError(msg)
+    # Loads deepeval: seconds, and only for those who ask for it.
+    from evaluators.judges.metric import measurers_of  # noqa: PLC0415
+
+    return measurers_of(slice_.metrics, model)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cases.settings import Settings
 from evaluators.core import Kind
 from evaluators.rubric import (
     Prompt,
@@ -14,6 +13,7 @@ from evaluators.rubric import (
     load_rubric,
     load_template,
 )
+from evaluators.settings import Settings
 
 SUFFIXES = (".yaml", ".yml", ".txt")
 PLACE = "{lang}"

@@ -4,8 +4,8 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from evaluators.characters import without_invisible
 from evaluators.replies.lexicon import folded, lexicon
+from evaluators.text import without_invisible
 
 LONGEST = 400
 """Characters: whatever is longer and holds a letter says something."""

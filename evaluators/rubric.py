@@ -6,12 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NoReturn, cast, get_args
 
-from evaluators import strict_yaml
-from evaluators.canonical import digest
 from evaluators.core import CORRECT, GRADES, UsageError
-from evaluators.files import read_text
-from evaluators.strict_yaml import Map, Seq
+from evaluators.reading import Map, Seq, load_yaml, read_text
 from evaluators.template import canonical_places, encode_fixed, fill, places
+from evaluators.text import digest
 
 Protocol = Literal["tool", "letter", "json", "rate"]
 Style = Literal["graded", "rated"]
@@ -161,7 +159,7 @@ class _Entry:
     @classmethod
     def of_file(cls, path: Path, required: Sequence[str], optional: Sequence[str]) -> "_Entry":
         """Return the whole file's mapping, its keys checked."""
-        data = strict_yaml.load(path)
+        data = load_yaml(path)
         if not isinstance(data, Map):
             msg = f"{path}:1: want a mapping with keys {', '.join(required)}"
             raise UsageError(msg)

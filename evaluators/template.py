@@ -8,8 +8,8 @@ import json
 import re
 from collections.abc import Mapping
 
-from evaluators.characters import UNSAFE, escaped, sendable
 from evaluators.core import Message
+from evaluators.text import UNSAFE, escaped, sendable
 
 ANSWER_BYTES = 32_000
 """How much of an answer a judge is shown, in bytes of UTF-8."""

@@ -4,8 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cases.plan import Plan
-from cases.slices import Dataset, Slice
+from cases.dataset import Dataset, Plan, Slice
 from evaluators.core import Outcome
 from evaluators.output import plural
 from reports.compare.comparison import compare, parity

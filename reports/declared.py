@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from cases.slices import Dataset, Slice, Threshold
+from cases.dataset import Dataset, Slice, Threshold
 from evaluators.core import Kind
 from evaluators.extra_metrics import MetricSpec
 from evaluators.rubric import Protocol, Rubric

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cases.slices import Slice
+from cases.dataset import Slice
 from cases.tools.review.adjudications import DIGEST, is_label
 from cases.tools.review.reviews import AGREED, CONFLICT, Review, settle
 from cases.tools.review.sheet import UNCLEAR, Field, Sheet, SheetItem, choice_set

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from cases.slices import Dataset, Slice
+from cases.dataset import Dataset, Slice
 from evaluators.judges.judge_spec import JudgeSpec, PanelSpec
 from reports.evidence import Calibration, Judging
 from reports.gates.gate import distrust_in

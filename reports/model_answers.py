@@ -9,19 +9,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cases.dataset import load_cases
-from cases.identity import given_id
-from cases.problems import shown
-from cases.readers import read_table
-from cases.slices import Slice
-from cases.tables import Record, Table, problem
-from evaluators import strict_json
+from cases.dataset import Slice
+from cases.loading import given_id, load_cases
+from cases.tables import Record, Table, read_table
 from evaluators.core import NO, UNANSWERED, YES, Case, UsageError
-from evaluators.files import read_text
+from evaluators.reading import parse_json, problem, read_text
 from evaluators.replies import Invalid, read_yes_no
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.metrics import ANSWERS, CountTable
 from evaluators.statistics.sample import Sample, count_patterns
+from evaluators.text import shown
 
 RUN, RECORDS = "run.json", "records.jsonl"
 NEEDED = ("id", "grade", "label", "outcome")
@@ -159,7 +156,7 @@ def _records(file: Path) -> list[tuple[int, dict[str, object]]]:
         if not text.strip():
             continue
         try:
-            row = strict_json.loads(text)
+            row = parse_json(text)
         except ValueError as error:
             raise problem(file, line, f"{error}; give the records of a whole run") from None
         if (

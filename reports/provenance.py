@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 
-from cases.plan import Choice, Plan
-from cases.slices import Slice
+from cases.dataset import Choice, Plan, Slice
 from evaluators.core import Outcome
 
 PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "scipy")

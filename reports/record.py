@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from cases.plan import Item
+from cases.dataset import Item
 from evaluators.core import Outcome, State, Vote
 
 

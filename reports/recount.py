@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 
 from cases.config import Gates, with_gates
-from cases.slices import Dataset, Slice
+from cases.dataset import Dataset, Slice
 from evaluators.core import UsageError
 from reports.assemble import Facts, Material, account
 from reports.evidence import Calibration

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cases.slices import Dataset, Threshold
+from cases.dataset import Dataset, Threshold
 from evaluators.statistics.estimate import Estimate
 from reports.evidence import Comparison, Judging, LanguageGap
 from reports.record import Record

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
-from cases.slices import Threshold
+from cases.dataset import Threshold
 from evaluators.core import UsageError, Vote
-from evaluators.files import read_text
+from evaluators.reading import read_text
 from reports import declared
 from reports.codec import decode
 from reports.evidence import Comparison, Judging, LanguageGap

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from cases.slices import Slice
+from cases.dataset import Slice
 from evaluators.core import GRADES, NO, YES, Kind, Outcome, QAError
 from evaluators.output import plural
 from evaluators.statistics.estimate import UNDEFINED, Estimate

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cases.labelled_slices import Labelled
-from cases.slices import Dataset, Slice
+from cases.dataset import Dataset, Slice
+from cases.plan import Labelled
 from evaluators.core import CORRECT, Outcome
 from evaluators.judges.judge_spec import known_names
 from evaluators.output import plural

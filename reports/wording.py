@@ -1,6 +1,6 @@
 """Figures and thresholds in the plain sentences of gate verdicts."""
 
-from cases.slices import Threshold
+from cases.dataset import Threshold
 from evaluators.output import plural
 from evaluators.statistics.estimate import Estimate, figure, span_of
 from evaluators.statistics.intervals import Interval

@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from evaluators.canonical import digest
 from evaluators.core import (
     Ask,
     CallError,
@@ -17,6 +16,7 @@ from evaluators.core import (
     Verdict,
 )
 from evaluators.judges.ensemble import vote_of
+from evaluators.text import digest
 
 FILE = "adjudications.yaml"
 UNFIT = "adjudication"

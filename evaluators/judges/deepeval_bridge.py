@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from evaluators import strict_json
-from evaluators.characters import sendable
 from evaluators.core import (
     Ask,
     Case,
@@ -20,8 +18,10 @@ from evaluators.core import (
 )
 from evaluators.judges.llm import ask_until_read
 from evaluators.models.secrets import mask, one_line
+from evaluators.reading import parse_json
 from evaluators.replies import Invalid, read_yes_no
 from evaluators.replies.reply_text import spoken, unfinished
+from evaluators.text import sendable
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -88,7 +88,7 @@ def read_text(schema: "type[BaseModel] | None", reply: Reply) -> str | Invalid:
     fenced = _FENCED.fullmatch(text)
     text = (fenced[1] if fenced else text).strip()
     try:
-        strict_json.loads(text)
+        parse_json(text)
         schema.model_validate_json(text, strict=True)
     except ValueError as error:
         told = str(error).partition(" [type=")[0]  # what follows repeats the reply

@@ -4,9 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluators.canonical import digest
 from evaluators.core import GRADES, Judge, Model, UsageError
-from evaluators.files import file_hash
 from evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge, Spared
 from evaluators.judges.judge_spec import BEFORE, LEXICAL, PYTHON, JudgeSpec, PanelSpec
 from evaluators.judges.llm import (
@@ -20,7 +18,9 @@ from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec, parse
+from evaluators.reading import file_hash
 from evaluators.rubric import Rubric, Style, labels_of, load_rubric, load_template
+from evaluators.text import digest
 
 RUBRICS = Path(__file__).parents[1] / "rubrics"
 DEFAULT_RUBRIC: Mapping[Style, str] = {"graded": "simpleqa", "rated": "eba"}

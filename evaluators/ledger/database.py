@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from evaluators.canonical import canonical, digest, flat
 from evaluators.core import QAError, Reply, ToolCall
+from evaluators.text import canonical, digest, flat
 
 SCHEMA = 1
 

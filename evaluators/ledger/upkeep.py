@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evaluators.canonical import canonical
 from evaluators.core import Reply, UsageError
 from evaluators.ledger.database import COLUMNS, INSERT, SCHEMA, StoredRow, unseal
-from evaluators.strict_json import loads
+from evaluators.reading import parse_json
+from evaluators.text import canonical
 
 FIELDS = frozenset(StoredRow._fields)
 
@@ -155,7 +155,7 @@ def _read_lines(path: Path) -> Iterator[bytes]:
 
 def _parse(line: bytes) -> StoredRow:
     try:
-        values: Any = loads(line.decode("utf-8"))
+        values: Any = parse_json(line.decode("utf-8"))
     except UnicodeDecodeError:
         msg = "not UTF-8; give a file that `ledger export` wrote"
         raise ValueError(msg) from None

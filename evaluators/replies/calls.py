@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from evaluators import strict_json
 from evaluators.core import Reply
+from evaluators.reading import parse_json
 from evaluators.replies.reply_text import Invalid
 
 _RATING = re.compile(r"[1-9]|10")
@@ -22,7 +22,7 @@ def agreed(reply: Reply, tool: str, read: Callable[[object], T | Invalid]) -> T 
         if call.name != tool:
             return Invalid(f"called {call.name[:40]!r}, not {tool!r}")
         try:
-            result = read(strict_json.loads(call.arguments))
+            result = read(parse_json(call.arguments))
         except ValueError as error:
             return Invalid(f"arguments: {error}")
         if isinstance(result, Invalid):
@@ -51,7 +51,7 @@ def rating_field(value: object) -> int | Invalid:
 def reason_field(reply: Reply) -> str:
     """Return the ``reason`` of the first call's arguments, or an empty text."""
     try:
-        value = strict_json.loads(reply.calls[0].arguments) if reply.calls else None
+        value = parse_json(reply.calls[0].arguments) if reply.calls else None
     except ValueError:
         return ""
     return reason_of(value)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
-from evaluators import strict_yaml
 from evaluators.core import GRADES, UsageError
-from evaluators.strict_yaml import Map
+from evaluators.reading import Map, load_yaml
 
 LABELS_FILE = Path(__file__).parents[1] / "labels.yaml"
 _KINDS = (
@@ -70,7 +69,7 @@ def lexicon() -> Lexicon:
 
 def read_lexicon(path: Path) -> Lexicon:
     """Return the words of a labels file; a label may not stand for two grades."""
-    data = strict_yaml.load(path)
+    data = load_yaml(path)
     if not isinstance(data, Map) or not {"letters", "hints"} <= data.keys():
         msg = f"{path}:1: want a mapping with 'letters', 'hints' and one key a language"
         raise UsageError(msg)

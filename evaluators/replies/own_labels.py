@@ -7,8 +7,8 @@ call, in a JSON object, or on a line of its own.
 import re
 from collections.abc import Sequence
 
-from evaluators import strict_json
 from evaluators.core import Reply
+from evaluators.reading import parse_json
 from evaluators.replies.calls import agreed
 from evaluators.replies.reply_text import Invalid, plain, spoken, unfinished, without_markup
 
@@ -42,7 +42,7 @@ def read_own_label(reply: Reply, labels: Sequence[str], tool: str = FIELD) -> st
 
 def _json_label(text: str, labels: Sequence[str]) -> str | Invalid:
     try:
-        value = strict_json.loads(text[text.index("{") : text.rindex("}") + 1])
+        value = parse_json(text[text.index("{") : text.rindex("}") + 1])
     except ValueError as error:
         return Invalid(f"{error}")
     return _field(value, labels)

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from evaluators.characters import without_invisible
+from evaluators.text import without_invisible
 
 COMPLETE = frozenset(
     ("stop", "tool_calls", "tool_use", "function_call", "end_turn", "stop_sequence", "eos")

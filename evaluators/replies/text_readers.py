@@ -2,7 +2,7 @@
 
 import re
 
-from evaluators import strict_json
+from evaluators.reading import parse_json
 from evaluators.replies.calls import reason_of
 from evaluators.replies.expression import whole
 from evaluators.replies.lexicon import Lexicon, folded
@@ -42,7 +42,7 @@ def read_json_reason(text: str) -> str:
     if said is None or start is None:
         return ""
     try:
-        return reason_of(strict_json.loads(said[start.start() : said.rfind("}") + 1]))
+        return reason_of(parse_json(said[start.start() : said.rfind("}") + 1]))
     except ValueError:
         return ""
 
@@ -75,7 +75,7 @@ def _read_json(text: str, start: int, lexicon: Lexicon) -> str | Invalid:
     start = text.rindex("[", 0, start) if in_list else start
     end = text.rfind("]" if in_list else "}") + 1
     try:
-        value = strict_json.loads(text[start:end])
+        value = parse_json(text[start:end])
     except ValueError as error:
         return Invalid(f"{error}")
     if isinstance(value, list) and len(value) == 1:

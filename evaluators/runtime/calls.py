@@ -5,11 +5,11 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
-from evaluators.canonical import request_key
 from evaluators.core import Ask, CallError, Model, Reply, Request, Usage
 from evaluators.ledger import Ledger, Row
 from evaluators.runtime.rounds import ItemAsk
 from evaluators.runtime.sender import ItemDeadline, Sender
+from evaluators.text import request_key
 
 Price = Callable[[str, Reply], float | None]
 """What a reply of the model with this spec cost in USD; None where no price is known."""

@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from evaluators.canonical import request_key
 from evaluators.core import (
     Ask,
     CallError,
@@ -26,6 +25,7 @@ from evaluators.models.spec import Spec
 from evaluators.runtime.budget import USUAL_OUTPUT, most_input_tokens, output_limit, text_bytes
 from evaluators.runtime.engine import Task
 from evaluators.runtime.prices import Pricing
+from evaluators.text import request_key
 
 BYTES_PER_TOKEN = 3.5
 """Of UTF-8. Current tokenizers: 4 to 5 for English and Cyrillic, 3 for Polish and Hungarian."""

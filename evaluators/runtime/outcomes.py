@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from evaluators.canonical import flat
 from evaluators.core import Outcome, QAError, Usage, Verdict, Vote
+from evaluators.text import flat
 
 BEAT_SECONDS = 0.5
 SILENCE_SECONDS = 30.0

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from cases.labelled_file import LabelledAnswer, LabelledFile, Reading, read_labelled
 from cases.labels import parse_scale
-from evaluators.canonical import canonical
 from evaluators.core import QAError, UsageError
 from evaluators.judges.factory import JudgeFactory, Place
 from evaluators.output import say
 from evaluators.rubric import Rubric
 from evaluators.runtime.judge_all import Job
+from evaluators.text import canonical
 from reports.commands.judge_command import (
     check_target,
     chosen,

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from evaluators.canonical import digest
 from evaluators.command_line import Parser
 from evaluators.core import GRADES, Outcome, QAError, UsageError
 from evaluators.judges.factory import DEFAULT_RUBRIC, JudgeFactory, connect_judges, rubric_for
@@ -21,6 +20,7 @@ from evaluators.models.spec import Spec
 from evaluators.output import progress_on, say
 from evaluators.rubric import Rubric, Style
 from evaluators.runtime.judge_all import InterruptedJudgingError, Job, Judged, Store, judge_all
+from evaluators.text import digest
 
 
 def check_target(path: Path) -> None:

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from cases.slices import Dataset
+from cases.dataset import Dataset
 from reports.compare.differences import differences
 from reports.compare.pairs import Pair, PairedSlice, difference_of, paired_difference
 from reports.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cases.slices import Slice
+from cases.dataset import Slice
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import Interval
 from evaluators.statistics.paired import (

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cases.slices import Dataset, Threshold
+from cases.dataset import Dataset, Threshold
 from evaluators.output import plural
 from evaluators.statistics.estimate import UNDEFINED, figure, span_of
 from evaluators.statistics.metrics import DROP

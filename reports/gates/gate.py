@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cases.slices import Slice, Threshold
+from cases.dataset import Slice, Threshold
 from evaluators.output import plural
 from evaluators.statistics.estimate import UNDEFINED, Estimate, figure
 from evaluators.statistics.intervals import Interval

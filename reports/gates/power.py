@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from cases.slices import Dataset, Slice, Threshold
+from cases.dataset import Dataset, Slice, Threshold
 from evaluators.output import plural
 from evaluators.statistics.estimate import figure
 from evaluators.statistics.intervals import wilson

@@ -10,11 +10,9 @@ from typing import Literal
 import pytest
 
 from cases.config import load_dataset
-from cases.labelled_slices import Labelled, gated, labelled_for
-from cases.plan import Plan
-from cases.settings import load_settings
+from cases.dataset import Plan
+from cases.plan import Labelled, gated, labelled_for
 from cases.tasks import make_tasks
-from evaluators.canonical import request_key
 from evaluators.core import (
     CallError,
     JudgeError,
@@ -26,6 +24,8 @@ from evaluators.core import (
 )
 from evaluators.judges.factory import JudgeFactory
 from evaluators.runtime.engine import Task
+from evaluators.settings import load_settings
+from evaluators.text import request_key
 from reports.evidence import Calibration
 from reports.plugin.options import Options, dataset_files
 from reports.plugin.run_models import judges_of

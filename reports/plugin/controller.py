@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cases.plan import Plan
+from cases.dataset import Plan
 from evaluators.core import QAError
 from reports.plugin.calibrator import Patient, find_labelled
 from reports.plugin.early import EARLY

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.plan import Plan
+from cases.dataset import Plan
 from cases.tasks import make_tasks
 from evaluators.ledger import Ledger
 from evaluators.models.spec import Spec

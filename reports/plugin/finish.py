@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.plan import Plan
+from cases.dataset import Plan
 from evaluators.core import Outcome
 from reports.assemble import Baseline, Facts, assemble
 from reports.gates.decide import SessionFacts

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cases.plan import Choice, SliceFile
+from cases.dataset import Choice, SliceFile
 from evaluators.core import UsageError
 
 OFF = "off"

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from cases.labelled_slices import Labelled
-from cases.plan import Plan
+from cases.dataset import Plan
+from cases.plan import Labelled
 from cases.tasks import make_tasks
 from evaluators.core import Outcome
 from evaluators.ledger import Ledger

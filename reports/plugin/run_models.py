@@ -3,9 +3,8 @@
 import os
 from dataclasses import dataclass
 
-from cases.plan import Plan
+from cases.dataset import Plan
 from evaluators.answerers import RECORDED
-from evaluators.canonical import digest
 from evaluators.core import Model, UsageError
 from evaluators.judges.adjudicated import FILE, Adjudications
 from evaluators.judges.ensemble import AUDIT
@@ -15,6 +14,7 @@ from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.secrets import require_key
 from evaluators.models.spec import Spec, parse
+from evaluators.text import digest
 from reports.plugin.options import Options
 
 

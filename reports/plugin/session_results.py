@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from cases.plan import Plan
+from cases.dataset import Plan
 from evaluators.core import Outcome
 
 

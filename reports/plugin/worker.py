@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from cases.plan import Item, Plan
+from cases.dataset import Item, Plan
 from evaluators.core import Case, Outcome, QAError
 from evaluators.runtime.outcomes import EngineLostError, OutcomeReader, OutcomeSource
 from reports.plugin.garbage import Unswept, no_collection

@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 
-from cases.plan import Item
+from cases.dataset import Item
 from evaluators.core import Outcome, Verdict
 from reports.record import make_record
 from reports.render.clean import cut, line, mask

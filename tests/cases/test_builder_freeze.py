@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cases.config import load_dataset
-from cases.dataset import load_cases
+from cases.loading import load_cases
 from cases.tools.builder import freeze
 from cases.tools.builder.datasheet import Facts, datasheet
 from cases.tools.builder.work_folder import Item

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from cases.config import load_dataset
-from cases.settings import load_settings
-from cases.slices import Threshold
+from cases.dataset import Threshold
 from evaluators.core import UsageError
+from evaluators.settings import load_settings
 from evaluators.statistics.metrics import METRICS, gate_ranges
 from tests.support.declaring import (
     GRADED,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cases.config import load_gates, with_gates, with_items
-from cases.slices import Threshold
+from cases.dataset import Threshold
 from evaluators.core import UsageError
 from tests.support.declaring import GRADED, PROMPT, RUBRIC, YES_NO, declared, gates, refusal
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.dataset import load_cases
-from cases.identity import GOOD_ID
+from cases.loading import GOOD_ID, load_cases
 from evaluators.core import Kind, UsageError
 from tests.support.loading import line, loaded, made
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.config import load_dataset, with_items
-from cases.dataset import load_cases
+from cases.loading import load_cases
 from cases.tools.download.benchmarks import load_benchmarks, recorded_hash
 from cases.tools.download.resumable import DownloadError, Partial, version_of
 from tests.support.downloading import (

@@ -19,7 +19,7 @@ from cases.tools.download.benchmarks import (
 from cases.tools.download.obtain import watching
 from cases.tools.download.resumable import check_address
 from evaluators.core import UsageError
-from evaluators.files import file_hash
+from evaluators.reading import file_hash
 from reports.commands.download import FOLDER, main
 from tests.support.downloading import (
     CASES,

@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.identity import GOOD_ID, case_digest, given_id, own_id, sample, unique
+from cases.loading import GOOD_ID, case_digest, given_id, own_id, sample, unique
 from evaluators.core import Case
 from tests.support.loading import line, loaded
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.slices import Threshold
+from cases.dataset import Threshold
 from cases.tools.check.balance import balance
 from cases.tools.check.facts import missing_facts, repeated_facts
 from cases.tools.check.findings import Subject, rows_listed

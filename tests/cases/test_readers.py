@@ -9,10 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cases.csv_reader import read_csv
-from cases.json_reader import read_json, read_jsonl
-from cases.readers import read_table
-from cases.tables import Number, Table
+from cases.tables import Number, Table, read_csv, read_json, read_jsonl, read_table
 from evaluators.core import UsageError
 
 HERE = Path("data.csv")
@@ -225,7 +222,7 @@ def test_yaml_values_are_text(tmp_path: Path) -> None:
         ("items: []", ":1: a YAML list of items is needed"),
         ("[]", "no rows"),
         ("- {q: a}\n- b\n", ":2: row 2: a mapping is needed"),
-        ("- {q: a,\n   Q: b}\n", ":2: row 1: key 'Q' stands twice"),
+        ("- {q: a,\n   Q: b}\n", ":2: row 1: keys 'q' and 'Q' name the same column"),
         ("- q: a\n  q: b\n", ":2: key 'q' stands twice"),
     ],
 )

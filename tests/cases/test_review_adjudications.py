@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.plan import Item
-from cases.slices import Slice
+from cases.dataset import Item, Slice
 from cases.tasks import make_tasks
 from cases.tools.review.adjudications import (
     beside,

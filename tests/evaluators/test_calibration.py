@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cases.labelled_slices import Labelled, labelled_for
-from cases.plan import Item, Plan
-from cases.slices import Dataset, Slice, Threshold
+from cases.dataset import Dataset, Item, Plan, Slice, Threshold
+from cases.plan import Labelled, labelled_for
 from evaluators.core import CORRECT, INCORRECT, Outcome, Usage, Verdict
 from evaluators.rubric import Protocol, Rubric
 from reports.evidence import Calibration, ConfusionCell

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.canonical import digest, request_key
 from evaluators.core import (
     CallError,
     FatalError,
@@ -22,6 +21,7 @@ from evaluators.core import (
 from evaluators.ledger import Ledger
 from evaluators.runtime.calls import Caller, Meter
 from evaluators.runtime.sender import RetryPolicy, RunLimits, Sender
+from evaluators.text import digest, request_key
 from tests.support.scripted import Scripted, ask_for
 
 OVERLOADED = ("overloaded", "busy")

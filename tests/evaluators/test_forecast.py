@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Mapping
 
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
-from evaluators.canonical import request_key
 from evaluators.core import Answerer, Judge, Reply, ToolCall
 from evaluators.judges.ensemble import CascadeJudge, PanelJudge
 from evaluators.judges.lexical.lexical_judge import LexicalJudge
@@ -14,6 +13,7 @@ from evaluators.rubric import Prompt, Rubric
 from evaluators.runtime.engine import Task
 from evaluators.runtime.forecast import Call, Forecast, calls_ahead, foreseen
 from evaluators.runtime.prices import Pricing, Step
+from evaluators.text import request_key
 from tests.support.scripted import Scripted, make_case
 
 PROMPT = Prompt(name="p", language="bg", version="1", system="", user="{question}")

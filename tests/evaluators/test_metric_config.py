@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from cases.config import load_gates, with_gates
-from cases.metrics import measurers
-from cases.slices import Threshold
+from cases.dataset import Threshold
+from cases.tasks import measurers
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
-from evaluators.canonical import request_key
 from evaluators.core import (
     Answerer,
     Ask,
@@ -26,6 +25,7 @@ from evaluators.ledger import LedgerError
 from evaluators.rubric import Prompt
 from evaluators.runtime.engine import Task
 from evaluators.runtime.forecast import Call, calls_ahead
+from evaluators.text import request_key
 from reports import declared
 from reports.gates.gate import slice_gates
 from reports.record import Record

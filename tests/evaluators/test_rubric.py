@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.answerers import answer_messages
-from evaluators.characters import INVISIBLE, sendable
 from evaluators.core import Case, UsageError
 from evaluators.judges.llm import judge_messages
 from evaluators.rubric import Rubric, check_language, load_prompt, load_rubric, load_template
 from evaluators.template import ANSWER_BYTES, canonical_places, encode, fill, places, shortened
+from evaluators.text import INVISIBLE, sendable
 from tests.support.scripted import make_case
 
 RUBRIC = """\

@@ -8,12 +8,11 @@ from typing import cast
 
 import pytest
 
-from cases.labelled_slices import labelled_for
-from cases.plan import Choice, Plan, SliceFile
-from cases.planning import make_plan
-from evaluators.canonical import request_key
+from cases.dataset import Choice, Plan, SliceFile
+from cases.plan import labelled_for, make_plan
 from evaluators.core import Outcome, Reply, ToolCall
 from evaluators.judges.llm import ChoiceJudge
+from evaluators.text import request_key
 from reports.plugin.calibrator import Calibrator, Patient, find_labelled, way_of
 from reports.plugin.options import Options, read_options
 from tests.conftest import Project

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.plan import Item, Plan
-from cases.slices import Dataset, Slice
+from cases.dataset import Dataset, Item, Plan, Slice
 from evaluators.core import Outcome
 from reports.plugin.session_results import SessionResults, key_of
 from tests.support.scripted import make_case

@@ -8,16 +8,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from cases.plan import Choice, Plan
-from cases.planning import make_plan
+from cases.dataset import Choice, Plan
+from cases.plan import make_plan
 from reports.plugin.garbage import Unswept, no_collection
 from reports.plugin.worker import INPUT_KEY, WorkerInput, WorkerSetup, read_worker_input
 from tests.conftest import Project
 
 READERS = (
     "asyncio",
-    "cases.dataset",
-    "cases.planning",
+    "cases.loading",
+    "cases.plan",
     "evaluators.runtime.engine",
     "jinja2",
     "yaml",

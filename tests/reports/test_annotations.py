@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cases.slices import Threshold
+from cases.dataset import Threshold
 from reports.plugin.finish import ci_lines, ci_link
 from reports.render import markdown
 from reports.render.console import LIMIT, annotations

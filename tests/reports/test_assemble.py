@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.plan import Item, Plan
-from cases.slices import Dataset, Slice, Threshold
+from cases.dataset import Dataset, Item, Plan, Slice, Threshold
 from evaluators.core import Outcome, Usage, Verdict
 from evaluators.rubric import Rubric
 from reports.assemble import Baseline, Facts, assemble

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.slices import Threshold
+from cases.dataset import Threshold
 from evaluators.statistics.intervals import Z95
 from evaluators.statistics.paired import tango
 from reports.compare.pairs import PairedSlice, pair_records

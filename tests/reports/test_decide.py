@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.slices import Threshold
+from cases.dataset import Threshold
 from evaluators.statistics.estimate import Estimate
 from reports.gates.decide import SessionFacts, decide
 from reports.report import GateResult, GateState

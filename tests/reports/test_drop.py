@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.slices import Evidence, Threshold
+from cases.dataset import Evidence, Threshold
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.drop import drop_gates
 from reports.gates.power import margin_warnings, no_baseline_note

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cases.slices import Threshold
+from cases.dataset import Threshold
 from evaluators.statistics.paired import tango
 from reports.evidence import Change, Comparison, SliceComparison
 from reports.record import Record

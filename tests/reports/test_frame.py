@@ -10,11 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cases.attack_pack import LANGUAGES, load_bundled
-from evaluators.characters import INVISIBLE
 from evaluators.core import Message
 from evaluators.judges.llm import judge_messages
 from evaluators.rubric import Rubric, load_rubric
 from evaluators.template import ANSWER_BYTES
+from evaluators.text import INVISIBLE
 from tests.conftest import Project
 from tests.support.hostile import HOSTILE
 from tests.support.loopback import loopback

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.slices import Evidence, Slice, Threshold
+from cases.dataset import Evidence, Slice, Threshold
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, YES, Kind
 from evaluators.statistics.metrics import ANSWERS, METRICS, RATINGS
 from reports.gates.gate import PARTIAL, distrust_in, evaluate, slice_gates

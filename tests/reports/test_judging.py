@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.slices import Dataset, Slice
+from cases.dataset import Dataset, Slice
 from evaluators.core import Vote
 from reports.evidence import Judging
 from reports.record import Record

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.slices import Dataset, Slice, Threshold
+from cases.dataset import Dataset, Slice, Threshold
 from evaluators.core import Kind
 from reports.gates.power import power_lines
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.slices import Threshold
+from cases.dataset import Threshold
 from evaluators.core import UsageError, Vote
 from evaluators.statistics.estimate import Estimate
 from reports import declared

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from cases.slices import Threshold
+from cases.dataset import Threshold
 from evaluators.core import Vote
 from reports.record import Record
 from reports.render import clean, html, words

@@ -1,6 +1,6 @@
 """Where numbers are drawn: positions along an axis, for gates, differences and floors."""
 
-from cases.slices import Threshold
+from cases.dataset import Threshold
 from evaluators.statistics.estimate import Estimate
 from reports.render.charts import against, around, plot, reach_of
 from tests.support.samples import gate

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cases.slices import Threshold
+from cases.dataset import Threshold
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import wilson
 from reports.render import charts, views

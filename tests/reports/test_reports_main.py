@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.slices import Threshold
+from cases.dataset import Threshold
 from reports.__main__ import COMMANDS, main
 from reports.record import Record
 from reports.report import Report

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cases.dataset import load_cases
-from cases.slices import Slice
+from cases.dataset import Slice
+from cases.loading import load_cases
 from cases.tools.review.adjudications import load_adjudications
 from evaluators.core import CORRECT, INCORRECT, Vote
 from reports.__main__ import main

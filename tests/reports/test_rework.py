@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from cases.slices import Threshold
+from cases.dataset import Threshold
 from evaluators.core import UsageError
 from evaluators.statistics.estimate import UNDEFINED
 from reports.evidence import Calibration

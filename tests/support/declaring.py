@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cases.config import RUBRICS, load_dataset
-from cases.slices import Dataset
+from cases.dataset import Dataset
 from evaluators.core import UsageError
 
 PROMPT = "name: answer\nlanguage: {}\nversion: '1'\nuser: '{{question}}?'\n"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from cases.slices import Dataset, Slice, Threshold
+from cases.dataset import Dataset, Slice, Threshold
 from cases.tools.check.findings import Note, Subject, read_subject
 from evaluators.core import Case, Kind
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cases.dataset import load_cases
-from cases.slices import Slice
+from cases.dataset import Slice
+from cases.loading import load_cases
 from evaluators.core import Case, Kind, UsageError
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cases.slices import Dataset, Slice, Threshold
+from cases.dataset import Dataset, Slice, Threshold
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Kind
 from reports.gates.gate import GateInputs, standing
 from reports.record import Record

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cases.slices import Dataset, Slice, Threshold
+from cases.dataset import Dataset, Slice, Threshold
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.rubric import Rubric
 from reports.assemble import Facts, Material, account

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from evaluators.canonical import digest
 from evaluators.core import Reply
 from evaluators.ledger import Ledger, Row
 from evaluators.runtime.calls import Caller
 from evaluators.runtime.sender import RetryPolicy, RunLimits, Sender
+from evaluators.text import digest
 
 SPEC = "openai:m"
 

@@ -10,15 +10,15 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # the kit runs from a folder of its own
 
 from cases.config import RUBRICS, load_dataset  # noqa: E402
-from cases.dataset import load_cases  # noqa: E402
-from cases.problems import hint, shown  # noqa: E402
-from cases.readers import read_table  # noqa: E402
-from cases.settings import Settings, load_settings  # noqa: E402
-from cases.slices import Slice  # noqa: E402
+from cases.dataset import Slice  # noqa: E402
+from cases.loading import load_cases  # noqa: E402
+from cases.tables import read_table  # noqa: E402
 from evaluators.core import Kind, UsageError  # noqa: E402
-from evaluators.models import catalogue, fields, spec, url  # noqa: E402
+from evaluators.models import catalogue, spec, url  # noqa: E402
+from evaluators.reading import Map  # noqa: E402
+from evaluators.settings import Settings, load_settings  # noqa: E402
 from evaluators.statistics.metrics import METRICS, gate_ranges  # noqa: E402
-from evaluators.strict_yaml import Map  # noqa: E402
+from evaluators.text import hint, shown  # noqa: E402
 
 CASES = ROOT / "cases"
 KINDS: Mapping[str, Kind] = {
@@ -81,7 +81,7 @@ def _provider(name: str) -> None:
 
 
 def _variable(name: str) -> None:
-    if not fields.VARIABLE.fullmatch(name):
+    if not catalogue.VARIABLE.fullmatch(name):
         msg = "the name of an environment variable is needed (what stands here is not shown)"
         raise UsageError(msg)
 

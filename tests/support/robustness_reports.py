@@ -13,8 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # the kit runs from a folder of its own
 
-from cases.slices import Slice  # noqa: E402
-from evaluators.characters import sendable  # noqa: E402
+from cases.dataset import Slice  # noqa: E402
+from evaluators.text import sendable  # noqa: E402
 from reports.record import Record  # noqa: E402
 from reports.report import Decision, Report  # noqa: E402
 from reports.summary import summarise  # noqa: E402

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cases.slices import Threshold
+from cases.dataset import Threshold
 from evaluators.core import State
 from evaluators.statistics.estimate import Estimate
 from reports.record import Record

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from cases.problems import hint
-from cases.readers import read_table
-from cases.tables import Record, Table
+from cases.tables import Record, Table, read_table
 from cases.tools.builder.work_folder import Article, Origin, Say, sha256
 from evaluators.core import UsageError
-from evaluators.files import read_text
 from evaluators.models.url import is_loopback, normalised
+from evaluators.reading import read_text
+from evaluators.text import hint
 
 if TYPE_CHECKING:
     from mwxml import Dump, Page

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from cases.problems import shown
 from evaluators.command_line import Parser
 from evaluators.core import UsageError
+from evaluators.text import shown
 
 ALL = "all"
 EVALUATE = "evaluate"

@@ -12,8 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from cases.config import FILE, NAME, load_dataset
-from cases.problems import shown
-from cases.slices import Slice
+from cases.dataset import Slice
 from cases.tools.builder.build_step import ModelCalls, Step
 from cases.tools.builder.datasheet import Facts, datasheet, filled_template, public
 from cases.tools.builder.people import agreed, verdicts_on
@@ -21,6 +20,7 @@ from cases.tools.builder.sampling import COUNT
 from cases.tools.builder.work_folder import BuildError, Item, Values, kept
 from evaluators.core import NO, YES, UsageError
 from evaluators.output import write_texts
+from evaluators.text import shown
 
 README = "README.md"
 BUNDLED = Path(__file__).parents[2] / "boolq"

@@ -16,13 +16,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 
-from cases.problems import encodable
 from cases.tools.builder.build_step import ModelCalls, Step, StepCalls, parse_model
 from cases.tools.builder.question_rules import check_questions
 from cases.tools.builder.recipe import Recipe, filled
 from cases.tools.builder.work_folder import BuildError, Item, Values, drop_failed, kept
-from evaluators import strict_json
-from evaluators.characters import sendable
 from evaluators.core import (
     NO,
     YES,
@@ -35,9 +32,11 @@ from evaluators.core import (
     Request,
     Tool,
 )
+from evaluators.reading import parse_json
 from evaluators.replies import Invalid
 from evaluators.replies.reply_text import plain, spoken, unfinished, without_markup
 from evaluators.template import encode
+from evaluators.text import encodable, sendable
 
 BATCH = 5
 WAVE = 20 * BATCH  # texts between two looks at the balance
@@ -216,7 +215,7 @@ def read_listing(
     if cut := unfinished(reply.finish):
         return cut
     try:
-        entries = strict_json.loads(_json_text(reply))
+        entries = parse_json(_json_text(reply))
     except ValueError as error:
         return Invalid(f"{error}")
     if isinstance(entries, dict):

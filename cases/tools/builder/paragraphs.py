@@ -14,8 +14,8 @@ from rapidfuzz import fuzz, process, utils
 from cases.tools.builder.recipe import ParagraphRules, SpellingRules
 from cases.tools.check.languages import Language, known, language_of
 from cases.tools.check.scripts import has, words
-from evaluators.characters import sendable, without_invisible
 from evaluators.core import UsageError
+from evaluators.text import sendable, without_invisible
 
 FEW = 40  # letters of a text; in a shorter one the absence of a letter says nothing
 CLEAR = 2  # by how many frequent words another language must lead

@@ -37,7 +37,7 @@ from cases.tools.review.sheet import (
 )
 from cases.tools.review.sheet_files import write_sheet
 from evaluators.core import UsageError
-from evaluators.files import file_hash
+from evaluators.reading import file_hash
 
 SHARE, OVERLAP = 1.0, 0.2
 SHEETS, AGREEMENT = "review", "agreement.json"

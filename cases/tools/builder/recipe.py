@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cases.labels import yes_or_no
-from cases.settings import Settings, load_settings
-from evaluators.canonical import digest
 from evaluators.core import NO, YES, UsageError
+from evaluators.settings import Settings, load_settings
+from evaluators.text import digest
 
 FOLDER = Path(__file__).parent / "recipes"
 PLACES = ("{count}", "{texts}")

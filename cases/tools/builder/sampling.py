@@ -23,7 +23,7 @@ from cases.tools.builder.paragraphs import (
 from cases.tools.builder.recipe import Recipe
 from cases.tools.builder.work_folder import Article, Item, Say, Values
 from evaluators.core import UsageError
-from evaluators.files import file_hash
+from evaluators.reading import file_hash
 
 COUNT, OVERSAMPLE, SEED = 500, 1.3, 1
 SIMILAR = 80.0

@@ -17,9 +17,9 @@ import httpx2
 
 from cases.tools.builder.article_sources import Source
 from cases.tools.builder.work_folder import Article, BuildError, Origin, Say, Values, sha256
-from evaluators import strict_json
 from evaluators.models.secrets import mask, one_line
 from evaluators.models.url import is_loopback
+from evaluators.reading import parse_json
 
 CONTINUATIONS = 50  # parts of one batch
 RIGHTS: Mapping[str, str] = {
@@ -109,7 +109,7 @@ class Wiki(AbstractContextManager["Wiki"]):
         if status != httpx2.codes.OK:
             raise self._refused(what=f"status {status}")
         try:
-            answer = strict_json.loads(body.decode("utf-8"))
+            answer = parse_json(body.decode("utf-8"))
         except ValueError as error:
             raise self._refused(what=f"{error}") from None
         if not isinstance(answer, dict):

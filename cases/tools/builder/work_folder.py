@@ -14,11 +14,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from cases.problems import shown
-from evaluators import strict_json
 from evaluators.core import QAError, UsageError
-from evaluators.files import file_hash, read_text
 from evaluators.output import write_part, write_whole
+from evaluators.reading import file_hash, parse_json, read_text
+from evaluators.text import shown
 
 SETTINGS, REPORT = "settings.json", "report.json"
 LOCK = "lock"
@@ -202,7 +201,7 @@ class Folder:
         items = []
         for line, text in enumerate(read_text(path).split("\n"), 1):
             try:
-                items += [from_row(strict_json.loads(text))] if text else []
+                items += [from_row(parse_json(text))] if text else []
             except ValueError as error:
                 msg = f"{path}:{line}: {error}; got {shown(text)}; delete the file to make it again"
                 raise UsageError(msg) from None
@@ -234,7 +233,7 @@ class Folder:
         if not path.is_file():
             return {}
         try:
-            value = strict_json.loads(read_text(path))
+            value = parse_json(read_text(path))
         except ValueError as error:
             msg = f"{path}: {error}; take another --folder"
             raise UsageError(msg) from None

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from cases.config import FILE
-from cases.slices import Dataset
+from cases.dataset import Dataset
 from cases.tools.check import (
     balance,
     facts,

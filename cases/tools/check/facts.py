@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from cases.problems import listed, shown
-from cases.slices import Dataset
+from cases.dataset import Dataset
 from cases.tools.check.findings import Note, Subject, error
 from cases.tools.check.gaps import has_field
 from evaluators.core import Case
+from evaluators.text import listed, shown
 
 FACT = "fact_id"
 SHARED = ("topic", "answer_type")

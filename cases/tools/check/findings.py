@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from cases.columns import LAYOUTS
-from cases.dataset import load_cases
-from cases.fields import Row, rows_of
-from cases.readers import read_table
-from cases.slices import Slice
+from cases.dataset import Slice
+from cases.kinds import LAYOUTS
+from cases.loading import load_cases
+from cases.rows import Row, rows_of
+from cases.tables import read_table
 from evaluators.core import Case
 
 Severity = Literal["error", "warning"]

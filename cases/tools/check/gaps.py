@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 
-from cases.fields import ALIAS_MARK, id_of
-from cases.identity import GOOD_ID
-from cases.problems import listed, shown
-from cases.slices import Dataset
+from cases.dataset import Dataset
+from cases.loading import GOOD_ID
+from cases.rows import ALIAS_MARK, id_of
 from cases.tools.check.findings import Note, Subject, error, rows_listed, warning
 from evaluators.core import Case
+from evaluators.text import listed, shown
 
 FIELDS = ("topic", "answer_type", "fact_id", "source")
 

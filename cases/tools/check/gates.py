@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from cases.slices import Dataset, Threshold
+from cases.dataset import Dataset, Threshold
 from cases.tools.check.findings import Note, Subject, warning
 from evaluators.statistics.metrics import DROP
 from evaluators.statistics.paired import smallest_n

@@ -4,10 +4,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from cases.problems import shown
 from cases.tools.check.findings import Note, Subject, asked, error, warning, written
 from cases.tools.check.languages import Language, language_of
 from cases.tools.check.scripts import TWINNED, TWINS, has, mixed_words, scripts, words
+from evaluators.text import shown
 
 # Letters that are the same drawing in small type; к and k, for instance, are not.
 _SMALL = str.maketrans("aceopxyijs", "асеорхуіјѕ")

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
-from evaluators.strict_yaml import load
+from evaluators.reading import load_yaml
 
 FILE = Path(__file__).parent / "languages.yaml"
 
@@ -47,7 +47,7 @@ def language_of(code: str) -> Language | None:
 @cache
 def known() -> Mapping[str, Language]:
     """Return every known language by its code."""
-    data = cast("Mapping[str, Mapping[str, object]]", load(FILE))
+    data = cast("Mapping[str, Mapping[str, object]]", load_yaml(FILE))
     return {code: _language(code, entry) for code, entry in data.items()}
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from cases.problems import shown
 from cases.tools.check.findings import Note, Subject, warning
 from evaluators.core import Case
 from evaluators.judges.lexical.folding import read, without
 from evaluators.judges.lexical.language_tables import Tables, tables
+from evaluators.text import shown
 
 FEWEST_LETTERS = 4
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from itertools import combinations
 
-from cases.dataset import RATERS
-from cases.problems import listed, shown
+from cases.loading import RATERS
 from cases.tools.check.findings import Note, Subject, rows_listed, warning
 from cases.tools.check.gaps import has_field
 from evaluators.core import Case
+from evaluators.text import listed, shown
 
 SOURCE = "label_source"
 AGREEMENT = 0.8

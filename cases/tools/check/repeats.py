@@ -4,12 +4,12 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from cases.problems import shown
-from cases.slices import Slice
+from cases.dataset import Slice
 from cases.tools.check.findings import Note, Subject, error, warning
 from evaluators.core import Case
 from evaluators.judges.lexical.folding import plain, read, without
 from evaluators.judges.lexical.language_tables import tables
+from evaluators.text import shown
 
 SIMILAR = 0.8
 """From which weighted Jaccard similarity on two questions are held to be nearly the same."""

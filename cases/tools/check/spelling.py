@@ -5,10 +5,10 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache
 
-from cases.problems import listed, shown
 from cases.tools.check.findings import Note, Subject, asked, error, warning
 from cases.tools.check.languages import Language, known, language_of
 from cases.tools.check.scripts import RANGES, has, words
+from evaluators.text import listed, shown
 
 LONG = 100
 """From how many letters on a text is expected to have some of its language's own."""

@@ -4,10 +4,9 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from cases.problems import shown
 from cases.tools.check.findings import Note, Subject, error, warning, written
 from cases.tools.check.languages import language_of
-from evaluators.characters import INVISIBLE
+from evaluators.text import INVISIBLE, shown
 
 _DOUBLE = re.compile(r"(?<=[^\s.!?:;])[^\S\n\r]{2,}(?=\S)")
 _STRAIGHT = re.compile(r'(?<!\d)"')

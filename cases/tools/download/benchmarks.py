@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cases.problems import listed
-from cases.settings import Settings, load_settings
 from evaluators.core import UsageError
-from evaluators.files import ARCHIVES, read_text
+from evaluators.reading import ARCHIVES, read_text
+from evaluators.settings import Settings, load_settings
+from evaluators.text import listed
 
 FILE = Path(__file__).with_name("benchmarks.yaml")
 TEXTS = ("dataset", "language", "url", "file", "licence", "hint")

@@ -15,8 +15,8 @@ from cases.tools.download.resumable import (
     fetch,
     without_query,
 )
-from evaluators.files import file_hash
 from evaluators.output import say
+from evaluators.reading import file_hash
 
 MEGABYTE = 1_000_000
 STEP = 10 * MEGABYTE  # bytes between two lines of progress where the size is not known

@@ -11,9 +11,9 @@ from typing import NoReturn
 import httpx2
 
 from evaluators.core import QAError, UsageError
-from evaluators.files import MAX_BYTES
 from evaluators.models.secrets import mask, one_line
 from evaluators.models.url import is_loopback, normalised
+from evaluators.reading import MAX_BYTES
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 30.0  # without a single byte

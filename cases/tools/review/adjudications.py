@@ -7,14 +7,13 @@ from pathlib import Path
 import yaml
 
 from cases.labels import grade_or_rating
-from cases.problems import shown
-from cases.settings import Settings
-from cases.tables import problem
 from cases.tools.review.sheet import UNCLEAR
-from evaluators import strict_yaml
 from evaluators.core import NO, UNANSWERED, YES, UsageError
 from evaluators.judges.adjudicated import FILE, Adjudication, Adjudications
 from evaluators.output import write_texts
+from evaluators.reading import Map, Seq, load_yaml, problem
+from evaluators.settings import Settings
+from evaluators.text import shown
 
 _KEYS = ("item", "digest", "verdict", "name", "reason", "date")
 DIGEST = re.compile(r"[0-9a-f]{32}", re.ASCII)
@@ -29,14 +28,14 @@ def load_adjudications(path: Path) -> dict[str, Adjudication]:
 
     Raises UsageError naming file and line for a verdict that cannot be read or stands twice.
     """
-    document = strict_yaml.load(path)
+    document = load_yaml(path)
     if document == "":
         return {}
-    if not isinstance(document, strict_yaml.Seq):
+    if not isinstance(document, Seq):
         raise problem(path, 1, "a YAML list of verdicts is needed: each begins with '- '")
     found: dict[str, Adjudication] = {}
     for entry, line in zip(document, document.lines, strict=True):
-        if not isinstance(entry, strict_yaml.Map):
+        if not isinstance(entry, Map):
             raise problem(path, line, f"a mapping of {', '.join(_KEYS)} is needed")
         one = _read(Settings(path, "", entry))
         if one.digest in found:

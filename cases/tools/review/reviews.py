@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from cases.csv_reader import read_csv
-from cases.problems import encodable, hint, shown
+from cases.tables import read_csv
 from cases.tools.review.sheet_files import BETWEEN, from_cell
-from evaluators import strict_json
 from evaluators.core import UsageError
-from evaluators.files import read_text
+from evaluators.reading import parse_json, read_text
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.rater_agreement import PairAgreement, alpha_of, kappas, raw_agreement
+from evaluators.text import encodable, hint, shown
 
 Allowed = Mapping[str, Sequence[str]]
 LONGEST_NAME = 100
@@ -87,7 +86,7 @@ def _from_csv(path: Path, allowed: Allowed | None) -> Iterator[Review]:
 
 def _from_json(path: Path, allowed: Allowed | None) -> Iterator[Review]:
     try:
-        value = strict_json.loads(read_text(path))
+        value = parse_json(read_text(path))
     except ValueError as error:
         msg = f"{path}: {error}; give the file that the form saved"
         raise UsageError(msg) from None

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cases.settings import load_settings
-from evaluators.canonical import digest
 from evaluators.core import UsageError
+from evaluators.settings import load_settings
+from evaluators.text import digest
 
 UNCLEAR = "UNCLEAR"
 """The verdict of a reviewer who cannot decide."""

@@ -16,11 +16,11 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from cases.policy import content_policy
-from cases.settings import load_settings
 from cases.tools.review.sheet import Sheet, SheetItem
-from evaluators.characters import INVISIBLE, escaped
 from evaluators.models.secrets import mask
 from evaluators.output import write_texts
+from evaluators.settings import load_settings
+from evaluators.text import INVISIBLE, escaped
 
 FOLDER = Path(__file__).parent
 FALLBACK = "en"

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
-from evaluators.characters import without_invisible
-from evaluators.strict_yaml import load
+from evaluators.reading import load_yaml
+from evaluators.text import without_invisible
 
 FOLDER = Path(__file__).parent
 _STACK = re.compile(r"[^\w\s\x00-\x7f]{32,}")
@@ -124,12 +124,12 @@ def sounds(word: str) -> frozenset[str]:
 
 @cache
 def _letters() -> dict[int, str]:
-    data = cast("Mapping[str, Mapping[str, str]]", load(FOLDER / "letters.yaml"))
+    data = cast("Mapping[str, Mapping[str, str]]", load_yaml(FOLDER / "letters.yaml"))
     return str.maketrans({**data["latin"], **data["cyrillic"]})
 
 
 @cache
 def _pairs(key: str) -> tuple[tuple[str, str], ...]:
-    data = cast("Mapping[str, list[str]]", load(FOLDER / "letters.yaml"))
+    data = cast("Mapping[str, list[str]]", load_yaml(FOLDER / "letters.yaml"))
     pairs = (line.split() for line in data[key])
     return tuple((pair[0], pair[1] if len(pair) > 1 else "") for pair in pairs)

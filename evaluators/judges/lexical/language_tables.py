@@ -6,7 +6,7 @@ from functools import cache, cached_property
 from typing import cast
 
 from evaluators.judges.lexical.folding import FOLDER, fold, read
-from evaluators.strict_yaml import load
+from evaluators.reading import load_yaml
 
 _BASE = "en"  # models answer in English to questions in any language
 _ROWS = ("months", "units")  # lists of rows of words; all other lists are phrases
@@ -134,7 +134,8 @@ class Tables:
     def nicknames(self) -> Mapping[str, frozenset[str]]:
         """Given names with their short and full forms."""
         names: dict[str, frozenset[str]] = {}
-        for row in cast("Mapping[str, list[str]]", load(FOLDER / "nicknames.yaml"))["nicknames"]:
+        data = cast("Mapping[str, list[str]]", load_yaml(FOLDER / "nicknames.yaml"))
+        for row in data["nicknames"]:
             forms = frozenset(fold(row).split())
             names |= {form: names.get(form, frozenset()) | forms for form in forms}
         return names
@@ -153,7 +154,7 @@ class Tables:
     @cached_property
     def conversions(self) -> Mapping[str, Conversion]:
         """The units that can be turned into each other."""
-        data = cast("Mapping[str, Mapping[str, str]]", load(FOLDER / "measures.yaml"))
+        data = cast("Mapping[str, Mapping[str, str]]", load_yaml(FOLDER / "measures.yaml"))
         conversions = {}
         for kind, rows in data.items():
             for word, line in rows.items():
@@ -173,4 +174,4 @@ def tables(language: str) -> Tables:
 
 @cache
 def _data(language: str) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", load(FOLDER / f"{language}.yaml"))
+    return cast("Mapping[str, object]", load_yaml(FOLDER / f"{language}.yaml"))

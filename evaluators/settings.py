@@ -2,18 +2,25 @@
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from cases.problems import hint, shown
-from cases.tables import problem
-from evaluators import strict_yaml
 from evaluators.core import UsageError
-from evaluators.models.fields import SECRET
-from evaluators.strict_yaml import Map, Seq
+from evaluators.models.secrets import mask
+from evaluators.reading import Map, Seq, load_yaml, problem
+from evaluators.text import hint, shown
 
+SECRET = re.compile(
+    r"(?:x[-_])?(?:api[-_]?)?key|(?:(?:auth|access|api|bearer)[-_]?)?token"
+    r"|(?:api[-_]?)?secret(?:[-_]key)?|password|authorization|credentials?|headers",
+    re.IGNORECASE,
+)
+"""Keys whose value may be an API key, so that no message shows it."""
 NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
+Word = TypeVar("Word", bound=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +35,23 @@ class Settings:
         """Return the error about one key, to be raised."""
         line = self.values.lines.get(key, self.values.line)
         where = f"{self.name}: " if self.name else ""
-        return problem(self.path, line, f"{where}key {shown(key)}: {what}")
+        return problem(self.path, line, f"{where}key {shown(key)}: {mask(what)}")
 
-    def check_keys(self, known: Collection[str]) -> None:
-        """Raise UsageError for a key that is not known; a secret's value is never shown."""
+    def check_keys(self, known: Collection[str], required: Collection[str] = ()) -> None:
+        """Raise UsageError for a key that is not known, or a required one that is missing."""
+        self.refuse_secrets(known)
         for key in self.values:
-            if key in known:
-                continue
-            if SECRET.fullmatch(key):
+            if key not in known:
+                raise self.problem(key, f"not known; {hint(key, known)}")
+        for key in required:
+            if not self.values.get(key):
+                raise self.problem(key, "missing or empty")
+
+    def refuse_secrets(self, known: Collection[str] = ()) -> None:
+        """Raise UsageError for a key that may hold an API key; its value is not shown."""
+        for key in self.values:
+            if SECRET.fullmatch(key) and key not in known:
                 raise self.problem(key, "keys come from the environment only; take it out")
-            raise self.problem(key, f"not known; {hint(key, known)}")
 
     def text(self, key: str, default: str = "") -> str:
         """Return a text; the default where the key is absent, never a blank one."""
@@ -48,12 +62,20 @@ class Settings:
             raise self.problem(key, f"text is needed, not {shown(value)}")
         return value
 
+    def one_of(self, key: str, known: Sequence[Word]) -> Word:
+        """Return the one of these words that a key says."""
+        value = self.values.get(key)
+        found = next((word for word in known if word == value), None)
+        if found is None:
+            raise self.problem(key, f"want one of {', '.join(known)}, got {shown(value)}")
+        return found
+
     def number(self, key: str, low: float, high: float) -> float | None:
         """Return a number from ``low`` to ``high``; None where the key is absent."""
         if key not in self.values:
             return None
         text = self.values[key]
-        limits = f"a number from {low:g} to {high:g}"
+        limits = f"a number from {low:g}" + (f" to {high:g}" if math.isfinite(high) else "")
         if not isinstance(text, str) or not NUMBER.fullmatch(text.strip()):
             raise self.problem(key, f"{limits} is needed, not {shown(text)}{_advice(text)}")
         value = float(text)
@@ -61,7 +83,7 @@ class Settings:
             raise self.problem(key, f"{limits} is needed, not {shown(text)}")
         return value
 
-    def whole(self, key: str, low: int, high: int) -> int | None:
+    def whole(self, key: str, low: int, high: float) -> int | None:
         """Return a whole number from ``low`` to ``high``; None where the key is absent."""
         value = self.number(key, low, high)
         if value is not None and not value.is_integer():
@@ -95,10 +117,23 @@ class Settings:
         own = name or key
         return Settings(self.path, f"{self.name}: {own}" if self.name else own, value)
 
+    def parts(self, key: str) -> "list[Settings]":
+        """Return the mappings listed under a key, none where the key is absent."""
+        value = self.values.get(key, Seq(1))
+        if not isinstance(value, Seq):
+            raise self.problem(key, f"a list is needed, not {shown(value)}")
+        entries = [entry for entry in value if isinstance(entry, Map)]
+        if len(entries) < len(value):
+            other = next(entry for entry in value if not isinstance(entry, Map))
+            raise self.problem(key, f"a list of mappings is needed; it holds {shown(other)}")
+        return [Settings(self.path, self.name, entry) for entry in entries]
 
-def load_settings(path: Path) -> Settings:
+
+def load_settings(path: Path, *, may_be_empty: bool = False) -> Settings:
     """Return the one mapping of a YAML file. Raises UsageError where it holds anything else."""
-    document = strict_yaml.load(path)
+    document = load_yaml(path)
+    if may_be_empty and document == "":
+        document = Map(1)
     if not isinstance(document, Map):
         raise problem(path, 1, "a mapping of keys to values is needed")
     return Settings(path, "", document)

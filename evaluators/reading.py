@@ -1,0 +1,272 @@
+"""Reading text, JSON, YAML and CSV strictly, with errors that name the file and the line."""
+
+import csv
+import hashlib
+import json
+import math
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from evaluators.core import UsageError
+
+if TYPE_CHECKING:
+    import yaml
+
+MAX_BYTES = 512 * 1024 * 1024
+MAX_YAML_BYTES = 64 * 1024 * 1024
+MAX_JSON_DEPTH = 100
+MAX_YAML_DEPTH = 40
+MAX_DIGITS = 400
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+ARCHIVES = {
+    b"\x1f\x8b": "a gzip archive",
+    b"PK\x03\x04": "a zip archive or a spreadsheet",
+    b"BZh": "a bzip2 archive",
+    b"\xfd7zXZ": "an xz archive",
+    b"(\xb5/\xfd": "a zstd archive",
+}
+NULLS = frozenset({"~", "null", "Null", "NULL"})
+
+
+def problem(path: Path, line: int, what: str) -> UsageError:
+    """Return the error about one line of a file, to be raised."""
+    return UsageError(f"{path}:{line}: {what}")
+
+
+def read_text(path: Path, limit: int = MAX_BYTES) -> str:
+    """Return a regular file's text without BOM, its line ends untouched.
+
+    Raises UsageError where the file is missing, is a folder, a pipe or an archive, is larger
+    than ``limit`` bytes, or is not UTF-8 (naming the line of the first wrong byte).
+    """
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            msg = f"{path}: not a regular file; give the path of a text file"
+            raise UsageError(msg)
+        if status.st_size > limit:
+            msg = f"{path}: {status.st_size:,} bytes; at most {limit:,} are read"
+            raise UsageError(msg)
+        raw = path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        msg = f"{path}: cannot be read ({reason}); check the path"
+        raise UsageError(msg) from None
+    return _decode(path, raw)
+
+
+def _decode(path: Path, raw: bytes) -> str:
+    for mark, what in ARCHIVES.items():
+        if raw.startswith(mark):
+            msg = f"{path}: {what}; archives are not read, give the text file itself"
+            raise UsageError(msg)
+    if b"\0" in raw[:2] or raw[:2] in UTF_16:
+        raise problem(path, 1, "wrong encoding: UTF-16; save the file as UTF-8")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        what = f"byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8"
+        raise problem(path, line, f"wrong encoding: {what}") from None
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, in hexadecimal. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# A whole string (also one that is never closed) or one bracket; possessive, hence linear.
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+
+
+def parse_json(text: str) -> object:
+    """Return the value of a JSON text as RFC 8259 defines it.
+
+    Raises ValueError with one line for anything else: wrong syntax, a key that stands twice in
+    one object, NaN or a number beyond the range of floats, or more than 100 nested brackets.
+    """
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        depth += (token[0] in "[{") - (token[0] in "]}")
+        if depth > MAX_JSON_DEPTH:
+            msg = f"nested deeper than {MAX_JSON_DEPTH} levels at character {token.start() + 1}"
+            raise ValueError(msg)
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=_unique_keys,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            parse_int=_bounded,
+        )
+    except json.JSONDecodeError as error:
+        msg = f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        raise ValueError(msg) from None
+
+
+def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    result: dict[str, object] = {}
+    for key, value in pairs:
+        if key in result:
+            msg = f"key {key[:40]!r} stands twice in one object"
+            raise ValueError(msg)
+        result[key] = value
+    return result
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    msg = f"{name} is not a JSON number"
+    raise ValueError(msg)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        msg = f"number {digits[:40]!r} is beyond the range of floats"
+        raise ValueError(msg)
+    return number
+
+
+def _bounded(digits: str) -> int:
+    # int() refuses long texts with a message of its own that speaks of interpreter settings
+    if len(digits) > MAX_DIGITS:
+        msg = f"a number of {len(digits)} digits; at most {MAX_DIGITS} are read"
+        raise ValueError(msg)
+    return int(digits)
+
+
+class Map(dict[str, object]):
+    """A YAML mapping that knows its line and the line of each key (counted from 1)."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
+        self.lines: dict[str, int] = {}
+
+
+class Seq(list[object]):
+    """A YAML sequence that knows its line and the line of each entry (counted from 1)."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
+        self.lines: list[int] = []
+
+
+def load_yaml(path: Path) -> object:
+    """Return the one document of a YAML file as Map, Seq and str; ``""`` for an empty file.
+
+    Every scalar is the text that stands in the file: PyYAML's safe loader turns ``No``, ``010``
+    and dates into other types. A null (``~`` or ``null`` without quotes) reads as ``""``. Raises
+    UsageError naming file and line for what is not plain YAML: tags, aliases (which can explode
+    when copied), a key that stands twice, deep nesting, a second document.
+    """
+    import yaml  # here and below: workers read no file and need no PyYAML
+
+    text = read_text(path, MAX_YAML_BYTES)
+    reader = _YamlReader(path, yaml.parse(text, Loader=yaml.CSafeLoader))
+    try:
+        documents = [reader.node(next(reader.events)) for _ in reader.starts()]
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise problem(path, line, f"not valid YAML: {error.problem}") from None
+    except yaml.YAMLError as error:
+        msg = f"{path}: not valid YAML: {str(error).splitlines()[0]}"
+        raise UsageError(msg) from None
+    return documents[0] if documents else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _YamlReader:
+    """Builds Map, Seq and str from PyYAML's events, in one pass."""
+
+    path: Path
+    events: "Iterator[yaml.Event]"
+
+    def starts(self) -> "Iterator[yaml.Event]":
+        """Yield the event that starts the document. Raises UsageError for a second one."""
+        import yaml
+
+        starts = (event for event in self.events if isinstance(event, yaml.DocumentStartEvent))
+        for number, event in enumerate(starts):
+            if number:
+                raise self.refused(event, "a second document; one file holds one")
+            yield event
+
+    def node(self, event: "yaml.Event", depth: int = 0) -> object:
+        """Return the value that begins with this event, inside ``depth`` collections."""
+        import yaml
+
+        if isinstance(event, yaml.AliasEvent):
+            raise self.refused(event, "aliases (*name) are not allowed; write the value out")
+        tag = getattr(event, "tag", None)
+        if tag not in (None, "!"):
+            raise self.refused(event, f"tag {tag!r} is not allowed; write a plain value")
+        if isinstance(event, yaml.ScalarEvent):
+            return "" if not event.style and event.value in NULLS else str(event.value)
+        if depth == MAX_YAML_DEPTH:
+            raise self.refused(event, f"nested deeper than {MAX_YAML_DEPTH} levels")
+        if isinstance(event, yaml.MappingStartEvent):
+            return self.mapping(event, depth + 1)
+        items = Seq(_line(event))
+        for child in self.children():
+            items.append(self.node(child, depth + 1))
+            items.lines.append(_line(child))
+        return items
+
+    def mapping(self, start: "yaml.Event", depth: int) -> Map:
+        """Return the mapping that begins with this event."""
+        import yaml
+
+        found = Map(_line(start))
+        for event in self.children():
+            self.node(event, depth)
+            if not isinstance(event, yaml.ScalarEvent):
+                raise self.refused(event, "a key must be plain text")
+            key = str(event.value)
+            if key in found:
+                raise self.refused(event, f"key {key!r} stands twice; keep one")
+            found[key] = self.node(next(self.events), depth)
+            found.lines[key] = _line(event)
+        return found
+
+    def children(self) -> "Iterator[yaml.Event]":
+        """Yield the first event of each value in the collection that has just begun."""
+        import yaml
+
+        while not isinstance(event := next(self.events), yaml.CollectionEndEvent):
+            yield event
+
+    def refused(self, event: "yaml.Event", what: str) -> UsageError:
+        """Return the error about the place of an event, to be raised."""
+        return problem(self.path, _line(event), what)
+
+
+def _line(event: "yaml.Event") -> int:
+    return event.start_mark.line + 1 if event.start_mark else 1
+
+
+@contextmanager
+def long_cells(size: int) -> Iterator[None]:
+    """Let a CSV cell be as long as the file: the limit is process-wide, so it is put back."""
+    before = csv.field_size_limit(max(size + 1, csv.field_size_limit()))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def csv_lines(text: str) -> Iterator[str]:
+    """Split at LF (at CR in files without LF) and nowhere else, and keep the line ends."""
+    end = "\n" if "\n" in text else "\r"
+    start = 0
+    while start < len(text):
+        stop = text.find(end, start) + 1 or len(text)
+        yield text[start:stop]
+        start = stop

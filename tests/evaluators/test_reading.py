@@ -1,0 +1,226 @@
+"""Files, JSON and YAML are read strictly, or refused in one line that names the place."""
+
+import json
+import math
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evaluators.core import UsageError
+from evaluators.reading import Map, Seq, load_yaml, parse_json, read_text
+
+
+def test_text_comes_without_mark_and_with_its_line_ends(tmp_path: Path) -> None:
+    """A BOM is dropped, CRLF is kept."""
+    path = tmp_path / "a"
+    path.write_bytes(b"\xef\xbb\xbfa\r\nb\n")
+    assert read_text(path) == "a\r\nb\n"
+
+
+def test_wrong_byte_names_its_line(tmp_path: Path) -> None:
+    """A byte that is not UTF-8 is shown with the line it stands on."""
+    path = tmp_path / "a"
+    path.write_bytes(b"a\nb\nna\xefve\n")
+    with pytest.raises(UsageError, match=r"a:3: wrong encoding: byte 0xef"):
+        read_text(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_named(tmp_path: Path, encoding: str) -> None:
+    """UTF-16 with and without its mark is recognised, not read as text with NULs."""
+    path = tmp_path / "a"
+    path.write_bytes("question".encode(encoding))
+    with pytest.raises(UsageError, match="UTF-16; save the file as UTF-8"):
+        read_text(path)
+
+
+@pytest.mark.parametrize(
+    "head", [b"\x1f\x8b\x08", b"PK\x03\x04", b"BZh9", b"\xfd7zXZ", b"(\xb5/\xfd"]
+)
+def test_archives_are_not_read(tmp_path: Path, head: bytes) -> None:
+    """An archive under any name is refused by its first bytes; nothing is unpacked."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(head + b"\0" * 20)
+    with pytest.raises(UsageError, match="archives are not read"):
+        read_text(path)
+
+
+def test_larger_than_the_limit_is_not_read(tmp_path: Path) -> None:
+    """A file above the limit is refused by its size."""
+    path = tmp_path / "a"
+    path.write_bytes(b"12345")
+    assert read_text(path, 5) == "12345"
+    with pytest.raises(UsageError, match="5 bytes; at most 4 are read"):
+        read_text(path, 4)
+
+
+def test_missing_file_folder_and_pipe_are_refused(tmp_path: Path) -> None:
+    """None of them blocks or raises anything else."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="No such file"):
+        read_text(tmp_path / "none")
+    for path in (tmp_path, tmp_path / "pipe", Path("/dev/null")):
+        with pytest.raises(UsageError, match="not a regular file"):
+            read_text(path)
+
+
+def test_link_loop_and_broken_name_are_refused(tmp_path: Path) -> None:
+    """A link to itself and a name with NUL are one clear error each."""
+    (tmp_path / "loop").symlink_to("loop")
+    for name in ("loop", "a\0b"):
+        with pytest.raises(UsageError, match="cannot be read"):
+            read_text(tmp_path / name)
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.text()
+    | st.floats(-1e300, 1e300),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(VALUES)
+def test_valid_json_is_read_as_the_standard_library_reads_it(value: object) -> None:
+    """Being strict changes no value."""
+    assert parse_json(json.dumps(value)) == value
+
+
+@given(st.text(alphabet='{}[]":,\\ntrueNaI0123456789.eE- ', max_size=60))
+def test_any_text_is_read_or_refused_with_one_line(text: str) -> None:
+    """No text raises anything but ValueError with a message of one line."""
+    try:
+        value = parse_json(text)
+    except ValueError as error:
+        assert len(str(error).splitlines()) == 1
+    else:
+        assert not isinstance(value, float) or math.isfinite(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"a": 1, "a": 2}', "'a' stands twice"),
+        ('{"x": {"a": 1, "a": 1}}', "'a' stands twice"),
+        ("NaN", "NaN is not a JSON number"),
+        ("[-Infinity]", "-Infinity is not a JSON number"),
+        ("1e999", "beyond the range"),
+        ("-1e999", "beyond the range"),
+        ("9" * 5000, "5000 digits"),
+        ("", "line 1, column 1"),
+        ('{"a": 1', "line 1, column 8"),
+        ('{\n"a" 1}', "line 2, column 5"),
+        ("[" * 5000, "deeper than 100 levels at character 101"),
+        ('{"a":' * 5000, "deeper than 100 levels"),
+        ("\ufeff1", "BOM"),
+    ],
+)
+def test_what_is_not_strict_json_is_refused(text: str, words: str) -> None:
+    """Each refusal says what is wrong, and where if that is known."""
+    with pytest.raises(ValueError, match=words):
+        parse_json(text)
+
+
+def test_a_hundred_levels_are_read_and_brackets_in_strings_do_not_count() -> None:
+    """The limit is on nesting, not on characters."""
+    assert parse_json("[" * 100 + "]" * 100)
+    assert parse_json(json.dumps("[" * 200)) == "[" * 200
+    assert parse_json(r'"\"[[["') == '"[[['
+
+
+@pytest.mark.parametrize("text", ['"' + '\\"' * 50_000, '"abc\\', '"' * 50_001])
+def test_an_open_string_is_refused(text: str) -> None:
+    """Strings that never end are an error of syntax."""
+    with pytest.raises(ValueError, match="not JSON"):
+        parse_json(text)
+
+
+def loaded(folder: Path, text: str) -> object:
+    path = folder / "a.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_yaml(path)
+
+
+@pytest.mark.parametrize(
+    "scalar", ["No", "off", "010", "1_000", "12:30", "2024-12-31", "1e5", "None"]
+)
+def test_scalars_are_the_text_of_the_file(tmp_path: Path, scalar: str) -> None:
+    """YAML 1.1 would change the type of each of these."""
+    assert loaded(tmp_path, f"a: {scalar}") == {"a": scalar}
+
+
+@pytest.mark.parametrize("scalar", ["", "~", "null", "Null", "NULL"])
+def test_null_is_no_value(tmp_path: Path, scalar: str) -> None:
+    """A null reads as empty; in quotes it is text."""
+    assert loaded(tmp_path, f"a: {scalar}") == {"a": ""}
+    assert loaded(tmp_path, f"a: '{scalar}'") == {"a": scalar}
+
+
+def test_lines_are_known(tmp_path: Path) -> None:
+    """Mappings and lists tell the lines of their entries."""
+    top = loaded(tmp_path, "a: x\nb:\n  - 1\n\n  - {c: 2}\n")
+    assert isinstance(top, Map)
+    assert top.lines == {"a": 1, "b": 2}
+    items = top["b"]
+    assert isinstance(items, Seq)
+    assert (items.line, items.lines) == (3, [3, 5])
+
+
+def test_empty_file_is_empty_text(tmp_path: Path) -> None:
+    """A file of comments holds no document."""
+    assert loaded(tmp_path, "# nothing\n") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 1\na: 2\n", "a.yaml:2: key 'a' stands twice"),
+        ("a: &x 1\nb: *x\n", "a.yaml:2: aliases"),
+        ("a: 1\nb: !!python/object/apply:os.getcwd []\n", "a.yaml:2: tag "),
+        ("a: !!binary aGk=\n", "a.yaml:1: tag "),
+        ("a: 1\n---\nb: 2\n", "a.yaml:2: a second document"),
+        ("? [a, b]\n: 1\n", "a.yaml:1: a key must be plain text"),
+        ("a: [1\nb: 2\n", "not valid YAML"),
+        ("a:\n\t- b\n", "a.yaml:2: not valid YAML"),
+        ("a: \x07\n", "not valid YAML: unacceptable character"),
+        ("[" * 5000, "a.yaml:1: nested deeper than 40 levels"),
+        ("- " * 5000 + "a", "nested deeper than 40 levels"),
+        ('a: "\\ud800"', "not valid YAML"),
+    ],
+)
+def test_surprises_are_refused_with_their_line(tmp_path: Path, text: str, said: str) -> None:
+    """Nothing is constructed, run or silently dropped."""
+    with pytest.raises(UsageError) as caught:
+        loaded(tmp_path, text)
+    assert said in str(caught.value)
+
+
+TREES = st.recursive(
+    st.text("ab 0.~:'\"#-\n", max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab1", min_size=1), inner),
+    max_leaves=8,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(tree=TREES)
+def test_quoted_text_round_trips(tmp_path: Path, tree: object) -> None:
+    """What is written with every scalar in quotes is read back unchanged."""
+    assert loaded(tmp_path, yaml.safe_dump(tree, default_style='"', allow_unicode=True)) == tree
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.text("ab:-[]{}&*!|>?,#'\"% \n\t~", max_size=40))
+def test_any_text_is_read_or_refused(tmp_path: Path, text: str) -> None:
+    """No text makes the loader raise anything but a UsageError."""
+    try:
+        loaded(tmp_path, text)
+    except UsageError as problem:
+        assert "a.yaml" in str(problem)
