@@ -93,7 +93,7 @@ def _check_report_folder(folder: Path) -> None:
 
 def _plan(config: pytest.Config, options: Options, files: list[Path]) -> WorkerInput:
     """Plan the run and register what conducts it: the controller, or a dry run."""
-    from cases.planning import make_plan  # noqa: PLC0415  # workers are given the plan
+    from cases.plan import make_plan  # noqa: PLC0415  # workers are given the plan
 
     with no_collection():
         plan = make_plan(files, options.choice)
