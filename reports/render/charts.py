@@ -90,16 +90,16 @@ def matrix(
     confusion: Mapping[tuple[str, str], int],
 ) -> tuple[list[str], dict[str, list[tuple[str, int]]]]:
     """Return the columns (grades) and, for each label, its counts with their columns."""
-    columns = sorted({grade for _, grade in confusion}, key=_by_number)
-    labels = sorted({label for label, _ in confusion}, key=_by_number)
+
+    def by_number(label: str) -> tuple[int, str]:
+        return int(label) if label.isdecimal() else 0, label
+
+    columns = sorted({grade for _, grade in confusion}, key=by_number)
+    labels = sorted({label for label, _ in confusion}, key=by_number)
     return columns, {
         label: [(column, confusion.get((label, column), 0)) for column in columns]
         for label in labels
     }
-
-
-def _by_number(label: str) -> tuple[int, str]:
-    return int(label) if label.isdecimal() else 0, label
 
 
 def cells(confusion: Iterable[ConfusionCell]) -> dict[tuple[str, str], int]:
@@ -128,10 +128,17 @@ class Plot:
 
 def plot(gate: GateResult) -> Plot:
     """Return the picture of a gate: 0 to 1 for a rate, 1 to 10 for a rating, else around 0."""
-    bars = _bars(gate)
-    numbers = (*_numbers(gate.estimate), gate.worst, gate.best)
-    start, end = _axis(gate.rule.measure, [*numbers, *bars])
-    return _draw(gate.estimate, (start, end), bars, (gate.worst, gate.best))
+    rule, is_drop = gate.rule, gate.rule.measure == "drop"
+    limits = (None if rule.max is None else -rule.max,) if is_drop else (rule.min, rule.max)
+    bars = tuple(bar for bar in limits if bar is not None)
+    numbers = (*_numbers(gate.estimate), gate.worst, gate.best, *bars)
+    if rule.measure == "mean_rating":
+        axis = (1.0, 10.0)
+    elif not is_drop and all(0 <= x <= 1 for x in _known(numbers)):
+        axis = (0.0, 1.0)
+    else:
+        axis = (-_reach(numbers), _reach(numbers))
+    return _draw(gate.estimate, axis, bars, (gate.worst, gate.best))
 
 
 def around(estimate: Estimate, reach: float) -> Plot:
@@ -153,9 +160,9 @@ def _draw(
     estimate: Estimate,
     axis: tuple[float, float],
     bars: Sequence[float] = (),
-    fates: tuple[float | None, float | None] = (None, None),
+    bounds: tuple[float | None, float | None] = (None, None),
 ) -> Plot:
-    value, low, high, worst, best = (_place(x, axis) for x in (*_numbers(estimate), *fates))
+    value, low, high, worst, best = (_place(x, axis) for x in (*_numbers(estimate), *bounds))
     marks = (_place(bar, axis) for bar in bars)
     return Plot(
         start=axis[0],
@@ -172,22 +179,6 @@ def _draw(
 
 def _numbers(estimate: Estimate) -> tuple[float | None, float | None, float | None]:
     return estimate.value, estimate.low, estimate.high
-
-
-def _bars(gate: GateResult) -> tuple[float, ...]:
-    rule = gate.rule
-    if rule.measure == "drop":
-        return () if rule.max is None else (-rule.max,)
-    return tuple(bar for bar in (rule.min, rule.max) if bar is not None)
-
-
-def _axis(measure: str, numbers: Sequence[float | None]) -> tuple[float, float]:
-    if measure == "mean_rating":
-        return 1.0, 10.0
-    if measure != "drop" and all(0 <= x <= 1 for x in _known(numbers)):
-        return 0.0, 1.0
-    reach = _reach(numbers)
-    return -reach, reach
 
 
 def _reach(numbers: Sequence[float | None]) -> float:

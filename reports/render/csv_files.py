@@ -47,14 +47,11 @@ def graded(report: Report) -> dict[str, str]:
     for part in report.slices:
         if part.kind == "graded":
             name = _free_name(part, files)
-            files[name] = "".join(_csv(GRADED_HEADER, _letters(part, report.records)))
+            where = part.dataset, part.language, 1
+            own = (r for r in report.records if (r.dataset, r.language, r.repeat) == where)
+            rows = [(str(record.row), _letter(record)) for record in in_order(own)]
+            files[name] = "".join(_csv(GRADED_HEADER, rows))
     return files
-
-
-def _letters(part: SliceSummary, records: Sequence[Record]) -> list[tuple[str, str]]:
-    where = part.dataset, part.language
-    own = (r for r in records if (r.dataset, r.language, r.repeat) == (*where, 1))
-    return [(str(record.row), _letter(record)) for record in in_order(own)]
 
 
 def _letter(record: Record) -> str:

@@ -120,12 +120,9 @@ def _slice(part: SliceSummary) -> tuple[str, ...]:
 
 
 def _ungraded(report: Report) -> str:
-    lines = [f"- {count:,} {state}: {clean.span(kind)}" for state, kind, count in _kinds(report)]
+    kinds = words.ungraded(report)[:_MAX_MISSES]
+    lines = [f"- {count:,} {state}: {clean.span(kind)}" for state, kind, count in kinds]
     return _section("Not graded", lines)
-
-
-def _kinds(report: Report) -> list[tuple[str, str, int]]:
-    return words.ungraded(report)[:_MAX_MISSES]
 
 
 def _misses(report: Report) -> str:

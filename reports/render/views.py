@@ -83,7 +83,12 @@ def sections(report: Report) -> dict[str, object]:
         "more": len(undecided[_FIRST:]),
         "nearest": nearest(gates),
         "kinds": kinds(report.slices),
-        "pass_bars": _pass_bars(report),
+        "pass_bars": {
+            one.name: one.pass_bar
+            for dataset in report.datasets
+            for one in dataset.slices.values()
+            if one.kind == "rated"
+        },
         "reach": {
             "comparison": reach_of(one.difference for one in compared),
             "parity": reach_of(gap.difference for gap in report.parity),
@@ -94,7 +99,11 @@ def sections(report: Report) -> dict[str, object]:
             ("Items over which the panel split", judging.disagreements),
             ("Audited items over which the model differs", judging.audit_disagreements),
         ],
-        "judged_rate": _rates(report.slices),
+        "judged_rate": {
+            one.name: one.measures["correct"].value
+            for one in report.slices
+            if "correct" in one.measures
+        },
         **_origin(report),
     }
 
@@ -111,16 +120,14 @@ def date(started: object) -> str:
 
 def kinds(slices: Sequence[SliceSummary]) -> list[KindView]:
     """Return one view a kind, in the order of the slices."""
-    return [_kind(kind, slices) for kind in dict.fromkeys(part.kind for part in slices)]
-
-
-def _kind(kind: str, slices: Sequence[SliceSummary]) -> KindView:
-    parts = tuple(part for part in slices if part.kind == kind)
-    measures = tuple(dict.fromkeys(name for part in parts for name in part.measures))
-    shown = tuple(name for name in columns(kind) if name in measures)
-    return KindView(
-        title=_KINDS.get(kind, kind), measures=measures, shown=shown or measures[:3], slices=parts
-    )
+    views = []
+    for kind in dict.fromkeys(part.kind for part in slices):
+        parts = tuple(part for part in slices if part.kind == kind)
+        names = tuple(dict.fromkeys(name for part in parts for name in part.measures))
+        shown = tuple(name for name in columns(kind) if name in names) or names[:3]
+        title = _KINDS.get(kind, kind)
+        views.append(KindView(title=title, measures=names, shown=shown, slices=parts))
+    return views
 
 
 def others(one: SliceComparison) -> list[tuple[str, int]]:
@@ -152,9 +159,9 @@ def outlook(gate: GateResult) -> str:
 def nearest(gates: Iterable[GateResult]) -> GateResult | None:
     """Return the gate that the fewest items would turn, where all pass and any can tell."""
     found = list(gates)
-    told = [(spare, gate) for gate in found if (spare := _spare(gate)) is not None]
+    known = [(spare, gate) for gate in found if (spare := _spare(gate)) is not None]
     passing = all(gate.state == "PASS" for gate in found)
-    return min(told, key=lambda pair: pair[0])[1] if told and passing else None
+    return min(known, key=lambda pair: pair[0])[1] if known and passing else None
 
 
 def _spare(gate: GateResult) -> int | None:
@@ -172,11 +179,6 @@ def _spare(gate: GateResult) -> int | None:
     return {"PASS": spare + 1, "FAIL": -spare, "INCONCLUSIVE": None}[gate.state]
 
 
-def _pass_bars(report: Report) -> dict[str, int]:
-    every = (one for dataset in report.datasets for one in dataset.slices.values())
-    return {one.name: one.pass_bar for one in every if one.kind == "rated"}
-
-
 def _flips(report: Report) -> list[Flipped]:
     """Return the items that flipped, those that broke first."""
     if report.comparison is None:
@@ -184,22 +186,17 @@ def _flips(report: Report) -> list[Flipped]:
     records = {record.key: record for record in report.records}
     fixed = [(records[one.key], one) for one in report.comparison.changes if one.flip == "fixed"]
     found = {"broke": words.broke(report), "fixed": fixed}
-    return [_flipped(flip, pairs) for flip, pairs in found.items() if pairs]
-
-
-def _flipped(flip: str, pairs: Sequence[Pair]) -> Flipped:
-    at_once = _AT_ONCE[flip]
-    return Flipped(
-        title=_FLIPS[flip],
-        flip=flip,
-        first=tuple(pairs[:at_once]),
-        more=tuple(pairs[at_once:_SIDE_BY_SIDE]),
-        total=len(pairs),
-    )
-
-
-def _rates(slices: Sequence[SliceSummary]) -> dict[str, float | None]:
-    return {one.name: one.measures["correct"].value for one in slices if "correct" in one.measures}
+    return [
+        Flipped(
+            title=_FLIPS[flip],
+            flip=flip,
+            first=tuple(pairs[: _AT_ONCE[flip]]),
+            more=tuple(pairs[_AT_ONCE[flip] : _SIDE_BY_SIDE]),
+            total=len(pairs),
+        )
+        for flip, pairs in found.items()
+        if pairs
+    ]
 
 
 def _origin(report: Report) -> dict[str, object]:
@@ -211,18 +208,17 @@ def _origin(report: Report) -> dict[str, object]:
     if not isinstance(known, Mapping) or not known:
         return {"sources": None, "provenance": report.provenance}
     rest = {name: part for name, part in report.provenance.items() if name != "slices"}
-    told = {name for part in known.values() for name, value in part.items() if _told(value)}
-    columns = (*(name for name in _SOURCES if name in told), *sorted(told.difference(_SOURCES)))
+    names = {name for part in known.values() for name, value in part.items() if _is_set(value)}
+    columns = (*(name for name in _SOURCES if name in names), *sorted(names.difference(_SOURCES)))
     rows = tuple(
-        (str(name), tuple((column, _value(part.get(column))) for column in columns))
+        (
+            str(name),
+            tuple((one, str(part[one]) if _is_set(part.get(one)) else "–") for one in columns),
+        )
         for name, part in sorted(known.items())
     )
     return {"sources": Sources(columns=columns, rows=rows), "provenance": rest}
 
 
-def _told(value: object) -> bool:
+def _is_set(value: object) -> bool:
     return value is not None and value not in ("", [], ())
-
-
-def _value(value: object) -> object:
-    return str(value) if _told(value) else "–"
