@@ -1,5 +1,8 @@
 """Claims about how often Tango's interval, and the gate that rests on it, are right."""
 
+from dataclasses import replace
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +13,7 @@ from evaluators.statistics.intervals import Z95
 from evaluators.statistics.paired import tango
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.drop import drop_gates
+from reports.record import Record
 from tests.benchmarks.coverage import Cell, coverage, grid, outcomes, scores, wrong_pass
 from tests.support.made_records import make_dataset, make_record, make_slice
 
@@ -75,13 +79,19 @@ def test_the_gate_itself_rarely_passes_a_model_worse_by_the_margin() -> None:
     assert states.count("FAIL") > 100
 
 
+@cache
 def drop_state(fixed: int, broke: int, n: int) -> str:
     """Return what a drop gate with a margin of 0.1 makes of these pairs."""
     rule = Threshold(measure="drop", max=0.1, evidence="confident")
-    new = [make_record(i, outcome="failed" if i < broke else "passed") for i in range(n)]
-    old = [
-        make_record(i, outcome="failed" if broke <= i < broke + fixed else "passed")
-        for i in range(n)
-    ]
+    passed, failed = outcomes_of(n)
+    new = [failed[i] if i < broke else passed[i] for i in range(n)]
+    old = [failed[i] if broke <= i < broke + fixed else passed[i] for i in range(n)]
     side = PairedSlice(slice_=make_slice("graded", rule), pairing=pair_records(new, old))
     return drop_gates(make_dataset(side.slice_), [side])[0].state
+
+
+@cache
+def outcomes_of(n: int) -> tuple[list[Record], list[Record]]:
+    """Return n items that passed, and the same n failed."""
+    passed = [make_record(i) for i in range(n)]
+    return passed, [replace(one, outcome="failed") for one in passed]

@@ -15,9 +15,9 @@ from evaluators.judges.llm import judge_messages
 from evaluators.rubric import Rubric, load_rubric
 from evaluators.template import ANSWER_BYTES
 from evaluators.text import INVISIBLE
-from tests.conftest import Project
 from tests.support.hostile import HOSTILE
-from tests.support.loopback import loopback
+from tests.support.made_runs import answered, run_of
+from tests.support.samples import rendered
 from tests.support.scripted import make_case
 
 RUBRICS = Path(__file__).parents[2] / "evaluators" / "rubrics"
@@ -64,14 +64,11 @@ def test_no_answer_changes_a_byte_around_its_slot(name: str, answer: str) -> Non
     got.encode()
 
 
-def test_a_long_answer_is_cut_for_the_judge_and_kept_in_the_record(project: Project) -> None:
+def test_a_long_answer_is_cut_for_the_judge_and_kept_in_the_record() -> None:
     """The judge sees 32 kB and a mark; ``records.jsonl`` has every character."""
     answer = "ж" * ANSWER_BYTES
-    project.dataset("capital", {"en": [answer]}, "kind: graded\nrubric: simpleqa\nlanguages:\n"
-                    "  en: {file: en.jsonl}\n")  # fmt: skip
-    with loopback() as server:
-        project.run("qa", f"--judge=openai:j@{server.url}/v1", "--gates=off")
-        (seen,) = server.requests
+    seen = flat(judge_messages(rubric("simpleqa.en.yaml"), CASE, answer))
     cut = f"{'ж' * (ANSWER_BYTES // 2)} [... cut: {2 * ANSWER_BYTES:,} bytes in all]"
-    assert f'"{cut}"' in seen.prompt
-    assert project.records()[0]["answer"] == answer
+    assert f'"{cut}"' in seen
+    (line,) = rendered(run_of(answered("c", answer=answer)))["records.jsonl"].splitlines()
+    assert json.loads(line)["answer"] == answer

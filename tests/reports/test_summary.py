@@ -280,7 +280,7 @@ def sound(estimates: Sequence[Estimate]) -> bool:
     return ordered and all(map(math.isfinite, numbers))
 
 
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(counts, counts, counts, st.integers(0, 3))
 def test_any_graded_counts_give_sound_figures(
     correct: int, incorrect: int, not_attempted: int, error: int
@@ -294,7 +294,7 @@ def test_any_graded_counts_give_sound_figures(
     assert sum(summary.labels.values()) == state.passed + state.failed
 
 
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([YES, NO]), st.sampled_from([YES, NO, UNANSWERED]))))
 def test_any_answers_give_sound_figures(pairs: list[tuple[str, str]]) -> None:
     """Yes/no: no NaN, and every rate within 0 to 1."""
@@ -303,7 +303,7 @@ def test_any_answers_give_sound_figures(pairs: list[tuple[str, str]]) -> None:
     assert all(0 <= (e.value or 0) <= 1 for e in summary.measures.values())
 
 
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 10), st.integers(1, 10)), max_size=30))
 def test_any_ratings_give_sound_figures(pairs: list[tuple[int, int]]) -> None:
     """Rated and judged ratings: no NaN."""
