@@ -22,6 +22,11 @@ class Counts:
     error: int
     missing: int
 
+    @property
+    def ungraded(self) -> int:
+        """How many items have no grade."""
+        return self.error + self.missing
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceSummary:
@@ -63,7 +68,7 @@ class GateResult:
 
     dataset: str
     language: str
-    rule: Threshold
+    threshold: Threshold
     state: GateState
     estimate: Estimate
     worst: float | None
@@ -78,7 +83,7 @@ class GateResult:
     @property
     def bar(self) -> str:
         """The threshold in words, for instance ``>= 0.35``."""
-        parts = [("<=", self.rule.max), (">=", self.rule.min)]
+        parts = [("<=", self.threshold.max), (">=", self.threshold.min)]
         return " and ".join(f"{sign} {value:g}" for sign, value in parts if value is not None)
 
 

@@ -140,7 +140,7 @@ def _decision(decision: Mapping[str, object], gates: Sequence[object]) -> Decisi
 
 def _gate(gate: Mapping[str, object]) -> GateResult:
     rest = {name: part for name, part in gate.items() if name not in (*_RULE, "slice", "bar")}
-    return decode(GateResult, {**rest, "rule": {name: gate[name] for name in _RULE}})
+    return decode(GateResult, {**rest, "threshold": {name: gate[name] for name in _RULE}})
 
 
 def _slice(value: object) -> SliceSummary:

@@ -59,7 +59,7 @@ def measured(
 
 def is_whole(judged: SliceSummary) -> bool:
     """Say whether every labelled item came to a grade."""
-    return not judged.partial and not judged.counts.error + judged.counts.missing
+    return not judged.partial and not judged.counts.ungraded
 
 
 def distrust(
@@ -142,7 +142,7 @@ def calibrate(labelled: Labelled, outcomes: Mapping[str, Outcome], source: Sourc
     slice_ = labelled.items[0].slice
     summary = summarise(records, slice_)
     if not is_whole(summary):
-        ungraded = summary.counts.error + summary.counts.missing
+        ungraded = summary.counts.ungraded
         why = f"{plural(ungraded, 'labelled item')} without a grade"
         return unmeasured(labelled, f"{why}{_MENDED.get(source, '')}")
     blocks = distrust_in(

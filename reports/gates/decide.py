@@ -152,7 +152,7 @@ def _tally(gates: Sequence[GateResult]) -> str:
 
 
 def _names(gates: Sequence[GateResult]) -> str:
-    names = [f"{gate.slice} {gate.rule.measure}" for gate in gates]
+    names = [f"{gate.slice} {gate.threshold.measure}" for gate in gates]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
 

@@ -23,13 +23,13 @@ class DropGate:
 
     dataset: str
     language: str
-    rule: Threshold
+    threshold: Threshold
     sides: Sequence[PairedSlice]
 
     @property
     def margin(self) -> float:
         """The largest drop that passes, as a share of items."""
-        return self.rule.max or 0.0
+        return self.threshold.max or 0.0
 
     @property
     def unpaired(self) -> int:
@@ -40,10 +40,9 @@ class DropGate:
         """Return why no pair can decide this gate, or nothing."""
         if blocked := next((one.blocked for one in self.sides if one.blocked), ""):
             return blocked
-        if self.rule.max is None or not 0 <= self.rule.max < 1:
-            return (
-                f"drop needs a margin as a share of items, from 0 to below 1, not {self.rule.max}"
-            )
+        margin = self.threshold.max
+        if margin is None or not 0 <= margin < 1:
+            return f"drop needs a margin as a share of items, from 0 to below 1, not {margin}"
         if any(True for one in self.sides for _ in one.graded):
             return ""
         items = plural(self.unpaired, "item")
@@ -65,12 +64,12 @@ def drop_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateResu
     ``sides`` holds the slices of this dataset that were run; call it only with a baseline. With
     ``holm: true`` a FAIL must stand after Holm's adjustment for the number of these gates.
     """
-    scopes = [(one.slice_.language, rule, [one]) for one in sides for rule in one.slice_.rules]
-    scopes += [("", rule, list(sides)) for rule in dataset.pooled if sides]
+    scopes = [(one.slice_.language, bar, [one]) for one in sides for bar in one.slice_.rules]
+    scopes += [("", bar, list(sides)) for bar in dataset.pooled if sides]
     gates = [
-        DropGate(dataset=dataset.name, language=language, rule=rule, sides=scope)
-        for language, rule, scope in scopes
-        if rule.measure == DROP
+        DropGate(dataset=dataset.name, language=language, threshold=threshold, sides=scope)
+        for language, threshold, scope in scopes
+        if threshold.measure == DROP
     ]
     found = [
         Differences(
@@ -95,7 +94,7 @@ def _result(gate: DropGate, found: Differences | None, p_value: float) -> GateRe
     return GateResult(
         dataset=gate.dataset,
         language=gate.language,
-        rule=gate.rule,
+        threshold=gate.threshold,
         state=state,
         estimate=found.seen.estimate if found else UNDEFINED,
         worst=found.worst.value if found else None,
@@ -106,7 +105,7 @@ def _result(gate: DropGate, found: Differences | None, p_value: float) -> GateRe
 
 def _state(gate: DropGate, found: Differences, p_value: float) -> GateState:
     """Return PASS or FAIL only where every fate of the ungraded items agrees on it."""
-    if gate.rule.evidence == "estimate":
+    if gate.threshold.evidence == "estimate":
         if found.worst.value >= -gate.margin - ROUNDING:
             return "PASS"
         return "FAIL" if found.best.value < -gate.margin - ROUNDING else "INCONCLUSIVE"
@@ -121,12 +120,12 @@ def _reason(gate: DropGate, found: Differences, state: GateState) -> str:
     margin, seen = gate.margin, found.seen
     ungraded = found.worst.n - seen.n
     text = f"new - old is {figure(seen.value, -margin)}"
-    if gate.rule.evidence == "confident":
+    if gate.threshold.evidence == "confident":
         text += f", 95 % interval {span_of(seen.interval)}"
     if state == "PASS":
         text += f": the drop is within {margin:g}"
     elif state == "FAIL":
-        confident = gate.rule.evidence == "confident"
+        confident = gate.threshold.evidence == "confident"
         how = "below zero and not shown to be within" if confident else "beyond"
         text += f": the drop is {how} {margin:g}"
     else:

@@ -18,27 +18,27 @@ def power_lines(dataset: Dataset, items: Mapping[str, int], *, baseline: bool) -
     """Yield a sentence for each gate of a dataset; ``items`` counts distinct items by language."""
     for language, count in items.items():
         slice_ = dataset.slices[language]
-        for rule in slice_.rules:
-            drop = rule.measure == DROP
-            power = (
-                _drop(rule, count, baseline=baseline) if drop else _interval(rule, slice_, count)
-            )
-            yield f"{slice_.name} {_bar(rule)}: {power}"
-    for rule in dataset.pooled if items else ():
-        power = _drop(rule, sum(items.values()), baseline=baseline)
-        yield f"{dataset.name}:* {_bar(rule)}: {power}"
+        for threshold in slice_.rules:
+            if threshold.measure == DROP:
+                power = _drop(threshold, count, baseline=baseline)
+            else:
+                power = _interval(threshold, slice_, count)
+            yield f"{slice_.name} {_bar(threshold)}: {power}"
+    for threshold in dataset.pooled if items else ():
+        power = _drop(threshold, sum(items.values()), baseline=baseline)
+        yield f"{dataset.name}:* {_bar(threshold)}: {power}"
 
 
-def _bar(rule: Threshold) -> str:
-    bars = [(">=", rule.min), ("<=", rule.max)]
+def _bar(threshold: Threshold) -> str:
+    bars = [(">=", threshold.min), ("<=", threshold.max)]
     shown = " and ".join(f"{sign} {bar:g}" for sign, bar in bars if bar is not None)
-    return f"{rule.measure} {shown}"
+    return f"{threshold.measure} {shown}"
 
 
-def _interval(rule: Threshold, slice_: Slice, count: int) -> str:
+def _interval(threshold: Threshold, slice_: Slice, count: int) -> str:
     """Return how wide the interval will be at the bar, and what that means for the verdict."""
-    metric = METRICS[slice_.kind].get(rule.measure)
-    bar = rule.max if rule.min is None else rule.min
+    metric = METRICS[slice_.kind].get(threshold.measure)
+    bar = threshold.max if threshold.min is None else threshold.min
     if metric and metric.spread:
         half = 1.96 * metric.spread / math.sqrt(count)
         given = f" (if ratings have a standard deviation of {metric.spread:g})"
@@ -51,20 +51,20 @@ def _interval(rule: Threshold, slice_: Slice, count: int) -> str:
     size = figure(half)
     meaning = (
         f"only a value {size} or more beyond the bar passes or fails"
-        if rule.evidence == "confident"
+        if threshold.evidence == "confident"
         else f"a value within {size} of the bar may be chance"
     )
     return f"95 % interval ± {size} with {plural(count, 'item')}; {meaning}{given}"
 
 
-def _drop(rule: Threshold, count: int, *, baseline: bool) -> str:
-    margin = rule.max or 0.0
+def _drop(threshold: Threshold, count: int, *, baseline: bool) -> str:
+    margin = threshold.max or 0.0
     smallest = detectable_drop(count, DISCORDANCE)
     if not 0 < margin < 1 or smallest is None:
         return "no forecast for this margin"
     fewest = smallest_n(margin)
     missing = "" if baseline else "; without --baseline it is not decided"
-    if rule.evidence == "confident" and count < fewest:
+    if threshold.evidence == "confident" and count < fewest:
         return (
             f"can never pass with {plural(count, 'pair')}; it takes {fewest:,} even if none "
             f"differs{missing}"
@@ -88,9 +88,9 @@ def margin_warnings(dataset: Dataset, items: Mapping[str, int]) -> Iterator[str]
         *scopes,
         (f"{dataset.name}:*", sum(items.values()), dataset.pooled),
     ]:
-        for rule in rules:
-            margin = rule.max or 0.0
-            if rule.measure != DROP or rule.evidence != "confident" or not 0 < margin < 1:
+        for threshold in rules:
+            margin = threshold.max or 0.0
+            if threshold.measure != DROP or threshold.evidence != "confident" or not 0 < margin < 1:
                 continue
             fewest = smallest_n(margin)
             if count < fewest:
@@ -102,6 +102,6 @@ def margin_warnings(dataset: Dataset, items: Mapping[str, int]) -> Iterator[str]
 
 def no_baseline_note(dataset: Dataset, slices: Sequence[Slice]) -> str:
     """Return what to say where a run has no baseline: its drop gates do not exist, or nothing."""
-    where = [one.name for one in slices if any(rule.measure == DROP for rule in one.rules)]
-    where += [f"{dataset.name}:*" for rule in dataset.pooled if rule.measure == DROP]
+    where = [one.name for one in slices if DROP in {bar.measure for bar in one.rules}]
+    where += [f"{dataset.name}:*" for bar in dataset.pooled if bar.measure == DROP]
     return f"no baseline: no drop gate for {', '.join(where)}" if where else ""

@@ -55,7 +55,7 @@ def segments(part: SliceSummary) -> list[Segment]:
             ("right", right, counts.passed),
             ("silent", silent_word.lower().replace("_", " "), silent),
             ("wrong", wrong, counts.failed - silent),
-            ("ungraded", "ungraded", counts.error + counts.missing),
+            ("ungraded", "ungraded", counts.ungraded),
         )
     )
 
@@ -128,7 +128,7 @@ class Plot:
 
 def plot(gate: GateResult) -> Plot:
     """Return the picture of a gate: 0 to 1 for a rate, 1 to 10 for a rating, else around 0."""
-    rule, is_drop = gate.rule, gate.rule.measure == "drop"
+    rule, is_drop = gate.threshold, gate.threshold.measure == "drop"
     limits = (None if rule.max is None else -rule.max,) if is_drop else (rule.min, rule.max)
     bars = tuple(bar for bar in limits if bar is not None)
     numbers = (*_numbers(gate.estimate), gate.worst, gate.best, *bars)

@@ -26,7 +26,7 @@ def gates(report: Report) -> Iterator[str]:
 
 def gate_lines(gate: GateResult) -> list[str]:
     """Return what the gate asked, to stand behind its verdict's 13 columns, and below it why."""
-    title = f"{gate.slice:<20} {gate.rule.measure} {gate.bar}"
+    title = f"{gate.slice:<20} {gate.threshold.measure} {gate.bar}"
     return [title, *_indented(clean.line(gate.reason))]
 
 
@@ -112,13 +112,13 @@ def annotations(report: Report) -> Iterator[str]:
         level = _LEVELS.get(gate.state)
         if level and left[level]:
             left[level] -= 1
-            title = _property(f"{gate.state}: {gate.slice} {gate.rule.measure}")
+            title = _property(f"{gate.state}: {gate.slice} {gate.threshold.measure}")
             yield f"::{level} title={title}::{_data(_sentence(gate))}"
 
 
 def _sentence(gate: GateResult) -> str:
     found = gate.estimate
-    shown = f"{gate.rule.measure} {number(found.value)}"
+    shown = f"{gate.threshold.measure} {number(found.value)}"
     return f"{shown}, 95 % interval {words.interval(found)}, n={found.n}; bar {words.bar(gate)}"
 
 

@@ -48,7 +48,7 @@ def _count(element: ET.Element, cases: Sequence[ET.Element]) -> None:
 
 
 def _case(gate: GateResult) -> ET.Element:
-    title = f"{gate.rule.measure} {words.bar(gate)}"
+    title = f"{gate.threshold.measure} {words.bar(gate)}"
     case = _element("testcase", classname=gate.slice, name=title, time="0")
     if gate.state in _ELEMENTS:
         case.append(_problem(_ELEMENTS[gate.state], gate.state, gate.reason))
@@ -76,7 +76,7 @@ def _details(gate: GateResult) -> str:
         ("95 % interval", words.interval(gate.estimate)),
         ("items", str(gate.estimate.n)),
         ("bar", words.bar(gate)),
-        ("evidence", gate.rule.evidence),
+        ("evidence", gate.threshold.evidence),
         ("worst, every ungraded item against it", number(gate.worst)),
         ("best, every ungraded item for it", number(gate.best)),
         ("reason", clean.cut(clean.line(gate.reason), 4000)),

@@ -62,7 +62,7 @@ def _gates(report: Report) -> str:
 
 def _gate(gate: GateResult) -> tuple[str, ...]:
     return (
-        f"{gate.slice} {gate.rule.measure}",
+        f"{gate.slice} {gate.threshold.measure}",
         gate.state,
         number(gate.estimate.value),
         words.interval(gate.estimate),

@@ -171,7 +171,7 @@ def _gate(gate: GateResult) -> dict[str, object]:
         "slice": gate.slice,
         "dataset": gate.dataset,
         "language": gate.language,
-        **asdict(gate.rule),
+        **asdict(gate.threshold),
         "bar": gate.bar,
         "state": gate.state,
         "estimate": asdict(gate.estimate),

@@ -151,7 +151,7 @@ def outlook(gate: GateResult) -> str:
     spare = _spare(gate)
     if spare is None:
         return ""
-    passes, has_floor = gate.state == "PASS", gate.rule.min is not None
+    passes, has_floor = gate.state == "PASS", gate.threshold.min is not None
     side = "fewer" if passes == has_floor else "more"
     return f"would {'fail' if passes else 'pass'} with {plural(spare, 'item')} {side}"
 
@@ -166,7 +166,7 @@ def nearest(gates: Iterable[GateResult]) -> GateResult | None:
 
 def _spare(gate: GateResult) -> int | None:
     """Return the fewest items that would turn a decided gate on a share with one bar."""
-    rule, value, n = gate.rule, gate.estimate.value, gate.estimate.n
+    rule, value, n = gate.threshold, gate.estimate.value, gate.estimate.n
     one_bar = (rule.min is None) != (rule.max is None)
     plain = rule.evidence == "estimate" and gate.worst == gate.best
     if not (one_bar and plain and n) or not counts_every_item(rule.measure) or value is None:

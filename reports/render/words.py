@@ -62,8 +62,8 @@ def money(cost: float | None) -> str:
 
 def bar(gate: GateResult) -> str:
     """Return a gate's threshold in words; for ``drop`` the margin below the baseline."""
-    if gate.rule.measure == "drop" and gate.rule.max is not None:
-        return f"not below -{gate.rule.max:g}"
+    if gate.threshold.measure == "drop" and gate.threshold.max is not None:
+        return f"not below -{gate.threshold.max:g}"
     return gate.bar
 
 

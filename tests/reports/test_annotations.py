@@ -38,7 +38,7 @@ def test_no_text_of_a_model_gets_into_a_command() -> None:
 def test_what_would_end_a_command_is_escaped() -> None:
     """Line ends, percent signs, and in a title colons and commas."""
     rule = Threshold(measure="a,b:c%\r\n::error::d", min=0.5)
-    (line,) = annotations(gated(gate("FAIL", rule=rule)))
+    (line,) = annotations(gated(gate("FAIL", threshold=rule)))
     assert "\n" not in line
     assert "\r" not in line
     assert "title=FAIL%3A simpleqa%3Aen a%2Cb%3Ac%25%0D%0A%3A%3Aerror%3A%3Ad::" in line

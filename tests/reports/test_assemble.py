@@ -172,7 +172,7 @@ def with_baseline(judge: str = "lexical", rubric: str = RUBRIC.version) -> Repor
     run = {"provenance": {"slices": {"simpleqa:bg": {"rubric": rubric}}}}
     baseline = Baseline(path="before", run=run, records=old.records)
     outcomes = {key: outcome(key, True) for key in items}
-    assert [gate.rule.measure for gate in new.decision.gates] == []
+    assert [gate.threshold.measure for gate in new.decision.gates] == []
     return report([dataset(slice_)], items, outcomes, baseline)
 
 

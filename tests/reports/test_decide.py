@@ -21,7 +21,7 @@ def gates(*states: GateState) -> list[GateResult]:
         GateResult(
             dataset="simpleqa",
             language="bg",
-            rule=Threshold(measure=f"m{number}", min=0.3),
+            threshold=Threshold(measure=f"m{number}", min=0.3),
             state=state,
             estimate=Estimate(value=None, low=None, high=None, n=0),
             worst=None,

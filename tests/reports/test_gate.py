@@ -15,13 +15,13 @@ from reports.gates.gate import PARTIAL, distrust_in, evaluate, slice_gates
 from reports.record import Record
 from reports.report import GateResult
 from reports.summary import summarise, tabulate
-from tests.support.made_records import graded, make_slice, numbered, scene_of
+from tests.support.made_records import graded, inputs_of, make_slice, numbered
 
 CONFIDENT: Evidence = "confident"
 
 
 def judge(rule: Threshold, records: Sequence[Record], slice_: Slice | None = None) -> GateResult:
-    return evaluate(rule, scene_of(slice_ or make_slice(), records))
+    return evaluate(rule, inputs_of(slice_ or make_slice(), records))
 
 
 def at_least(measure: str, bar: float, evidence: Evidence = "estimate") -> Threshold:
@@ -264,7 +264,7 @@ def test_no_fate_of_ungraded_items_overturns_a_verdict(data: st.DataObject, kind
     rows = data.draw(st.lists(row(kind), max_size=7).filter(few_ungraded))
     records = [as_ungraded(record) for record in numbered(rows)]
     slice_ = make_slice(kind, penalty=data.draw(st.sampled_from([0.0, 1.0, 2.5])))
-    scene = scene_of(slice_, records)
+    scene = inputs_of(slice_, records)
     ungraded = [r for r in records if r.outcome == "error"]
     worlds = [
         values(resolved(records, dict(zip([r.id for r in ungraded], fate, strict=True))), slice_)
@@ -296,7 +296,7 @@ def resolved(records: Sequence[Record], fate: dict[str, dict[str, object]]) -> l
 
 
 def check(result: GateResult, found: Sequence[float | None]) -> None:
-    rule = result.rule
+    rule = result.threshold
     holds = [
         value is not None
         and (rule.min is None or value >= rule.min - 1e-12)

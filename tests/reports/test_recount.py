@@ -31,7 +31,7 @@ def test_other_gates_decide_anew() -> None:
     made = run_of(answered("ccci"))
     assert made.decision.code == 0
     again = regated(made, {"facts": {"en": (HIGH,)}}, None)
-    assert [(gate.rule, gate.state) for gate in again.decision.gates] == [(HIGH, "FAIL")]
+    assert [(gate.threshold, gate.state) for gate in again.decision.gates] == [(HIGH, "FAIL")]
     assert again.decision.code == 1
     direct = run_of(answered("ccci"), facts_dataset(graded_slice("en", HIGH)))
     assert again.decision == direct.decision

@@ -171,7 +171,7 @@ def test_reasons_beside_the_verdict_are_few() -> None:
 def test_where_all_pass_the_nearest_bar_is_named() -> None:
     """What a reader asks next: how close was it."""
     near = gate("PASS", worst=0.61, best=0.61)
-    gates = (near, gate("PASS", rule=Threshold(measure="f_score", min=0.1)))
+    gates = (near, gate("PASS", threshold=Threshold(measure="f_score", min=0.1)))
     text = Page(html.render(report(decision=Decision(gates=gates, code=0, line="-")))).text
     assert "All 2 gates pass. The nearest to its bar: simpleqa:en correct, which would fail" in text
 

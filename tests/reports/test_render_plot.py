@@ -8,7 +8,7 @@ from tests.support.samples import gate
 
 def test_a_rate_is_drawn_from_0_to_1() -> None:
     """Value, interval, bounds and bar at their share of the line."""
-    drawn = plot(gate("FAIL", rule=Threshold(measure="correct", min=0.35, max=0.9)))
+    drawn = plot(gate("FAIL", threshold=Threshold(measure="correct", min=0.35, max=0.9)))
     assert (drawn.start, drawn.end, drawn.value, drawn.bars) == (0, 1, 21, (35, 90))
     assert (drawn.low, drawn.high, drawn.worst, drawn.best) == (10, 32, 15, 25)
     assert drawn.zero is None
@@ -17,7 +17,7 @@ def test_a_rate_is_drawn_from_0_to_1() -> None:
 def test_ratings_have_the_axis_of_ratings() -> None:
     """From 1 to 10, whatever the figures; what lies outside is drawn at the end."""
     rated = plot(
-        gate("PASS", rule=Threshold(measure="mean_rating", min=5.5), worst=None, best=11.0)
+        gate("PASS", threshold=Threshold(measure="mean_rating", min=5.5), worst=None, best=11.0)
     )
     assert (rated.start, rated.end, rated.bars, rated.worst) == (1, 10, (50,), None)
     assert rated.best == 100
@@ -25,7 +25,7 @@ def test_ratings_have_the_axis_of_ratings() -> None:
 
 def test_a_drop_has_an_axis_around_zero_with_its_margin_below() -> None:
     """The bar is minus the margin; zero stands in the middle."""
-    drop = gate("FAIL", rule=Threshold(measure="drop", max=0.1), worst=-0.2, best=0.0,
+    drop = gate("FAIL", threshold=Threshold(measure="drop", max=0.1), worst=-0.2, best=0.0,
                 estimate=Estimate(value=-0.1, low=-0.2, high=0.0, n=9))  # fmt: skip
     drawn = plot(drop)
     assert drawn.start == -drawn.end
@@ -36,10 +36,10 @@ def test_a_drop_has_an_axis_around_zero_with_its_margin_below() -> None:
 def test_an_undefined_gate_is_an_empty_line() -> None:
     """Nothing is drawn where nothing is known."""
     nothing = Estimate(value=None, low=None, high=float("nan"), n=0)
-    drawn = plot(gate("INCONCLUSIVE", rule=Threshold(measure="drop"), estimate=nothing,
+    drawn = plot(gate("INCONCLUSIVE", threshold=Threshold(measure="drop"), estimate=nothing,
                       worst=None, best=None))  # fmt: skip
     assert (drawn.value, drawn.low, drawn.high, drawn.bars) == (None, None, None, ())
-    zero = gate("PASS", rule=Threshold(measure="drop", max=0.0), worst=0.0, best=0.0,
+    zero = gate("PASS", threshold=Threshold(measure="drop", max=0.0), worst=0.0, best=0.0,
                 estimate=Estimate(value=0.0, low=0.0, high=0.0, n=1))  # fmt: skip
     assert plot(zero).value == 50
 

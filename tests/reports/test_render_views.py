@@ -17,7 +17,7 @@ def share(state: GateState, count: int, n: int, **bars: object) -> GateResult:
     value = count / n
     return gate(
         state,
-        rule=Threshold(measure="correct", **bars),  # type: ignore[arg-type]
+        threshold=Threshold(measure="correct", **bars),  # type: ignore[arg-type]
         estimate=Estimate(value=value, low=low, high=high, n=n),
         worst=value,
         best=value,
@@ -37,7 +37,7 @@ def share(state: GateState, count: int, n: int, **bars: object) -> GateResult:
         (share("PASS", 37, 60, min=0.55, max=0.9), ""),
         (share("PASS", 37, 60, min=0.3, evidence="confident"), ""),
         (gate("PASS"), ""),
-        (gate("PASS", rule=Threshold(measure="f_score", min=0.3), worst=0.6, best=0.6), ""),
+        (gate("PASS", threshold=Threshold(measure="f_score", min=0.3), worst=0.6, best=0.6), ""),
     ],
 )
 def test_a_gate_says_how_many_items_would_turn_it(made: GateResult, text: str) -> None:

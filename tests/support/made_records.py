@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cases.dataset import Dataset, Slice, Threshold
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Kind
-from reports.gates.gate import GateInputs, standing
+from reports.gates.gate import GateInputs, gate_inputs
 from reports.record import Record
 from reports.summary import summarise
 
@@ -76,6 +76,6 @@ def graded(
     return numbered([*rows, *[{"outcome": "error", "answer": None}] * error])
 
 
-def scene_of(slice_: Slice, records: Sequence[Record], distrust: str = "") -> GateInputs:
-    """Return the standing of a slice with these records."""
-    return standing(slice_, records, summarise(records, slice_), distrust)
+def inputs_of(slice_: Slice, records: Sequence[Record], distrust: str = "") -> GateInputs:
+    """Return what gates see of a slice with these records."""
+    return gate_inputs(slice_, records, summarise(records, slice_), distrust)

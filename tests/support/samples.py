@@ -116,7 +116,7 @@ def gate(state: GateState, measure: str = "correct", **changes: object) -> GateR
     values: dict[str, object] = {
         "dataset": "simpleqa",
         "language": "en",
-        "rule": Threshold(measure=measure, min=0.35),
+        "threshold": Threshold(measure=measure, min=0.35),
         "state": state,
         "estimate": estimate(value),
         "worst": value - 0.06,
@@ -238,13 +238,13 @@ def _gates() -> tuple[GateResult, ...]:
     below = Estimate(value=-0.08, low=-0.14, high=-0.02, n=240)
     return (
         gate("PASS"),
-        gate("PASS", "incorrect", rule=Threshold(measure="incorrect", max=0.8), language="bg"),
+        gate("PASS", "incorrect", threshold=Threshold(measure="incorrect", max=0.8), language="bg"),
         gate("FAIL", language="bg"),
         gate(
             "FAIL",
             "drop",
             language="",
-            rule=Threshold(measure="drop", max=0.03, pool=True),
+            threshold=Threshold(measure="drop", max=0.03, pool=True),
             estimate=below,
             worst=-0.1,
             best=-0.07,
@@ -264,7 +264,7 @@ def _gates() -> tuple[GateResult, ...]:
             "PASS",
             "mean_rating",
             dataset="eba",
-            rule=Threshold(measure="mean_rating", min=6, max=9),
+            threshold=Threshold(measure="mean_rating", min=6, max=9),
             estimate=Estimate(value=6.85, low=6.4, high=7.3, n=40),
             worst=6.3,
             best=7.0,
