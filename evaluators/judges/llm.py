@@ -19,7 +19,7 @@ from evaluators.core import (
     Tool,
     Verdict,
 )
-from evaluators.replies import Invalid, read_grade, read_own_label, read_rating, read_reason
+from evaluators.replies import Invalid, read_grade, read_rating, read_reason
 from evaluators.rubric import Rubric
 from evaluators.runtime.rounds import ATTEMPTS, ItemAsk
 from evaluators.template import chat_messages, encode, fill, shortened
@@ -136,8 +136,8 @@ class ChoiceJudge:
         own has no such grade, and its judge is asked. Raises JudgeError after three replies
         without a single reading.
         """
-        own = self.rubric.has_own_labels
-        if not own and (spared := empty_answer_verdict(case, answer)):
+        spared = empty_answer_verdict(case, answer)
+        if spared and not self.rubric.has_own_labels:
             return spared
         request = Request(
             messages=judge_messages(self.rubric, case, answer),
@@ -146,7 +146,7 @@ class ChoiceJudge:
             version=self.rubric.version,
             repeat=self.repeat,
         )
-        read = partial(read_own_label, labels=self.rubric.labels) if own else read_grade
+        read = partial(read_grade, labels=self.rubric.labels)
         grade, reply = await ask_until_read(self.model, request, ask, read)
         return Verdict(grade=grade, reason=read_reason(reply))
 

@@ -1,12 +1,13 @@
 """Reading a grade from text: one reading, or Invalid; never a wrong grade."""
 
+import json
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Reply, UsageError
+from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Reply, ToolCall, UsageError
 from evaluators.replies import Invalid, read_grade
 from evaluators.replies.lexicon import LABELS_FILE, read_lexicon, word_key
 from evaluators.replies.reply_text import spoken
@@ -218,3 +219,63 @@ def test_a_wrong_labels_file_is_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=r"labels\.yaml"):
         read_lexicon(path)
+
+
+REGISTERS = ("formal", "informal", "mixed", "no register")
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("A", "formal"),
+        ("d", "no register"),
+        ("Grade: B", "informal"),
+        ("**Mixed**", "mixed"),
+        ("C: mixed", "mixed"),
+        ("It greets nobody.\n\nno register", "no register"),
+        ('{"grade": "informal"}', "informal"),
+        ("E", None),
+        ("CORRECT", None),
+        ("B: formal", None),
+        ("❌ B", None),
+        ('{"grade": "neutral"}', None),
+        ("Grade: A. Correction: informal", None),
+    ],
+)
+def test_a_rubrics_own_labels_are_read_like_the_grades(text: str, label: str | None) -> None:
+    """Labels are an argument: by name, or by letter in their order, alone, in JSON or in a call."""
+    call = ToolCall(name="grade", arguments=json.dumps({"grade": label or "neutral"}))
+    for reply, wanted in ((Reply(text=text), label), (Reply(text="", calls=(call,)), label)):
+        found = read_grade(reply, labels=REGISTERS)
+        assert (None if isinstance(found, Invalid) else found) == wanted
+
+
+def test_a_grade_among_a_rubrics_labels_keeps_its_words() -> None:
+    """CORRECT is read in every language also beside labels of the rubric's own."""
+    labels = ("CORRECT", "PARTLY")
+    assert read_grade(Reply(text="Оценка: ВЕРЕН"), labels=labels) == "CORRECT"
+    assert read_grade(Reply(text="B"), labels=labels) == "PARTLY"
+    assert isinstance(read_grade(Reply(text="INCORRECT"), labels=labels), Invalid)
+
+
+@pytest.mark.parametrize(
+    ("labels", "text", "label"),
+    [
+        (("right", "right (in part)"), "Right (in part)", "right (in part)"),
+        (("right", "right (in part)"), "right", "right"),
+        (("on-topic", "on topic"), "on topic", "on topic"),
+        (("on-topic", "on topic"), "on_topic", None),
+        (("B", "A"), "A", "A"),
+        (("1st of many words that a label has", "other"), "1st of many words that a label has",
+         "1st of many words that a label has"),
+    ],
+)  # fmt: skip
+def test_labels_that_differ_little_are_read_as_written(
+    labels: tuple[str, ...], text: str, label: str | None
+) -> None:
+    """A label written out is that label, whatever signs it has; a word of two labels is neither."""
+    found = read_grade(Reply(text=text), labels=labels)
+    assert (None if isinstance(found, Invalid) else found) == label
+    call = ToolCall(name="grade", arguments=json.dumps({"grade": text}))
+    found = read_grade(Reply(text="", calls=(call,)), labels=labels)
+    assert (None if isinstance(found, Invalid) else found) == label

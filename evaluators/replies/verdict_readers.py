@@ -1,0 +1,198 @@
+"""Reads a reply strictly: one reading is left, or it is Invalid. Nothing here raises."""
+
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import TypeVar
+
+from evaluators.core import GRADES, NO, YES, Reply
+from evaluators.reading import parse_json
+from evaluators.replies.lexicon import Lexicon, folded, lexicon
+from evaluators.replies.prose_verdicts import beside, mentions_other, read_prose, whole
+from evaluators.replies.reply_text import Invalid, plain, spoken, unfinished, without_markup
+
+MAX_RAW = 250_000
+MAX_SPOKEN = 12_000
+"""Characters: a judge is given room for about 2,000 tokens, and thoughts are not counted."""
+MAX_ANSWER = 20_000
+"""How far an answer of yes or no is searched for a second label."""
+
+_OBJECT = re.compile(r"\{(?=\s*+[\"'}]|[^{}\n:]*+:)")
+_RATING = re.compile(r"[1-9]|10")
+_MARKS = r"""[\s"'`´„“”‟‘’‚‛«»‹›*_#>()\[\]]*+"""
+_LABEL = re.compile(rf"{_MARKS}(?P<label>\w+(?:[ '’-]\w+){{0,3}}){_MARKS}(?P<end>!*\Z|[.,](?!\w))")
+_CLAUSE_END = re.compile(r"[.,;:!?\n–—]+")
+T = TypeVar("T", str, int)
+
+
+def read_grade(
+    reply: Reply, tool: str = "grade", labels: tuple[str, ...] = GRADES
+) -> str | Invalid:
+    """Return the label that a reply gives: from the forced call, a letter, or JSON.
+
+    ``labels`` are the labels on the menu; the letter A is the first. Cut and filtered replies are
+    Invalid whatever they say. Text beside a call may not name another label.
+    """
+    if cut := unfinished(reply.finish):
+        return cut
+    words = lexicon(labels)
+    if not reply.calls:
+        return _read_text(reply.text, words)
+    names = frozenset((folded(tool), folded("grade")))
+    grade = _agreed(reply, tool, lambda value: _verdict_field(value, names, words))
+    if isinstance(grade, str) and mentions_other(grade, plain(reply.text[:MAX_SPOKEN]), words):
+        return Invalid("the text beside the call names another grade")
+    return grade
+
+
+def read_rating(reply: Reply, tool: str = "rate") -> int | Invalid:
+    """Return the integer from 1 to 10 of the forced call; never a number out of prose."""
+    return unfinished(reply.finish) or _agreed(reply, tool, _rating_field)
+
+
+def read_reason(reply: Reply) -> str:
+    """Return the judge's own reason from its first call or its JSON, or an empty text."""
+    text = reply.calls[0].arguments if reply.calls else ""
+    said = spoken(reply.text.strip()) if not reply.calls and len(reply.text) <= MAX_RAW else None
+    if said and (start := _OBJECT.search(said)):
+        text = said[start.start() : said.rfind("}") + 1]
+    try:
+        value = parse_json(text)
+    except ValueError:
+        return ""
+    fields = value if isinstance(value, dict) else {}
+    reason = fields.get("reason", fields.get("explanation"))
+    return reason if isinstance(reason, str) else ""
+
+
+def read_yes_no(text: str, finish: str, yes: tuple[str, ...], no: tuple[str, ...]) -> str | Invalid:
+    """Return YES or NO where the text is one of these words, or begins with one.
+
+    A comma or a full stop must follow it there. The other word as a later clause of its own
+    ("Yes, no.") leaves no single reading. Invalid means that the model under test did not answer;
+    that is a result, not an error.
+    """
+    if cut := unfinished(finish):
+        return cut
+    said = spoken(text) if len(text) <= MAX_RAW else text
+    if said is None:
+        return Invalid("no answer outside of thoughts")
+    said = without_markup(plain(said[:MAX_ANSWER]))
+    table = {_key(word): YES for word in yes} | {_key(word): NO for word in no}
+    found = _LABEL.match(said)
+    answer = table.get(_key(found["label"])) if found else None
+    if found is None or answer is None:
+        return Invalid("the answer does not begin with one of the labels alone")
+    others = {word for word, meaning in table.items() if meaning != answer}
+    if any(_core(clause) in others for clause in _CLAUSE_END.split(said[found.end() :])):
+        return Invalid("both labels")
+    return answer
+
+
+def _key(word: str) -> str:
+    return unicodedata.normalize("NFC", word).casefold().strip()
+
+
+def _core(clause: str) -> str:
+    """Return a short clause without conjunctions and words of correction: ``but no`` is ``no``."""
+    known = lexicon()
+    words = _key(clause).strip("\"'`„“”‘’«»*_()[] ").split() if len(clause) < 40 else []
+    fillers = known.hedges | known.corrections | known.conjunctions
+    while len(words) > 1 and folded(words[0]) in fillers:
+        words = words[1:]
+    return " ".join(words)
+
+
+def _agreed(reply: Reply, tool: str, read: Callable[[object], T | Invalid]) -> T | Invalid:
+    """Return what the calls of the function ``tool`` say; several must agree.
+
+    A call of any other function beside it leaves no single reading.
+    """
+    results: set[T] = set()
+    for call in reply.calls:
+        if call.name != tool:
+            return Invalid(f"called {call.name[:40]!r}, not {tool!r}")
+        try:
+            result = read(parse_json(call.arguments))
+        except ValueError as error:
+            return Invalid(f"arguments: {error}")
+        if isinstance(result, Invalid):
+            return result
+        results.add(result)
+    if len(results) != 1:
+        return Invalid("calls that differ" if results else f"no call of {tool!r}")
+    return results.pop()
+
+
+def _rating_field(value: object) -> int | Invalid:
+    """Return the integer from 1 to 10 in the field ``rating``; nothing is rounded or clamped.
+
+    A number equal to an integer is one (7.0); so is a text of its plain digits ("7").
+    """
+    if not isinstance(value, dict) or [key.casefold() for key in value].count("rating") != 1:
+        return Invalid("want an object with one field 'rating'")
+    given = value.get("rating")
+    if isinstance(given, str) and _RATING.fullmatch(given):
+        given = int(given)
+    if isinstance(given, bool) or not isinstance(given, int | float) or given not in range(1, 11):
+        return Invalid(f"rating: want an integer from 1 to 10, got {given!r:.60}")
+    return int(given)
+
+
+def _verdict_field(value: object, names: frozenset[str], words: Lexicon) -> str | Invalid:
+    """Return the label in the one verdict field of a JSON object; a list of one is its entry."""
+    if not isinstance(value, dict):
+        return Invalid("want a JSON object")
+    keys = [key for key in value if folded(key) in words.fields]
+    if len(keys) != 1 or folded(keys[0]) not in names:
+        return Invalid(f"want exactly one verdict field, got {keys!r:.80}")
+    grade = value[keys[0]]
+    if isinstance(grade, list) and len(grade) == 1:
+        grade = grade[0]
+    if not isinstance(grade, str):
+        return Invalid(f"the verdict must be a word, got {grade!r:.60}")
+    if exact := words.exact.get(grade.strip().casefold()):
+        return exact
+    label = whole(without_markup(plain(grade)), words)
+    if label is None or label.marked or label.grade is None:
+        return Invalid(f"{grade[:60]!r} is not on the menu")
+    return label.grade
+
+
+def _read_text(text: str, words: Lexicon) -> str | Invalid:
+    """Return the one label that a text says."""
+    text = text.strip()
+    said = spoken(text) if len(text) <= MAX_RAW else text
+    if said is None:
+        return Invalid("thoughts that are never closed")
+    if len(said) > MAX_SPOKEN:
+        return Invalid(f"{len(said):,} characters; no verdict is that long")
+    if start := _OBJECT.search(said):
+        return _read_json(said, start.start(), words)
+    said = without_markup(plain(said))
+    if not said:
+        return Invalid("an empty reply")
+    if exact := words.exact.get(said.casefold()):
+        return exact
+    verdict = whole(said, words)
+    if verdict is None:
+        return read_prose(said, words)
+    return verdict.grade or Invalid("no single grade among the labels")
+
+
+def _read_json(text: str, start: int, words: Lexicon) -> str | Invalid:
+    in_list = text[:start].rstrip().endswith("[")
+    start = text.rindex("[", 0, start) if in_list else start
+    end = text.rfind("]" if in_list else "}") + 1
+    try:
+        value = parse_json(text[start:end])
+    except ValueError as error:
+        return Invalid(f"{error}")
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    grade = _verdict_field(value, words.fields, words)
+    if isinstance(grade, Invalid):
+        return grade
+    before, after = (without_markup(plain(side)) for side in (text[:start], text[end:]))
+    own_line = text[:start].rstrip(" \t").endswith("\n")
+    return beside(grade, before + "\n" if own_line else before, after, words)
