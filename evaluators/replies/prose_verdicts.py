@@ -112,6 +112,9 @@ def whole(text: str, lexicon: Lexicon) -> Expression | None:
     """Return the expression that a text is, from its first character to its last, or None."""
     if len(text) > MAX_CHARS:
         return None
+    if label := lexicon.exact.get(text.strip().casefold()):
+        grades = frozenset({label})
+        return Expression(grades=grades, hinted=frozenset(), marked=False, end=len(text))
     words = Words(text, lexicon)
     found = _expression(words)
     if found is None or found.end < words.found[-1].end():

@@ -151,8 +151,6 @@ def _verdict_field(value: object, names: frozenset[str], words: Lexicon) -> str 
         grade = grade[0]
     if not isinstance(grade, str):
         return Invalid(f"the verdict must be a word, got {grade!r:.60}")
-    if exact := words.exact.get(grade.strip().casefold()):
-        return exact
     label = whole(without_markup(plain(grade)), words)
     if label is None or label.marked or label.grade is None:
         return Invalid(f"{grade[:60]!r} is not on the menu")
@@ -172,8 +170,6 @@ def _read_text(text: str, words: Lexicon) -> str | Invalid:
     said = without_markup(plain(said))
     if not said:
         return Invalid("an empty reply")
-    if exact := words.exact.get(said.casefold()):
-        return exact
     verdict = whole(said, words)
     if verdict is None:
         return read_prose(said, words)
