@@ -52,6 +52,12 @@ class Shown(Protocol):
         """What comes before ``context`` where there are both."""
 
 
+async def ask_nobody(model: Model, request: Request) -> Reply:
+    """Refuse to ask: for judges that never do."""
+    msg = f"{model.spec}: nobody is asked here"
+    raise UsageError(msg)
+
+
 async def ask_for_text(model: Model, ask: Ask, prompt: str) -> str:
     """Return a model's reply to one of deepeval's prompts. Raises CallError, or JudgeError."""
     return await _asked(model, ask, prompt, None)

@@ -31,8 +31,8 @@ from evaluators.core import Ask, Case, Judge, Model, Verdict  # noqa: E402
 from evaluators.extra_metrics import METRICS, MetricSpec  # noqa: E402
 from evaluators.judges import deepeval_bridge  # noqa: E402
 from evaluators.judges.factory import DEFAULT_RUBRIC, Place, rubric_for  # noqa: E402
+from evaluators.judges.judge_session import Judged, JudgeSession  # noqa: E402
 from evaluators.replies import Invalid, read_yes_no  # noqa: E402
-from evaluators.runtime.session import CallSession, Judged, nobody  # noqa: E402
 
 NOT_MEASURABLE = "not_measurable"
 FAILED = "metric_failed"
@@ -104,7 +104,7 @@ def measurers_of(specs: Sequence[MetricSpec], model: Model) -> tuple[DeepEvalMea
         # Said once a process, of scores that were the other way round in versions before 4.3.
         warnings.filterwarnings("ignore", "'.*' now scores in the same direction")
         for spec in specs:
-            build(spec, Bridge(model, nobody))
+            build(spec, Bridge(model, deepeval_bridge.ask_nobody))
     return tuple(DeepEvalMeasurer(spec=spec, model=model) for spec in specs)
 
 
@@ -159,21 +159,21 @@ class _ModelMetric(_JudgeMetric):  # type: ignore[no-untyped-call]
     """A metric whose judge is named by a SPEC.
 
     ``judge`` is ``lexical``, a model's SPEC, ``lexical+SPEC``, several with a space between them,
-    or the Desk of one: give it to choose the ledger and the limits, or to share them. ``rubric`` is
-    the name of a bundled rubric or the path of one. Raises UsageError for what is not known.
+    or the JudgeSession of one: give it to choose the ledger and the limits, or to share them.
+    ``rubric`` is a bundled rubric's name or a path. Raises UsageError for what is not known.
     """
 
     _style: ClassVar[Literal["graded", "rated"]] = "graded"
 
     def __init__(
         self,
-        judge: str | CallSession = "lexical",
+        judge: str | JudgeSession = "lexical",
         language: str = "en",
         rubric: str = "",
         threshold: float | None = 1.0,
     ) -> None:
-        # deepeval copies a metric by its constructor's arguments: the copies share the Desk.
-        self.judge = CallSession(judge) if isinstance(judge, str) else judge
+        # deepeval copies a metric by its constructor's arguments: the copies share the session.
+        self.judge = JudgeSession(judge) if isinstance(judge, str) else judge
         self.language = language
         self.rubric = rubric or DEFAULT_RUBRIC[self._style]
         self.threshold = threshold
@@ -243,7 +243,7 @@ class RatingMetric(_ModelMetric):  # type: ignore[no-untyped-call]
 
     def __init__(
         self,
-        judge: str | CallSession = "lexical",
+        judge: str | JudgeSession = "lexical",
         language: str = "en",
         rubric: str = "",
         threshold: float | None = 5 / 9,

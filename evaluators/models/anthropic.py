@@ -3,13 +3,16 @@
 import json
 from collections.abc import Mapping
 
-from evaluators.core import Reply, Request, Tool, ToolCall
-from evaluators.models import body
-from evaluators.models.api import ProviderAdapter, sendable
-from evaluators.models.failures import refuse_body
+from evaluators.core import Reply, Request, ToolCall
+from evaluators.models.adapter import (
+    MAY_BE_EMPTY,
+    JsonObject,
+    ProviderAdapter,
+    offline_client,
+    refuse_body,
+    sendable,
+)
 from evaluators.models.secrets import Key
-from evaluators.models.spec import PROVIDERS, Spec
-from evaluators.models.transport import Endpoint, client_of_sdk, line
 
 FINISHES: Mapping[str, str] = {
     "end_turn": "stop",
@@ -19,77 +22,73 @@ FINISHES: Mapping[str, str] = {
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
-MAY_BE_EMPTY = frozenset({"length", "content_filter"})
 INPUT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+REQUIRED = {"max_tokens": 4096}  # the API wants them, whatever an entry of models.yaml omits
 
 
-def open_line(spec: Spec, key: Key) -> Endpoint:
-    """Return the line to one model, as the SDK would address it."""
+def address(key: Key, base_url: str) -> tuple[str, Mapping[str, object]]:
+    """Return the URL and headers that the SDK would use."""
     from anthropic import AsyncAnthropic
 
-    sdk = AsyncAnthropic(api_key=key.reveal(), base_url=spec.base_url, http_client=client_of_sdk())
-    headers = {**sdk.default_headers, **sdk.auth_headers}
-    return line(spec, f"{str(sdk.base_url).rstrip('/')}/v1/messages", headers)
+    sdk = AsyncAnthropic(api_key=key.reveal(), base_url=base_url, http_client=offline_client())
+    url = f"{str(sdk.base_url).rstrip('/')}/v1/messages"
+    return url, {**sdk.default_headers, **sdk.auth_headers}
 
 
-def write(spec: Spec, request: Request) -> Mapping[str, object]:
+def write(name: str, request: Request, parameters: Mapping[str, object]) -> Mapping[str, object]:
     """Return the body of a request for a message."""
-    messages = [
-        {"role": "user", "content": sendable(message.content)}
-        for message in request.messages
-        if message.role == "user"
-    ]
-    fields = {
-        **PROVIDERS["anthropic"].defaults,  # the API requires them, whatever an entry omits
-        **spec.merged(request.parameters),
-        **_system(request),
-        **_forced(request.tool),
+    system = [sendable(one.content) for one in request.messages if one.role == "system"]
+    users = [sendable(one.content) for one in request.messages if one.role == "user"]
+    body: dict[str, object] = {
+        "model": name,
+        "messages": [{"role": "user", "content": content} for content in users],
+        **REQUIRED,
+        **parameters,
     }
-    return {"model": spec.name, "messages": messages, **fields}
+    if system:
+        body["system"] = "\n\n".join(system)
+    if tool := request.tool:
+        schema = dict(tool.schema)
+        entry = {"name": tool.name, "description": tool.description, "input_schema": schema}
+        body |= {"tools": [entry], "tool_choice": {"type": "tool", "name": tool.name}}
+    return body
 
 
-def _system(request: Request) -> Mapping[str, object]:
-    parts = [sendable(m.content) for m in request.messages if m.role == "system"]
-    return {"system": "\n\n".join(parts)} if parts else {}
-
-
-def _forced(tool: Tool | None) -> Mapping[str, object]:
-    if tool is None:
-        return {}
-    entry = {
-        "name": tool.name,
-        "description": tool.description,
-        "input_schema": dict(tool.schema),
-    }
-    return {"tools": [entry], "tool_choice": {"type": "tool", "name": tool.name}}
-
-
-def read(content: body.Object, spec: Spec) -> Reply:
-    """Return the reply that a message holds; raises for a body of any other form."""
-    blocks = body.objects(content, "content")
-    reason = body.text(content, "stop_reason")
+def read(content: JsonObject) -> Reply:
+    """Return the reply that a message holds. Raises TransientError for a body of another form."""
+    blocks = content.mappings("content")
+    reason = content.text("stop_reason")
     finish = FINISHES.get(reason, reason)
-    texts = [body.text(block, "text") for block in blocks if block.get("type") == "text"]
-    calls = tuple(_call(block) for block in blocks if block.get("type") == "tool_use")
+    texts = [block.text("text") for block in blocks if block.get("type") == "text"]
+    # This API sends arguments as an object; elsewhere they are JSON text.
+    calls = tuple(
+        ToolCall(
+            arguments=json.dumps(block.mapping("input"), ensure_ascii=False),
+            name=block.text("name"),
+        )
+        for block in blocks
+        if block.get("type") == "tool_use"
+    )
     if not texts and not calls and finish not in MAY_BE_EMPTY:
         refuse_body("the message holds neither text nor a tool call")
-    usage = body.usage(content)
+    usage = content.usage()
     return Reply(
         text="".join(texts),
         calls=calls,
         finish=finish,
-        model=body.model(content, spec.name, spec.answers_as),
-        input_tokens=sum(body.count(usage, key) for key in INPUT_COUNTS),
-        output_tokens=body.count(usage, "output_tokens"),
+        model=content.text("model"),
+        input_tokens=sum(usage.count(key) for key in INPUT_COUNTS),
+        output_tokens=usage.count("output_tokens"),
     )
 
 
-def _call(block: body.Object) -> ToolCall:
-    """Return a call with its arguments, which this API sends as an object, as JSON text."""
-    arguments = body.mapping(block, "input")
-    return ToolCall(
-        name=body.text(block, "name"), arguments=json.dumps(arguments, ensure_ascii=False)
-    )
-
-
-DIALECT = ProviderAdapter(open=open_line, write=write, read=read)
+ADAPTER = ProviderAdapter(
+    sdk="anthropic",
+    base_url="https://api.anthropic.com",
+    api_key_env="ANTHROPIC_API_KEY",
+    defaults=REQUIRED,
+    adds_v1=True,
+    address=address,
+    write=write,
+    read=read,
+)

@@ -1,39 +1,130 @@
-"""What both providers share: the client of the running loop, the deadline, the errors."""
+"""Calls to one model over HTTP: bounded bodies, no redirects, no cookies, one deadline a call."""
 
 import asyncio
+import json
+import re
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from ssl import SSLContext
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
 
-from evaluators.core import CallError, FatalError, Reply, Request
-from evaluators.models import body
-from evaluators.models.failures import FailedError, of_error_body, of_exception, of_response
+import aiohttp
+import httpx2
+from multidict import CIMultiDict
+from yarl import URL
+
+from evaluators.core import CallError, FatalError, Reply, Request, TransientError
+from evaluators.models import failures
+from evaluators.models.adapter import parse_body, refuse_body
 from evaluators.models.secrets import Key, one_line
 from evaluators.models.spec import Spec
-from evaluators.models.transport import Endpoint, Response
 
 NO_KEY = "no_key"
+CONNECT_SECONDS = 10.0
+MAX_CONNECTIONS = 1024  # above any sensible --concurrency: the engine is what limits
+MAX_BODY = 5 * 1024 * 1024
+PROXY_SCHEMES = ("http", "https")
+
+# A dated or numbered release of the same model: -2024-08-06, @20241022, -002.
+_RELEASE = re.compile(r"[-@:][0-9][0-9.-]*")
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderAdapter:
-    """How one provider is spoken to: open a line to it, write a request, read a reply's body."""
+class Endpoint:
+    """Where one model's requests go, with the headers (and key) that its SDK sends.
 
-    open: Callable[[Spec, Key], Endpoint]
-    write: Callable[[Spec, Request], Mapping[str, object]]
-    read: Callable[[body.Object, Spec], Reply]
+    They are taken from the SDK once: building each request anew was a third of a call's work, and
+    the SDK's own HTTP client half of the rest.
+    """
+
+    session: aiohttp.ClientSession
+    url: URL
+    proxy: URL | None = field(repr=False)
+    # Not the session's own headers: aiohttp shows those to the proxy, outside of TLS.
+    headers: CIMultiDict[str] = field(repr=False)
+
+    async def post(self, content: Mapping[str, object]) -> tuple[int, Mapping[str, str], bytes]:
+        """Send one request; return the status, whatever it is, the headers and the decoded body.
+
+        Raises aiohttp's errors, TransientError for a body that is too large.
+        """
+        exchange = self.session.post(
+            self.url,
+            headers=self.headers,
+            data=_encode(content).encode(),
+            allow_redirects=False,
+            proxy=self.proxy,
+        )
+        body = bytearray()
+        async with exchange as response:
+            # aiohttp decodes a part at a time, so that no part is a bomb.
+            async for part in response.content.iter_any():
+                body += part
+                if len(body) > MAX_BODY:
+                    refuse_body(f"the reply is larger than {MAX_BODY:,} bytes")
+        return response.status, response.headers, bytes(body)
+
+
+def open_endpoint(spec: Spec, key: Key) -> Endpoint:
+    """Return the endpoint of a model. Raises FatalError for a proxy or certificates not usable."""
+    address, headers = spec.adapter.address(key, spec.base_url)
+    url = URL(address, encoded=True)
+    proxy = _proxy(spec)
+    session = aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(
+            limit=MAX_CONNECTIONS, ssl=_verified() if url.scheme == "https" else True
+        ),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        # A whole call has a deadline of its own: a timer for each read would say less.
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_SECONDS, spec.deadline)),
+    )
+    # An SDK marks a header that it leaves out by a value of its own.
+    sent = ((name, value) for name, value in headers.items() if isinstance(value, str))
+    return Endpoint(session=session, url=url, proxy=proxy, headers=CIMultiDict(sent))
+
+
+def _verified() -> SSLContext:
+    try:
+        return httpx2.create_ssl_context()
+    except OSError as error:
+        msg = f"SSL_CERT_FILE or SSL_CERT_DIR: the certificates cannot be read: {error}"
+        raise FatalError(failures.ENVIRONMENT, msg) from None
+
+
+def _proxy(spec: Spec) -> URL | None:
+    """Return the environment's proxy for a model; there is none for a loopback URL.
+
+    Looked up here and once: aiohttp would do so for each call, and also send what .netrc holds.
+    """
+    scheme, server, *_ = urlsplit(spec.base_url)
+    known = getproxies()
+    named = known.get(scheme) or known.get("all")
+    if not named or spec.is_loopback or proxy_bypass(server):
+        return None
+    with suppress(ValueError):
+        proxy = URL(named if "://" in named else f"http://{named}")
+        if proxy.scheme in PROXY_SCHEMES and proxy.host:
+            return proxy
+    msg = f"{scheme.upper()}_PROXY or ALL_PROXY is not an HTTP proxy's URL; write http://HOST:PORT"
+    raise FatalError(failures.ENVIRONMENT, msg)
 
 
 class ApiModel:
-    """The calls to one model, by the way its provider is spoken to. It shows its key nowhere."""
+    """The calls to one model, by its provider's adapter. It shows its key nowhere."""
 
-    def __init__(self, spec: Spec, key: Key | None, dialect: ProviderAdapter) -> None:
+    def __init__(self, spec: Spec, key: Key | None) -> None:
         self._spec = spec
         self._key = key
-        self._dialect = dialect
-        # connections cannot be used from another loop than the one that opened them
-        self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, Endpoint] = WeakKeyDictionary()
+        self._adapter = spec.adapter
+        # Connections cannot be used from another loop than the one that opened them.
+        self._endpoints: WeakKeyDictionary[asyncio.AbstractEventLoop, Endpoint] = (
+            WeakKeyDictionary()
+        )
 
     async def complete(self, request: Request) -> Reply:
         """One attempt, without retries, ended by the Spec's deadline. Raises only CallErrors."""
@@ -42,13 +133,16 @@ class ApiModel:
             msg = f"{self._spec.text}: no API key; set the environment variable {variable}"
             raise FatalError(NO_KEY, msg)
         try:
-            line = self._open_here(self._key)
+            loop = asyncio.get_running_loop()
+            endpoint = self._endpoints.get(loop)
+            if endpoint is None:
+                endpoint = self._endpoints[loop] = open_endpoint(self._spec, self._key)
             start = time.perf_counter()
             async with asyncio.timeout(self._spec.deadline):
-                response = await line.post(self._dialect.write(self._spec, request))
-            reply = self._read(response)
+                response = await endpoint.post(self._body(request))
+            reply = self._read(*response)
         except Exception as error:  # noqa: BLE001 - HTTP libraries raise more than they document
-            problem = self._worded(error, self._key)
+            problem = self._masked(failures.of_exception(error), self._key)
         else:
             return replace(reply, seconds=time.perf_counter() - start)
         # Raised out here so that no exception of HTTP, which holds the key's header, hangs on it.
@@ -56,32 +150,52 @@ class ApiModel:
 
     async def close(self) -> None:
         """Give the connections of the running loop back."""
-        line = self._lines.pop(asyncio.get_running_loop(), None)
-        if line is not None:
-            await line.close()
+        endpoint = self._endpoints.pop(asyncio.get_running_loop(), None)
+        if endpoint is not None:
+            await endpoint.session.close()
 
-    def _open_here(self, key: Key) -> Endpoint:
-        """Return the running loop's line."""
-        loop = asyncio.get_running_loop()
-        line = self._lines.get(loop)
-        if line is None:
-            line = self._lines[loop] = self._dialect.open(self._spec, key)
-        return line
+    def _body(self, request: Request) -> Mapping[str, object]:
+        parameters = self._spec.merged(request.parameters)
+        return self._adapter.write(self._spec.name, request, parameters)
 
-    def _read(self, response: Response) -> Reply:
-        """Read a response of status 2xx; every other one is a failure."""
-        if not 200 <= response.status < 300:
-            raise FailedError(of_response(response))
-        content = body.parse(response.content)
+    def _read(self, status: int, headers: Mapping[str, str], body: bytes) -> Reply:
+        """Return the reply in a response of status 2xx; every other one is a failure."""
+        if not 200 <= status < 300:
+            raise failures.of_response(status, headers, body)
+        content = parse_body(body)
         if content.get("error") or content.get("type") == "error":
-            raise FailedError(of_error_body(content, response.headers))
-        return self._dialect.read(content, self._spec)
+            raise failures.of_error_body(content, headers)
+        reply = self._adapter.read(content)
+        _check_model(reply.model, self._spec.name, self._spec.answers_as)
+        return reply
 
-    def _worded(self, error: Exception, key: Key) -> CallError:
-        failure = of_exception(error)
-        return failure.error(one_line(key.mask(f"{self._spec.text}: {failure.what}")))
+    def _masked(self, error: CallError, key: Key) -> CallError:
+        """Return the error with the model's SPEC, in one line, and without anything like a key."""
+        message = one_line(key.mask(f"{self._spec.text}: {error}"))
+        if isinstance(error, TransientError):
+            return TransientError(error.kind, message, error.retry_after)
+        return type(error)(error.kind, message)
 
 
-def sendable(text: str) -> str:
-    """Return the text with lone surrogates replaced: no HTTP body can hold them."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+def _check_model(name: str, wanted: str, also: tuple[str, ...]) -> None:
+    """Refuse the body of another model than the one asked.
+
+    A release of the name, or the name of a release, is the same model; so are those in ``also``.
+    """
+    if "*" not in also and not any(_is_same(name, known) for known in (wanted, *also)):
+        refuse_body(
+            f"model {name[:80]!r} answered in place of {wanted!r}; "
+            "if they are the same, put that name under answers_as in models.yaml"
+        )
+
+
+def _is_same(name: str, known: str) -> bool:
+    short, long = sorted((_bare(name), _bare(known)), key=len)
+    rest = long[len(short) :]
+    return bool(short) and long.startswith(short) and (not rest or bool(_RELEASE.fullmatch(rest)))
+
+
+def _bare(name: str) -> str:
+    """Drop what gateways put before a name, and the words for its newest release."""
+    last = name.casefold().rstrip("/").rpartition("/")[2]
+    return last.removesuffix(":latest").removesuffix("-latest")

@@ -4,51 +4,16 @@ import json
 import math
 import re
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from typing import NoReturn
 
 import aiohttp
 from aiohttp.http_exceptions import ContentEncodingError
 
 from evaluators.core import CallError, FatalError, RefusedError, TransientError
-from evaluators.models.transport import BodyTooLargeError, Response, SettingError
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """What went wrong, before it is worded for the user. ``retry_after`` is in seconds."""
-
-    sort: type[CallError]
-    kind: str
-    what: str
-    retry_after: float | None = None
-
-    def error(self, message: str) -> CallError:
-        """Return the exception to raise."""
-        if issubclass(self.sort, TransientError):
-            return self.sort(self.kind, message, self.retry_after)
-        return self.sort(self.kind, message)
-
-
-class FailedError(Exception):
-    """Carries a Failure from where a body is read to where errors are worded."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.what)
-        self.failure = failure
-
-
-def bad_body(what: str) -> Failure:
-    """Return the Failure of a reply that cannot be read."""
-    return Failure(sort=TransientError, kind="bad_body", what=what)
-
-
-def refuse_body(what: str) -> NoReturn:
-    """Raise the failure of a reply that cannot be read."""
-    raise FailedError(bad_body(what))
-
+ENVIRONMENT = "environment"
+"""The kind of a proxy or of certificates that cannot be used."""
 
 NETWORK: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
     (
@@ -102,48 +67,44 @@ CONTEXT = re.compile(
 LOOKED_AT = 4000  # characters of an error body in which words are sought
 
 
-def of_exception(error: Exception) -> Failure:
-    """Return the Failure behind whatever a call raised."""
-    if isinstance(error, FailedError):
-        return error.failure
-    if isinstance(error, SettingError):
-        return Failure(sort=FatalError, kind="environment", what=str(error))
-    if isinstance(error, BodyTooLargeError):
-        return bad_body(str(error))
-    for cause in _causes(error):
+def of_exception(error: Exception) -> CallError:
+    """Return the CallError that stands for whatever a call raised; its text is not masked yet."""
+    if isinstance(error, CallError):
+        return error
+    cause: BaseException | None = error
+    while cause is not None:
         if isinstance(cause, ContentEncodingError):
-            return bad_body(f"the body cannot be decoded: {cause.message}")
+            return TransientError("bad_body", f"the body cannot be decoded: {cause.message}")
+        cause = cause.__cause__
+    # The words of a response that cannot be read would start with a 400.
+    words = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
+    name = f"{type(error).__name__} {words}".strip()
     for types, kind, what in NETWORK:
         if isinstance(error, types):
-            said = what if kind == "timeout" else f"{what}: {_named(error)}"
-            return Failure(sort=TransientError, kind=kind, what=said)
+            return TransientError(kind, what if kind == "timeout" else f"{what}: {name}")
     # Whatever else was raised came from the request itself, and would come again.
-    return Failure(sort=RefusedError, kind="bad_request", what=f"cannot be sent: {_named(error)}")
+    return RefusedError("bad_request", f"cannot be sent: {name}")
 
 
-def of_response(response: Response) -> Failure:
-    """Return the Failure that a response of another status than 2xx stands for."""
-    said, words = message_of(response.content)
-    sort, kind = _sorted(response.status, words)
+def of_response(status: int, headers: Mapping[str, str], body: bytes) -> CallError:
+    """Return the CallError for a response of another status than 2xx."""
+    said, words = message_of(body)
+    sort, kind = _sorted(status, words)
     advice = f"; {ADVICE[kind]}" if kind in ADVICE else ""
-    return Failure(
-        sort=sort,
-        kind=kind,
-        what=f"HTTP {response.status} ({kind}{advice}): {said}",
-        retry_after=retry_after(response.headers),
-    )
+    return _error(sort, kind, f"HTTP {status} ({kind}{advice}): {said}", headers)
 
 
-def of_error_body(body: Mapping[str, object], headers: Mapping[str, str]) -> Failure:
-    """Return the Failure of an error object that came under status 200."""
+def of_error_body(body: Mapping[str, object], headers: Mapping[str, str]) -> CallError:
+    """Return the CallError for an error object that came under status 200."""
     said, words = message_of(json.dumps(body).encode())
     sort, kind = _sorted_words(words)
-    return Failure(
-        sort=sort,
-        kind=kind,
-        what=f"an error in place of a reply: {said}",
-        retry_after=retry_after(headers),
-    )
+    return _error(sort, kind, f"an error in place of a reply: {said}", headers)
+
+
+def _error(sort: type[CallError], kind: str, message: str, headers: Mapping[str, str]) -> CallError:
+    if issubclass(sort, TransientError):
+        return sort(kind, message, retry_after(headers))
+    return sort(kind, message)
 
 
 def _sorted_words(words: str) -> tuple[type[CallError], str]:
@@ -203,7 +164,7 @@ def _number(text: str) -> float | None:
 
 
 def _until(text: str, now: str) -> float | None:
-    """Count from the server's own ``Date`` where it gives one: our clock may be wrong."""
+    """Count from the server's own ``Date`` if it gives one: our clock may be wrong."""
     moment = _moment(text)
     if moment is None:
         return None
@@ -217,18 +178,3 @@ def _moment(text: str) -> float | None:
         return parsedate_to_datetime(text).timestamp()
     except (ValueError, OverflowError, OSError):
         return None
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__
-
-
-def _named(error: Exception) -> str:
-    return f"{type(error).__name__} {_said(error)}".strip()
-
-
-def _said(error: Exception) -> str:
-    """Return an error's words; those of a response that cannot be read would start with a 400."""
-    return error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)

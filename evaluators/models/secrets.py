@@ -1,14 +1,8 @@
-"""API keys: read from the environment, never shown; and text made safe to show."""
+"""API keys that are never shown, and text made safe to show."""
 
 import re
 import unicodedata
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NoReturn
-
-from evaluators.core import UsageError
-
-if TYPE_CHECKING:
-    from evaluators.models.spec import Spec
+from typing import NoReturn
 
 MASK = "***"
 PLACEHOLDER = "no-key"
@@ -69,27 +63,6 @@ class Key:
     def __reduce__(self) -> NoReturn:
         msg = "a Key is not pickled: it would leave this process"
         raise TypeError(msg)
-
-
-def require_key(spec: "Spec", environ: Mapping[str, str]) -> Key:
-    """Return the key of a model from the environment; a placeholder for a loopback server.
-
-    Raises UsageError, without the value, where the variable is unset, empty, or holds a
-    character that no HTTP header may carry.
-    """
-    value = environ.get(spec.api_key_env, "").strip()
-    if not value and spec.is_loopback:
-        return Key(PLACEHOLDER)
-    if not value:
-        msg = f"{spec.text}: no API key; set the environment variable {spec.api_key_env}"
-        raise UsageError(msg)
-    if not re.fullmatch(r"[!-~]+", value):
-        msg = (
-            f"{spec.api_key_env}: the key holds a space, a line break or a non-ASCII character; "
-            "set it again (its value is not shown)"
-        )
-        raise UsageError(msg)
-    return Key(value)
 
 
 def mask(text: str, mark: str = MASK) -> str:

@@ -1,43 +1,31 @@
-"""Which model is meant: SPEC on the command line, or a name from models.yaml."""
+"""Which model is meant: SPEC on the command line, or a name from models.yaml; and base URLs."""
 
 import re
+import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from urllib.parse import urlsplit
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from urllib.parse import SplitResult, urlsplit
 
-from evaluators.core import UsageError
-from evaluators.models import url
-from evaluators.models.secrets import mask, one_line
-from evaluators.runtime.limits import Limits
+from evaluators.core import Limits, UsageError
+from evaluators.models import anthropic, openai
+from evaluators.models.adapter import ProviderAdapter
+from evaluators.models.secrets import PLACEHOLDER, Key, mask, one_line
+
+PROVIDERS: Mapping[str, ProviderAdapter] = {
+    "openai": openai.ADAPTER,
+    "anthropic": anthropic.ADAPTER,
+}
 
 DEADLINE = 120.0
 ITEM_DEADLINE = 900.0
 MAX_NAME = 200
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
-    """An API: where it stands, where its key is, and what every request to it must hold.
-
-    ``adds_v1`` says that its client writes ``/v1`` itself, so that a URL must not end in it.
-    """
-
-    base_url: str
-    api_key_env: str
-    defaults: Mapping[str, object] = field(default_factory=dict)
-    adds_v1: bool = False
-
-
-PROVIDERS: Mapping[str, Provider] = {
-    "openai": Provider(base_url="https://api.openai.com/v1", api_key_env="OPENAI_API_KEY"),
-    "anthropic": Provider(
-        base_url="https://api.anthropic.com",
-        api_key_env="ANTHROPIC_API_KEY",
-        defaults={"max_tokens": 4096},
-        adds_v1=True,
-    ),
-}
+PORTS = {"http": 80, "https": 443}
+METADATA_NAMES = frozenset({"metadata", "metadata.goog", "metadata.google.internal"})
+METADATA_ADDRESSES = frozenset({"fd00:ec2::254", "100.100.100.200", "192.0.0.192"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +66,12 @@ class Spec:
     @property
     def is_loopback(self) -> bool:
         """Whether the server runs on this machine."""
-        return url.is_loopback(self.base_url)
+        return is_loopback(self.base_url)
+
+    @property
+    def adapter(self) -> ProviderAdapter:
+        """How its provider's API is called."""
+        return PROVIDERS[self.provider]
 
     @property
     def identity(self) -> Mapping[str, object]:
@@ -87,7 +80,7 @@ class Spec:
             "provider": self.provider,
             "base_url": self.base_url,
             "name": self.name,
-            "parameters": {**PROVIDERS[self.provider].defaults, **self.parameters},
+            "parameters": {**self.adapter.defaults, **self.parameters},
             "omit": sorted(self.omit),
             "max_tokens_as": self.max_tokens_as,
         }
@@ -108,7 +101,7 @@ class Spec:
 
     def merged(self, parameters: Mapping[str, object]) -> dict[str, object]:
         """Return the parameters to send: provider's defaults, then the prompt's, then our own."""
-        every = {**PROVIDERS[self.provider].defaults, **parameters, **self.parameters}
+        every = {**self.adapter.defaults, **parameters, **self.parameters}
         every = {key: value for key, value in every.items() if key not in self.omit}
         if "max_tokens" in every:
             every[self.max_tokens_as] = every.pop("max_tokens")
@@ -132,7 +125,7 @@ def parse(text: str, catalogue: Mapping[str, Spec]) -> Spec:
 def build(provider: str, name: str, base_url: str | None, text: str) -> Spec:
     """Return the Spec of a known provider; ``base_url`` None means the provider's own."""
     known = PROVIDERS[provider]
-    address = known.base_url if base_url is None else url.normalised(base_url)
+    address = known.base_url if base_url is None else normalise_url(base_url)
     if known.adds_v1:
         address = address.removesuffix("/v1")
     return Spec(
@@ -178,3 +171,97 @@ def _unknown(text: str, head: str, catalogue: Mapping[str, Spec]) -> UsageError:
 
 def _shown(text: str) -> str:
     return repr(one_line(mask(text), MAX_NAME))
+
+
+def require_key(spec: Spec, environ: Mapping[str, str]) -> Key:
+    """Return the key of a model from the environment; a placeholder for a loopback server.
+
+    Raises UsageError, without the value, if the variable is unset, empty, or holds a character
+    that no HTTP header may carry.
+    """
+    value = environ.get(spec.api_key_env, "").strip()
+    if not value and spec.is_loopback:
+        return Key(PLACEHOLDER)
+    if not value:
+        msg = f"{spec.text}: no API key; set the environment variable {spec.api_key_env}"
+        raise UsageError(msg)
+    if not re.fullmatch(r"[!-~]+", value):
+        msg = (
+            f"{spec.api_key_env}: the key holds a space, a line break or a non-ASCII character; "
+            "set it again (its value is not shown)"
+        )
+        raise UsageError(msg)
+    return Key(value)
+
+
+def normalise_url(url: str) -> str:
+    """Return a base URL in lower-case scheme and host, without default port and end slash.
+
+    Raises UsageError for anything but http(s), for http to another machine, credentials, a query
+    or fragment, and the link-local and metadata addresses of cloud machines.
+    """
+    # ``urlsplit`` drops line breaks without a word, so odd characters are refused first.
+    if not re.fullmatch(r"[!-~]+", url) or "\\" in url:
+        raise _refused(url, "it holds spaces, control or non-ASCII characters, or a backslash")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise _refused(url, str(error)) from None
+    host = (parts.hostname or "").rstrip(".")
+    problem = _form_problem(url, parts) or _host_problem(parts.scheme, host)
+    if problem:
+        raise _refused(url, problem)
+    shown = f"[{host}]" if ":" in host else host
+    suffix = "" if port in (None, PORTS[parts.scheme]) else f":{port}"
+    return f"{parts.scheme}://{shown}{suffix}{parts.path.rstrip('/')}"
+
+
+def is_loopback(url: str) -> bool:
+    """Return whether a URL names this machine: 127.0.0.0/8, ::1 or localhost."""
+    return _loopback_host((urlsplit(url).hostname or "").rstrip("."))
+
+
+def _refused(url: str, problem: str) -> UsageError:
+    return UsageError(f"base URL {mask(url)!r}: {problem}")
+
+
+def _form_problem(url: str, parts: SplitResult) -> str:
+    if parts.scheme not in PORTS:
+        return "write http:// or https:// in front"
+    if "@" in parts.netloc:
+        return "no user or password here; keys come from the environment"
+    if "?" in url or "#" in url:
+        return "no query (?) and no fragment (#) in a base URL"
+    return "" if parts.hostname else "the host is missing"
+
+
+def _host_problem(scheme: str, host: str) -> str:
+    address = _address(host)
+    if host in METADATA_NAMES or str(address) in METADATA_ADDRESSES:
+        return "a cloud machine's metadata service is never called"
+    if address is not None and address.is_link_local:
+        return "link-local addresses (169.254.0.0/16, fe80::/10) are never called"
+    if scheme == "http" and not _loopback_host(host):
+        return "http only to this machine (127.0.0.1, ::1, localhost); use https"
+    return ""
+
+
+def _loopback_host(host: str) -> bool:
+    address = _address(host)
+    return host == "localhost" or (address is not None and address.is_loopback)
+
+
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    """Return the address that a host is written as, if it is one.
+
+    ``inet_aton`` is what resolvers use: it also reads 127.1, 0x7f000001 and 2130706433.
+    """
+    try:
+        address = ip_address(host)
+    except ValueError:
+        with suppress(OSError):
+            return IPv4Address(socket.inet_aton(host))
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address

@@ -9,13 +9,10 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from evaluators.core import CallError, FatalError, Model, Request, StoppedError
-from evaluators.runtime.bucket import Bucket, per_minute
-from evaluators.runtime.limits import Limits
+from evaluators.core import CallError, FatalError, Limits, Model, Request, StoppedError
+from evaluators.runtime.rate_limits import BURST_SECONDS, TokenBucket, TokenLimit
 from evaluators.runtime.server_state import RATE_LIMIT, ServerState
-from evaluators.runtime.tokens import Tokens
 
-BURST_SECONDS = 0.05
 NEVER = float("inf")
 
 
@@ -29,26 +26,26 @@ class WaitingCall:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class ModelQueue:
-    """The calls to one model: its own limits, its host, who waits.
+    """The calls to one model: its own limits, its server, and who waits.
 
-    Until its first call has ended the lane is ``proven`` by nothing and lets in one at a time.
-    Calls that go on with an item (``urgent``) come before those that begin one (``waiting``), so
-    that a run which is cut short has judged what it asked.
+    Until its first call has ended the model is not ``proven`` and one call at a time goes. Calls
+    that go on with an item (``urgent``) come before those that begin one (``waiting``), so that a
+    run which is cut short has judged what it asked.
     """
 
     spec: str
-    host: ServerState
+    server: ServerState
     limits: Limits
     concurrency: int
-    rpm: Bucket | None
-    tpm: Tokens | None
+    rpm: TokenBucket | None
+    tpm: TokenLimit | None
     in_flight: int = 0
     proven: bool = False
     urgent: deque[WaitingCall] = field(default_factory=deque)
     waiting: deque[WaitingCall] = field(default_factory=deque)
 
     def size(self, request: Request) -> float:
-        """Return the estimate of a call in tokens; 0 where nothing limits them."""
+        """Return the estimate of a call in tokens; 0 if nothing limits them."""
         return self.tpm.estimate(request) if self.tpm else 0.0
 
 
@@ -59,10 +56,10 @@ class Admission:
         self.in_flight = 0
         self._concurrency = concurrency
         self._rpm_limit = rpm
-        self._rpm: Bucket | None = None
+        self._rpm: TokenBucket | None = None
         self._random = random
-        self._hosts: dict[str, ServerState] = {}
-        self._lanes: dict[str, ModelQueue] = {}
+        self._servers: dict[str, ServerState] = {}
+        self._queues: dict[str, ModelQueue] = {}
         self._turns: deque[ModelQueue] = deque()
         self._halted: StoppedError | None = None
         self._alarm: asyncio.TimerHandle | None = None
@@ -70,149 +67,146 @@ class Admission:
     @property
     def limit(self) -> int:
         """How many calls may be in flight now."""
-        widths = sum(host.window.size for host in list(self._hosts.values()))
+        widths = sum(server.window.size for server in list(self._servers.values()))
         return min(self._concurrency, widths) if widths else self._concurrency
 
     def describe(self, now: float) -> str:
-        """Return in a few words what calls wait for; empty where nothing is held back."""
-        return "; ".join(filter(None, (host.describe(now) for host in list(self._hosts.values()))))
+        """Return in a few words what calls wait for; empty if nothing is held back."""
+        servers = list(self._servers.values())
+        return "; ".join(filter(None, (server.describe(now) for server in servers)))
 
-    def lane(self, model: Model) -> ModelQueue:
-        """Return the lane of a model."""
-        lane = self._lanes.get(model.spec)
-        return lane if lane is not None else self._new_lane(model)
+    def queue(self, model: Model) -> ModelQueue:
+        """Return the queue of a model."""
+        queue = self._queues.get(model.spec)
+        return queue if queue is not None else self._new_queue(model)
 
-    def _new_lane(self, model: Model) -> ModelQueue:
+    def _new_queue(self, model: Model) -> ModelQueue:
         limits, now = model.limits, asyncio.get_running_loop().time()
         if self._rpm_limit is not None and self._rpm is None:
-            self._rpm = per_minute(self._rpm_limit, BURST_SECONDS, now)
-        host = self._hosts.get(limits.host)
-        if host is None:
-            host = ServerState(limits.host, self._concurrency, self._random, limits.item_deadline)
-            self._hosts[limits.host] = host
-        lane = ModelQueue(
+            self._rpm = TokenBucket.per_minute(self._rpm_limit, BURST_SECONDS, now)
+        server = self._servers.get(limits.host)
+        if server is None:
+            server = ServerState(limits.host, self._concurrency, self._random, limits.item_deadline)
+            self._servers[limits.host] = server
+        rpm, tpm = limits.rpm, limits.tpm
+        queue = ModelQueue(
             spec=model.spec,
-            host=host,
+            server=server,
             limits=limits,
             concurrency=min(limits.concurrency or self._concurrency, self._concurrency),
-            rpm=None if limits.rpm is None else per_minute(limits.rpm, BURST_SECONDS, now),
-            tpm=None if limits.tpm is None else Tokens(limits.tpm, limits.max_tokens, now),
+            rpm=None if rpm is None else TokenBucket.per_minute(rpm, BURST_SECONDS, now),
+            tpm=None if tpm is None else TokenLimit(tpm, limits.max_tokens, now),
         )
-        self._lanes[model.spec] = lane
-        self._turns.append(lane)
-        return lane
+        self._queues[model.spec] = queue
+        self._turns.append(queue)
+        return queue
 
     async def enter(
-        self, lane: ModelQueue, size: float, until: float, *, urgent: bool = False
+        self, queue: ModelQueue, size: float, until: float, *, urgent: bool = False
     ) -> float:
         """Return the loop's time as soon as a call may go; it then counts as in flight.
 
         An ``urgent`` one goes before those that are not. Raises TimeoutError at ``until``, and the
-        reason where the call may not go at all.
+        reason if the call may not go at all.
         """
         loop = asyncio.get_running_loop()
         now = loop.time()
-        barred = self._barred(lane, now)
+        barred = self._barred(queue, now)
         if barred is not None:
             raise barred
-        queue = lane.urgent if urgent else lane.waiting
-        if not (lane.urgent or queue) and self._delay(lane, size, now) <= 0:
-            self._start(lane, size, now)
+        calls = queue.urgent if urgent else queue.waiting
+        if not (queue.urgent or calls) and self._delay(queue, size, now) <= 0:
+            self._start(queue, size, now)
             return now
-        waiting = WaitingCall(future=loop.create_future(), size=size)
-        queue.append(waiting)
+        future: asyncio.Future[float] = loop.create_future()
+        calls.append(WaitingCall(future=future, size=size))
         self._pump()
-        return await self._wait(lane, waiting, until)
-
-    def leave(
-        self, lane: ModelQueue, started: float, error: BaseException | None, *, own: bool = False
-    ) -> None:
-        """Count a call as ended; ``error`` None is a success, ``own`` as a host has it."""
-        now = asyncio.get_running_loop().time()
-        lane.proven = True
-        lane.in_flight -= 1
-        self.in_flight -= 1
-        lane.host.end(error, started, now, own=own)
-        self._pump()
-
-    def halt(self, error: StoppedError) -> None:
-        """Start no further call at all: everyone who waits is told why."""
-        self._halted = self._halted or error
-        self._pump()
-
-    async def _wait(self, lane: ModelQueue, waiting: WaitingCall, until: float) -> float:
-        future = waiting.future
         try:
             async with asyncio.timeout_at(None if until == NEVER else until):
                 return await future
         except (TimeoutError, asyncio.CancelledError) as error:
             # It may have been let in and given up in the same turn of the loop.
             if future.done() and not future.cancelled() and future.exception() is None:
-                self.leave(lane, future.result(), error)
+                self.leave(queue, future.result(), error)
             raise
 
-    def _pump(self) -> None:
-        """Let in whoever may go now, the models in turn; wake up again when time alone decides."""
-        if not any(lane.urgent or lane.waiting for lane in self._turns):
-            return
+    def leave(
+        self, queue: ModelQueue, started: float, error: BaseException | None, *, own: bool = False
+    ) -> None:
+        """Count a call as ended; ``error`` None is a success, ``own`` as ``ServerState.end``."""
         now = asyncio.get_running_loop().time()
+        queue.proven = True
+        queue.in_flight -= 1
+        self.in_flight -= 1
+        queue.server.end(error, started, now, own=own)
+        self._pump()
+
+    def halt(self, error: StoppedError) -> None:
+        """Start no further call at all: every call that waits is told why."""
+        self._halted = self._halted or error
+        self._pump()
+
+    def _pump(self) -> None:
+        """Let in what may go now, the models in turn; wake up again when time alone decides."""
+        if not any(queue.urgent or queue.waiting for queue in self._turns):
+            return
+        loop = asyncio.get_running_loop()
+        now = loop.time()
         self._turns.rotate(1)
-        delays = [self._let_in(lane, lane.urgent, now) for lane in self._turns]
-        delays += [self._let_in(lane, lane.waiting, now) for lane in self._turns if not lane.urgent]
-        self._set_alarm(min(delays), now)
-
-    def _let_in(self, lane: ModelQueue, queue: deque[WaitingCall], now: float) -> float:
-        """Let in calls of a lane; returns the seconds until the next of them may go."""
-        while queue:
-            first = queue[0]
-            if not first.future.done():
-                barred = self._barred(lane, now)
-                delay = self._delay(lane, first.size, now) if barred is None else 0.0
-                if delay > 0:
-                    return delay
-                if barred is None:
-                    self._start(lane, first.size, now)
-                    first.future.set_result(now)
-                else:
-                    first.future.set_exception(barred)
-            queue.popleft()
-        return NEVER
-
-    def _barred(self, lane: ModelQueue, now: float) -> CallError | None:
-        if self._halted is not None:
-            return StoppedError(self._halted.kind, str(self._halted))
-        given_up = lane.host.given_up
-        if given_up is not None:
-            return FatalError(given_up.kind, str(given_up))
-        too_long = lane.host.too_long(now)
-        return FatalError(RATE_LIMIT, f"{lane.spec}: {too_long}") if too_long else None
-
-    def _delay(self, lane: ModelQueue, size: float, now: float) -> float:
-        """Return the seconds until a call may go; infinite until another one has ended."""
-        room = lane.concurrency if lane.proven else 1
-        full = self.in_flight >= self._concurrency or lane.in_flight >= room
-        if full or lane.host.window.is_full:
-            return NEVER
-        delay = lane.host.wait(now)
-        for bucket in (lane.rpm, self._rpm):
-            if bucket is not None:
-                delay = max(delay, bucket.wait(now))
-        return delay if lane.tpm is None else max(delay, lane.tpm.wait(now, size))
-
-    def _start(self, lane: ModelQueue, size: float, now: float) -> None:
-        self.in_flight += 1
-        lane.in_flight += 1
-        lane.host.start(now)
-        for bucket in (lane.rpm, self._rpm):
-            if bucket is not None:
-                bucket.take(now)
-        if lane.tpm is not None:
-            lane.tpm.take(now, size)
-
-    def _set_alarm(self, delay: float, now: float) -> None:
+        delays = [self._let_in(queue, queue.urgent, now) for queue in self._turns]
+        delays += [self._let_in(one, one.waiting, now) for one in self._turns if not one.urgent]
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
+        delay = min(delays)
         if delay != NEVER:
-            loop = asyncio.get_running_loop()
             self._alarm = loop.call_at(now + delay, self._pump)
+
+    def _let_in(self, queue: ModelQueue, calls: deque[WaitingCall], now: float) -> float:
+        """Let in calls to a model; return the seconds until the next of them may go."""
+        while calls:
+            first = calls[0]
+            if not first.future.done():
+                barred = self._barred(queue, now)
+                delay = self._delay(queue, first.size, now) if barred is None else 0.0
+                if delay > 0:
+                    return delay
+                if barred is None:
+                    self._start(queue, first.size, now)
+                    first.future.set_result(now)
+                else:
+                    first.future.set_exception(barred)
+            calls.popleft()
+        return NEVER
+
+    def _barred(self, queue: ModelQueue, now: float) -> CallError | None:
+        """Return why no call to a model may go at all, None if it may go now or later."""
+        if self._halted is not None:
+            return StoppedError(self._halted.kind, str(self._halted))
+        given_up = queue.server.given_up
+        if given_up is not None:
+            return FatalError(given_up.kind, str(given_up))
+        too_long = queue.server.too_long(now)
+        return FatalError(RATE_LIMIT, f"{queue.spec}: {too_long}") if too_long else None
+
+    def _delay(self, queue: ModelQueue, size: float, now: float) -> float:
+        """Return the seconds until a call may go; infinite until another one has ended."""
+        room = queue.concurrency if queue.proven else 1
+        full = self.in_flight >= self._concurrency or queue.in_flight >= room
+        if full or queue.server.window.is_full:
+            return NEVER
+        delay = queue.server.wait(now)
+        for bucket in (queue.rpm, self._rpm):
+            if bucket is not None:
+                delay = max(delay, bucket.wait(now))
+        return delay if queue.tpm is None else max(delay, queue.tpm.wait(now, size))
+
+    def _start(self, queue: ModelQueue, size: float, now: float) -> None:
+        self.in_flight += 1
+        queue.in_flight += 1
+        queue.server.start(now)
+        for bucket in (queue.rpm, self._rpm):
+            if bucket is not None:
+                bucket.take(now)
+        if queue.tpm is not None:
+            queue.tpm.take(now, size)

@@ -5,7 +5,7 @@ is set aside for calls in flight.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import chain
 
 from evaluators.core import Model, Reply, Request, StoppedError, UsageError
@@ -26,7 +26,7 @@ _PER_TOOL = 700  # what a provider writes around a tool; Anthropic documents up 
 class Budget:
     """Keeps a run's spending within ``limit`` USD. Used from one event loop.
 
-    ``models`` holds each model that may be asked, by SPEC, with its tariff. ``refusal`` says why a
+    ``models`` holds each model that may be asked, by SPEC, with its price. ``refusal`` says why a
     call was refused, and is empty before that; from then on every call is.
     """
 
@@ -47,12 +47,12 @@ class Budget:
         ``urgent`` request goes before those that are not. Raises StoppedError ("budget") once it
         cannot fit; nothing is started after that.
         """
-        spec, tariff = self._models[model.spec]
+        spec, price = self._models[model.spec]
         tokens, limit = most_input_tokens(request), output_limit(spec, request)
         while True:
             # Where nothing limits a reply, the longest one seen teaches what to expect.
             usual = max(USUAL_OUTPUT, self._longest.get(model.spec, 0))
-            most = tariff.most(tokens, usual if limit is None else limit)
+            most = price.most(tokens, usual if limit is None else limit)
             if not self.refusal and self.spent + most > self.limit + _ROUNDING:
                 self.refusal = self._refusal(model.spec, most)
             if self.refusal:
@@ -99,25 +99,26 @@ class Budget:
 
 
 def budget_of(
-    limit: float | None, specs: Sequence[Spec], tariffs: Mapping[str, Pricing | None]
+    limit: float | None,
+    specs: Mapping[str, Spec],
+    pricing: Mapping[str, Pricing | None],
+    option: str = "--max-cost",
 ) -> Budget | None:
-    """Return the budget that ``--max-cost`` sets, None where it sets none.
+    """Return the budget of this many USD, None for no limit.
 
-    ``tariffs`` holds what is known of each model's price, by SPEC. Raises UsageError for a limit
-    that could not be kept because a price is unknown.
+    ``pricing`` holds what is known of each model's price, by SPEC. Raises UsageError, in the name
+    of the ``option``, for a limit that could not be kept because a price is unknown.
     """
     if limit is None:
         return None
-    unknown = [text for text, tariff in tariffs.items() if tariff is None]
+    unknown = [text for text, price in pricing.items() if price is None]
     if unknown:
         msg = (
-            f"--max-cost: no price is known for {', '.join(unknown)}, so that no limit could be "
+            f"{option}: no price is known for {', '.join(unknown)}, so that no limit could be "
             "kept; give prices: {input: , output: } in evaluators/models.yaml and name that entry"
         )
         raise UsageError(msg)
-    known = {
-        spec.text: (spec, tariff) for spec in specs if (tariff := tariffs[spec.text]) is not None
-    }
+    known = {text: (specs[text], price) for text, price in pricing.items() if price is not None}
     return Budget(limit, known)
 
 

@@ -7,25 +7,27 @@ from dataclasses import dataclass, field
 
 from evaluators.core import Ask, CallError, Model, Reply, Request, Usage
 from evaluators.ledger import Ledger, Row
+from evaluators.runtime.budget import Budget
 from evaluators.runtime.rounds import ItemAsk
-from evaluators.runtime.sender import ItemDeadline, Sender
+from evaluators.runtime.sender import CallSettings, ItemDeadline, Sender
 from evaluators.text import request_key
 
 Price = Callable[[str, Reply], float | None]
-"""What a reply of the model with this spec cost in USD; None where no price is known."""
+"""What a reply of the model with this SPEC cost in USD; None if no price is known."""
 
 
 @dataclass(slots=True)
 class Meter:
     """Adds up what the replies behind one item took; the item's own, never shared.
 
-    ``span`` is the time that the item may still take.
+    ``models`` maps the SPECs of the models that were asked to the names that providers returned.
+    ``deadline`` is the time that the item may still take.
     """
 
     price: Price
     usage: Usage = field(default_factory=Usage)
     models: dict[str, str] = field(default_factory=dict)
-    span: ItemDeadline = field(default_factory=ItemDeadline)
+    deadline: ItemDeadline = field(default_factory=ItemDeadline)
 
     def add(self, model: Model, reply: Reply, *, sent: int) -> None:
         """Count one reply; ``sent`` is the number of requests that this run made for it."""
@@ -43,37 +45,40 @@ class Meter:
 
 
 class Caller:
-    """Puts requests to models for the whole run.
+    """Puts requests to models, in one event loop, with one ledger, sender and set of prices.
 
     An identical request is sent once even when two items ask it at the same time. A reply that is
     being committed is no longer in flight.
     """
 
     def __init__(
-        self, ledger: Ledger, sender: Sender, *, replay: bool = False, reask: bool = False
+        self, ledger: Ledger, settings: CallSettings, price: Price, budget: Budget | None = None
     ) -> None:
-        self._ledger = ledger
-        self._sender = sender
-        self._replay = replay
-        self._reask = reask
+        self.ledger = ledger
+        self.sender = Sender(settings, budget)
+        self.price = price
+        self._replay = settings.replay
+        self._reask = settings.reask_invalid and not settings.replay
         self._under_way: dict[str, asyncio.Task[tuple[Reply, int]]] = {}
 
     def metered(self, meter: Meter) -> Ask:
         """Return an ``ask`` that adds every reply to this meter."""
 
         async def ask(model: Model, request: Request) -> tuple[Reply, int]:
-            reply, sent = await self._ask(model, request, meter.span)
+            reply, sent = await self._ask(model, request, meter.deadline)
             meter.add(model, reply, sent=sent)
             return reply, sent
 
-        return ItemAsk(ask, self._is_kept, reask=self._reask and not self._replay)
+        return ItemAsk(ask, self._is_kept, reask=self._reask)
 
     def _is_kept(self, model: Model, request: Request) -> bool:
-        return self._ledger.get(request_key(model.identity, request)) is not None
+        return self.ledger.get(request_key(model.identity, request)) is not None
 
-    async def _ask(self, model: Model, request: Request, span: ItemDeadline) -> tuple[Reply, int]:
+    async def _ask(
+        self, model: Model, request: Request, deadline: ItemDeadline
+    ) -> tuple[Reply, int]:
         key = request_key(model.identity, request)
-        kept = self._ledger.get(key)
+        kept = self.ledger.get(key)
         if kept is not None:
             return kept, 0
         if self._replay:
@@ -83,19 +88,19 @@ class Caller:
         if task is not None:
             reply, _ = await asyncio.shield(task)
             return reply, 0
-        task = asyncio.create_task(self._fetch(model, request, key, span))
+        task = asyncio.create_task(self._fetch(model, request, key, deadline))
         self._under_way[key] = task
         task.add_done_callback(lambda _: self._under_way.pop(key, None))
         return await task
 
     async def _fetch(
-        self, model: Model, request: Request, key: str, span: ItemDeadline
+        self, model: Model, request: Request, key: str, deadline: ItemDeadline
     ) -> tuple[Reply, int]:
         async with AsyncExitStack() as stack:
-            claimed = stack.enter_async_context(self._ledger.claim(key))
-            kept = await self._sender.before_the_end(claimed)
+            claimed = stack.enter_async_context(self.ledger.claim(key))
+            kept = await self.sender.before_the_end(claimed)
             if kept is not None:  # another run asked it meanwhile
                 return kept, 0
-            reply = await self._sender.send(model, request, span)
-            await self._ledger.put(Row(key=key, spec=model.spec, reply=reply))
+            reply = await self.sender.send(model, request, deadline)
+            await self.ledger.put(Row(key=key, spec=model.spec, reply=reply))
             return reply, 1

@@ -5,9 +5,7 @@ Tests, in whatever process, only wait for what it posts.
 
 import asyncio
 import contextlib
-import random
 import sqlite3
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -26,12 +24,10 @@ from evaluators.core import (
 )
 from evaluators.extra_metrics import Measurer, MetricResults, measure_all
 from evaluators.judges.judge_spec import returned_names
-from evaluators.ledger import Ledger, LedgerError
-from evaluators.runtime.budget import Budget
-from evaluators.runtime.calls import Caller, Meter, Price
+from evaluators.ledger import LedgerError
+from evaluators.runtime.calls import Caller, Meter
 from evaluators.runtime.outcomes import BEAT_SECONDS, OutcomeWriter
 from evaluators.runtime.schedule import Schedule
-from evaluators.runtime.sender import RetryPolicy, RunLimits, Sender
 
 BATCH_SECONDS = 0.005
 
@@ -50,33 +46,6 @@ class Task:
     judge: Judge
     passes: Callable[[Case, Verdict], bool]
     measurers: tuple[Measurer, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What the engine works with.
-
-    ``concurrency`` bounds the calls in flight, ``rpm`` the requests a minute, ``deadline`` the
-    seconds and ``budget`` the USD of the whole run; None means no bound. With ``reask_invalid`` a
-    judge whose replies in the ledger are all unreadable is asked anew. ``random`` gives numbers
-    from 0 to 1, by which pauses are spread.
-    """
-
-    concurrency: int = 16
-    replay: bool = False
-    reask_invalid: bool = False
-    rpm: int | None = None
-    deadline: float | None = None
-    budget: Budget | None = None
-    patience: RetryPolicy = field(default_factory=RetryPolicy)
-    random: Callable[[], float] = random.random
-
-    @property
-    def bounds(self) -> RunLimits:
-        """What the user allows the run."""
-        return RunLimits(
-            concurrency=self.concurrency, rpm=self.rpm, deadline=self.deadline, budget=self.budget
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,28 +72,22 @@ class Status:
 
 
 class Engine:
-    """Fills the ledger and the board for the tasks of one run."""
+    """Answers and judges the items of one run, and posts how each ended.
+
+    ``outcomes`` holds them by key, ``failure`` why it had to stop, or nothing. ``concurrency`` is
+    the number of calls in flight.
+    """
 
     def __init__(
-        self,
-        tasks: Mapping[str, Task],
-        ledger: Ledger,
-        board: OutcomeWriter,
-        price: Price,
-        settings: Settings,
+        self, tasks: Mapping[str, Task], caller: Caller, writer: OutcomeWriter, concurrency: int
     ) -> None:
         self.outcomes: dict[str, Outcome] = {}
         self.failure = ""
-        self.errors: Counter[str] = Counter()  # items that ended as ERROR, by kind
         self._tasks = tasks
-        self._ledger = ledger
-        self._board = board
-        self._price = price
-        self._settings = settings
-        self._sender = Sender(settings.patience, settings.bounds, settings.random)
-        self._caller = Caller(
-            ledger, self._sender, replay=settings.replay, reask=settings.reask_invalid
-        )
+        self._caller = caller
+        self._sender = caller.sender
+        self._writer = writer
+        self._concurrency = concurrency
         self._unposted: list[Outcome] = []
         self._news = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -132,7 +95,7 @@ class Engine:
     @property
     def status(self) -> Status:
         """What it is at; may be read from any thread."""
-        loop, sender, budget = self._loop, self._sender, self._settings.budget
+        loop, sender, budget = self._loop, self._sender, self._sender.budget
         return Status(
             requests=sender.requests,
             in_flight=sender.admission.in_flight,
@@ -142,19 +105,19 @@ class Engine:
             stops=dict(sender.stops),
             failure=self.failure,
             spent=None if budget is None else budget.spent,
-            notes=self._ledger.notes,
+            notes=self._caller.ledger.notes,
         )
 
     def fail(self, error: Exception) -> None:
         """Let no test wait for an engine that broke down."""
         self.failure = f"the engine failed: {type(error).__name__}: {error}"
         with contextlib.suppress(sqlite3.Error):
-            self._board.end(self.failure)
+            self._writer.end(self.failure)
 
     def close(self) -> None:
-        """Close the ledger and the sink; the status can still be read."""
-        self._ledger.close()
-        self._board.close()
+        """Close the ledger and the writer; the status can still be read."""
+        self._caller.ledger.close()
+        self._writer.close()
 
     def halt(self) -> None:
         """Start no further call; to be called from the engine's own loop."""
@@ -166,7 +129,7 @@ class Engine:
         self._loop = asyncio.get_running_loop()
         posting = asyncio.create_task(self._keep_posting(schedule))
         # Twice as many items as calls: some always wait for their reply to reach the disk.
-        count = 2 * self._settings.concurrency
+        count = 2 * self._concurrency
         workers = [asyncio.create_task(self._work(schedule)) for _ in range(count)]
         try:
             await asyncio.gather(*workers)
@@ -174,20 +137,18 @@ class Engine:
             posting.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await posting
-            await self._ledger.flush()
+            await self._caller.ledger.flush()
             for model in models:
                 await model.close()
             with contextlib.suppress(sqlite3.Error):
                 self._post()
-                self._board.end(self.failure or "the engine has stopped")
+                self._writer.end(self.failure or "the engine has stopped")
 
     async def _work(self, schedule: Schedule) -> None:
         while (key := await schedule.take()) is not None:
             self._sender.begin()
             outcome = await self._outcome(self._tasks[key])
             self.outcomes[key] = outcome
-            if outcome.state == "error":
-                self.errors[outcome.kind] += 1
             self._unposted.append(outcome)
             self._news.set()
             schedule.done()
@@ -197,7 +158,7 @@ class Engine:
             await asyncio.sleep(0)
 
     async def _outcome(self, task: Task) -> Outcome:
-        meter = Meter(price=self._price)
+        meter = Meter(price=self._caller.price)
         ask = self._caller.metered(meter)
         answer: str | None = None
         verdict: Verdict | None = None
@@ -248,7 +209,7 @@ class Engine:
             while True:
                 self._post()
                 if loop.time() - last_beat >= BEAT_SECONDS:
-                    self._board.beat()
+                    self._writer.beat()
                     last_beat = loop.time()
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(BEAT_SECONDS):
@@ -263,4 +224,4 @@ class Engine:
     def _post(self) -> None:
         batch, self._unposted = self._unposted, []
         if batch:
-            self._board.post(batch)
+            self._writer.post(batch)

@@ -1,10 +1,12 @@
 """Puts one request to a model until it is answered or nothing more is to be hoped for."""
 
 import asyncio
+import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TypeVar
 
 from evaluators.core import (
     CallError,
@@ -24,7 +26,8 @@ T = TypeVar("T")
 ITEM_DEADLINE = "item_deadline"
 DEADLINE = "deadline"
 DEADLINE_GRACE = 1.5  # seconds that a call in flight may go on after the run's time is used up
-TRIES = {"bad_body": 3, "error_body": 3, RATE_LIMIT: 20}
+ATTEMPTS = {"bad_body": 3, "error_body": 3, RATE_LIMIT: 20}
+"""How often a request is sent that fails in these ways; others have the RetryPolicy's number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +35,8 @@ class RetryPolicy:
     """How often a transient failure is tried again, and how long is waited in between.
 
     ``attempts`` counts the first one; waits grow from ``first`` to ``longest`` seconds, with
-    jitter. An unreadable body has at most 3 tries. A rate limit has 20: the host's pause, and not
-    the call, decides when. While a host's circuit is open its overload uses up none.
+    jitter. An unreadable body has at most 3 attempts. A rate limit has 20: the server's pause, and
+    not the call, decides when. While a server's circuit is open its overload uses up none.
     """
 
     attempts: int = 5
@@ -42,63 +45,72 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunLimits:
-    """What the user allows the whole run: calls in flight, requests a minute, seconds, USD."""
+class CallSettings:
+    """How models are asked: the ledger that keeps every call, and what is allowed at most.
 
+    ``concurrency`` bounds the calls in flight, ``rpm`` the requests a minute, ``deadline`` the
+    seconds and ``max_cost`` the USD of all calls together; None means no bound. ``replay`` sends
+    nothing. With ``reask_invalid`` a judge whose replies in the ledger are all unreadable is asked
+    anew. ``random`` gives numbers from 0 to 1, by which pauses are spread.
+    """
+
+    ledger: Path = Path(".qa/ledger.sqlite3")
     concurrency: int = 16
     rpm: int | None = None
     deadline: float | None = None
-    budget: Budget | None = None
+    max_cost: float | None = None
+    replay: bool = False
+    reask_invalid: bool = False
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    random: Callable[[], float] = random.random
 
 
 @dataclass(slots=True)
 class ItemDeadline:
     """The time of one item: it begins with its first call and ends at ``until``.
 
-    ``failed_at`` is when its call under way failed for the first time, None where it has not.
+    ``failed_at`` is when its call under way failed for the first time, None if it has not.
     """
 
     until: float = NEVER
     failed_at: float | None = None
 
     @property
-    def begun(self) -> bool:
+    def urgent(self) -> bool:
         """Whether a call was made for the item: what it still needs goes before other items.
 
-        Not so what has just failed: a host that answers others must not be tried with it alone.
+        Not so what has just failed: a server that answers others must not be tried with it alone.
         """
         return self.until != NEVER and self.failed_at is None
 
 
 class Sender:
-    """Sends the requests of one run within all its limits. ``random`` gives numbers from 0 to 1.
+    """Sends requests within all limits of their settings and the budget.
 
     ``retried`` counts by kind the failures after which a call was tried again; ``stops`` holds, by
     kind, why calls are no longer made.
     """
 
-    def __init__(
-        self, patience: RetryPolicy, bounds: RunLimits, random: Callable[[], float]
-    ) -> None:
+    def __init__(self, settings: CallSettings, budget: Budget | None = None) -> None:
         self.requests = 0
         self.retried: Counter[str] = Counter()
         self.stops: dict[str, str] = {}
-        self.admission = Admission(bounds.concurrency, bounds.rpm, random)
-        self._patience = patience
-        self._bounds = bounds
+        self.admission = Admission(settings.concurrency, settings.rpm, settings.random)
+        self.budget = budget
+        self._settings = settings
         self._end = NEVER
 
     def begin(self) -> None:
         """Start the run's clock, unless it goes already."""
-        if self._bounds.deadline is not None and self._end == NEVER:
-            self._end = asyncio.get_running_loop().time() + self._bounds.deadline
+        if self._settings.deadline is not None and self._end == NEVER:
+            self._end = asyncio.get_running_loop().time() + self._settings.deadline
 
     def halt(self, error: StoppedError) -> None:
         """Start no further call; what is in flight goes on."""
         self.admission.halt(error)
 
     async def before_the_end(self, awaited: Awaitable[T]) -> T:
-        """Return what is awaited; StoppedError where the run's time is used up before it comes."""
+        """Return what is awaited; StoppedError if the run's time is used up before it comes."""
         if self._end == NEVER:
             return await awaited
         try:
@@ -107,107 +119,112 @@ class Sender:
         except TimeoutError:
             raise self._time_is_up() from None
 
-    async def send(self, model: Model, request: Request, span: ItemDeadline) -> Reply:
-        """Return the reply. Raises a CallError, StoppedError where the call was never made."""
-        lane = self.admission.lane(model)
+    async def send(self, model: Model, request: Request, item: ItemDeadline) -> Reply:
+        """Return the reply. Raises a CallError, StoppedError if the call was never made."""
+        queue = self.admission.queue(model)
         try:
-            return await self._once(lane, model, request, span)
+            return await self._attempt(queue, model, request, item)
         except TransientError as error:
-            first = error
-        return await self._again(first, lane, model, request, span)
+            failure = error
+        return await self._retry(failure, queue, model, request, item)
 
-    async def _again(
+    async def _retry(
         self,
-        first: TransientError,
-        lane: ModelQueue,
+        failure: TransientError,
+        queue: ModelQueue,
         model: Model,
         request: Request,
-        span: ItemDeadline,
+        item: ItemDeadline,
     ) -> Reply:
         """Try until it succeeds; what most calls never need costs them nothing."""
-        from tenacity import (  # noqa: PLC0415  # only the process that calls models needs it
-            AsyncRetrying,
-            retry_if_exception_type,
-            wait_random_exponential,
-        )
+        failures: Counter[str] = Counter()
+        tried = 0
+        while True:
+            tried += 1
+            own = queue.server.answered_since(item.failed_at)
+            overload = failure.kind in OVERLOADS and queue.server.is_overloaded and not own
+            if not overload:  # of the server, which says nothing about this request
+                failures[failure.kind] += 1
+            if self._is_last(failure, failures):
+                raise failure
+            if item.failed_at is None:
+                item.failed_at = asyncio.get_running_loop().time()
+            self.retried[failure.kind] += 1
+            waits_for_server = overload or failure.kind == RATE_LIMIT  # its own pause decides
+            await asyncio.sleep(0.0 if waits_for_server else self._backoff(tried, item))
+            try:
+                reply = await self._attempt(queue, model, request, item)
+            except TransientError as error:
+                failure = error
+            else:
+                item.failed_at = None
+                return reply
 
-        tries = _Tries(lane, self._patience, span)
-        backoff = wait_random_exponential(self._patience.first, self._patience.longest)
-        retrying = AsyncRetrying(
-            retry=retry_if_exception_type(TransientError),
-            stop=lambda state: tries.are_used_up(_failure(state)),
-            wait=lambda state: 0.0 if tries.waits_for_host(_failure(state)) else backoff(state),
-            before_sleep=lambda state: self._count(span, _failure(state)),
-            sleep=lambda seconds: self._sleep(seconds, span),
-            reraise=True,
-        )
-        failed = iter([first])
+    def _backoff(self, tried: int, item: ItemDeadline) -> float:
+        """Return the seconds to wait after so many attempts of a call."""
+        policy = self._settings.retry
+        longest = min(policy.longest, policy.first * 2.0 ** min(tried - 1, 60))
+        left = min(item.until, self._end) - asyncio.get_running_loop().time()
+        return max(0.0, min(longest * self._settings.random(), left))
 
-        async def attempt() -> Reply:
-            for error in failed:
-                raise error
-            return await self._once(lane, model, request, span)
+    def _is_last(self, failure: TransientError, failures: Counter[str]) -> bool:
+        """Whether a call is given up, given its latest failure and how many there were by kind."""
+        if (failure.retry_after or 0.0) > LONGEST_WAIT:
+            return True
+        if failure.kind in ATTEMPTS:
+            return failures[failure.kind] >= ATTEMPTS[failure.kind]
+        return failures.total() >= self._settings.retry.attempts
 
-        reply: Reply = await retrying(attempt)
-        span.failed_at = None
-        return reply
-
-    async def _once(
-        self, lane: ModelQueue, model: Model, request: Request, span: ItemDeadline
+    async def _attempt(
+        self, queue: ModelQueue, model: Model, request: Request, item: ItemDeadline
     ) -> Reply:
-        budget = self._bounds.budget
-        reserved = await self._reserve(budget, model, request, span) if budget else 0.0
+        """Make one call, within the limits, the budget and the time that is left."""
+        budget = self.budget
+        reserved = 0.0
         reply = None
+        if budget:
+            try:
+                reserved = await budget.reserve(model, request, urgent=item.urgent)
+            except StoppedError as error:
+                self.stops.setdefault(error.kind, str(error))
+                raise
         try:
-            size = lane.size(request)
-            started = await self._enter(lane, size, span)
-            reply = await self._call(lane, model, request, (started, span))
-            if lane.tpm is not None:
-                lane.tpm.correct(size, request, reply)
+            size = queue.size(request)
+            started = await self._enter(queue, size, item)
+            reply = await self._call(queue, model, request, (started, item))
+            if queue.tpm is not None:
+                queue.tpm.correct(size, request, reply)
             return reply
         except TimeoutError:
-            raise self._overdue(lane) from None
+            raise self._overdue(queue) from None
         finally:
             if budget:
                 budget.settle(reserved, model.spec, reply)
 
-    async def _reserve(
-        self, budget: Budget, model: Model, request: Request, span: ItemDeadline
-    ) -> float:
-        try:
-            return await budget.reserve(model, request, urgent=span.begun)
-        except StoppedError as error:
-            self.stops.setdefault(error.kind, str(error))
-            raise
-
-    async def _enter(self, lane: ModelQueue, size: float, span: ItemDeadline) -> float:
-        until = min(span.until, self._end)
+    async def _enter(self, queue: ModelQueue, size: float, item: ItemDeadline) -> float:
+        """Return when the call was let in. Raises TimeoutError if the time is used up before."""
+        until = min(item.until, self._end)
         try:
             if until <= asyncio.get_running_loop().time():
                 raise TimeoutError
-            started = await self.admission.enter(lane, size, until, urgent=span.begun)
+            started = await self.admission.enter(queue, size, until, urgent=item.urgent)
         except FatalError as error:
             self.stops.setdefault(error.kind, str(error))
-            if span.failed_at is not None:
+            if item.failed_at is not None:
                 raise
             raise StoppedError(error.kind, str(error)) from None
-        span.until = min(span.until, started + lane.limits.item_deadline)
+        item.until = min(item.until, started + queue.limits.item_deadline)
         return started
 
-    def _cut(self, lane: ModelQueue, span: ItemDeadline, started: float) -> float | None:
-        """Return when a call is to be cut, None where its own deadline does."""
-        end = min(span.until, self._end + DEADLINE_GRACE)
-        return None if started + lane.limits.deadline <= end else end
-
     async def _call(
-        self, lane: ModelQueue, model: Model, request: Request, times: tuple[float, ItemDeadline]
+        self, queue: ModelQueue, model: Model, request: Request, times: tuple[float, ItemDeadline]
     ) -> Reply:
-        started, span = times
-        end = self._cut(lane, span, started)
+        started, item = times
+        end = min(item.until, self._end + DEADLINE_GRACE)
         self.requests += 1
         failure: BaseException | None = None
         try:
-            if end is None:
+            if started + queue.limits.deadline <= end:  # the model's own deadline comes first
                 return await model.complete(request)
             async with asyncio.timeout_at(end):
                 return await model.complete(request)
@@ -219,65 +236,22 @@ class Sender:
                 self.halt(StoppedError(error.kind, str(error)))
             raise
         finally:
-            own = lane.host.answered_since(span.failed_at)
-            self.admission.leave(lane, started, failure, own=own)
+            own = queue.server.answered_since(item.failed_at)
+            self.admission.leave(queue, started, failure, own=own)
 
     def _time_is_up(self) -> StoppedError:
-        message = f"the run's {self._bounds.deadline:g} s are used up (--deadline)"
+        message = f"the run's {self._settings.deadline:g} s are used up (--deadline)"
         self.stops.setdefault(DEADLINE, message)
         return StoppedError(DEADLINE, message)
 
-    def _overdue(self, lane: ModelQueue) -> CallError:
+    def _overdue(self, queue: ModelQueue) -> CallError:
+        """Return the error of a call whose item, or run, has no time left."""
         now = asyncio.get_running_loop().time()
         if now >= self._end:
             return self._time_is_up()
         waits = self.admission.describe(now)
         return CallError(
             ITEM_DEADLINE,
-            f"{lane.spec}: the {lane.limits.item_deadline:g} s of this item are used up"
+            f"{queue.spec}: the {queue.limits.item_deadline:g} s of this item are used up"
             + (f" ({waits})" if waits else ""),
         )
-
-    def _count(self, span: ItemDeadline, error: TransientError) -> None:
-        if span.failed_at is None:
-            span.failed_at = asyncio.get_running_loop().time()
-        self.retried[error.kind] += 1
-
-    async def _sleep(self, seconds: float, span: ItemDeadline) -> None:
-        left = min(span.until, self._end) - asyncio.get_running_loop().time()
-        await asyncio.sleep(max(0.0, min(seconds, left)))
-
-
-@dataclass(slots=True)
-class _Tries:
-    """Counts the failures of one call, each kind by its own rule.
-
-    ``of_host`` says that the last one is an overload of the host, which uses up no try.
-    """
-
-    lane: ModelQueue
-    patience: RetryPolicy
-    span: ItemDeadline
-    failures: Counter[str] = field(default_factory=Counter)
-    of_host: bool = False
-
-    def are_used_up(self, error: TransientError) -> bool:
-        if (error.retry_after or 0.0) > LONGEST_WAIT:
-            return True
-        host = self.lane.host
-        own = host.answered_since(self.span.failed_at)
-        self.of_host = error.kind in OVERLOADS and host.is_overloaded and not own
-        if not self.of_host:
-            self.failures[error.kind] += 1
-        most = TRIES.get(error.kind, self.patience.attempts)
-        special = error.kind in TRIES
-        counted = self.failures[error.kind] if special else self.failures.total()
-        return counted >= most
-
-    def waits_for_host(self, error: TransientError) -> bool:
-        return error.kind == RATE_LIMIT or self.of_host
-
-
-def _failure(state: Any) -> TransientError:
-    error: TransientError = state.outcome.exception()
-    return error

@@ -1,181 +1,238 @@
-"""Judging outside a run: a ledger, a set of limits and an event loop of its own.
-
-Whoever asks may have an event loop running, have none, or have several in turn: the calls are made
-in one thread, whose connections no other loop ever sees.
-"""
+"""Models put together with prices, limits and a ledger; and calls made outside a pytest run."""
 
 import asyncio
-import concurrent.futures
 import os
-import random
+import tempfile
 import threading
-import weakref
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
+import time
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
-from evaluators.core import Case, Judge, Model, Reply, Request, Usage, UsageError, Verdict
-from evaluators.judges.factory import JudgeFactory, connect_judges
-from evaluators.judges.judge_spec import PanelSpec
+from evaluators.core import (
+    Ask,
+    CallError,
+    Model,
+    Outcome,
+    QAError,
+    StoppedError,
+    Usage,
+)
 from evaluators.ledger import Ledger
-from evaluators.models.secrets import Key, require_key
 from evaluators.models.spec import Spec
-from evaluators.runtime.budget import Budget
+from evaluators.runtime.budget import budget_of
 from evaluators.runtime.calls import Caller, Meter
-from evaluators.runtime.prices import Pricing, cost_of, pricing_of
-from evaluators.runtime.sender import RetryPolicy, RunLimits, Sender
+from evaluators.runtime.engine import Engine, Task
+from evaluators.runtime.outcomes import InMemoryOutcomes
+from evaluators.runtime.prices import cost_of, pricing_of
+from evaluators.runtime.schedule import Schedule
+from evaluators.runtime.sender import CallSettings
 
+T = TypeVar("T")
+
+GRACE_SECONDS = 3.0  # what is in flight when the user stops a command may still arrive
 CLOSING_SECONDS = 5.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionSettings:
-    """How models are asked: the ledger that keeps every call, and what is allowed at most.
-
-    ``concurrency`` bounds the calls in flight, ``rpm`` the requests a minute, ``max_cost`` the USD;
-    None means no bound. ``replay`` sends nothing.
-    """
-
-    ledger: Path = Path(".qa/ledger.sqlite3")
-    concurrency: int = 16
-    rpm: int | None = None
-    max_cost: float | None = None
-    replay: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """A verdict, and what the replies behind it took."""
-
-    verdict: Verdict
-    usage: Usage
-
-
 class CallSession:
-    """Where one judge, named by its SPEC, is asked; several metrics may share it.
+    """Some models, and the prices, the budget and the limits that hold for all calls to them.
 
-    A process that was forked makes connections of its own. Raises UsageError for a SPEC that
-    names nothing, a key that is not set, or a cost limit that could not be kept.
+    ``models`` and ``specs`` are by SPEC. Raises UsageError for a cost limit that could not be kept;
+    ``option`` is what the user calls it.
     """
-
-    def __init__(self, judge: str, terms: SessionSettings | None = None) -> None:
-        self.name = judge
-        self.terms = terms or SessionSettings()
-        self.judges = connect_judges(PanelSpec.parse(judge), _no_key if self.terms.replay else _key)
-        self._tariffs = _tariffs(self.judges, self.terms, datetime.now(UTC).date())
-        self._lock = threading.Lock()
-        self._room: _Room | None = None
-        self._left: list[_Room] = []  # a parent's: its files are not to be closed here
-        self._closing: weakref.finalize[..., CallSession] | None = None
-
-    def ask(self, judge: Judge, case: Case, answer: str) -> concurrent.futures.Future[Judged]:
-        """Return what will hold the verdict, or raise what the judge or the call raised."""
-        with self._lock:
-            room = self._here()
-        return asyncio.run_coroutine_threadsafe(room.judged(judge, case, answer), room.loop)
-
-    def close(self) -> None:
-        """Give connections and files back; asked again, the desk opens anew."""
-        with self._lock:
-            if self._closing is not None:
-                self._closing()
-            self._room = None
-
-    def _here(self) -> "_Room":
-        if self._room is not None and self._room.process == os.getpid():
-            return self._room
-        if self._room is not None and self._closing is not None:
-            self._closing.detach()
-            self._left.append(self._room)
-        self._room = _Room(self.judges, self.terms, self._tariffs)
-        self._closing = weakref.finalize(self, self._room.close)
-        return self._room
-
-
-class _Room:
-    """A thread with its loop, and all that may be used from that loop alone."""
 
     def __init__(
-        self, judges: JudgeFactory, terms: SessionSettings, tariffs: Mapping[str, Pricing | None]
+        self,
+        models: Mapping[str, Model],
+        specs: Mapping[str, Spec],
+        settings: CallSettings,
+        option: str = "--max-cost",
     ) -> None:
-        self.process = os.getpid()
-        self._models = tuple(judges.models.values())
-        self._price = partial(cost_of, tariffs)
-        self._ledger = Ledger(terms.ledger, read_only=terms.replay) if judges.models else None
-        bounds = RunLimits(
-            concurrency=terms.concurrency,
-            rpm=terms.rpm,
-            budget=_budget(tuple(judges.specs.values()), tariffs, terms.max_cost),
-        )
-        sender = Sender(RetryPolicy(), bounds, random.random)
-        self._caller = Caller(self._ledger, sender, replay=terms.replay) if self._ledger else None
-        self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="qa-desk", daemon=True)
-        self._thread.start()
+        today = datetime.now(UTC).date()
+        self.models = models
+        self.settings = settings
+        self.pricing = {text: pricing_of(spec, today) for text, spec in specs.items()}
+        self._budget = budget_of(settings.max_cost, specs, self.pricing, option)
+        self._began = time.monotonic()
 
-    async def judged(self, judge: Judge, case: Case, answer: str) -> Judged:
-        """Return the verdict on an answer."""
-        meter = Meter(price=self._price)
-        ask = self._caller.metered(meter) if self._caller else nobody
-        verdict = await judge.judge(case, answer, ask)
-        return Judged(verdict=verdict, usage=meter.usage)
+    def caller(self, ledger: Ledger, settings: CallSettings | None = None) -> Caller:
+        """Return what puts requests to the models, with this ledger."""
+        price = partial(cost_of, self.pricing)
+        return Caller(ledger, settings or self.settings, price, self._budget)
+
+    def run(self, work: Callable[[Caller], Awaitable[T]]) -> T:
+        """Return what ``work`` returns, in an event loop of its own.
+
+        All that was paid for is in the ledger then. The deadline and the budget hold for all such
+        runs together. Without a model no ledger of the user's is opened.
+        """
+        settings = self.settings
+        with ExitStack() as stack:
+            path, read_only = settings.ledger, settings.replay
+            if not self.models:
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="qa-"))
+                path, read_only = Path(folder, "ledger"), False
+            ledger = stack.enter_context(Ledger(path, read_only=read_only))
+            return asyncio.run(self._work(work, ledger))
+
+    async def _work(self, work: Callable[[Caller], Awaitable[T]], ledger: Ledger) -> T:
+        settings = self.settings
+        if settings.deadline is not None:
+            left = max(0.0, settings.deadline - (time.monotonic() - self._began))
+            settings = replace(settings, deadline=left)
+        caller = self.caller(ledger, settings)
+        caller.sender.begin()
+        try:
+            return await work(caller)
+        finally:
+            await ledger.flush()
+            for model in self.models.values():
+                await model.close()
+
+    def judge(
+        self, tasks: Mapping[str, Task], show: Callable[[Mapping[str, Outcome]], None]
+    ) -> "JudgedTasks":
+        """Judge all answers and return how each ended; errors are outcomes too.
+
+        ``show`` is called with the outcomes so far, again and again. Raises InterruptedJudgingError
+        on Ctrl-C, after what is in flight had a moment to arrive; QAError if replies can no longer
+        be kept.
+        """
+        writer = _ShownOutcomes(show)
+
+        async def work(caller: Caller) -> int:
+            engine = Engine(tasks, caller, writer, self.settings.concurrency)
+            schedule = Schedule(list(tasks), window=len(tasks) + 1)
+
+            def halt() -> None:
+                schedule.close()
+                engine.halt()
+
+            working = asyncio.create_task(engine.run(schedule))
+            await finish([working], halt)
+            working.result()
+            if engine.failure:
+                raise QAError(engine.failure)
+            return caller.sender.requests
+
+        try:
+            return JudgedTasks(requests=self.run(work), outcomes=writer.outcomes)
+        except KeyboardInterrupt:
+            done = f"{len(writer.outcomes)} of {len(tasks)} judged"
+            msg = f"interrupted: {done}; replies are kept, run again to go on"
+            raise InterruptedJudgingError(msg) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedTasks:
+    """How every answer ended, by its task's key, and how many requests were sent for them."""
+
+    outcomes: Mapping[str, Outcome]
+    requests: int
+
+
+class InterruptedJudgingError(QAError):
+    """The user stopped it; what was paid for is in the ledger."""
+
+
+class _ShownOutcomes(InMemoryOutcomes):
+    def __init__(self, show: Callable[[Mapping[str, Outcome]], None]) -> None:
+        super().__init__()
+        self._show = show
+
+    def post(self, outcomes: Sequence[Outcome]) -> None:
+        super().post(outcomes)
+        self._show(self.outcomes)
+
+
+async def finish(tasks: Collection[asyncio.Task[Any]], halt: Callable[[], None]) -> None:
+    """Wait for these tasks, however they end.
+
+    Cancelled, it calls ``halt``, which lets nothing more be sent, and waits a moment for what is
+    in flight: that is paid for, and the ledger is to have it.
+    """
+    try:
+        await asyncio.wait(tasks)  # which, unlike gather, leaves them alone when cancelled
+    except asyncio.CancelledError:
+        halt()
+        await asyncio.wait(tasks, timeout=GRACE_SECONDS)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+async def ask_each(
+    caller: Caller, jobs: Sequence[Callable[[Ask], Awaitable[T]]], ended: Callable[[Usage], None]
+) -> list[T | CallError]:
+    """Return each job's result, or the CallError that ended it, in the order of the jobs.
+
+    A job asks, and its result must follow from the replies alone. ``ended`` is told what the calls
+    of each job took. Cancelled, it ends as ``finish`` does.
+    """
+
+    async def outcome(job: Callable[[Ask], Awaitable[T]]) -> T | CallError:
+        meter = Meter(price=caller.price)
+        try:
+            return await job(caller.metered(meter))
+        except CallError as error:
+            return error
+        finally:
+            ended(meter.usage)
+
+    def halt() -> None:
+        kind = "stopped"
+        caller.sender.halt(StoppedError(kind, "stopped before this was asked"))
+
+    tasks = [asyncio.create_task(outcome(job)) for job in jobs]
+    if tasks:
+        await finish(tasks, halt)
+    return [task.result() for task in tasks]
+
+
+class CallThread:
+    """Makes a session's calls in a thread of its own, whose connections no other loop ever sees.
+
+    Whoever asks may have an event loop running, have none, or have several in turn.
+    """
+
+    def __init__(self, session: CallSession) -> None:
+        self.process = os.getpid()
+        self._opened: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, Caller]] = Future()
+        self._thread = threading.Thread(
+            target=self._run, args=(session,), name="qa-calls", daemon=True
+        )
+        self._thread.start()
+        self._loop, self._closing, self._caller = self._opened.result()
+
+    def submit(self, work: Callable[[Caller], Coroutine[Any, Any, T]]) -> Future[T]:
+        """Return what will hold the result of this work, or the error that it raises."""
+        return asyncio.run_coroutine_threadsafe(work(self._caller), self._loop)
 
     def close(self) -> None:
         """End the thread once its connections are closed; what is in flight is given up."""
         with suppress(RuntimeError):  # closed before
-            self.loop.call_soon_threadsafe(self.loop.stop)
+            self._loop.call_soon_threadsafe(self._closing.set)
         if threading.current_thread() is not self._thread:
             self._thread.join(CLOSING_SECONDS)
 
-    def _run(self) -> None:
-        self.loop.run_forever()
-        self.loop.run_until_complete(self._end())
-        self.loop.close()
+    def _run(self, session: CallSession) -> None:
+        try:
+            session.run(self._serve)
+        except Exception as error:  # noqa: BLE001  # a ledger that cannot be opened, for instance
+            if not self._opened.done():
+                self._opened.set_exception(error)
 
-    async def _end(self) -> None:
+    async def _serve(self, caller: Caller) -> None:
+        closing = asyncio.Event()
+        self._opened.set_result((asyncio.get_running_loop(), closing, caller))
+        await closing.wait()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        for model in self._models:
-            await model.close()
-        if self._ledger is not None:
-            await self._ledger.flush()
-            self._ledger.close()
-        await asyncio.get_running_loop().shutdown_default_executor()
-
-
-def _tariffs(judges: JudgeFactory, terms: SessionSettings, day: date) -> dict[str, Pricing | None]:
-    tariffs = {spec.text: pricing_of(spec, day) for spec in judges.specs.values()}
-    unknown = [text for text, tariff in tariffs.items() if tariff is None]
-    if terms.max_cost is not None and unknown:
-        msg = (
-            f"max_cost: no price is known for {', '.join(unknown)}, so that no limit could be "
-            "kept; give prices: {input: , output: } in evaluators/models.yaml and name that entry"
-        )
-        raise UsageError(msg)
-    return tariffs
-
-
-def _budget(
-    specs: tuple[Spec, ...], tariffs: Mapping[str, Pricing | None], most: float | None
-) -> Budget | None:
-    known = {one.text: (one, tariff) for one in specs if (tariff := tariffs[one.text]) is not None}
-    return None if most is None else Budget(most, known)
-
-
-def _key(spec: Spec) -> Key | None:
-    return require_key(spec, os.environ)
-
-
-def _no_key(spec: Spec) -> Key | None:
-    return None
-
-
-async def nobody(model: Model, request: Request) -> Reply:
-    """Refuse to ask: for judges that never do."""
-    msg = f"{model.spec}: nobody is asked here"
-    raise UsageError(msg)

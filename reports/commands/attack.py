@@ -12,13 +12,14 @@ from evaluators.core import CORRECT, Judge, Outcome, QAError, UsageError
 from evaluators.judges.factory import JudgeFactory, Place
 from evaluators.models.secrets import mask, one_line
 from evaluators.output import say
-from evaluators.runtime.judge_all import Job
+from evaluators.runtime.engine import Task
 from reports.commands.judge_command import (
     check_target,
     chosen,
     judge_parser,
     judged,
     judges_of,
+    judging_task,
     rubric_of,
     write_json,
 )
@@ -225,12 +226,10 @@ def _probes(options: argparse.Namespace) -> list[Probe]:
     return [probes[place] for place in places]
 
 
-def _jobs(probes: Sequence[Probe], judges: JudgeFactory, options: argparse.Namespace) -> list[Job]:
+def _jobs(probes: Sequence[Probe], judges: JudgeFactory, options: argparse.Namespace) -> list[Task]:
     made: dict[str, Judge] = {}
     for language in dict.fromkeys(probe.case.language for probe in probes):
         rubric = rubric_of(options, language, "graded")
         place = Place(style="graded", rubric=rubric, audited=False, name=language)
         made[language] = judges.build(place)
-    return [
-        Job(key=probe.case.id, case=probe.case, judge=made[probe.case.language]) for probe in probes
-    ]
+    return [judging_task(probe.case.id, probe.case, made[probe.case.language]) for probe in probes]

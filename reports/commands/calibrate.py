@@ -12,7 +12,7 @@ from evaluators.core import QAError, UsageError
 from evaluators.judges.factory import JudgeFactory, Place
 from evaluators.output import say
 from evaluators.rubric import Rubric
-from evaluators.runtime.judge_all import Job
+from evaluators.runtime.engine import Task
 from evaluators.text import canonical
 from reports.commands.judge_command import (
     check_target,
@@ -21,6 +21,7 @@ from reports.commands.judge_command import (
     judge_parser,
     judged,
     judges_of,
+    judging_task,
     positive,
     rubric_of,
     today,
@@ -113,7 +114,7 @@ def _jobs(
     judges: JudgeFactory,
     rubrics: Mapping[str, Rubric],
     repeats: int,
-) -> list[Job]:
+) -> list[Task]:
     made = {
         (code, repeat): judges.build(
             Place(style=rubric.style, rubric=rubric, repeat=repeat, audited=False, name=code)
@@ -122,12 +123,7 @@ def _jobs(
         for repeat in range(1, repeats + 1)
     }
     return [
-        Job(
-            key=job_key(item, repeat),
-            case=item.case,
-            judge=made[item.case.language, repeat],
-            repeat=repeat,
-        )
+        judging_task(job_key(item, repeat), item.case, made[item.case.language, repeat], repeat)
         for item in items
         for repeat in range(1, repeats + 1)
     ]

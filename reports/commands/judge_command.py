@@ -11,15 +11,18 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
+from evaluators.answerers import RecordedAnswer
 from evaluators.command_line import Parser
-from evaluators.core import GRADES, Outcome, QAError, UsageError
+from evaluators.core import GRADES, Case, Judge, Outcome, QAError, UsageError
 from evaluators.judges.factory import DEFAULT_RUBRIC, JudgeFactory, connect_judges, rubric_for
 from evaluators.judges.judge_spec import LEXICAL, PYTHON, parse_judges
-from evaluators.models.secrets import Key, require_key
-from evaluators.models.spec import Spec
+from evaluators.models.secrets import Key
+from evaluators.models.spec import Spec, require_key
 from evaluators.output import progress_on, say
 from evaluators.rubric import Rubric, Style
-from evaluators.runtime.judge_all import InterruptedJudgingError, Job, Judged, Store, judge_all
+from evaluators.runtime.engine import Task
+from evaluators.runtime.sender import CallSettings
+from evaluators.runtime.session import CallSession, InterruptedJudgingError, JudgedTasks
 from evaluators.text import digest
 
 
@@ -100,23 +103,34 @@ def rubric_of(options: argparse.Namespace, language: str, style: Style) -> Rubri
     return rubric
 
 
-def judged(
-    jobs: Sequence[Job], judges: JudgeFactory, options: argparse.Namespace, stream: TextIO
-) -> Judged:
-    """Judge the answers with the options' ledger and limits, showing progress on the stream."""
-    store = Store(
-        ledger=options.ledger,
-        day=today(),
-        replay=options.replay,
-        concurrency=options.concurrency,
+def judging_task(key: str, case: Case, judge: Judge, repeat: int = 1) -> Task:
+    """Return the task of judging a recorded answer; ``repeat`` counts from 1, as the judge does."""
+    return Task(
+        key=key,
+        case=case,
+        repeat=repeat,
+        answerer=RecordedAnswer(),
+        judge=judge,
+        passes=lambda *_: True,
     )
+
+
+def judged(
+    tasks: Sequence[Task], judges: JudgeFactory, options: argparse.Namespace, stream: TextIO
+) -> JudgedTasks:
+    """Judge the answers with the options' ledger and limits, showing progress on the stream."""
+    settings = CallSettings(
+        ledger=options.ledger, replay=options.replay, concurrency=options.concurrency
+    )
+    session = CallSession(judges.models, judges.specs, settings)
+    by_key = {task.key: task for task in tasks}
     progress = progress_on(stream)
 
-    def watch(outcomes: Mapping[str, Outcome], planned: int) -> None:
-        progress.show(progress_line(outcomes, planned), len(outcomes), planned)
+    def show(outcomes: Mapping[str, Outcome]) -> None:
+        progress.show(progress_line(outcomes, len(by_key)), len(outcomes), len(by_key))
 
     try:
-        return judge_all(jobs, judges, store, watch)
+        return session.judge(by_key, show)
     except InterruptedJudgingError as error:
         progress.close()
         say(stream, str(error))

@@ -50,7 +50,7 @@ class DryRun:
         self._plan = plan
         self._judge = models.judges
         self._tasks = make_tasks(plan.items.values(), models.model, models.judges, adjudications)
-        self._specs = {spec.text: spec for spec in models.specs}
+        self._specs = models.specs
         today = datetime.now(UTC).date()
         self._prices = {text: pricing_of(spec, today) for text, spec in self._specs.items()}
 

@@ -1,7 +1,6 @@
 """One run's machinery: models, ledger, engine; everything checked before the first call."""
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,13 +10,13 @@ from cases.tasks import make_tasks
 from evaluators.core import Outcome
 from evaluators.ledger import Ledger
 from evaluators.models import load
-from evaluators.runtime.budget import BUDGET, budget_of
-from evaluators.runtime.engine import Engine, Settings, Status, Task
+from evaluators.runtime.budget import BUDGET
+from evaluators.runtime.engine import Engine, Status, Task
 from evaluators.runtime.hosting import EngineHandle, EngineProcess, Job, begin
 from evaluators.runtime.outcomes import OutcomeSource, OutcomeWriter
-from evaluators.runtime.prices import Pricing, cost_of, pricing_of
 from evaluators.runtime.schedule import Schedule
-from evaluators.runtime.sender import DEADLINE
+from evaluators.runtime.sender import DEADLINE, CallSettings
+from evaluators.runtime.session import CallSession
 from reports.evidence import Calibration
 from reports.plugin.calibrator import Calibrator, way_of
 from reports.plugin.options import Options
@@ -54,9 +53,7 @@ class Run:
         self._plan = plan
         self._calibrator = Calibrator.of(plan, labelled, way_of(options), parties.judges)
         self._parties = parties
-        today = datetime.now(UTC).date()
-        self._tariffs = {spec.text: pricing_of(spec, today) for spec in parties.specs}
-        self._budget = budget_of(options.max_cost, parties.specs, self._tariffs)
+        self._session = CallSession(parties.models, parties.specs, _settings(options))
         self._host: EngineHandle | None = None
         self._windowed = False
         self._has_workers = False
@@ -106,7 +103,7 @@ class Run:
     @property
     def unpriced(self) -> tuple[str, ...]:
         """The SPECs of the models whose price is not known."""
-        return tuple(text for text, tariff in self._tariffs.items() if tariff is None)
+        return tuple(text for text, tariff in self._session.pricing.items() if tariff is None)
 
     def open(self, board: Path | None, early: EngineProcess | None, *, ahead: bool) -> None:
         """Open the ledger and get ready, in a process of its own where that can be.
@@ -125,29 +122,17 @@ class Run:
             FIRST_ITEMS,
             lead=0,
         )
+        specs = () if self._options.replay else tuple(self._parties.specs.values())
         job = Job(
-            make=self._maker(),
+            make=partial(_make, {**self._tasks, **self._calibrator.tasks}, self._session),
             schedule=schedule,
-            models=self._parties.models,
-            prepare=partial(load, () if self._options.replay else self._parties.specs),
+            models=tuple(self._parties.models.values()),
+            prepare=partial(load, specs),
             board=board,
         )
         self._host = begin(job, early)
         self._tasks = {}  # the engine has them; this side needs the memory
         self._windowed, self._has_workers = not ahead, board is not None
-
-    def _maker(self) -> Callable[[OutcomeWriter], Engine]:
-        options = self._options
-        settings = Settings(
-            concurrency=options.concurrency,
-            replay=options.replay,
-            reask_invalid=options.reask_invalid,
-            rpm=options.rpm,
-            deadline=options.deadline,
-            budget=self._budget,
-        )
-        tasks = {**self._tasks, **self._calibrator.tasks}
-        return partial(_make, tasks, options.ledger, self._tariffs, settings)
 
     def lead(self) -> None:
         """Begin before the tests are collected, as all that is planned will be among them.
@@ -199,12 +184,20 @@ class Run:
             self._host.stop()
 
 
-def _make(
-    tasks: Mapping[str, Task],
-    ledger: Path,
-    tariffs: Mapping[str, Pricing | None],
-    settings: Settings,
-    sink: OutcomeWriter,
-) -> Engine:
-    price = partial(cost_of, tariffs)
-    return Engine(tasks, Ledger(ledger, read_only=settings.replay), sink, price, settings)
+def _settings(options: Options) -> CallSettings:
+    return CallSettings(
+        ledger=options.ledger,
+        concurrency=options.concurrency,
+        rpm=options.rpm,
+        deadline=options.deadline,
+        max_cost=options.max_cost,
+        replay=options.replay,
+        reask_invalid=options.reask_invalid,
+    )
+
+
+def _make(tasks: Mapping[str, Task], session: CallSession, writer: OutcomeWriter) -> Engine:
+    """Return the engine, where it is to work: an open ledger cannot be sent there."""
+    settings = session.settings
+    ledger = Ledger(settings.ledger, read_only=settings.replay)
+    return Engine(tasks, session.caller(ledger), writer, settings.concurrency)

@@ -1,6 +1,7 @@
 """Who answers and who judges: ``--model`` and ``--judge`` read, checked and connected."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cases.dataset import Plan
@@ -12,8 +13,7 @@ from evaluators.judges.factory import JudgeFactory, address, check_panel, resolv
 from evaluators.judges.judge_spec import BEFORE, LEXICAL, PanelSpec, parse_judges
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
-from evaluators.models.secrets import require_key
-from evaluators.models.spec import Spec, parse
+from evaluators.models.spec import Spec, parse, require_key
 from evaluators.text import digest
 from reports.plugin.options import Options
 
@@ -22,13 +22,13 @@ from reports.plugin.options import Options
 class RunModels:
     """Who answers and who judges. ``model`` None means the recorded answers.
 
-    ``models`` are all connections, one a model, and ``specs`` what they are connected to.
+    ``models`` are all connections, by SPEC, and ``specs`` what they are connected to.
     """
 
     model: Model | None
     judges: JudgeFactory
-    models: tuple[Model, ...]
-    specs: tuple[Spec, ...]
+    models: Mapping[str, Model]
+    specs: Mapping[str, Spec]
 
 
 def judges_of(options: Options) -> PanelSpec:
@@ -65,8 +65,8 @@ def connect_models(options: Options, *, needs_key: bool) -> RunModels:
     return RunModels(
         model=models[answering.text] if answering else None,
         judges=factory,
-        models=tuple(models.values()),
-        specs=tuple(specs.values()),
+        models=models,
+        specs=specs,
     )
 
 

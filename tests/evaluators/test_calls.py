@@ -20,7 +20,7 @@ from evaluators.core import (
 )
 from evaluators.ledger import Ledger
 from evaluators.runtime.calls import Caller, Meter
-from evaluators.runtime.sender import RetryPolicy, RunLimits, Sender
+from evaluators.runtime.sender import CallSettings, RetryPolicy
 from evaluators.text import digest, request_key
 from tests.support.scripted import Scripted, ask_for
 
@@ -44,7 +44,7 @@ def one_cent(spec: str, reply: Reply) -> float | None:
 
 def patient(ledger: Ledger, patience: RetryPolicy = QUICK, *, replay: bool = False) -> Caller:
     """Return a caller that tries as often as said."""
-    return Caller(ledger, Sender(patience, RunLimits(), lambda: 0.0), replay=replay)
+    return Caller(ledger, CallSettings(retry=patience, replay=replay), free)
 
 
 def call(caller: Caller, model: Scripted, text: str = "q", meter: Meter | None = None) -> Reply:

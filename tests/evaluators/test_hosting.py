@@ -15,12 +15,14 @@ import pytest
 
 from evaluators.core import Reply, Request, UsageError
 from evaluators.ledger import Ledger
-from evaluators.runtime.engine import Engine, Settings
+from evaluators.runtime.calls import Caller
+from evaluators.runtime.engine import Engine
 from evaluators.runtime.engine_process import EngineProcess
 from evaluators.runtime.engine_thread import ThreadHandle
 from evaluators.runtime.hosting import EngineHandle, Job, begin, can_fork
 from evaluators.runtime.outcomes import OutcomeReader, OutcomeWriter
 from evaluators.runtime.schedule import Schedule
+from evaluators.runtime.sender import CallSettings
 from tests.support.engine_bench import task
 from tests.support.hosted import Made, good, hanging, pid_of
 from tests.support.scripted import Scripted
@@ -351,7 +353,8 @@ def test_recorded_items_need_no_call(tmp_path: Path) -> None:
     def make(sink: OutcomeWriter) -> Engine:
         ledger = Ledger(tmp_path / "ledger")
         tasks = {"k1": task(1, "CORRECT"), "k2": task(2, "INCORRECT")}
-        return Engine(tasks, ledger, sink, lambda spec, reply: None, Settings())
+        caller = Caller(ledger, CallSettings(), lambda spec, reply: None)
+        return Engine(tasks, caller, sink, 16)
 
     running = EngineProcess(Job(make=make, schedule=Schedule(["k1", "k2"], 5)))
     running.start()

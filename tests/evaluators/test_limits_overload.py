@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from evaluators.core import CallError, Reply, Request, StoppedError, TransientError
-from evaluators.runtime.limits import Limits
-from evaluators.runtime.sender import RetryPolicy, RunLimits, Sender
+from evaluators.core import CallError, Limits, Reply, Request, StoppedError, TransientError
+from evaluators.runtime.sender import CallSettings, RetryPolicy, Sender
 from tests.support.simulated import Down, Ended, Server, call_all, now
 from tests.support.virtual_time import run
 
@@ -18,7 +17,7 @@ FIVE_MINUTES = 300.0
 
 
 def asked(server: Server, count: int = 1000, **bounds: Any) -> Ended:
-    return run(call_all(server, count, RunLimits(**bounds), RetryPolicy()))
+    return run(call_all(server, count, CallSettings(**bounds)))
 
 
 @pytest.mark.parametrize("kind", ["overloaded", "unreachable"])
@@ -102,7 +101,7 @@ def test_the_deadline_ends_other_waits_too() -> None:
     """Waiting for another run's call ends with the run's time; what comes before it is used."""
 
     async def scenario() -> None:
-        sender = Sender(RetryPolicy(), RunLimits(deadline=60), lambda: 0.0)
+        sender = Sender(CallSettings(deadline=60, random=lambda: 0.0))
         sender.begin()
         assert await sender.before_the_end(asyncio.sleep(59, "in time")) == "in time"
         with pytest.raises(StoppedError, match="60 s are used up"):
@@ -126,7 +125,7 @@ def test_an_item_s_deadline_covers_its_retries() -> None:
     limits = Limits(host="host", deadline=10, item_deadline=5)
     server = Server(refuse=Down(begin=0, end=1e9, kind="server"), limits=limits)
     patience = RetryPolicy(attempts=100, first=1.0, longest=1.0)
-    ended = run(call_all(server, 1, RunLimits(), patience))
+    ended = run(call_all(server, 1, CallSettings(retry=patience)))
     (error,) = ended.errors
     assert isinstance(error, CallError)
     assert error.kind == "item_deadline"

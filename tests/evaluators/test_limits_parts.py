@@ -5,12 +5,8 @@ import asyncio
 import pytest
 
 from evaluators.core import Reply, TransientError
-from evaluators.runtime.bucket import Bucket, per_minute
-from evaluators.runtime.circuit import Circuit
-from evaluators.runtime.pace import FIRST, RateEstimator
-from evaluators.runtime.server_state import SPREAD, ServerState
-from evaluators.runtime.tokens import Tokens
-from evaluators.runtime.window import Window
+from evaluators.runtime.rate_limits import FIRST_RATE, RateEstimator, TokenBucket, TokenLimit
+from evaluators.runtime.server_state import SPREAD, CircuitBreaker, CongestionWindow, ServerState
 from tests.support.scripted import ask_for
 from tests.support.simulated import now
 from tests.support.virtual_time import run
@@ -27,7 +23,7 @@ def test_a_pause_is_lengthened_and_never_shortened(draw: float) -> None:
 
 def test_an_estimate_learns_from_replies() -> None:
     """First characters and the longest reply, then what replies took; a server may not count."""
-    tokens = Tokens(6000, 500, 0.0)
+    tokens = TokenLimit(6000, 500, 0.0)
     request = ask_for("x" * 400)
     assert tokens.estimate(request) == 400 / 4 + 500
     tokens.correct(600, request, Reply(text="uncounted"))
@@ -37,12 +33,12 @@ def test_an_estimate_learns_from_replies() -> None:
     short = ask_for("x" * 400)
     limited = type(short)(messages=short.messages, parameters={"max_tokens": 10})
     assert tokens.estimate(limited) == 210
-    assert Tokens(6000, None, 0.0).estimate(limited) == 110
+    assert TokenLimit(6000, None, 0.0).estimate(limited) == 110
 
 
 def test_a_bucket_takes_more_than_it_holds_only_when_full() -> None:
     """What exceeds the burst goes when the bucket is full, and is paid off before the next."""
-    bucket = Bucket(rate=10, burst=20, now=0)
+    bucket = TokenBucket(rate=10, burst=20, now=0)
     assert bucket.wait(0, 50) == 0
     bucket.take(0, 50)
     assert bucket.wait(0, 5) == pytest.approx(3.5)
@@ -50,7 +46,7 @@ def test_a_bucket_takes_more_than_it_holds_only_when_full() -> None:
     assert bucket.wait(0, 5) == pytest.approx(0.5)
     bucket.give_back(1000)
     assert bucket.wait(0, 20) == 0
-    assert per_minute(6, 0.05, 0).wait(0) == 0
+    assert TokenBucket.per_minute(6, 0.05, 0).wait(0) == 0
 
 
 def test_a_late_refusal_is_no_news() -> None:
@@ -67,7 +63,7 @@ def test_a_late_refusal_is_no_news() -> None:
 
 def test_the_window_follows_what_a_server_bears() -> None:
     """Congestion narrows it once, success widens it again, and never above the user's number."""
-    window = Window(64)
+    window = CongestionWindow(64)
     assert window.size == 16
     for _ in range(500):
         window.in_flight = window.size
@@ -88,7 +84,7 @@ def test_the_window_follows_what_a_server_bears() -> None:
 
 def test_a_circuit_lets_one_probe_through() -> None:
     """Open after five failures; one call at a time; closed by a success of its own time only."""
-    circuit = Circuit()
+    circuit = CircuitBreaker()
     for at in range(5):
         assert circuit.wait(at) == 0
         circuit.fail(at, at, spread=0.0)
@@ -117,7 +113,7 @@ def test_a_host_says_what_it_waits_for() -> None:
     host.start(0)
     host.end(TransientError("rate_limit", "later", 12.0), 0, 0)
     assert host.describe(0) == "api.example paused 12 s"
-    assert host.describe(20) == f"api.example at {FIRST:.1f} calls/s"
+    assert host.describe(20) == f"api.example at {FIRST_RATE:.1f} calls/s"
     for at in range(20, 30):
         host.start(at)
         host.end(TransientError("overloaded", "busy"), at, at)

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from evaluators.core import CallError, RefusedError, Reply, TransientError
-from evaluators.runtime.limits import Limits
-from evaluators.runtime.sender import ItemDeadline, RetryPolicy, RunLimits, Sender
+from evaluators.core import CallError, Limits, RefusedError, Reply, TransientError
+from evaluators.runtime.sender import CallSettings, ItemDeadline, Sender
 from evaluators.runtime.server_state import LONGEST_WAIT
 from tests.support.scripted import ask_for
 from tests.support.simulated import Ended, Metered, Server, call_all, now
@@ -22,7 +21,7 @@ RATE = 5.0
 
 
 def asked(server: Server, count: int = CALLS, **bounds: Any) -> Ended:
-    return run(call_all(server, count, RunLimits(**bounds), RetryPolicy()))
+    return run(call_all(server, count, CallSettings(**bounds)))
 
 
 @pytest.mark.parametrize("concurrency", [16, 64])
@@ -54,7 +53,7 @@ def test_a_pause_holds_for_every_model_of_the_host() -> None:
     servers["slow"].refuse = refuse
 
     async def scenario() -> None:
-        sender = Sender(RetryPolicy(), RunLimits(), lambda: 1.0)
+        sender = Sender(CallSettings(random=lambda: 1.0))
         first = asyncio.create_task(sender.send(servers["slow"], ask_for("q"), ItemDeadline()))
         await asyncio.sleep(1)
         assert sender.admission.describe(now()) == "one paused 35 s"
@@ -161,7 +160,7 @@ def test_a_run_s_limit_is_shared_by_its_models() -> None:
     servers = [Server(spec=name, limits=Limits(host=name)) for name in "ab"]
 
     async def both() -> None:
-        sender = Sender(RetryPolicy(), RunLimits(rpm=60), lambda: 0.0)
+        sender = Sender(CallSettings(rpm=60, random=lambda: 0.0))
         asks = (sender.send(server, ask_for("q"), ItemDeadline()) for server in servers * 30)
         await asyncio.gather(*asks)
 

@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
-from evaluators.core import CallError, FatalError, Reply, StoppedError
-from evaluators.runtime.limits import Limits
-from evaluators.runtime.sender import ItemDeadline, RetryPolicy, RunLimits, Sender
+from evaluators.core import CallError, FatalError, Limits, Reply, StoppedError
+from evaluators.runtime.sender import CallSettings, ItemDeadline, Sender
 from tests.support.scripted import ask_for
 from tests.support.simulated import Ended, Server, call_all
 from tests.support.virtual_time import run
 
 
 def asked(server: Server, count: int = 1000, **bounds: Any) -> Ended:
-    return run(call_all(server, count, RunLimits(**bounds), RetryPolicy()))
+    return run(call_all(server, count, CallSettings(**bounds)))
 
 
 @pytest.mark.parametrize("kind", ["auth", "not_found", "quota"])
@@ -53,7 +52,7 @@ def test_a_wrong_key_of_the_judge_stops_the_answers_too() -> None:
         return "graded"
 
     async def scenario() -> list[str]:
-        sender = Sender(RetryPolicy(), RunLimits(), lambda: 0.0)
+        sender = Sender(CallSettings(random=lambda: 0.0))
         return await asyncio.gather(*(item(sender, number) for number in range(500)))
 
     results = run(scenario())
@@ -74,7 +73,7 @@ def test_an_item_that_has_begun_goes_before_new_ones(*, same_model: bool) -> Non
         done.append(number)
 
     async def scenario() -> None:
-        sender = Sender(RetryPolicy(), RunLimits(concurrency=8), lambda: 0.0)
+        sender = Sender(CallSettings(concurrency=8, random=lambda: 0.0))
         items = asyncio.gather(*(item(sender, number) for number in range(500)))
         await asyncio.sleep(10.1)
         sender.halt(StoppedError("stopped", "enough"))
@@ -108,7 +107,7 @@ def test_a_halted_run_starts_nothing() -> None:
     server = Server(latency=1.0)
 
     async def scenario() -> list[Reply | BaseException]:
-        sender = Sender(RetryPolicy(), RunLimits(concurrency=2), lambda: 0.0)
+        sender = Sender(CallSettings(concurrency=2, random=lambda: 0.0))
         asks = [sender.send(server, ask_for(str(one)), ItemDeadline()) for one in range(10)]
         tasks = [asyncio.create_task(one) for one in asks]
         await asyncio.sleep(1.5)
@@ -131,7 +130,7 @@ def test_a_cancelled_call_gives_its_place_back() -> None:
     server = Server(latency=10.0)
 
     async def scenario() -> None:
-        sender = Sender(RetryPolicy(), RunLimits(concurrency=1), lambda: 0.0)
+        sender = Sender(CallSettings(concurrency=1, random=lambda: 0.0))
         tasks = [
             asyncio.create_task(sender.send(server, ask_for(str(one)), ItemDeadline()))
             for one in range(3)
@@ -151,7 +150,7 @@ def test_a_call_that_is_let_in_and_cancelled_at_once_gives_its_place_back() -> N
     server = Server(latency=1.0)
 
     async def scenario() -> None:
-        sender = Sender(RetryPolicy(), RunLimits(concurrency=1), lambda: 0.0)
+        sender = Sender(CallSettings(concurrency=1, random=lambda: 0.0))
 
         async def ask_then_cancel() -> None:
             await sender.send(server, ask_for("1"), ItemDeadline())

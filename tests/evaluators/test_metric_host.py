@@ -16,10 +16,11 @@ from deepeval import assert_test, evaluate
 from deepeval.evaluate import AsyncConfig, CacheConfig, DisplayConfig, ErrorConfig
 from deepeval.test_case import LLMTestCase
 
-from evaluators.runtime.session import CallSession, SessionSettings
+from evaluators.runtime.sender import CallSettings
+from evaluators.judges.judge_session import JudgeSession
 from evaluators.judges.metric import BooleanMetric, RatingMetric, SimpleQAMetric
 
-DESK = CallSession({judge!r}, SessionSettings(ledger=Path("kept.sqlite3")))
+DESK = JudgeSession({judge!r}, CallSettings(ledger=Path("kept.sqlite3")))
 
 
 def case(answer, number=0, gold="Sofia"):

@@ -15,8 +15,10 @@ from deepeval.errors import MissingTestCaseParamsError
 from deepeval.test_case import LLMTestCase
 
 from evaluators.core import CallError, JudgeError, Reply, StoppedError, UsageError
+from evaluators.judges.deepeval_bridge import ask_nobody
+from evaluators.judges.judge_session import JudgeSession
 from evaluators.judges.metric import BooleanMetric, RatingMetric, SimpleQAMetric
-from evaluators.runtime.session import CallSession, SessionSettings, nobody
+from evaluators.runtime.sender import CallSettings
 from tests.support.loopback import Answer, Loopback, loopback, plausible
 from tests.support.scripted import Scripted, ask_for
 
@@ -34,8 +36,8 @@ def server() -> Iterator[Loopback]:
 
 
 @pytest.fixture
-def desk(server: Loopback, tmp_path: Path) -> Iterator[CallSession]:
-    made = CallSession(f"openai:j@{server.url}/v1", SessionSettings(ledger=tmp_path / "ledger"))
+def desk(server: Loopback, tmp_path: Path) -> Iterator[JudgeSession]:
+    made = JudgeSession(f"openai:j@{server.url}/v1", CallSettings(ledger=tmp_path / "ledger"))
     yield made
     made.close()
 
@@ -82,9 +84,9 @@ def test_what_a_judge_needs_must_be_there() -> None:
         (lambda: SimpleQAMetric("opnai:x"), "did you mean 'openai'"),
         (lambda: SimpleQAMetric(rubric="eba"), "asks for ratings"),
         (lambda: RatingMetric(rubric="none"), "not known"),
-        (lambda: CallSession("openai:x"), "OPENAI_API_KEY"),
+        (lambda: JudgeSession("openai:x"), "OPENAI_API_KEY"),
         (
-            lambda: CallSession("openai:x@http://127.0.0.1:9/v1", SessionSettings(max_cost=1.0)),
+            lambda: JudgeSession("openai:x@http://127.0.0.1:9/v1", CallSettings(max_cost=1.0)),
             "no price is known",
         ),
     ],
@@ -98,7 +100,7 @@ def test_a_wrong_choice_is_refused_at_once(
         make()
 
 
-def test_a_call_is_made_once_and_kept(desk: CallSession, server: Loopback, tmp_path: Path) -> None:
+def test_a_call_is_made_once_and_kept(desk: JudgeSession, server: Loopback, tmp_path: Path) -> None:
     """The same case costs nothing again, not even on another desk or without a network."""
     metric = SimpleQAMetric(desk)
     assert metric.measure(case()) == 1.0
@@ -107,7 +109,7 @@ def test_a_call_is_made_once_and_kept(desk: CallSession, server: Loopback, tmp_p
     assert metric.measure(case()) == 1.0
     desk.close()
     assert RatingMetric(desk).measure(case("Elsewhere [[rating=4]]")) == pytest.approx(1 / 3)
-    replaying = CallSession(desk.name, SessionSettings(ledger=tmp_path / "ledger", replay=True))
+    replaying = JudgeSession(desk.name, CallSettings(ledger=tmp_path / "ledger", replay=True))
     assert SimpleQAMetric(replaying).measure(case()) == 1.0
     with pytest.raises(CallError, match="not in the ledger"):
         SimpleQAMetric(replaying).measure(case("Elsewhere"))
@@ -115,13 +117,13 @@ def test_a_call_is_made_once_and_kept(desk: CallSession, server: Loopback, tmp_p
     assert server.count == 2
 
 
-def test_a_judge_that_fails_gives_no_score(desk: CallSession, server: Loopback) -> None:
+def test_a_judge_that_fails_gives_no_score(desk: JudgeSession, server: Loopback) -> None:
     """Neither does the score of the case before stay; the next case is measured as ever."""
     metric = SimpleQAMetric(desk)
     assert metric.measure(case()) == 1.0
     broken = plausible(lambda seen, name, schema: "?")
     with loopback(Answer(status=400, body={"error": {"message": "no"}}), handler=broken) as bad:
-        other = SimpleQAMetric(CallSession(f"openai:j@{bad.url}/v1", desk.terms))
+        other = SimpleQAMetric(JudgeSession(f"openai:j@{bad.url}/v1", desk.settings))
         with pytest.raises(CallError):
             other.measure(case("Elsewhere"))
         assert (other.score, other.success, other.is_successful()) == (None, None, False)
@@ -142,7 +144,7 @@ def test_the_budget_holds(
     path = tmp_path / "models.yaml"
     path.write_text(f"paid: {entry}output: 100}}}}\n", encoding="utf-8")
     monkeypatch.setattr("evaluators.models.catalogue.load_catalogue.__defaults__", (path,))
-    desk = CallSession("paid", SessionSettings(ledger=tmp_path / "ledger", max_cost=0.0001))
+    desk = JudgeSession("paid", CallSettings(ledger=tmp_path / "ledger", max_cost=0.0001))
     with pytest.raises(StoppedError, match="max-cost"):
         SimpleQAMetric(desk).measure(case())
     desk.close()
@@ -156,7 +158,7 @@ async def both(metric: SimpleQAMetric, number: int) -> tuple[float, float]:
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_any_loop_thread_or_process_may_ask(desk: CallSession, server: Loopback) -> None:
+def test_any_loop_thread_or_process_may_ask(desk: JudgeSession, server: Loopback) -> None:
     """None running, one running, another after it, eight threads at once, and after a fork."""
     metric = SimpleQAMetric(desk)
     assert metric.measure(case("Elsewhere")) == 1.0
@@ -175,7 +177,7 @@ def test_any_loop_thread_or_process_may_ask(desk: CallSession, server: Loopback)
     assert server.count == 1 + 3 + 32 + 1 + 1
 
 
-def measure_twice(desk: CallSession, out: Connection) -> None:
+def measure_twice(desk: JudgeSession, out: Connection) -> None:
     """Measure in a child: one case that the parent has asked, and one of its own."""
     metric = SimpleQAMetric(desk)
     out.send([metric.measure(case("Elsewhere")), metric.measure(case("In the child"))])
@@ -186,7 +188,7 @@ def test_a_cancelled_measure_keeps_what_was_paid(tmp_path: Path) -> None:
     """A runner that gives up on a case does not lose the reply that is on its way."""
     slow = plausible()
     with loopback(handler=lambda seen: Answer(body=slow(seen).body, delay=0.3)) as server:
-        desk = CallSession(f"openai:j@{server.url}/v1", SessionSettings(ledger=tmp_path / "ledger"))
+        desk = JudgeSession(f"openai:j@{server.url}/v1", CallSettings(ledger=tmp_path / "ledger"))
         metric = SimpleQAMetric(desk)
 
         async def give_up() -> None:
@@ -204,7 +206,7 @@ def test_a_cancelled_measure_keeps_what_was_paid(tmp_path: Path) -> None:
 def test_closing_gives_up_what_is_in_flight(tmp_path: Path) -> None:
     """It waits for no slow server; a desk that was never asked closes as well."""
     with loopback(Answer(action="hang")) as server:
-        desk = CallSession(f"openai:j@{server.url}/v1", SessionSettings(ledger=tmp_path / "ledger"))
+        desk = JudgeSession(f"openai:j@{server.url}/v1", CallSettings(ledger=tmp_path / "ledger"))
         desk.close()
         made = ThreadPoolExecutor(1).submit(SimpleQAMetric(desk).measure, case())
         while not server.count:
@@ -217,14 +219,14 @@ def test_closing_gives_up_what_is_in_flight(tmp_path: Path) -> None:
 def test_nobody_is_asked_for_rules() -> None:
     """What could only be a mistake of ours is an error, not a call."""
     with pytest.raises(UsageError, match="openai:scripted: nobody is asked here"):
-        asyncio.run(nobody(Scripted(lambda request: Reply()), ask_for("x")))
+        asyncio.run(ask_nobody(Scripted(lambda request: Reply()), ask_for("x")))
 
 
 def test_a_desk_that_nobody_holds_ends_its_thread(server: Loopback, tmp_path: Path) -> None:
     """Metrics made anew for every test leave no threads and no open files behind."""
     before = threading.active_count()
     for number in range(3):
-        desk = CallSession(f"openai:j@{server.url}/v1", SessionSettings(ledger=tmp_path / "ledger"))
+        desk = JudgeSession(f"openai:j@{server.url}/v1", CallSettings(ledger=tmp_path / "ledger"))
         assert SimpleQAMetric(desk).measure(case(f"Elsewhere {number}")) == 1.0
         del desk
         gc.collect()

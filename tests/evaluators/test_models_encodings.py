@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from evaluators.core import TransientError
-from evaluators.models.transport import MAX_BODY
+from evaluators.models.api import MAX_BODY
 from tests.support.loopback import Answer, loopback
 from tests.support.model_calls import answered, ask, asked, both, failure, good, spec_of
 

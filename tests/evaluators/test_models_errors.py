@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from importlib import import_module
 
 import pytest
 
@@ -12,7 +11,8 @@ from evaluators.core import (
     RefusedError,
     TransientError,
 )
-from evaluators.models import DIALECTS, connect
+from evaluators.models import connect
+from evaluators.models.api import open_endpoint
 from evaluators.models.secrets import Key
 from tests.support.loopback import Answer, loopback
 from tests.support.model_calls import (
@@ -102,18 +102,18 @@ def test_the_model_shows_no_key(provider: str) -> None:
             runner.run(model.close())
     shown = f"{model!r} {model} {model.spec} {model.identity} {vars(model)}"
     assert SECRET not in shown
-    assert repr(model) == f"LateModel('{provider}:model-1')"
+    assert repr(model) == f"LazyModel('{provider}:model-1')"
 
 
 @both
-def test_an_open_line_shows_no_key(provider: str) -> None:
+def test_an_endpoint_shows_no_key(provider: str) -> None:
     """The headers that it holds are left out where it is printed."""
 
     async def run() -> None:
-        opened = import_module(DIALECTS[provider]).DIALECT.open(spec, Key(SECRET))
+        opened = open_endpoint(spec, Key(SECRET))
         assert opened.headers.get("x-api-key", "") + opened.headers.get("authorization", "")
         assert SECRET not in repr(opened)
-        await opened.close()
+        await opened.session.close()
 
     with loopback() as server:
         spec = spec_of(provider, server)

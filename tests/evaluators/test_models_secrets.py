@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.core import UsageError
-from evaluators.models.secrets import PLACEHOLDER, Key, mask, one_line, require_key
-from evaluators.models.spec import parse
+from evaluators.models.secrets import PLACEHOLDER, Key, mask, one_line
+from evaluators.models.spec import parse, require_key
 
 REMOTE = parse("openai:m", {})
 LOCAL = parse("openai:m@http://127.0.0.1:1/v1", {})

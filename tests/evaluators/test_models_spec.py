@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.core import UsageError
-from evaluators.models import url
-from evaluators.models.spec import Spec, parse
+from evaluators.models.spec import Spec, is_loopback, normalise_url, parse
 
 CATALOGUE = {"house-judge": parse("openai:gpt-4o@http://127.0.0.1:8000/v1", {})}
 
@@ -50,7 +49,7 @@ def test_limits_are_those_of_the_entry_and_its_server() -> None:
 def test_any_name_survives(name: str, port: int) -> None:
     """Whatever signs a name has, the URL after the last ``@http`` does not swallow it."""
     spec = parse(f"openai:{name}@http://127.0.0.1:{port}/v1", {})
-    assert (spec.name, spec.base_url) == (name, url.normalised(f"http://127.0.0.1:{port}/v1"))
+    assert (spec.name, spec.base_url) == (name, normalise_url(f"http://127.0.0.1:{port}/v1"))
 
 
 @given(st.text(max_size=60))
@@ -119,7 +118,7 @@ def test_unknown_specs_say_what_is_known(text: str, hint: str) -> None:
 def test_base_urls_that_are_never_called(address: str, problem: str) -> None:
     """Plain http elsewhere, metadata services and odd forms are refused, with the reason."""
     with pytest.raises(UsageError, match="base URL") as caught:
-        url.normalised(address)
+        normalise_url(address)
     assert problem in str(caught.value)
 
 
@@ -148,8 +147,8 @@ def test_a_password_in_a_foreign_scheme_is_not_shown() -> None:
 )
 def test_one_way_to_write_a_base_url(address: str, form: str) -> None:
     """The same server gives the same text, and so the same ledger keys."""
-    assert url.normalised(address) == form
-    assert url.normalised(form) == form
+    assert normalise_url(address) == form
+    assert normalise_url(form) == form
 
 
 @pytest.mark.parametrize(
@@ -165,7 +164,7 @@ def test_one_way_to_write_a_base_url(address: str, form: str) -> None:
 )
 def test_loopback(address: str, here: bool) -> None:
     """Only 127.0.0.0/8, ::1 and localhost are this machine."""
-    assert url.is_loopback(address) is here
+    assert is_loopback(address) is here
 
 
 def test_identity_tells_models_apart_and_holds_no_key() -> None:

@@ -14,7 +14,7 @@ from cases.tools.builder.recipe import Recipe, find_recipe, load_recipe
 from cases.tools.builder.work_folder import Item, Origin
 from evaluators.ledger import Ledger
 from evaluators.runtime.calls import Caller
-from evaluators.runtime.sender import RetryPolicy, RunLimits, Sender
+from evaluators.runtime.sender import CallSettings, RetryPolicy
 from tests.support.building_texts import paragraph
 from tests.support.loopback import Answer, Handler, Seen, reply
 
@@ -95,12 +95,10 @@ def with_calls(folder: Path, work: Callable[[StepCalls], Awaitable[T]]) -> T:
 
     async def run() -> T:
         with Ledger(folder / "calls.sqlite3") as ledger:
-            sender = Sender(QUICK, RunLimits(concurrency=4), lambda: 0.5)
-            sender.begin()
-            caller = Caller(ledger, sender)
-            calls = StepCalls(
-                caller=caller, sender=sender, price=lambda *_: 0.0, say=lambda _: None
-            )
+            settings = CallSettings(concurrency=4, retry=QUICK, random=lambda: 0.5)
+            caller = Caller(ledger, settings, lambda *_: 0.0)
+            caller.sender.begin()
+            calls = StepCalls(caller=caller, say=lambda _: None)
             try:
                 return await work(calls)
             finally:

@@ -9,10 +9,12 @@ from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import Ask, Case, JudgeError, Model, Outcome, RefusedError, Verdict
 from evaluators.ledger import Ledger, LedgerError
 from evaluators.rubric import Prompt
-from evaluators.runtime.engine import Engine, Settings, Task
+from evaluators.runtime.budget import Budget
+from evaluators.runtime.calls import Caller
+from evaluators.runtime.engine import Engine, Task
 from evaluators.runtime.outcomes import OutcomeStore
 from evaluators.runtime.schedule import Schedule
-from evaluators.runtime.sender import RetryPolicy
+from evaluators.runtime.sender import CallSettings, RetryPolicy
 from tests.support.scripted import make_case
 
 PROMPT = Prompt(name="answer", language="bg", system="", user="{question}", version="answer.bg@1")
@@ -65,19 +67,22 @@ def prompted(number: int, model: Model) -> Task:
 class Bench:
     """An engine with its ledger and board in a temporary folder."""
 
-    def __init__(self, folder: Path, tasks: list[Task], settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        tasks: list[Task],
+        settings: CallSettings | None = None,
+        budget: Budget | None = None,
+    ) -> None:
         self.keys = [one.key for one in tasks]
         self.ledger = Ledger(folder / "ledger")
         self.board = OutcomeStore(folder / "board")
         self.path = folder / "board"
-        quick = Settings(concurrency=4, patience=RetryPolicy(attempts=2, first=0, longest=0))
-        self.engine = Engine(
-            {one.key: one for one in tasks},
-            self.ledger,
-            self.board,
-            lambda spec, reply: 0.5,
-            settings or quick,
-        )
+        quick = RetryPolicy(attempts=2, first=0, longest=0)
+        settings = settings or CallSettings(concurrency=4, retry=quick)
+        caller = Caller(self.ledger, settings, lambda spec, reply: 0.5, budget)
+        by_key = {one.key: one for one in tasks}
+        self.engine = Engine(by_key, caller, self.board, settings.concurrency)
 
     def run(self, window: int = 100, models: Sequence[Model] = ()) -> dict[str, Outcome]:
         asyncio.run(self.engine.run(Schedule(self.keys, window), models))

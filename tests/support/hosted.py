@@ -11,11 +11,13 @@ from evaluators.ledger import Ledger
 from evaluators.models import connect
 from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec
-from evaluators.runtime.engine import Engine, Settings, Task
+from evaluators.runtime.calls import Caller
+from evaluators.runtime.engine import Engine, Task
 from evaluators.runtime.engine_process import EngineProcess
 from evaluators.runtime.hosting import Job
 from evaluators.runtime.outcomes import OutcomeWriter
 from evaluators.runtime.schedule import Schedule
+from evaluators.runtime.sender import CallSettings
 from tests.support.engine_bench import prompted, task
 from tests.support.scripted import Scripted
 
@@ -83,12 +85,13 @@ class Made:
             raise self.error
         tasks = {f"k{number}": prompted(number, self.model) for number in range(self.count)}
         ledger = Ledger(self.folder / "ledger")
-        return Engine(tasks, ledger, sink, lambda spec, reply: 0.5, Settings(concurrency=2))
+        caller = Caller(ledger, CallSettings(concurrency=2), lambda spec, reply: 0.5)
+        return Engine(tasks, caller, sink, 2)
 
 
 def recorded(ledger: Path, tasks: Mapping[str, Task], sink: OutcomeWriter) -> Engine:
     """Return an engine of items that ask nobody."""
-    return Engine(tasks, Ledger(ledger), sink, no_price, Settings())
+    return Engine(tasks, Caller(Ledger(ledger), CallSettings(), no_price), sink, 16)
 
 
 def no_price(spec: str, reply: Reply) -> float | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from evaluators.core import Reply
 from evaluators.ledger import Ledger, Row
 from evaluators.runtime.calls import Caller
-from evaluators.runtime.sender import RetryPolicy, RunLimits, Sender
+from evaluators.runtime.sender import CallSettings, RetryPolicy
 from evaluators.text import digest
 
 SPEC = "openai:m"
@@ -27,8 +27,9 @@ def reply_of(number: int, size: int = 200) -> Reply:
 
 def caller(ledger: Ledger, *, replay: bool = False, reask: bool = False) -> Caller:
     """Return what puts requests to models for one run; a failed call is not tried again."""
-    sender = Sender(RetryPolicy(attempts=1), RunLimits(concurrency=16), lambda: 0.5)
-    return Caller(ledger, sender, replay=replay, reask=reask)
+    once = RetryPolicy(attempts=1)
+    settings = CallSettings(replay=replay, reask_invalid=reask, retry=once, random=lambda: 0.5)
+    return Caller(ledger, settings, lambda spec, reply: 0.5)
 
 
 def put(ledger: Ledger, rows: Sequence[Row]) -> None:

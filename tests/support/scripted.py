@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from evaluators.core import Case, Message, Reply, Request
-from evaluators.runtime.limits import Limits
+from evaluators.core import Case, Limits, Message, Reply, Request
 
 
 @dataclass

@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from evaluators.core import CallError, Reply, Request, StoppedError, TransientError
-from evaluators.runtime.limits import Limits
-from evaluators.runtime.sender import ItemDeadline, RetryPolicy, RunLimits, Sender
+from evaluators.core import CallError, Limits, Reply, Request, StoppedError, TransientError
+from evaluators.runtime.sender import CallSettings, ItemDeadline, Sender
 from tests.support.scripted import ask_for
 
 GRACE = 0.05  # seconds after an announcement in which what was under way may still arrive
@@ -122,9 +121,9 @@ class Ended:
         ]
 
 
-async def call_all(server: Server, count: int, bounds: RunLimits, patience: RetryPolicy) -> Ended:
+async def call_all(server: Server, count: int, settings: CallSettings) -> Ended:
     """Put ``count`` requests, twice as many at a time as may be in flight, as the engine does."""
-    sender = Sender(patience, bounds, iter_random())
+    sender = Sender(replace(settings, random=iter_random()))
     sender.begin()
     left = iter(range(count))
     results: list[Reply | BaseException] = []
@@ -137,7 +136,7 @@ async def call_all(server: Server, count: int, bounds: RunLimits, patience: Retr
                 results.append(error)
 
     begun = now()
-    await asyncio.gather(*(work() for _ in range(2 * bounds.concurrency)))
+    await asyncio.gather(*(work() for _ in range(2 * settings.concurrency)))
     return Ended(results, now() - begun, sender)
 
 

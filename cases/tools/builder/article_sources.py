@@ -13,7 +13,7 @@ from urllib.parse import quote
 from cases.tables import Record, Table, read_table
 from cases.tools.builder.work_folder import Article, Origin, Say, sha256
 from evaluators.core import UsageError
-from evaluators.models.url import is_loopback, normalised
+from evaluators.models.spec import is_loopback, normalise_url
 from evaluators.reading import read_text
 from evaluators.text import hint
 
@@ -60,7 +60,7 @@ class Source:
     def check(self) -> None:
         """Raise UsageError for a file, folder or address that cannot hold articles."""
         if self.is_api:
-            normalised(self.where)
+            normalise_url(self.where)
             if not self.contact.strip() and not is_loopback(self.where):
                 msg = (
                     f"{self.where}: a wiki wants to know who asks; "

@@ -1,32 +1,24 @@
 """What a step of the way from articles to a dataset is, and the calls to models that it makes."""
 
-import asyncio
 import os
-import random
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from cases.tools.builder.build_options import Options
 from cases.tools.builder.recipe import Recipe
 from cases.tools.builder.work_folder import Folder, Item, Say, Values
-from evaluators.core import Ask, CallError, Model, StoppedError, UsageError
-from evaluators.ledger import Ledger
+from evaluators.core import Ask, CallError, Model, Usage, UsageError
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
-from evaluators.models.secrets import require_key
-from evaluators.models.spec import Spec, parse
+from evaluators.models.spec import Spec, parse, require_key
 from evaluators.output import ProgressLines
-from evaluators.runtime.budget import budget_of, money
-from evaluators.runtime.calls import Caller, Meter, Price
-from evaluators.runtime.prices import cost_of, pricing_of
-from evaluators.runtime.sender import RetryPolicy, RunLimits, Sender
+from evaluators.runtime.budget import money
+from evaluators.runtime.calls import Caller
+from evaluators.runtime.sender import CallSettings
+from evaluators.runtime.session import CallSession, ask_each
 
-GRACE_SECONDS = 3.0  # what is in flight when the user stops a step may still arrive
 MANY = 50  # jobs
 T = TypeVar("T")
 Job = Callable[[Ask], Awaitable[T]]
@@ -38,58 +30,34 @@ class StepCalls:
     """The calls of one step to one model."""
 
     caller: Caller
-    sender: Sender
-    price: Price
     say: Say
-    meters: list[Meter] = field(default_factory=list)
+    usages: list[Usage] = field(default_factory=list)
 
     @property
     def spent(self) -> str:
         """What the calls took, in a few words."""
-        usage = [meter.usage for meter in self.meters]
-        tokens = sum(one.input_tokens + one.output_tokens for one in usage)
-        costs = [one.cost for one in usage if one.cost is not None]
-        sent = f"{self.sender.requests} requests sent"
-        if len(costs) < len(usage):
+        tokens = sum(one.input_tokens + one.output_tokens for one in self.usages)
+        costs = [one.cost for one in self.usages if one.cost is not None]
+        sent = f"{self.caller.sender.requests} requests sent"
+        if len(costs) < len(self.usages):
             return f"{sent}; all replies: {tokens:,} tokens, at an unknown price"
-        paid = money(sum(one.spent for one in usage))
+        paid = money(sum(one.spent for one in self.usages))
         return f"{sent} for {paid}; all replies: {tokens:,} tokens, {money(sum(costs))}"
 
     async def ask_all(self, name: str, jobs: Sequence[Job[T]]) -> list[T | CallError]:
         """Return each job's result, or the CallError that ended it, in the order of the jobs.
 
-        Cancelled, it lets nothing more be sent, and waits a moment for what is in flight: that is
-        paid for, and the ledger is to have it.
+        Cancelled, it waits a moment for what is in flight.
         """
         progress = ProgressLines(self.say, parts=10 if len(jobs) >= MANY else 1)
-        done = 0
 
-        async def result_of(job: Job[T]) -> T | CallError:
-            nonlocal done
-            meter = Meter(price=self.price)
-            self.meters.append(meter)
-            try:
-                return await job(self.caller.metered(meter))
-            except CallError as error:
-                return error
-            finally:
-                done += 1
-                progress.show(f"{name}: {done} of {len(jobs)}", done, len(jobs))
+        def ended(usage: Usage) -> None:
+            self.usages.append(usage)
+            done = len(self.usages) - before
+            progress.show(f"{name}: {done} of {len(jobs)}", done, len(jobs))
 
-        tasks = [asyncio.create_task(result_of(job)) for job in jobs]
-        if not tasks:
-            return []
-        try:
-            await asyncio.wait(tasks)  # which, unlike gather, leaves them alone when cancelled
-        except asyncio.CancelledError:
-            kind = "stopped"
-            self.sender.halt(StoppedError(kind, "stopped before this was asked"))
-            await asyncio.wait(tasks, timeout=GRACE_SECONDS)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            raise
-        return [task.result() for task in tasks]
+        before = len(self.usages)
+        return await ask_each(self.caller, jobs, ended)
 
 
 Work = Callable[[Model, StepCalls], Awaitable[T]]
@@ -104,45 +72,34 @@ class ModelCalls:
     """
 
     def __init__(self, options: Options, specs: Sequence[Spec], say: Say) -> None:
-        self._options = options
         self._say = say
-        self._began = time.monotonic()
-        self._keys = {
-            spec.text: None if options.replay else require_key(spec, os.environ) for spec in specs
+        by_text = {spec.text: spec for spec in specs}
+        models = {
+            text: connect(spec, None if options.replay else require_key(spec, os.environ))
+            for text, spec in by_text.items()
         }
-        today = datetime.now(UTC).date()
-        self._pricing = {spec.text: pricing_of(spec, today) for spec in specs}
-        self._budget = budget_of(options.max_cost, specs, self._pricing)
+        settings = CallSettings(
+            ledger=options.ledger,
+            concurrency=options.concurrency,
+            rpm=options.rpm,
+            deadline=options.deadline,
+            max_cost=options.max_cost,
+            replay=options.replay,
+        )
+        self._session = CallSession(models, by_text, settings)
 
     def run(self, name: str, spec: Spec, work: Work[T]) -> T:
         """Return what ``work`` makes of a model; all replies that were paid for are then kept."""
-        with Ledger(self._options.ledger, read_only=self._options.replay) as ledger:
-            return asyncio.run(self._run(name, spec, work, ledger))
 
-    async def _run(self, name: str, spec: Spec, work: Work[T], ledger: Ledger) -> T:
-        options = self._options
-        deadline = options.deadline
-        if deadline is not None:
-            deadline = max(0.0, deadline - (time.monotonic() - self._began))
-        limits = RunLimits(
-            concurrency=options.concurrency,
-            rpm=options.rpm,
-            deadline=deadline,
-            budget=self._budget,
-        )
-        model = connect(spec, self._keys[spec.text])
-        sender = Sender(RetryPolicy(), limits, random.random)
-        sender.begin()
-        caller = Caller(ledger, sender, replay=options.replay)
-        price = partial(cost_of, self._pricing)
-        calls = StepCalls(caller=caller, sender=sender, price=price, say=self._say)
-        try:
-            return await work(model, calls)
-        finally:
-            await ledger.flush()
-            await model.close()
-            for line in (f"{name}: {calls.spent}", *ledger.notes):
-                self._say(line)
+        async def metered(caller: Caller) -> T:
+            calls = StepCalls(caller=caller, say=self._say)
+            try:
+                return await work(self._session.models[spec.text], calls)
+            finally:
+                for line in (f"{name}: {calls.spent}", *caller.ledger.notes):
+                    self._say(line)
+
+        return self._session.run(metered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

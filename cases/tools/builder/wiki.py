@@ -18,7 +18,7 @@ import httpx2
 from cases.tools.builder.article_sources import Source
 from cases.tools.builder.work_folder import Article, BuildError, Origin, Say, Values, sha256
 from evaluators.models.secrets import mask, one_line
-from evaluators.models.url import is_loopback
+from evaluators.models.spec import is_loopback
 from evaluators.reading import parse_json
 
 CONTINUATIONS = 50  # parts of one batch

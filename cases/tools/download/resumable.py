@@ -12,7 +12,7 @@ import httpx2
 
 from evaluators.core import QAError, UsageError
 from evaluators.models.secrets import mask, one_line
-from evaluators.models.url import is_loopback, normalised
+from evaluators.models.spec import is_loopback, normalise_url
 from evaluators.reading import MAX_BYTES
 
 CONNECT_SECONDS = 10.0
@@ -89,7 +89,7 @@ def without_query(url: str) -> str:
 
 def check_address(url: str) -> None:
     """Raise UsageError for anything but https, or http to this machine, and for credentials."""
-    normalised(_path_of(url))
+    normalise_url(_path_of(url))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,136 @@
+"""What a provider's module is made of: its adapter, and the reading of replies without trust.
+
+Every field of a reply has its type, or the body is bad.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+from evaluators.core import Reply, Request, TransientError
+from evaluators.models.secrets import Key
+
+if TYPE_CHECKING:
+    import httpx2
+
+T = TypeVar("T")
+
+MAY_BE_EMPTY = frozenset({"length", "content_filter"})
+"""The finishes of a reply that may hold neither text nor a tool call."""
+
+
+def refuse_body(what: str) -> NoReturn:
+    """Raise the error of a reply that cannot be read."""
+    kind = "bad_body"
+    raise TransientError(kind, what)
+
+
+class JsonObject(dict[str, object]):
+    """An object of a reply. Its methods raise TransientError where a field has another type."""
+
+    def mapping(self, key: str) -> "JsonObject":
+        """Return a field that must be an object."""
+        return _typed(self.get(key), JsonObject, key)
+
+    def mappings(self, key: str) -> "list[JsonObject]":
+        """Return a field that must be a list of objects."""
+        entries = _typed(self.get(key), list, key)
+        return [_typed(entry, JsonObject, f"an entry of {key}") for entry in entries]
+
+    def text(self, key: str) -> str:
+        """Return a field that must be text."""
+        return _typed(self.get(key), str, key)
+
+    def text_or_none(self, key: str) -> str | None:
+        """Return a field that must be text if it is there."""
+        return None if self.get(key) is None else self.text(key)
+
+    def usage(self) -> "JsonObject":
+        """Return the token counts of a reply; empty if the server gives none."""
+        return JsonObject() if self.get("usage") is None else self.mapping("usage")
+
+    def count(self, key: str) -> int:
+        """Return a number of tokens: 0 if it is missing, otherwise an integer from 0."""
+        value = self.get(key)
+        number = 0 if value is None else value
+        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+            refuse_body(f"{key} is {str(number)[:40]!r}, not a number of tokens")
+        return number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderAdapter:
+    """How one provider's API is called; a new provider is a module that defines one.
+
+    ``sdk`` is the package that knows the provider's URLs and headers. ``base_url`` and
+    ``api_key_env`` are the provider's own server and the variable that holds its key; ``defaults``
+    are parameters that every request must have. ``adds_v1`` says that the SDK writes ``/v1``
+    itself, so that a base URL must not end in it.
+
+    ``address`` returns the URL and the headers of all requests, for a key and a base URL.
+    ``write`` returns the body of a request to the model of this name, with these parameters.
+    ``read`` returns the reply that a body holds, or raises TransientError.
+    """
+
+    sdk: str
+    base_url: str
+    api_key_env: str
+    address: Callable[[Key, str], tuple[str, Mapping[str, object]]]
+    write: Callable[[str, Request, Mapping[str, object]], Mapping[str, object]]
+    read: Callable[[JsonObject], Reply]
+    defaults: Mapping[str, object] = field(default_factory=dict)
+    adds_v1: bool = False
+
+
+def parse_body(content: bytes) -> JsonObject:
+    """Return the one JSON object of a body; duplicate keys and NaN are not JSON."""
+    try:
+        value = _DECODER.decode(content.decode(json.detect_encoding(content), "surrogatepass"))
+    except (ValueError, RecursionError):
+        start = content[:80].decode("utf-8", "replace")
+        refuse_body(f"the body is not JSON: {start!r}" if start.strip() else "the body is empty")
+    return _typed(value, JsonObject, "the body")
+
+
+def sendable(text: str) -> str:
+    """Return the text with lone surrogates replaced: no HTTP body can hold them."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def offline_client() -> "httpx2.AsyncClient":
+    """Return the client for an SDK that is asked for its URL and headers only; it sends nothing."""
+    import httpx2  # noqa: PLC0415  # a fifth of a second
+
+    # A transport of its own keeps it from reading certificates and proxies, which takes long.
+    return httpx2.AsyncClient(transport=httpx2.AsyncBaseTransport())
+
+
+_JSON_TYPES: Mapping[type, str] = {
+    JsonObject: "an object",
+    list: "a list",
+    str: "text",
+    bool: "true or false",
+    type(None): "missing or null",
+}
+
+
+def _typed(value: object, kind: type[T], key: str) -> T:
+    if not isinstance(value, kind):
+        refuse_body(f"{key} is {_JSON_TYPES.get(type(value), 'a number')}, not {_JSON_TYPES[kind]}")
+    return value
+
+
+def _unique(pairs: list[tuple[str, object]]) -> JsonObject:
+    found = JsonObject(pairs)
+    if len(found) != len(pairs):
+        msg = "duplicate key"
+        raise ValueError(msg)
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)

@@ -1,0 +1,197 @@
+"""Rate limits: a token bucket, a limit in tokens a minute, and a rate learnt from refusals.
+
+aiolimiter's bucket starts with a whole period's allowance and never learns that a call took more
+or less than was thought; here both matter.
+"""
+
+from evaluators.core import Reply, Request
+
+BURST_SECONDS = 0.05  # of requests; so much of a minute's may go at once
+TOKEN_BURST_SECONDS = 2.0
+
+TOKENS_PER_CHARACTER = 0.25  # until replies teach better
+USUAL_REPLY = 1024.0
+LATEST_WEIGHT = 0.1  # of the latest reply in what is learnt
+
+FIRST_RATE = 2.0  # requests a second: where the search starts when nothing has succeeded yet
+LOWEST_RATE = 0.02
+SEARCH = 1.0  # growth a second between the first refusal and the second
+RETURN = 0.05  # growth a second after that, back to just below the rate last refused
+GROWTH = 0.005  # growth a second from there on
+NEAR = 0.85
+FEW = 5.0  # requests a second below which growth slows down in proportion
+HURRY = 30.0  # seconds without a refusal after which growth has doubled, and goes on rising
+BACK = 0.9  # at most so much of a refused rate is tried again
+
+
+class TokenBucket:
+    """Holds at most ``burst`` and gains ``rate`` a second. It may go into debt."""
+
+    def __init__(self, rate: float, burst: float, now: float) -> None:
+        self.rate = rate
+        self._burst = burst
+        self._level = burst
+        self._at = now
+
+    @classmethod
+    def per_minute(cls, count: float, seconds: float, now: float) -> "TokenBucket":
+        """Return a bucket of ``count`` a minute that lets ``seconds`` worth of it go at once."""
+        rate = count / 60
+        return cls(rate, max(1.0, rate * seconds), now)
+
+    def wait(self, now: float, amount: float = 1.0) -> float:
+        """Return the seconds until this amount may be taken; 0 when it may be now.
+
+        What is more than the bucket can hold may be taken when it is full.
+        """
+        self._fill(now)
+        lacking = min(amount, self._burst) - self._level
+        # A full bucket may lack the last bit of a float: no timer could ever end that wait.
+        return lacking / self.rate + max(0.0, self._at - now) if lacking > 1e-6 else 0.0
+
+    def take(self, now: float, amount: float = 1.0) -> None:
+        """Take an amount, whether it is there or not."""
+        self._fill(now)
+        self._level -= amount
+
+    def give_back(self, amount: float) -> None:
+        """Correct what was taken: too much, or (negative) too little."""
+        self._level = min(self._burst, self._level + amount)
+
+    def _fill(self, now: float) -> None:
+        if now > self._at:
+            self._level = min(self._burst, self._level + (now - self._at) * self.rate)
+            self._at = now
+
+
+class TokenLimit:
+    """A limit in tokens a minute; a call is counted by an estimate and corrected by its reply.
+
+    ``longest`` is the longest reply in tokens if a request does not say so itself.
+    """
+
+    def __init__(self, tpm: int, longest: int | None, now: float) -> None:
+        self._bucket = TokenBucket.per_minute(tpm, TOKEN_BURST_SECONDS, now)
+        self._per_character = TOKENS_PER_CHARACTER
+        self._reply: float = longest or USUAL_REPLY
+        self._has_learnt = False
+
+    def wait(self, now: float, estimate: float) -> float:
+        """Return the seconds until a call of this size may go."""
+        return self._bucket.wait(now, estimate)
+
+    def take(self, now: float, estimate: float) -> None:
+        """Count a call that goes now."""
+        self._bucket.take(now, estimate)
+
+    def estimate(self, request: Request) -> float:
+        """Return how many tokens a request and its reply will probably take."""
+        longest = request.parameters.get("max_tokens")
+        reply = self._reply
+        if isinstance(longest, int):
+            reply = min(reply, longest) if self._has_learnt else longest
+        return _characters(request) * self._per_character + reply
+
+    def correct(self, estimate: float, request: Request, reply: Reply) -> None:
+        """Put right what was taken for a call, and learn for the next ones."""
+        if not reply.input_tokens:  # the server does not count: the estimate stays
+            return
+        self._bucket.give_back(estimate - reply.input_tokens - reply.output_tokens)
+        weight = LATEST_WEIGHT if self._has_learnt else 1.0
+        ratio = reply.input_tokens / max(1, _characters(request))
+        self._per_character += weight * (ratio - self._per_character)
+        self._reply += weight * (reply.output_tokens - self._reply)
+        self._has_learnt = True
+
+
+def _characters(request: Request) -> int:
+    return sum(len(message.content) for message in request.messages)
+
+
+class RateEstimator:
+    """Spreads the requests to one host evenly at a rate that each refusal corrects.
+
+    The rate after a refusal is what was granted since the one before, the announced pause
+    included: a token bucket's refill rate, or a fixed window's average. Where nothing was granted
+    in between, the pause was too short: it is added to the stretch before, whose pace was tried.
+    """
+
+    def __init__(self) -> None:
+        self._bucket: TokenBucket | None = None
+        self._refusals = 0
+        self._granted = 0
+        self._since: float | None = None
+        self._before = (0, 0.0)  # what was granted, and since when, at the last refusal
+        self._refused_at = float("-inf")
+        self._refused_rate = 0.0
+        self._grown_at = 0.0
+        self._held_back = False
+
+    @property
+    def rate(self) -> float | None:
+        """Requests a second; None while nothing has been refused."""
+        return self._bucket.rate if self._bucket else None
+
+    def wait(self, now: float) -> float:
+        """Return the seconds until the next request may go."""
+        if self._bucket is None:
+            return 0.0
+        delay = self._bucket.wait(now)
+        self._held_back = self._held_back or delay > 0
+        return delay
+
+    def take(self, now: float) -> None:
+        """Count a request that goes now."""
+        if self._since is None:
+            self._since = now
+        if self._bucket is None:
+            return
+        # A rate that holds nobody back has not been tried: only a felt one grows.
+        if self._held_back and now > self._grown_at:
+            self._bucket.rate *= 1 + self._growth(now) * min(1.0, now - self._grown_at)
+        self._held_back = False
+        self._grown_at = now
+        self._bucket.take(now)
+
+    def grant(self, started: float) -> None:
+        """Count a request that was answered."""
+        if started > self._refused_at:
+            self._granted += 1
+        else:
+            granted, since = self._before
+            self._before = granted + 1, since
+
+    def refuse(self, started: float, now: float, resume: float) -> bool:
+        """Slow down after a refusal; requests may go on at ``resume``.
+
+        Returns False for a call that started before the last refusal: it brings no news.
+        """
+        if started <= self._refused_at:
+            return False
+        untried = self._bucket is not None and not self._granted
+        stretch = self._granted, now if self._since is None else self._since
+        granted, since = self._before if untried else stretch
+        average = granted / max(resume - since, 1.0)
+        if self._bucket is None:
+            rate = max(average, FIRST_RATE)
+        elif untried:
+            rate = min(self._bucket.rate, max(average, LOWEST_RATE))
+        else:
+            self._refused_rate = self._bucket.rate
+            rate = min(BACK * self._bucket.rate, max(average, self._bucket.rate / 2, LOWEST_RATE))
+        self._bucket = TokenBucket(rate, max(1.0, rate * BURST_SECONDS), resume)
+        self._refusals += not untried
+        self._before = granted, since
+        self._granted = 0
+        self._since = self._grown_at = resume
+        self._refused_at = now
+        return True
+
+    def _growth(self, now: float) -> float:
+        if self._refusals == 1:
+            return SEARCH
+        # At a low rate a second holds few requests: then each of them counts, not each second.
+        share = min(1.0, self._bucket.rate / FEW) if self._bucket else 1.0
+        near = self._bucket is None or self._bucket.rate >= NEAR * self._refused_rate
+        quiet = (now - (self._since or now)) / HURRY
+        return min(SEARCH, (GROWTH if near else RETURN) * share * (1 + quiet * quiet))
