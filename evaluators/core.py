@@ -190,12 +190,10 @@ class JudgeError(QAError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How a model may be asked. None means no limit of its own.
+    """How a model may be asked, in seconds and per minute. None means no limit of its own.
 
-    ``host`` names its server: models with the same host share its pauses. ``deadline`` is the
-    longest that one call takes and ``item_deadline`` what one item may take from its first call
-    on, both in seconds. ``rpm`` and ``tpm`` are requests and tokens a minute; ``max_tokens`` is the
-    longest reply where a request does not say so itself.
+    Models of the same ``host``, a server, share its pauses. ``item_deadline`` counts from the first
+    call for an item; ``max_tokens`` is the longest reply if a request does not say so itself.
     """
 
     host: str = ""
