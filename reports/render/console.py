@@ -4,8 +4,7 @@ import textwrap
 from collections.abc import Iterator
 
 from evaluators.statistics.estimate import number
-from reports.evidence import Change, SliceComparison
-from reports.record import Record
+from reports.evidence import SliceComparison
 from reports.render import clean, words
 from reports.report import GateResult, Report
 
@@ -47,17 +46,12 @@ def comparison(report: Report) -> Iterator[str]:
     header = ("slice", "pairs", "fixed", "broke", "new - old [95 %]", "McNemar p")
     yield _ROW.format(*header, "odds fixed : broke").rstrip()
     for one in compared.slices:
-        yield _ROW.format(*_cells(one)).rstrip()
+        cells = (one.name, one.difference.n, one.fixed, one.broke, words.signed(one.difference))
+        yield _ROW.format(*cells, words.p_value(one.p_value), words.odds(one.odds)).rstrip()
         yield from _moved(one)
     for warning in compared.warnings:
         yield from wrapped(f"WARNING: {clean.line(warning)}")
     yield from _broke(report)
-
-
-def _cells(one: SliceComparison) -> tuple[object, ...]:
-    counts = (one.difference.n, one.fixed, one.broke)
-    shown = words.signed(one.difference), words.p_value(one.p_value), words.odds(one.odds)
-    return (one.name, *counts, *shown)
 
 
 def _moved(one: SliceComparison) -> Iterator[str]:
@@ -75,16 +69,15 @@ def _broke(report: Report) -> Iterator[str]:
         yield ""
         yield f"broke ({len(broke):,}):"
     for record, change in broke[:LISTED]:
-        yield from _item(record, change)
+        texts = (
+            f"  {record.key}: {clean.line(record.question)}",
+            f"    expected: {clean.line(record.expected)}",
+            f"    old: {clean.line(change.answer or '')}",
+            f"    new: {clean.line(record.answer or '')}",
+        )
+        yield from (clean.cut(text, WIDTH) for text in texts)
     if len(broke) > LISTED:
         yield f"  and {len(broke) - LISTED:,} more"
-
-
-def _item(record: Record, change: Change) -> Iterator[str]:
-    yield clean.cut(f"  {record.key}: {clean.line(record.question)}", WIDTH)
-    yield clean.cut(f"    expected: {clean.line(record.expected)}", WIDTH)
-    yield clean.cut(f"    old: {clean.line(change.answer or '')}", WIDTH)
-    yield clean.cut(f"    new: {clean.line(record.answer or '')}", WIDTH)
 
 
 def _indented(text: str) -> list[str]:

@@ -17,8 +17,6 @@ from markupsafe import Markup, escape
 from cases.policy import content_policy
 from evaluators.output import plural
 from evaluators.statistics.estimate import number
-from reports.evidence import Change
-from reports.record import Record
 from reports.render import charts, clean, views, words
 from reports.render.clean import find_plain
 from reports.render.page_items import block, mark
@@ -38,6 +36,7 @@ def render(report: Report, plain_keys: Collection[str] | None = None) -> str:
     """
     keys = find_plain(report.records) if plain_keys is None else plain_keys
     script, style = _asset("page.js"), _asset("page.css")
+    longest = max(300, min(LONGEST, _PAGE // max(1, len(report.records))))
     return (
         _environment()
         .get_template("report.html.j2")
@@ -49,7 +48,7 @@ def render(report: Report, plain_keys: Collection[str] | None = None) -> str:
             policy=content_policy(script, style),
             script=Markup(script),  # our own file, no data in it
             style=Markup(style),
-            data=Markup(block(report, _limit(report), keys)),  # JSON without a markup character
+            data=Markup(block(report, longest, keys)),  # JSON without a markup character
             ungraded=words.ungraded(report),
             most=_MOST,
             **views.sections(report),
@@ -94,19 +93,6 @@ def _answer(text: str | None) -> Markup:
     return _cut(text) if text.strip() else Markup("<span class='quiet'>(empty)</span>")
 
 
-def _grade(one: Record | Change) -> str:
-    return mark(one.grade, one.rating)
-
-
-def _link(key: str) -> str:
-    """Return the address of an item on the page."""
-    return f"#item-{quote(clean.visible(key), safe='')}"
-
-
-def _share(part: int, whole: int) -> str:
-    return f" ({100 * part / whole:.0f} %)" if whole else ""
-
-
 _FILTERS: Mapping[str, Callable[..., object]] = {
     "against": charts.against,
     "answer": _answer,
@@ -117,11 +103,11 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "count": "{:,}".format,
     "cut": _cut,
     "date": views.date,
-    "grade": _grade,
+    "grade": lambda one: mark(one.grade, one.rating),
     "histogram": charts.histogram,
     "interval": words.interval,
     "json": lambda value: dump(ordered(value), indent=1),
-    "link": _link,
+    "link": lambda key: f"#item-{quote(clean.visible(key), safe='')}",
     "matrix": charts.matrix,
     "money": words.money,
     "number": number,
@@ -131,16 +117,12 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "p": words.p_value,
     "plural": plural,
     "segments": charts.segments,
-    "share": _share,
+    "share": lambda part, whole: f" ({100 * part / whole:.0f} %)" if whole else "",
     "signed": words.signed,
     "states": charts.states,
     "words": lambda name: name.replace("_", " "),
     "x": lambda position: round(10 + 2 * position, 2),
 }
-
-
-def _limit(report: Report) -> int:
-    return max(300, min(LONGEST, _PAGE // max(1, len(report.records))))
 
 
 def _asset(name: str) -> str:

@@ -16,21 +16,33 @@ _MAX_MISSES = 10
 _MAX_REGRESSIONS = 5
 _MISSES_A_SLICE = 3
 _PLAIN_LINK = re.compile(r"https?://[A-Za-z0-9][A-Za-z0-9.:-]*(?:/[A-Za-z0-9._~/-]*)?")
+_GATES = ("Gate", "Verdict", "Value", "95 % interval", "Bar", "Worst to best", "Why")
+_PAIRS = ("Slice", "Pairs", "Fixed", "Broke", "New - old", "McNemar p", "Odds fixed : broke")
+_SLICES = ("Slice", "Plan", "Passed", "Failed", "Error", "Missing", "Measures")
 _CUT = "\n*The rest is cut; the report files have it all.*\n"
 
 
 def render(report: Report) -> str:
     """Return the summary; text of models and data stands in code spans only."""
+    compared = report.comparison
+    kinds = words.ungraded(report)[:_MAX_MISSES]
+    noted = [f"{part.name}: {part.note}" for part in report.slices if part.note]
     parts = (
         _head(report),
-        _gates(report),
-        _warnings(report),
-        _compared(report),
+        _table("Gates", _GATES, map(_gate, words.by_urgency(report.decision.gates))),
+        _section(
+            "Another judge",
+            [f"- **{clean.prose(one)}**" for one in (compared.warnings if compared else ())],
+        ),
+        _table("Beside the baseline", _PAIRS, map(_pairs, compared.slices if compared else ())),
         _regressions(report),
-        _slices(report),
-        _ungraded(report),
-        _misses(report),
-        _notes(report),
+        _table("Slices", _SLICES, map(_slice, report.slices)),
+        _section(
+            "Not graded",
+            [f"- {count:,} {state}: {clean.span(kind)}" for state, kind, count in kinds],
+        ),
+        "" if compared else _section("Some of the misses", list(map(_miss, _worst(report)))),
+        _section("Notes", [f"- {clean.prose(note)}" for note in (*report.notes, *noted)]),
     )
     return _bounded("\n".join(part for part in parts if part))
 
@@ -38,7 +50,8 @@ def render(report: Report) -> str:
 def _head(report: Report) -> str:
     counts = report.counts
     compared = f", compared with {clean.span(report.baseline)}" if report.baseline else ""
-    link = _link(report)
+    page = str(report.run.get("link", ""))  # the CI run that keeps the report, where there is one
+    link = f" [The whole report]({page})." if _PLAIN_LINK.fullmatch(page) else ""
     return (
         f"## {words.verdict(report)} (exit code {report.decision.code})\n\n"
         f"{clean.prose(report.decision.line)}\n\n"
@@ -47,17 +60,6 @@ def _head(report: Report) -> str:
         f"{counts.failed:,} failed, {counts.error:,} error, {counts.missing:,} missing. "
         f"{report.tokens:,} tokens, cost {words.money(report.cost)}.{link}\n"
     )
-
-
-def _link(report: Report) -> str:
-    """Return a link to the CI run that keeps the report, where there is one."""
-    link = str(report.run.get("link", ""))
-    return f" [The whole report]({link})." if _PLAIN_LINK.fullmatch(link) else ""
-
-
-def _gates(report: Report) -> str:
-    header = ("Gate", "Verdict", "Value", "95 % interval", "Bar", "Worst to best", "Why")
-    return _table("Gates", header, map(_gate, words.by_urgency(report.decision.gates)))
 
 
 def _gate(gate: GateResult) -> tuple[str, ...]:
@@ -72,18 +74,7 @@ def _gate(gate: GateResult) -> tuple[str, ...]:
     )
 
 
-def _warnings(report: Report) -> str:
-    warnings = report.comparison.warnings if report.comparison else ()
-    return _section("Another judge", [f"- **{clean.prose(warning)}**" for warning in warnings])
-
-
-def _compared(report: Report) -> str:
-    header = ("Slice", "Pairs", "Fixed", "Broke", "New - old", "McNemar p", "Odds fixed : broke")
-    slices = report.comparison.slices if report.comparison else ()
-    return _table("Beside the baseline", header, map(_pair_row, slices))
-
-
-def _pair_row(one: SliceComparison) -> tuple[str, ...]:
+def _pairs(one: SliceComparison) -> tuple[str, ...]:
     counts = (one.difference.n, one.fixed, one.broke)
     shown = words.signed(one.difference), words.p_value(one.p_value), words.odds(one.odds)
     return one.name, *(f"{count:,}" for count in counts), *shown
@@ -105,11 +96,6 @@ def _regression(record: Record, change: Change) -> str:
     )
 
 
-def _slices(report: Report) -> str:
-    header = ("Slice", "Plan", "Passed", "Failed", "Error", "Missing", "Measures")
-    return _table("Slices", header, map(_slice, report.slices))
-
-
 def _slice(part: SliceSummary) -> tuple[str, ...]:
     counts = part.counts
     name = f"{part.name} (partial)" if part.partial else part.name
@@ -117,18 +103,6 @@ def _slice(part: SliceSummary) -> tuple[str, ...]:
     shown = words.headline(part).items()
     measures = ", ".join(f"{name} {found.text()}" for name, found in shown)
     return name, *(f"{count:,}" for count in numbers), measures
-
-
-def _ungraded(report: Report) -> str:
-    kinds = words.ungraded(report)[:_MAX_MISSES]
-    lines = [f"- {count:,} {state}: {clean.span(kind)}" for state, kind, count in kinds]
-    return _section("Not graded", lines)
-
-
-def _misses(report: Report) -> str:
-    if report.comparison:
-        return ""
-    return _section("Some of the misses", [_miss(record) for record in _worst(report)])
 
 
 def _worst(report: Report) -> list[Record]:
@@ -149,11 +123,6 @@ def _miss(record: Record) -> str:
         f"{words.mark(record.grade, record.rating)}: {clean.span(record.question)} "
         f"expected {clean.span(record.expected)} got {clean.span(record.answer or '')}"
     )
-
-
-def _notes(report: Report) -> str:
-    noted = [f"{part.name}: {part.note}" for part in report.slices if part.note]
-    return _section("Notes", [f"- {clean.prose(note)}" for note in (*report.notes, *noted)])
 
 
 def _section(title: str, lines: list[str]) -> str:
