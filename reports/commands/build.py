@@ -11,7 +11,7 @@ from pathlib import Path
 from cases.tools.builder.build_options import DATASET, EVALUATE, Options, read_options
 from cases.tools.builder.build_step import Build
 from cases.tools.builder.freeze import data_file
-from cases.tools.builder.pipeline import STEPS, Pipeline
+from cases.tools.builder.pipeline import STEPS, run_steps
 from cases.tools.builder.recipe import Recipe, find_recipe, load_recipe
 from cases.tools.builder.work_folder import Folder, Values, locked
 from cases.tools.review.sheet_files import cell, visible
@@ -53,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
                 folder=Folder(options.folder),
                 say=lambda line: say(sys.stderr, line),
             )
-            report = Pipeline(build=build).run()
+            report = run_steps(build)
         lines = [*_lines(report, options.folder)]
     say(sys.stdout, *lines)
     return 0

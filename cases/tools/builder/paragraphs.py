@@ -17,6 +17,9 @@ from cases.tools.check.scripts import has, words
 from evaluators.core import UsageError
 from evaluators.text import sendable, without_invisible
 
+Fault = tuple[str, str]
+"""Why a text is refused: the reason that is counted, and a detail."""
+
 FEW = 40  # letters of a text; in a shorter one the absence of a letter says nothing
 CLEAR = 2  # by how many frequent words another language must lead
 
@@ -129,8 +132,8 @@ def known_language(code: str) -> Language:
     return found
 
 
-def language_fault(text: str, language: Language, rules: SpellingRules) -> tuple[str, str]:
-    """Return the reason and detail why a text is refused; two empty texts where it is fine.
+def language_fault(text: str, language: Language, rules: SpellingRules) -> Fault | None:
+    """Return the reason and detail why a text is refused, None where it is fine.
 
     Reasons: ``script``, ``letters``, ``language``, ``spelling``.
     """
@@ -150,7 +153,7 @@ def language_fault(text: str, language: Language, rules: SpellingRules) -> tuple
     if len(hits) > rules.respelt * len(found):
         name = language.respelling.name if language.respelling else "another spelling"
         return "spelling", f"{name}: {', '.join(hits[:5])}"
-    return "", ""
+    return None
 
 
 def _wrong_letters(letters: list[str], language: Language, rules: SpellingRules) -> str:

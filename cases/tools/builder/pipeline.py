@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from typing import Any
@@ -28,90 +27,85 @@ from cases.tools.builder.work_folder import (
 from evaluators.core import NO, YES, UsageError
 
 STEPS: Mapping[str, type[Step]] = {
-    step.name: step
-    for step in (
-        SampleStep,
-        GenerateStep,
-        CheckStep,
-        ValidateStep,
-        ReviewStep,
-        AcceptStep,
-        FreezeStep,
-    )
+    "sample": SampleStep,
+    "generate": GenerateStep,
+    "check": CheckStep,
+    "validate": ValidateStep,
+    "review": ReviewStep,
+    "accept": AcceptStep,
+    "freeze": FreezeStep,
 }
 """Each step by its name, in their order."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pipeline:
-    """The steps of one command."""
+def run_steps(build: Build) -> Values:
+    """Do the steps that were asked for and return the report.
 
-    build: Build
+    All options are checked before anything is done. Raises UsageError for a wrong one, BuildError
+    where a step could not be finished.
+    """
+    alone = [name for name, step in STEPS.items() if not step.by_people]
+    names = alone if build.options.step == ALL else [build.options.step]
+    steps = [STEPS[name](build) for name in names]
+    # The models to be asked are those from the first step on that is not done.
+    first = next((at for at, step in enumerate(steps) if not is_done(step)), len(steps))
+    specs = [step.spec(option) for step in steps[first:] for option in step.models]
+    calls = ModelCalls(build.options, specs, build.say)
+    for step in steps:
+        _do(step, calls)
+    return write_report(build)
 
-    def run(self) -> Values:
-        """Do the steps that were asked for and return the report.
 
-        All options are checked before anything is done. Raises UsageError for a wrong one,
-        BuildError where a step could not be finished.
-        """
-        build = self.build
-        alone = [name for name, step in STEPS.items() if not step.by_people]
-        names = alone if build.options.step == ALL else [build.options.step]
-        steps = [STEPS[name](build) for name in names]
-        # The models to be asked are those from the first step on that is not done.
-        first = next((at for at, step in enumerate(steps) if not self._is_done(step)), len(steps))
-        specs = [step.spec(option) for step in steps[first:] for option in step.models]
-        calls = ModelCalls(build.options, specs, build.say)
-        for step in steps:
-            self._do(step, calls)
-        return self._report()
+def write_report(build: Build) -> Values:
+    """Return the counts of all steps made so far, and write them beside the rows."""
+    folder = build.folder
+    # Up to the first step that is not made, or made from older rows.
+    made = {step: folder.read(step) for step in takewhile(partial(is_current, folder), STEPS)}
+    found = report(made, build.recipe.question.negations)
+    folder.write_json(REPORT, found)
+    return found
 
-    def _report(self) -> Values:
-        """Return the counts of all steps made so far, and write them beside the rows."""
-        folder = self.build.folder
-        # Up to the first step that is not made, or made from older rows.
-        made = {step: folder.read(step) for step in takewhile(partial(is_current, folder), STEPS)}
-        found = report(made, self.build.recipe.question.negations)
-        folder.write_json(REPORT, found)
-        return found
 
-    def _do(self, step: Step, calls: ModelCalls) -> None:
-        folder, say = self.build.folder, self.build.say
-        if self._is_done(step):
-            say(f"{summary(step.name, folder.read(step.name))} (done before)")
-            step.finish(self._report())
-            return
-        source = folder.output(step.after) if step.after else ""
-        items = step.work(self._before(step), calls)
-        if step.models and self.build.options.leave_out_failed:
-            items = drop_failed(items)
-        folder.publish(step.name, items, step.record(), source)
-        say(summary(step.name, items))
-        step.finish(self._report())
-        check_finished(step, items)
+def _do(step: Step, calls: ModelCalls) -> None:
+    build, folder = step.build, step.build.folder
+    if is_done(step):
+        build.say(f"{summary(step.name, folder.read(step.name))} (done before)")
+        step.finish(write_report(build))
+        return
+    source = folder.output(step.after) if step.after else ""
+    items = step.work(_items_for(step), calls)
+    if step.models and build.options.leave_out_failed:
+        items = drop_failed(items)
+    folder.publish(step.name, items, step.record(), source)
+    build.say(summary(step.name, items))
+    step.finish(write_report(build))
+    check_finished(step, items)
 
-    def _before(self, step: Step) -> Sequence[Item]:
-        """Return the items that a step takes."""
-        if not step.after:
-            return ()
-        folder, after = self.build.folder, STEPS[step.after]
-        if not _is_whole(folder, after.name):
-            msg = (
-                f"build: {step.name} comes after {after.name}, which is not done; "
-                f"run `{after.name}` first"
-            )
-            raise UsageError(msg)
-        items = folder.read(after.name)
-        check_finished(after, items)
-        return kept(items)
 
-    def _is_done(self, step: Step) -> bool:
-        folder = self.build.folder
-        if not is_current(folder, step.name):
-            return False
-        if step.renewed and folder.options(step.name) != step.record():
-            return False
-        return all(item.state != "pending" for item in folder.read(step.name))
+def _items_for(step: Step) -> Sequence[Item]:
+    """Return the items that a step takes. Raises UsageError where the step before is not done."""
+    if not step.after:
+        return ()
+    folder, after = step.build.folder, STEPS[step.after]
+    if not _is_whole(folder, after.name):
+        msg = (
+            f"build: {step.name} comes after {after.name}, which is not done; "
+            f"run `{after.name}` first"
+        )
+        raise UsageError(msg)
+    items = folder.read(after.name)
+    check_finished(after, items)
+    return kept(items)
+
+
+def is_done(step: Step) -> bool:
+    """Return whether a step is made as it would be made now, with nothing pending."""
+    folder = step.build.folder
+    if not is_current(folder, step.name):
+        return False
+    if step.renewed and folder.options(step.name) != step.record():
+        return False
+    return all(item.state != "pending" for item in folder.read(step.name))
 
 
 def is_current(folder: Folder, name: str) -> bool:

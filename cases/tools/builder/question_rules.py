@@ -12,6 +12,7 @@ from hashlib import sha256
 
 from cases.tools.builder.build_step import ModelCalls, Step
 from cases.tools.builder.paragraphs import (
+    Fault,
     comparable,
     contained,
     known_language,
@@ -33,7 +34,7 @@ FOLDS = 5
 
 def check_questions(items: Sequence[Item], recipe: Recipe) -> list[Item]:
     """Return the items; the first rule that one breaks drops it. Others stay as they are."""
-    language, rules = known_language(recipe.language), recipe.question
+    language = known_language(recipe.language)
     # For a short text: one respelt word counts, a Latin name does not.
     spelling = replace(
         recipe.spelling,
@@ -43,45 +44,46 @@ def check_questions(items: Sequence[Item], recipe: Recipe) -> list[Item]:
     )
     texts = {item.id: item.paragraph for item in items}
     before: list[str] = []
-
-    def fault(item: Item) -> tuple[str, str]:
-        for name, check in FORMS.items():
-            if detail := check(item, rules):
-                return name, detail
-        reason, detail = language_fault(item.question, language, spelling)
-        if reason:
-            return reason, detail
-        if detail := _swapped(item, texts):
-            return "swapped", detail
-        found = nearest(comparable(item.question), before, rules.similar)
-        return ("", "") if found is None else ("repeated", f"nearly: {before[found]}")
-
     checked = []
     for item in items:
-        reason, detail = fault(item) if item.state == "kept" else ("", "")
-        checked.append(item.dropped(reason, detail) if reason else item)
+        fault = item.state == "kept" and (
+            _form_fault(item, recipe.question)
+            or _copied(item, recipe.question)
+            or language_fault(item.question, language, spelling)
+            or _swapped(item, texts)
+            or _repeated(item, before, recipe.question.similar)
+        )
+        checked.append(item.dropped(*fault) if fault else item)
         if checked[-1].state == "kept":
             before.append(comparable(item.question))
     return checked
 
 
-def _length(item: Item, rules: QuestionRules) -> str:
-    size = len(item.question)
-    return "" if rules.shortest <= size <= rules.longest else f"{size} characters"
-
-
-def _mark(item: Item, _: QuestionRules) -> str:
+def _form_fault(item: Item, rules: QuestionRules) -> Fault | None:
+    """Return what is wrong with one question by itself."""
     question = item.question
-    return "" if question.endswith("?") and question.count("?") == 1 else "want one ? at the end"
+    if not rules.shortest <= len(question) <= rules.longest:
+        return "length", f"{len(question)} characters"
+    if not question.endswith("?") or question.count("?") != 1:
+        return "mark", "want one ? at the end"
+    if found := _first(rules.open, question):
+        return "open", f"begins like an open question: {found}"
+    if not _first(rules.forms, question):
+        return "form", "not the form of a yes/no question"
+    return None
 
 
-def _open(item: Item, rules: QuestionRules) -> str:
-    found = _first(rules.open, item.question)
-    return f"begins like an open question: {found}" if found else ""
-
-
-def _form(item: Item, rules: QuestionRules) -> str:
-    return "" if _first(rules.forms, item.question) else "not the form of a yes/no question"
+def _copied(item: Item, rules: QuestionRules) -> Fault | None:
+    """Look whether a question is nearly a sentence of its text, or stands there in one piece."""
+    around = [comparable(one) for one in sentences(item.paragraph)]
+    near = nearest(comparable(item.question), around, rules.copied)
+    if near is not None:
+        return "copied", f"a sentence of the text: {around[near][:60]}"
+    forms = (pattern.match(item.question) for pattern in rules.forms)
+    bare = comparable(item.question[next((form.end() for form in forms if form), 0) :])
+    if len(bare) >= WHOLE and contained(bare, comparable(item.paragraph)) >= rules.copied:
+        return "copied", f"stands in the text: {bare[:60]}"
+    return None
 
 
 def _first(patterns: Sequence[re.Pattern[str]], text: str) -> str:
@@ -89,39 +91,20 @@ def _first(patterns: Sequence[re.Pattern[str]], text: str) -> str:
     return next((match[0] for match in found if match), "")
 
 
-def _copied(item: Item, rules: QuestionRules) -> str:
-    """Compare with each sentence, and look for the question in one piece."""
-    around = [comparable(one) for one in sentences(item.paragraph)]
-    found = nearest(comparable(item.question), around, rules.copied)
-    if found is not None:
-        return f"a sentence of the text: {around[found][:60]}"
-    forms = (pattern.match(item.question) for pattern in rules.forms)
-    start = next((form.end() for form in forms if form), 0)
-    bare = comparable(item.question[start:])
-    if len(bare) >= WHOLE and contained(bare, comparable(item.paragraph)) >= rules.copied:
-        return f"stands in the text: {bare[:60]}"
-    return ""
-
-
-FORMS: Mapping[str, Callable[[Item, QuestionRules], str]] = {
-    "length": _length,
-    "mark": _mark,
-    "open": _open,
-    "form": _form,
-    "copied": _copied,
-}
-"""Checks of one question alone by the reason that they give; the first fault counts."""
-
-
-def _swapped(item: Item, texts: Mapping[str, str]) -> str:
+def _swapped(item: Item, texts: Mapping[str, str]) -> Fault | None:
     """Look whether a question shares far more with another text of its batch than with its own."""
     question = _stems(item.question)
     own = question & _stems(item.paragraph)
     for other in item.batch:
         shared = question & _stems(texts.get(other, ""))
         if len(shared) >= len(own) + FOREIGN:
-            return f"fits the text of {other}: {', '.join(sorted(shared)[:5])}"
-    return ""
+            return "swapped", f"fits the text of {other}: {', '.join(sorted(shared)[:5])}"
+    return None
+
+
+def _repeated(item: Item, before: Sequence[str], similar: float) -> Fault | None:
+    found = nearest(comparable(item.question), before, similar)
+    return None if found is None else ("repeated", f"nearly: {before[found]}")
 
 
 def _stems(text: str) -> frozenset[str]:

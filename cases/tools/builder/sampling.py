@@ -130,9 +130,9 @@ class Sampler:
         if not cut:
             return item.dropped("length", "no fitting paragraph")
         faults = {text: language_fault(text, known, spelling) for text in cut}
-        fine = [text for text in cut if not faults[text][0]]
-        if not fine:
-            return item.dropped(*faults[cut[0]], paragraph=cut[0])
+        fine = [text for text, fault in faults.items() if not fault]
+        if fault := faults[cut[0]] if not fine else None:
+            return item.dropped(*fault, paragraph=cut[0])
         return replace(item, paragraph=min(fine, key=self._rank))
 
     def _rank(self, text: str) -> int:
@@ -218,15 +218,10 @@ class SampleStep(Step):
         return {**self.values, "files": hashes}
 
     def _sources(self, values: Values) -> dict[str, list[Source]]:
-        contact = self.build.options.contact
+        contact, licences = self.build.options.contact, values["licences"]
         return {
             group: [
-                Source(
-                    group=group,
-                    where=where,
-                    licence=values["licences"].get(group, ""),
-                    contact=contact,
-                )
+                Source(group=group, where=where, licence=licences.get(group, ""), contact=contact)
                 for where in places
             ]
             for group, places in values["sources"].items()

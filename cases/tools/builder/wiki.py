@@ -22,17 +22,10 @@ from evaluators.models.spec import is_loopback
 from evaluators.reading import parse_json
 
 CONTINUATIONS = 50  # parts of one batch
-RIGHTS: Mapping[str, str] = {
-    "action": "query",
-    "format": "json",
-    "formatversion": "2",
-    "meta": "siteinfo",
-    "siprop": "rightsinfo",
-}
+API: Mapping[str, str] = {"action": "query", "format": "json", "formatversion": "2"}
+RIGHTS: Mapping[str, str] = {**API, "meta": "siteinfo", "siprop": "rightsinfo"}
 QUERY: Mapping[str, str] = {
-    "action": "query",
-    "format": "json",
-    "formatversion": "2",
+    **API,
     "generator": "random",
     "grnnamespace": "0",
     "grnfilterredir": "nonredirects",
