@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -117,3 +118,56 @@ def make_item(number: int, **changes: Any) -> Item:
 def recipe(language: str = "be") -> Recipe:
     """Return a bundled recipe."""
     return load_recipe(find_recipe("boolq", language))
+
+
+def hashed(text: str) -> int:
+    return sha256(text.encode()).digest()[0]
+
+
+Said = list[dict[str, Any]]
+
+
+def cut(seen: Seen, said: Said) -> Answer:
+    body = json.dumps(said, ensure_ascii=False)
+    return reply(seen, text=body[: len(body) // 2])
+
+
+def miscounted(seen: Seen, said: Said) -> Answer:
+    return listed(seen, said[:-1])
+
+
+def wordy(seen: Seen, said: Said) -> Answer:
+    body = json.dumps(said, ensure_ascii=False)
+    return reply(seen, text=f"Вось мой спіс:\n```json\n{body}\n```\nГатова!")
+
+
+def swapped(seen: Seen, said: Said) -> Answer:
+    return listed(seen, said[::-1])
+
+
+def mislabelled(seen: Seen, said: Said) -> Answer:
+    return listed(seen, [{**said[0], "answer": "Магчыма"}, *said[1:]])
+
+
+def open_ended(seen: Seen, said: Said) -> Answer:
+    return listed(seen, [*said[:-1], {**said[-1], "question": "Дзе гэта здарылася першы раз?"}])
+
+
+WAYS = (cut, miscounted, wordy, swapped, mislabelled, open_ended, listed, listed)
+
+
+def unruly(seen: Seen) -> Answer:
+    """Misbehave in every way there is, and always in the same way for the same request."""
+    asked = texts_of(seen)
+    if not asked:
+        return doubtful(seen)
+    if any(hashed(one["text"]) < 4 for one in asked):
+        return reply(seen, text="Прабачце, не магу.")  # whatever it stands beside
+    return WAYS[hashed(seen.prompt) % len(WAYS)](seen, entries(asked))
+
+
+def doubtful(seen: Seen) -> Answer:
+    turn = hashed(seen.prompt.partition("[ПАЧАТАК")[2]) % 8
+    if turn == 0:
+        return confirmed(seen, "INCORRECT", "З тэксту гэта не вынікае.")
+    return reply(seen, text="Хм.") if turn == 1 else confirmed(seen)

@@ -43,7 +43,7 @@ def kept(items: Sequence[Item]) -> list[str]:
     return [item.id for item in items if item.state == "kept"]
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_the_order_of_the_articles_does_not_matter(order: random.Random) -> None:
     """A dump that is sorted in another way gives the same sample, drops and reasons included."""
@@ -127,9 +127,9 @@ def test_a_wiki_that_has_nothing_fitting_is_given_up() -> None:
 
 def test_a_source_full_of_copies_is_read_further() -> None:
     """A wiki of machine-made stubs still gives as many texts as were asked for."""
-    copies = [article(number, f"{paragraph(1)} Яна вядомая {number}.") for number in range(400)]
-    others = [article(number) for number in range(1000, 1030)]
-    found = sample([*copies, *others], wanted=15)
-    assert len(kept(found)) == 15
+    copies = [article(number, f"{paragraph(1)} Яна вядомая {number}.") for number in range(120)]
+    others = [article(number) for number in range(1000, 1020)]
+    found = sample([*copies, *others], wanted=8)
+    assert len(kept(found)) == 8
     assert "similar" in {item.reason for item in found}
-    assert set(kept(found)) <= set(kept(sample([*copies, *others], wanted=25)))
+    assert set(kept(found)) <= set(kept(sample([*copies, *others], wanted=14)))

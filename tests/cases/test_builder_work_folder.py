@@ -11,7 +11,7 @@ from cases.tools.builder.build_options import read_options
 from cases.tools.builder.build_step import ModelCalls, StepCalls
 from cases.tools.builder.pipeline import final_states, report
 from cases.tools.builder.recipe import filled, load_recipe
-from cases.tools.builder.work_folder import BuildError, Folder, from_row, to_row
+from cases.tools.builder.work_folder import BuildError, Folder, from_row, locked, to_row
 from evaluators.core import Model, Reply, StoppedError, UsageError
 from evaluators.models.spec import Prices, build
 from tests.support.building import make_item
@@ -157,3 +157,14 @@ def test_the_budget_holds_for_all_steps_together(tmp_path: Path) -> None:
         assert isinstance(calls.run("second", spec, one), StoppedError)
         assert server.count == 1
     assert any("1 requests sent for $0.0050" in line for line in said)
+
+
+def test_a_folder_that_cannot_be_locked(tmp_path: Path) -> None:
+    """The message names the folder, whatever stands in its way."""
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(BuildError, match="cannot be written"), locked(tmp_path / "file"):
+        pass
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "lock").write_bytes(b"no database" * 200)
+    with pytest.raises(BuildError, match="no lock"), locked(tmp_path / "work"):
+        pass

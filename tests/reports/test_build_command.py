@@ -199,19 +199,19 @@ def test_english_is_another_file_and_no_other_code(tmp_path: Path) -> None:
 
 
 def test_a_wiki_is_sampled_to_the_end(tmp_path: Path) -> None:
-    """Three hundred pages of an API, and a second run that asks the wiki nothing."""
-    server = WikiServer(pages(300), parts=2)
+    """A hundred and fifty pages of an API, and a second run that asks the wiki nothing."""
+    server = WikiServer(pages(150), parts=2)
     with loopback(handler=server) as wiki, site(tmp_path, models(), articles=5) as made:
         source = ["--source", f"encyclopaedia={wiki.url}/w/api.php"]
-        words = [*source, "--count", "encyclopaedia=150", "--oversample", "1.2"]
+        words = [*source, "--count", "encyclopaedia=60", "--oversample", "1.2"]
         assert made.build("sample", *words) == 0
         asked = wiki.count
         assert made.build("sample", *words) == 0
         assert wiki.count == asked
     kept = [row for row in rows(tmp_path / "work", "sample") if row["state"] == "kept"]
-    assert len(kept) == 180
+    assert len(kept) == 72
     assert {row["origin"]["licence"] for row in kept} == {"CC BY-SA 4.0"}
-    assert len({row["origin"]["revision"] for row in kept}) == 180
+    assert len({row["origin"]["revision"] for row in kept}) == 72
 
 
 @pytest.mark.skipif(not ENTAILMENT.is_file(), reason="the shared data is not here")

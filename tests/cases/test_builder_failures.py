@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from cases.tools.builder.generation import Generator
-from cases.tools.builder.work_folder import BuildError, drop_failed, locked
+from cases.tools.builder.work_folder import drop_failed, locked
 from evaluators.core import Reply, Request, TransientError
-from tests.cases.test_builder_generate import as_text, texts
+from tests.cases.test_builder_generation import as_text, texts
 from tests.support.building import entries, make_item, models, recipe, rows, texts_of, with_calls
 from tests.support.building_site import funnel_adds_up, site
 from tests.support.loopback import Answer, Seen
@@ -94,14 +94,3 @@ def test_two_commands_do_not_share_a_folder(
             assert "another command is at work there" in capsys.readouterr().err
             assert not (tmp_path / "work" / "sample.jsonl").exists()
         assert made.build("sample", *made.sources(4)) == 0
-
-
-def test_a_folder_that_cannot_be_locked(tmp_path: Path) -> None:
-    """The message names the folder, whatever stands in its way."""
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(BuildError, match="cannot be written"), locked(tmp_path / "file"):
-        pass
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "lock").write_bytes(b"no database" * 200)
-    with pytest.raises(BuildError, match="no lock"), locked(tmp_path / "work"):
-        pass
