@@ -23,7 +23,7 @@ from cases.thresholds import (
 from evaluators.core import Kind, UsageError
 from evaluators.extra_metrics import GEVAL, METRICS
 from evaluators.settings import Settings, load_settings
-from evaluators.statistics.metrics import DROP, MAX_PENALTY, RATE, Range, gate_ranges
+from evaluators.statistics.metrics import DROP, LABEL_SHARE, MAX_PENALTY, RATE, Range, gate_ranges
 from evaluators.text import hint, shown
 
 FILE = "dataset.yaml"
@@ -127,7 +127,7 @@ def load_gates(path: Path) -> Gates:
 
 
 def _gates(part: Settings, measures: Mapping[str, Range]) -> tuple[Threshold, ...]:
-    own = {name: RATE for name in part.values if name.startswith(GEVAL)}
+    own = {name: RATE for name in part.values if name.startswith((GEVAL, LABEL_SHARE))}
     return rules_of(part, {**measures, **own})
 
 
@@ -139,7 +139,10 @@ def with_gates(dataset: Dataset, gates: Gates) -> Dataset:
     own = gates.get(dataset.name, {})
     for language, rules in own.items():
         slice_ = dataset.slices.get(language)
-        problem = check_measures(rules, dataset.kind, ranges(slice_.metrics if slice_ else ()))
+        extra = ranges(slice_.metrics) if slice_ else {}
+        if slice_:
+            extra |= gate_ranges(dataset.kind, slice_.labels)
+        problem = check_measures(rules, dataset.kind, extra)
         if slice_ is None:
             problem = f"no such language here; {hint(language, dataset.slices)}"
         if problem:
@@ -192,7 +195,7 @@ def _slice(source: _Source, language: str, own: Settings) -> Slice:
         raise own.problem(key="file", what="missing; name the data file, relative to this one")
     bare = _bare(source, own, language, source.top.path.parent / file)
     gates = own.part("gates")
-    known = {**gate_ranges(source.kind), **ranges(bare.metrics)}
+    known = {**gate_ranges(source.kind, bare.labels), **ranges(bare.metrics)}
     beside = metric_rules(_holder(source, own, METRICS_KEY), gates)
     return replace(bare, rules=(*rules_of(gates, known), *beside))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from evaluators.core import Case, Kind
+from evaluators.core import CORRECT, GRADES, Case, Kind
 from evaluators.extra_metrics import MetricSpec
 from evaluators.rubric import Prompt, Rubric
 
@@ -57,6 +57,16 @@ class Slice:
     def name(self) -> str:
         """Dataset and language, as reports show them."""
         return f"{self.dataset}:{self.language}"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The grades that a verdict may have here: the rubric's own, or the usual three."""
+        return self.rubric.labels if self.rubric else GRADES
+
+    @property
+    def passing(self) -> tuple[str, ...]:
+        """The grades of a right answer."""
+        return self.rubric.passing if self.rubric else (CORRECT,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, YES, UsageError
@@ -64,11 +64,17 @@ def yes_or_no(text: str, yes: str = "", no: str = "") -> str:
     raise ValueError(msg)
 
 
-def grade_or_rating(text: str) -> str:
+def grade_or_rating(text: str, labels: Sequence[str] = GRADES) -> str:
     """Return a grade (from its word or letter) or a rating of 1 to 10 in digits.
 
-    Raises ValueError for anything else.
+    ``labels`` are the grades of the slice's rubric. Raises ValueError for anything else.
     """
+    if tuple(labels) != GRADES:
+        named = {label.casefold(): label for label in labels}
+        if text.strip().casefold() in named:
+            return named[text.strip().casefold()]
+        msg = f"want {', '.join(labels)}; got {shown(text)}"
+        raise ValueError(msg)
     word = _word(text)
     grade = LETTERS.get(word, word)
     if grade in GRADES or RATING.fullmatch(grade):

@@ -78,7 +78,7 @@ def _gold_and_label(slice_: Slice, row: Row) -> tuple[tuple[str, ...], str | Non
     if slice_.kind == "yes_no":
         return _yes_no_gold(slice_, row)
     if slice_.kind == "judged":
-        return golds_of(row), _judged_label(row)
+        return golds_of(row), _judged_label(row, slice_.labels)
     if slice_.kind == "rated":  # a rater is shown one expert answer
         return (row.text(row.required("gold")),), None
     return golds_of(row), None
@@ -94,19 +94,19 @@ def _yes_no_gold(slice_: Slice, row: Row) -> tuple[tuple[str, ...], str]:
         raise row.problem(column, str(error)) from None
 
 
-def _judged_label(row: Row) -> str:
+def _judged_label(row: Row, labels: Sequence[str]) -> str:
     column = row.required("label")
     if recorded_of(row) is None:
         raise row.problem(row.required("recorded"), "null; give the answer that was judged")
-    return _label(row, column)
+    return _label(row, column, labels)
 
 
-def _label(row: Row, column: str) -> str:
+def _label(row: Row, column: str, labels: Sequence[str]) -> str:
     value = row.record.values[column]
     if not isinstance(value, str):
         raise row.problem(column, f"text is needed, not {shown(value)}")
     try:
-        return grade_or_rating(row.checked(column, str(value)))
+        return grade_or_rating(row.checked(column, str(value)), labels)
     except ValueError as error:
         raise row.problem(column, str(error)) from None
 
@@ -118,7 +118,7 @@ def _metadata(slice_: Slice, row: Row) -> dict[str, object]:
             if row.record.values[name] in (None, ""):
                 del found[name]  # this rater did not see the item
             else:
-                found[name] = _label(row, name)
+                found[name] = _label(row, name, slice_.labels)
     return found
 
 

@@ -7,7 +7,6 @@ from functools import partial
 from cases.dataset import Item, Slice
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import (
-    CORRECT,
     NO,
     UNANSWERED,
     YES,
@@ -23,7 +22,7 @@ from evaluators.judges.adjudicated import AdjudicatedJudge, Adjudications
 from evaluators.judges.ensemble import HIGHEST, LOWEST
 from evaluators.judges.factory import JudgeFactory, Place
 from evaluators.judges.offline import YesNoJudge
-from evaluators.rubric import Style, labels_of
+from evaluators.rubric import Style
 from evaluators.runtime.engine import Task
 
 Passes = Callable[[Case, Verdict], bool]
@@ -114,7 +113,7 @@ def _adjudicated(
 ) -> Judge:
     if not adjudications or slice_.kind == "judged":
         return judge
-    labels = (YES, NO, UNANSWERED) if slice_.kind == "yes_no" else labels_of(slice_.rubric)
+    labels = (YES, NO, UNANSWERED) if slice_.kind == "yes_no" else slice_.labels
     if style == "rated":
         labels = tuple(map(str, range(LOWEST, HIGHEST + 1)))
     return AdjudicatedJudge(behind=judge, adjudications=adjudications, labels=labels)
@@ -122,7 +121,7 @@ def _adjudicated(
 
 def _passes(slice_: Slice) -> Passes:
     if slice_.kind == "graded":
-        return partial(_is_passing, slice_.rubric.passing if slice_.rubric else (CORRECT,))
+        return partial(_is_passing, slice_.passing)
     if slice_.kind == "rated":
         return partial(_reaches, slice_.pass_bar)
     return _is_label

@@ -22,9 +22,10 @@ PLACE = "{lang}"
 def find_rubric(settings: Settings, rubrics: Path, language: str, kind: Kind) -> Rubric | None:
     """Return the rubric that ``rubric:`` names in this language, None where the key is absent.
 
-    A bare name is a bundled ``<name>.<language>.yaml``; anything else is a path relative to the
-    settings file, and may hold ``{lang}``. Raises UsageError where there is none, where it is
-    of another language, or where its protocol does not give what this kind of dataset needs.
+    A bare name is ``<name>.<language>.yaml`` beside the settings file, or a bundled one; anything
+    else is a path relative to the settings file, and may hold ``{lang}``. Raises UsageError where
+    there is none, where it is of another language, or where its protocol does not give what this
+    kind of dataset needs.
     """
     name = settings.text("rubric").replace(PLACE, language)
     if not name:
@@ -33,10 +34,12 @@ def find_rubric(settings: Settings, rubrics: Path, language: str, kind: Kind) ->
         protocol: Protocol = "rate" if kind == "rated" else "letter"
         own = load_template(settings.path.parent / name, language, protocol)
         return _fitting(settings, own, kind)
-    path = rubrics / f"{name}.{language}.yaml"
-    if not path.is_file():
+    file = f"{name}.{language}.yaml"
+    folders = (settings.path.parent, rubrics)
+    path = next((folder / file for folder in folders if (folder / file).is_file()), None)
+    if path is None:
         what = f"no rubric {name!r} in language {language!r} ({_there(rubrics, name)})"
-        raise settings.problem(key="rubric", what=f"{what}; add {path.name} or set rubric_language")
+        raise settings.problem(key="rubric", what=f"{what}; add {file} or set rubric_language")
     rubric = load_rubric(path)
     check_language(rubric, language, f"{path}")
     return _fitting(settings, rubric, kind)

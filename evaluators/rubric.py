@@ -59,11 +59,6 @@ MOST_LABELS = 26  # each has a letter
 _LABEL = re.compile(r"[^\W\d_][^\n\r\t\"]{0,39}")
 
 
-def labels_of(rubric: Rubric | None) -> tuple[str, ...]:
-    """Return the grades that a verdict may have by this rubric, or by rules where there is none."""
-    return rubric.labels if rubric else GRADES
-
-
 _HEAD = ("name", "language", "version")
 _SLOTS = ("question", "context", "target", "predicted_answer")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from cases.dataset import Dataset, Slice, Threshold
-from evaluators.core import Kind
+from evaluators.core import CORRECT, GRADES, Kind
 from evaluators.extra_metrics import MetricSpec
 from evaluators.rubric import Protocol, Rubric
 from reports.codec import decode
@@ -27,6 +27,8 @@ class DeclaredSlice:
     rubric: str = ""
     protocol: Protocol | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
+    labels: tuple[str, ...] = GRADES
+    passing: tuple[str, ...] = (CORRECT,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,11 @@ class DeclaredDataset:
 
 def dump(datasets: Sequence[Dataset]) -> list[dict[str, object]]:
     """Return the datasets as JSON data that ``load`` reads back."""
-    return [asdict(_declared(dataset)) for dataset in datasets]
+    found = [asdict(_declared(dataset)) for dataset in datasets]
+    for slice_ in (one for dataset in found for one in dataset["slices"]):
+        if slice_["labels"] == GRADES:  # not written, as in every run before there were others
+            del slice_["labels"], slice_["passing"]
+    return found
 
 
 def load(values: Sequence[object]) -> tuple[Dataset, ...]:
@@ -80,6 +86,8 @@ def _declared_slice(slice_: Slice) -> DeclaredSlice:
         rubric=rubric.version if rubric else "",
         protocol=rubric.protocol if rubric else None,
         scores=dict(rubric.scores) if rubric else {},
+        labels=slice_.labels,
+        passing=slice_.passing,
     )
 
 
@@ -123,4 +131,6 @@ def _rubric(one: DeclaredSlice) -> Rubric | None:
         user="",
         version=one.rubric,
         scores=one.scores,
+        labels=one.labels,
+        passing=one.passing,
     )

@@ -15,8 +15,9 @@ from cases.tables import Record, Table, read_table
 from evaluators.core import NO, UNANSWERED, YES, Case, UsageError
 from evaluators.reading import parse_json, problem, read_text
 from evaluators.replies import Invalid, read_yes_no
+from evaluators.statistics.count_table import CountTable
 from evaluators.statistics.estimate import Estimate
-from evaluators.statistics.metrics import ANSWERS, CountTable
+from evaluators.statistics.metrics import ANSWERS
 from evaluators.statistics.sample import Sample, count_patterns
 from evaluators.text import shown
 

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cases.dataset import Slice
-from evaluators.core import GRADES, NO, YES, Kind, Outcome, QAError
+from evaluators.core import NO, YES, Kind, Outcome, QAError
 from evaluators.output import plural
+from evaluators.statistics.count_table import CountTable
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import percentile, resample, unseen_share
-from evaluators.statistics.metrics import ANSWERS, RATINGS, SELF_AGREEMENT, CountTable
+from evaluators.statistics.metrics import ANSWERS, RATINGS, SELF_AGREEMENT
 from evaluators.statistics.sample import Fill, Sample, count_patterns
 from reports.record import Record
 from reports.report import Counts, SliceSummary
@@ -96,10 +97,11 @@ def gold_of(record: Record, kind: Kind) -> str:
     return (record.label or "") if kind in ("yes_no", "judged") else ""
 
 
-def axes_of(records: Sequence[Record], kind: Kind) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def axes_of(records: Sequence[Record], slice_: Slice) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the gold labels and the outcomes to count, in the order to show them."""
+    kind, grades = slice_.kind, slice_.labels
     if kind == "graded":
-        return ("",), GRADES
+        return ("",), grades
     if kind == "rated":
         return ("",), RATINGS
     if kind == "yes_no":
@@ -108,7 +110,7 @@ def axes_of(records: Sequence[Record], kind: Kind) -> tuple[tuple[str, ...], tup
     if labels and labels <= set(RATINGS):
         return RATINGS, RATINGS
     seen = labels | {record.result for record in records if record.is_graded}
-    square = (*GRADES, *sorted(seen.difference(GRADES)))
+    square = (*grades, *sorted(seen.difference(grades)))
     return square, square
 
 
@@ -117,7 +119,7 @@ def tabulate(records: Sequence[Record], slice_: Slice, fill: Fill | None = None)
 
     Raises QAError for a record whose label or grade does not belong to the slice's kind.
     """
-    golds, outcomes = axes_of(records, slice_.kind)
+    golds, outcomes = axes_of(records, slice_)
     clusters: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for record in records:
         if record.is_graded or fill is not None:
@@ -136,6 +138,7 @@ def tabulate(records: Sequence[Record], slice_: Slice, fill: Fill | None = None)
         pass_bar=slice_.pass_bar,
         penalty=slice_.penalty,
         scores=_scores(records, slice_),
+        passing=slice_.passing,
     )
     return Sample(
         kind=slice_.kind,
@@ -147,7 +150,7 @@ def tabulate(records: Sequence[Record], slice_: Slice, fill: Fill | None = None)
 
 def _scores(records: Sequence[Record], slice_: Slice) -> dict[str, float]:
     """Return what each grade is worth; empty where no record carries a score."""
-    seen = {r.grade: r.score for r in records if r.grade in GRADES and r.score is not None}
+    seen = {r.grade: r.score for r in records if r.grade and r.score is not None}
     declared = slice_.rubric.scores if seen and slice_.rubric else {}
     return {str(grade): score for grade, score in {**declared, **seen}.items()}
 

@@ -218,8 +218,8 @@ def correct_rates(
 
 
 def _corrected(summary: SliceSummary, calibration: Calibration | None) -> Corrected | None:
-    if calibration is None:
-        return None
+    if calibration is None or CORRECT not in summary.labels:
+        return None  # or by a rubric with labels of its own
     cells = calibration.confusion
     if sum(one.count for one in cells) != calibration.items:
         return None  # judged more than once: its counts are no independent items

@@ -19,7 +19,7 @@ from evaluators.models.catalogue import load_catalogue
 from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec, parse
 from evaluators.reading import file_hash
-from evaluators.rubric import Rubric, Style, labels_of, load_rubric, load_template
+from evaluators.rubric import Rubric, Style, load_rubric, load_template
 from evaluators.text import digest
 
 RUBRICS = Path(__file__).parents[1] / "rubrics"
@@ -46,7 +46,7 @@ class Place:
     @property
     def labels(self) -> tuple[str, ...]:
         """The grades that a verdict may have here."""
-        return labels_of(self.rubric)
+        return self.rubric.labels if self.rubric else GRADES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

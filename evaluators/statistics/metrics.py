@@ -7,13 +7,14 @@ from here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from evaluators.core import CORRECT, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES
+from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES
 from evaluators.statistics.agreement import kappa_parts, quadratic_kappa_parts, spearman_parts
+from evaluators.statistics.count_table import CountTable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,42 +33,14 @@ ANSWERS = (YES, NO, UNANSWERED)
 DROP = "drop"
 """The threshold on the paired difference to a baseline, which is no metric of one run."""
 
+ANY_LABELS = ("correct", "mean_score")
+"""The metrics of graded slices that make sense whatever labels the rubric has."""
+
+LABEL_SHARE = "share_"
+"""What the name of the share of one of a rubric's own labels begins with."""
+
 SELF_AGREEMENT = "self_agreement"
 """How often two judgements of one answer agree: measured only where items were judged again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CountTable:
-    """How often each outcome (last axis) met each gold label (last axis but one).
-
-    Axes in front are separate tables: one for each resample, or for each kind of item. Graded and
-    rated items have one gold label, the empty one. ``scores`` gives a grade's worth, 0 to 1.
-    """
-
-    counts: Array
-    golds: tuple[str, ...]
-    outcomes: tuple[str, ...]
-    pass_bar: int = 6
-    penalty: float = 1.0
-    scores: Mapping[str, float] = field(default_factory=dict)
-
-    def of(self, outcome: str, gold: str = "") -> Array:
-        """Return how many items with this gold label came to this outcome."""
-        return self.counts[..., self.golds.index(gold), self.outcomes.index(outcome)]
-
-    def with_gold(self, gold: str) -> Array:
-        """Return how many items have this gold label."""
-        return self.sum(self.of(outcome, gold) for outcome in self.outcomes)
-
-    def sum(self, counts: Iterable[Array]) -> Array:
-        """Return the sum of these counts; of no counts, zeros in the shape of the tables."""
-        return sum(counts, start=0 * self.total)
-
-    @property
-    def total(self) -> Array:
-        """How many items there are."""
-        total: Array = self.counts.sum(axis=(-2, -1))
-        return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +86,11 @@ def share(*outcomes: str) -> Callable[[CountTable], Parts]:
         return table.sum(hits), table.total
 
     return parts
+
+
+def correct(table: CountTable) -> Parts:
+    """Return the share of items with a passing grade: CORRECT, unless the rubric names others."""
+    return share(*table.passing)(table)
 
 
 def correct_given_attempted(table: CountTable) -> Parts:
@@ -206,7 +184,7 @@ def _are_ratings(table: CountTable) -> bool:
 
 
 _GRADED = (
-    _item_rate("correct", "Correct", share(CORRECT), headline=True, column=1, compared=False),
+    _item_rate("correct", "Correct", correct, headline=True, column=1, compared=False),
     _item_rate("incorrect", "Incorrect", share(INCORRECT), headline=True),  # hallucination rate
     _item_rate("not_attempted", "Not attempted", share(NOT_ATTEMPTED), headline=True),
     _item_rate("attempted", "Attempted", share(CORRECT, INCORRECT)),
@@ -271,13 +249,30 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
 
 
 def metrics_of(kind: str, table: CountTable) -> dict[str, Metric]:
-    """Return the metrics that make sense for these items, in the order to show them."""
-    return {name: row for name, row in METRICS[kind].items() if row.applies(table)}
+    """Return the metrics that make sense for these items, in the order to show them.
+
+    Where a rubric has labels of its own, ``correct`` is the share of those that pass, and beside
+    it stands the share of each label (``share_formal``).
+    """
+    rows = {name: row for name, row in METRICS[kind].items() if row.applies(table)}
+    if kind != "graded" or table.outcomes == GRADES:
+        return rows
+    kept = {name: row for name, row in rows.items() if name in ANY_LABELS}
+    return kept | {row.name: row for row in map(_label_share, table.outcomes)}
 
 
-def gate_ranges(kind: str) -> dict[str, Range]:
-    """Return what a threshold can be, by the name of everything that a gate of a kind can name."""
+def _label_share(label: str) -> Metric:
+    return _item_rate(f"{LABEL_SHARE}{label}", f"Share of {label}", share(label))
+
+
+def gate_ranges(kind: str, labels: tuple[str, ...] = GRADES) -> dict[str, Range]:
+    """Return what a threshold can be, by the name of everything that a gate of a kind can name.
+
+    ``labels`` are the grades of the slice's rubric.
+    """
     ranges = {name: row.range for name, row in METRICS[kind].items() if row.range}
+    if kind == "graded" and labels != GRADES:
+        ranges = dict.fromkeys((*ANY_LABELS, *(_label_share(one).name for one in labels)), RATE)
     return ranges if kind == "judged" else {**ranges, DROP: RATE}
 
 

@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from evaluators.core import GRADES, NO, YES
+from evaluators.core import NO, YES
 from evaluators.statistics.agreement import PERFECT, perfect_interval
+from evaluators.statistics.count_table import CountTable
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import (
     Interval,
@@ -18,7 +19,7 @@ from evaluators.statistics.intervals import (
     unseen_share,
     wilson,
 )
-from evaluators.statistics.metrics import ANSWERS, RATINGS, CountTable, Metric, metrics_of
+from evaluators.statistics.metrics import ANSWERS, RATINGS, Metric, metrics_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,7 +107,7 @@ class Sample:
         right.
         """
         if self.kind == "graded":
-            return tuple({"": grade} for grade in GRADES)
+            return tuple({"": grade} for grade in self.patterns.outcomes)
         if self.kind == "rated":
             return ({"": RATINGS[0]}, {"": RATINGS[-1]})
         if self.kind == "yes_no":

@@ -6,9 +6,10 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from evaluators.statistics.count_table import CountTable
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import percentile, resample
-from evaluators.statistics.metrics import CountTable, Metric, metrics_of
+from evaluators.statistics.metrics import Metric, metrics_of
 from evaluators.statistics.sample import count_patterns
 from reports.compare.pairs import PairedSlice
 from reports.summary import axes_of, gold_of
@@ -49,10 +50,10 @@ def _tables(side: PairedSlice) -> tuple[CountTable, Array, int]:
     """
     kind = side.slice_.kind
     records = [record for pair in side.graded for record in (pair.old, pair.new)]
-    _, known = axes_of(records, kind)
+    _, known = axes_of(records, side.slice_)
     pairs = [pair for pair in side.graded if pair.old.result in known]
     records = [record for pair in pairs for record in (pair.old, pair.new)]
-    golds, outcomes = axes_of(records, kind)
+    golds, outcomes = axes_of(records, side.slice_)
     clusters: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
     for number, record in enumerate(records):
         cell = (number % 2, golds.index(gold_of(record, kind)), outcomes.index(record.result))
@@ -65,6 +66,7 @@ def _tables(side: PairedSlice) -> tuple[CountTable, Array, int]:
         pass_bar=side.slice_.pass_bar,
         penalty=side.slice_.penalty,
         scores=side.slice_.rubric.scores if side.slice_.rubric else {},
+        passing=side.slice_.passing,
     )
     return table, items, len(pairs)
 

@@ -56,7 +56,7 @@ def graded(report: Report) -> dict[str, str]:
 
 def _letter(record: Record) -> str:
     settled = record.outcome in ("passed", "failed")
-    return _LETTERS.get(record.grade or "", "ERROR") if settled else "ERROR"
+    return _LETTERS.get(record.grade or "", record.grade or "ERROR") if settled else "ERROR"
 
 
 def _free_name(part: SliceSummary, taken: Iterable[str]) -> str:

@@ -1,0 +1,178 @@
+"""Judges that another repository brings: a rubric with labels of its own, and rules in Python."""
+
+import json
+from typing import Any, cast
+
+import pytest
+
+from tests.conftest import MODES, Project
+from tests.support.loopback import Answer, Seen, loopback
+
+REGISTER = """
+name: register
+language: en
+version: "1"
+protocol: tool
+labels: [formal, mixed, informal]
+passing: [formal, mixed]
+scores: {formal: 1, mixed: 0.5, informal: 0}
+user: |
+  In which register is this text written? {predicted_answer}
+"""
+YAML = """
+kind: graded
+rubric: register
+by: [topic]
+languages:
+  en: {file: en.jsonl, gates: {correct: {min: 0.5}, share_informal: {max: 0.5}}}
+"""
+ANSWERS = {
+    "Dear Sir": "formal",
+    "Hello, yours": "mixed",
+    "Hiya mate": "informal",
+    "Madam": "formal",
+}
+RULES = '''
+from evaluators.core import Verdict
+
+
+class Politeness:
+    """A rule judge of one's own: the whole of it."""
+
+    async def judge(self, case, answer, ask):
+        if "broken" in answer:
+            raise ValueError("no such word")
+        polite = answer in ("Sofia", "Dear Sir", "Madam")
+        label = ("CORRECT", "formal") if polite else ("INCORRECT", "informal")
+        grade = label["formal" in case.metadata.get("labels", "")]
+        return Verdict(grade=grade, rating=9 if polite else 2, reason="politeness", sure=polite)
+'''
+
+
+def register(project: Project) -> None:
+    """Write a data set whose rubric stands beside it and has three labels of its own."""
+    project.dataset("letters", {}, YAML)
+    project.write("qa/letters/register.en.yaml", REGISTER)
+    rows = [
+        {"id": f"q{number}", "question": "Write a letter.", "answer": "A letter.",
+         "predicted_answer": text, "topic": "work" if number else "home", "labels": "formal"}
+        for number, text in enumerate(ANSWERS)
+    ]  # fmt: skip
+    project.write("qa/letters/en.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+
+
+def by_register(seen: Seen) -> Answer:
+    """Grade by the text that the judge is shown, through the forced call."""
+    prompt = json.dumps(seen.body["messages"])
+    label = next(label for text, label in ANSWERS.items() if text in prompt)
+    assert seen.body["tools"][0]["function"]["parameters"]["properties"]["grade"]["enum"] == [
+        "formal", "mixed", "informal",
+    ]  # fmt: skip
+    arguments = json.dumps({"reason": "its words", "grade": label})
+    call = {"id": "c", "type": "function", "function": {"name": "grade", "arguments": arguments}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    choice = {"index": 0, "finish_reason": "tool_calls", "message": message}
+    usage = {"prompt_tokens": 5, "completion_tokens": 5, "total_tokens": 10}
+    body = {"id": "r", "object": "chat.completion", "created": 1, "model": seen.body["model"],
+            "choices": [choice], "usage": usage}  # fmt: skip
+    return Answer(body=body)
+
+
+def test_a_rubric_with_labels_of_its_own(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fifteen lines of YAML make a judge: its labels pass, score, gate and are reported."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    register(project)
+    with loopback(handler=by_register) as server:
+        done = project.run("qa", "--judge", f"openai:j@{server.url}/v1")
+    assert done.ret == 0, done.stdout.str()
+    run, records = project.report(), project.records()
+    assert [record["grade"] for record in records] == list(ANSWERS.values())
+    assert [record["outcome"] for record in records] == ["passed", "passed", "failed", "passed"]
+    (part,) = cast("list[dict[str, Any]]", run["slices"])
+    values = {name: found["value"] for name, found in part["measures"].items()}
+    assert values == {
+        "correct": 0.75, "mean_score": 0.625,
+        "share_formal": 0.5, "share_mixed": 0.25, "share_informal": 0.25,
+    }  # fmt: skip
+    assert part["labels"] == {"formal": 2, "mixed": 1, "informal": 1}
+    assert set(part["breakdowns"]["topic"]["work"]) == set(values)
+    out = project.path / "reports" / "out"
+    assert "informal" in (out / "report.html").read_text(encoding="utf-8")
+    assert "informal" in (out / "letters-en-graded.csv").read_text(encoding="utf-8")
+    assert "letters:en" in (out / "summary.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("passing: [formal, mixed]", ""), "the keys 'labels' and 'passing' go together"),
+        (("passing: [formal, mixed]", "passing: [no]"), "want one of formal, mixed, informal"),
+        (("[formal, mixed, informal]", "[formal]"), "want 2 to 26 labels, got 1"),
+        (("[formal, mixed, informal]", "[formal, Formal]"), "a label stands twice"),
+        (("[formal, mixed, informal]", "[formal, 7]"), "want words of at most 40 characters"),
+        (("protocol: tool", "protocol: rate"), "want a list of grades, and no protocol 'rate'"),
+        (("{formal: 1,", "{CORRECT: 1,"), "not a grade; known: formal, mixed, informal"),
+    ],
+)
+def test_wrong_labels_are_refused(project: Project, change: tuple[str, str], message: str) -> None:
+    """File, line and key, before any call."""
+    register(project)
+    project.write("qa/letters/register.en.yaml", REGISTER.replace(*change))
+    done = project.run("qa")
+    assert done.ret == 4
+    assert message in done.stderr.str()
+
+
+def test_a_gate_that_such_a_rubric_has_not(project: Project) -> None:
+    """``incorrect`` is a grade of other rubrics; the error names what there is."""
+    register(project)
+    project.write("qa/letters/dataset.yaml", YAML.replace("share_informal", "incorrect"))
+    done = project.run("qa")
+    assert done.ret == 4
+    assert "incorrect" in done.stderr.str()
+
+
+def test_rules_that_know_other_labels_cannot_judge_it(project: Project) -> None:
+    """The lexical judge says CORRECT, which is none of them: a usage error, not a miss."""
+    register(project)
+    done = project.run("qa")
+    assert done.ret == 4
+    assert "letters:en: --judge lexical gives CORRECT, INCORRECT" in done.stderr.str()
+
+
+@pytest.mark.parametrize("mode", ["plain", "n2"])
+def test_rules_in_one_file_judge_a_run(project: Project, mode: str) -> None:
+    """Another repository's class judges grades, own labels and a failure, with workers too."""
+    register(project)
+    project.dataset("capital", {"en": ["Sofia", "Varna", "broken"]})
+    project.write("my_rules.py", RULES)
+    done = project.run(*MODES[mode], "qa", "--judge", "python:my_rules:Politeness", "--gates=off")
+    assert done.ret == 1, done.stdout.str()
+    found = {(r["dataset"], r["id"]): (r["grade"], r["judge"]) for r in project.records()}
+    spec = "python:my_rules:Politeness"
+    assert found["capital", "q1"] == ("CORRECT", spec)
+    assert found["capital", "q2"] == ("INCORRECT", spec)
+    assert found["letters", "q0"] == ("formal", spec)
+    assert found["letters", "q2"] == ("informal", spec)
+    failed = next(r for r in project.records() if r["dataset"] == "capital" and r["id"] == "q3")
+    assert failed["outcome"] == "error"
+    assert "judge_failed" in json.dumps(failed)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("python:my_rules", "want python:MODULE:CLASS, for instance"),
+        ("python:no_such_module:X", "module 'no_such_module' cannot be imported (ModuleNotFound"),
+        ("python:my_rules:Nobody", "module 'my_rules' has no class 'Nobody'; give its name"),
+        ("python:my_rules:Verdict", "Verdict has no `async def judge(self, case, answer, ask)`"),
+        ("python:my_rules:Nobody+openai:x", "has no class 'Nobody'"),
+    ],
+)
+def test_rules_that_cannot_be_loaded(project: Project, spec: str, message: str) -> None:
+    """One line says which module and class, before anything is asked."""
+    project.dataset("capital", {"en": ["Sofia"]})
+    project.write("my_rules.py", RULES)
+    done = project.run("qa", "--judge", spec)
+    assert done.ret == 4
+    assert message in done.stderr.str()
