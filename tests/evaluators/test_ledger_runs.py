@@ -2,10 +2,13 @@
 
 import json
 import os
+import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +26,29 @@ def one(tmp_path: Path) -> Iterator[Chain]:
     """Return a served project whose calls take a little."""
     with chain(tmp_path / "one", ITEMS, 0.02, "--concurrency", "4") as made:
         yield made
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run that has ended, for tests that go on from its ledger; none of them changes that."""
+
+    chain: Chain
+    outcome: tuple[int, Mapping[str, Any]]
+    records: bytes
+    report: dict[str, object]
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ended]:
+    """Return one run that has ended, with its report."""
+    folder = tmp_path_factory.mktemp("ended") / "one"
+    with chain(folder, ITEMS, 0.0, "--concurrency", "4") as made:
+        outcome = made.finish()
+        yield Ended(made, outcome, records(folder), report(folder))
+
+
+def records(folder: Path) -> bytes:
+    return (folder / "reports" / "out" / "records.jsonl").read_bytes()
 
 
 def report(folder: Path) -> dict[str, object]:
@@ -46,22 +72,21 @@ def test_two_runs_at_once_pay_once(one: Chain) -> None:
     assert one.count() == 2 * ITEMS
 
 
-def test_a_complete_run_is_repeated_without_a_request(one: Chain) -> None:
+def test_a_complete_run_is_repeated_without_a_request(ended: Ended) -> None:
     """The report is the same to the byte, whatever the number of workers."""
-    code, _ = one.finish()
-    before = (one.folder / "reports" / "out" / "records.jsonl").read_bytes(), report(one.folder)
-    one.options = ("-n", "3", "--dist", "worksteal")
-    assert one.finish()[0] == code
-    after = (one.folder / "reports" / "out" / "records.jsonl").read_bytes(), report(one.folder)
-    assert after == before
-    assert len(one.trace.sent) == 2 * ITEMS
+    before = len(ended.chain.trace.sent)
+    again = replace(ended.chain, options=("-n", "3", "--dist", "worksteal"), kept=[])
+    assert again.finish() == ended.outcome
+    assert records(again.folder) == ended.records
+    assert report(again.folder) == ended.report
+    assert len(again.trace.sent) == before
 
 
 def test_a_fork_without_keys_replays_what_ci_exported(
-    one: Chain, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ended: Ended, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Exported, imported elsewhere, replayed: the same verdicts and no request."""
-    expected = one.finish()
+    one, before = ended.chain, len(ended.chain.trace.sent)
     artefact = tmp_path / "ledger.jsonl"
     assert main(["ledger", "export", str(artefact), "--ledger", str(one.folder / one.ledger)]) == 0
     make_project(tmp_path / "fork", ITEMS)
@@ -72,23 +97,30 @@ def test_a_fork_without_keys_replays_what_ci_exported(
         main(["ledger", "import", str(artefact), "--ledger", str(fork.folder / fork.ledger)]) == 0
     )
     assert f"{2 * ITEMS} new, 0 known, 0 refused" in capsys.readouterr().out
-    assert fork.finish() == expected
-    assert len(one.trace.sent) == 2 * ITEMS
+    assert fork.finish() == ended.outcome
+    assert len(one.trace.sent) == before
 
 
-def test_damaged_rows_are_asked_again_and_said(one: Chain) -> None:
+def test_damaged_rows_are_asked_again_and_said(ended: Ended) -> None:
     """A flipped reply is not used; the report says so, and the verdicts are the same."""
-    expected = one.finish()
-    ledger = one.folder / one.ledger
+    one = replace(ended.chain, ledger="damaged.sqlite3", options=("--report-dir", "damaged"))
+    ledger, before = one.folder / one.ledger, len(one.trace.sent)
+    shutil.copy(one.folder / ended.chain.ledger, ledger)
     change(ledger, "UPDATE calls SET reply = replace(reply, 'CORRECT', 'INCORRECT')")
-    assert one.finish() == expected
-    damaged = len(one.trace.sent) - 2 * ITEMS
+    assert one.start().wait(120) == ended.outcome[0]
+    damaged = len(one.trace.sent) - before
     assert damaged == ITEMS
-    notes = report(one.folder)["notes"]
+    lines = (one.folder / "damaged" / "records.jsonl").read_text(encoding="utf-8").splitlines()
+    found = {
+        row["key"]: (row["outcome"], row["grade"], row["answer"]) for row in map(json.loads, lines)
+    }
+    assert found == ended.outcome[1]
+    notes = json.loads((one.folder / "damaged" / "run.json").read_text(encoding="utf-8"))["notes"]
     assert f"{damaged} damaged rows of the ledger set aside and asked again" in str(notes)
     assert ask(ledger, "SELECT count(*) FROM damaged") == damaged
 
 
+@pytest.mark.slow
 def test_a_full_disk_stops_the_run_and_is_survived(one: Chain, tmp_path: Path) -> None:
     """No more calls than were in flight, one line with path and need; with space it goes on."""
     disk = tmp_path / "disk"
@@ -146,6 +178,7 @@ def test_an_unreadable_judge_is_asked_anew_on_request(project: Project) -> None:
         assert server.count == 6 * 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deaths", [3, 8])
 def test_dead_workers_cost_their_items_at_most(project: Project, deaths: int) -> None:
     """Every item but those that kill twice is finished, no request is repeated, nothing hangs."""
@@ -155,6 +188,7 @@ def test_dead_workers_cost_their_items_at_most(project: Project, deaths: int) ->
         f"""
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 

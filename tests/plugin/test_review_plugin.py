@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import pytest
+
 from cases.tools.review.adjudications import save_adjudications
 from evaluators.judges.adjudicated import Adjudication
 from reports.human_review import pick
 from reports.run_reader import load_report
-from tests.conftest import MODES, Project
+from tests.conftest import Project
 from tests.plugin.test_plugin_judges import RUBRIC, spec, truthful
 from tests.support.loopback import loopback
 
@@ -37,6 +39,7 @@ def grades(project: Project) -> list[object]:
     return [record["grade"] for record in project.records()]
 
 
+@pytest.mark.parametrize("mode", [(), ("-n", "2")], ids=["plain", "n2"])
 def test_a_verdict_beside_the_data_overrides_the_judge(
     project: Project, mode: tuple[str, ...]
 ) -> None:
@@ -67,11 +70,10 @@ def test_a_different_answer_is_judged_as_usual(project: Project) -> None:
     project.run("qa")
     adjudicate(project, "mine.yaml", "q2", "CORRECT")
     option = "--adjudications=mine.yaml"
-    for mode in MODES.values():
-        project.run(*mode, option, "qa").assert_outcomes(passed=2, failed=1)
-        assert grades(project)[1] == "CORRECT"
-        reason = str(project.records()[1]["reason"])
-        assert reason == "adjudicated by Ana: I know it; lexical: INCORRECT"
+    project.run(option, "qa").assert_outcomes(passed=2, failed=1)
+    assert grades(project)[1] == "CORRECT"
+    reason = str(project.records()[1]["reason"])
+    assert reason == "adjudicated by Ana: I know it; lexical: INCORRECT"
     project.dataset("capital", {"en": [ANSWERS[0], "Plovdiv", ANSWERS[2]]}, YAML)
     project.run(option, "qa").assert_outcomes(passed=1, failed=2)
     assert project.records()[1]["adjudicated_by"] == ""
@@ -85,7 +87,7 @@ def test_the_file_can_be_switched_off_and_must_be_right(project: Project) -> Non
     project.run("--adjudications=off", "qa")
     assert grades(project)[1] == "INCORRECT"
     for words in (["--adjudications=none.yaml"], ["--adjudications=none.yaml", "--dry-run"]):
-        result = project.run(*words, "qa")
+        result = project.pytester.runpytest_inprocess(*words, "qa")
         assert result.ret == 4
         result.stderr.fnmatch_lines(["*none.yaml: cannot be read*"])
     adjudicate(project, "qa/capital/adjudications.yaml", "q1", "7")
