@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.tools.review.reviews import Review, read_sheets
@@ -128,6 +128,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=30)
 
 
+@settings(max_examples=30)
 @given(
     verdicts=st.lists(st.sampled_from(("YES", "NO", "UNCLEAR")), min_size=3, max_size=3),
     edits=st.lists(TEXT, min_size=3, max_size=3),

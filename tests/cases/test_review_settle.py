@@ -3,7 +3,7 @@
 from itertools import combinations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.tools.review.reviews import AGREED, CONFLICT, UNREVIEWED, Review, agreement, settle
@@ -66,6 +66,7 @@ def test_a_comment_alone_is_no_verdict() -> None:
 VERDICTS = st.lists(st.text("YNU.", min_size=3, max_size=3), min_size=1, max_size=8)
 
 
+@settings(max_examples=30)
 @given(VERDICTS)
 def test_settling_depends_on_nobodys_order(tables: list[str]) -> None:
     """Whoever is read first: the same outcomes, one an item, in the order of the items."""
@@ -80,6 +81,7 @@ def test_settling_depends_on_nobodys_order(tables: list[str]) -> None:
         assert [found[item].verdict] == (stands or [""])
 
 
+@settings(max_examples=30)
 @given(VERDICTS)
 def test_agreement_is_bounded_and_perfect_only_without_a_difference(tables: list[str]) -> None:
     """Raw agreement is a share, each figure lies in its interval, alpha 1 means no difference."""

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.core import Reply, ToolCall, UsageError
@@ -202,6 +202,7 @@ def test_calls_at_the_same_time_share_a_commit_and_are_all_kept(tmp_path: Path) 
         assert all(ledger.get(str(number)) == REPLY for number in range(100))
 
 
+@settings(max_examples=30)
 @given(text=st.text(st.characters(codec=None), max_size=50), arguments=st.text(max_size=20))
 def test_any_text_comes_back_exactly(
     tmp_path_factory: pytest.TempPathFactory, text: str, arguments: str
