@@ -167,14 +167,14 @@ def test_an_unreadable_judge_is_asked_anew_on_request(project: Project) -> None:
     with loopback(handler=handle) as server:
         url = f"{server.url}/v1"
         words = ("--model", f"openai:m@{url}", "--judge", f"openai:j@{url}", "qa")
-        assert project.run(*words).ret == 6
+        assert project.run_in_process(*words).ret == 6
         assert server.count == 6 * 4
         mumbling = False
-        assert project.run(*words).ret == 6
+        assert project.run_in_process(*words).ret == 6
         assert server.count == 6 * 4
-        assert project.run("--reask-invalid", *words).ret == 0
+        assert project.run_in_process("--reask-invalid", *words).ret == 0
         assert server.count == 6 * 5
-        assert project.run(*words).ret == 0
+        assert project.run_in_process(*words).ret == 0
         assert server.count == 6 * 5
 
 

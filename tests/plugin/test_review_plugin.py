@@ -39,19 +39,17 @@ def grades(project: Project) -> list[object]:
     return [record["grade"] for record in project.records()]
 
 
-@pytest.mark.parametrize("mode", [(), ("-n", "2")], ids=["plain", "n2"])
-def test_a_verdict_beside_the_data_overrides_the_judge(
-    project: Project, mode: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_verdict_beside_the_data_overrides_the_judge(project: Project, workers: int) -> None:
     """For that answer: no call is made about it, the record and a note name the person."""
     capitals(project)
     with loopback(handler=truthful()) as server:
         judge = ("--judge", spec(server))
-        project.run(*mode, *judge, "qa")
+        project.run_in_process(*judge, "qa")
         assert grades(project) == ["CORRECT"] * 3
         adjudicate(project, "qa/capital/adjudications.yaml", "q2", "INCORRECT")
         before = server.count
-        result = project.run(*mode, *judge, "--ledger", "other.sqlite3", "qa")
+        result = project.run_with(workers, *judge, "--ledger", "other.sqlite3", "qa")
     assert server.count == before + 2
     result.assert_outcomes(passed=2, failed=1)
     record: Any = project.records()[1]
@@ -67,29 +65,29 @@ def test_a_verdict_beside_the_data_overrides_the_judge(
 def test_a_different_answer_is_judged_as_usual(project: Project) -> None:
     """The verdict is not the item's but the answer's."""
     capitals(project)
-    project.run("qa")
+    project.run_in_process("qa")
     adjudicate(project, "mine.yaml", "q2", "CORRECT")
     option = "--adjudications=mine.yaml"
-    project.run(option, "qa").assert_outcomes(passed=2, failed=1)
+    project.run_in_process(option, "qa").assert_outcomes(passed=2, failed=1)
     assert grades(project)[1] == "CORRECT"
     reason = str(project.records()[1]["reason"])
     assert reason == "adjudicated by Ana: I know it; lexical: INCORRECT"
     project.dataset("capital", {"en": [ANSWERS[0], "Plovdiv", ANSWERS[2]]}, YAML)
-    project.run(option, "qa").assert_outcomes(passed=1, failed=2)
+    project.run_in_process(option, "qa").assert_outcomes(passed=1, failed=2)
     assert project.records()[1]["adjudicated_by"] == ""
 
 
 def test_the_file_can_be_switched_off_and_must_be_right(project: Project) -> None:
     """off asks the judge again; a wrong file ends the run before any call, a dry run too."""
     capitals(project)
-    project.run("qa")
+    project.run_in_process("qa")
     adjudicate(project, "qa/capital/adjudications.yaml", "q2", "CORRECT")
-    project.run("--adjudications=off", "qa")
+    project.run_in_process("--adjudications=off", "qa")
     assert grades(project)[1] == "INCORRECT"
     for words in (["--adjudications=none.yaml"], ["--adjudications=none.yaml", "--dry-run"]):
-        result = project.pytester.runpytest_inprocess(*words, "qa")
+        result = project.run_in_process(*words, "qa")
         assert result.ret == 4
         result.stderr.fnmatch_lines(["*none.yaml: cannot be read*"])
     adjudicate(project, "qa/capital/adjudications.yaml", "q1", "7")
-    result = project.run("qa")
+    result = project.run_in_process("qa")
     assert "adjudication: Ana gave '7' where" in str(project.records()[0]["error"])
