@@ -1,13 +1,10 @@
 """Which of deepeval's metrics can be named; only ``judges/metric.py`` loads deepeval itself."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from evaluators.core import Ask, CallError, Case, JudgeError, Kind
-from evaluators.ledger import LedgerError
-from evaluators.models.secrets import mask, one_line
 
 GEVAL = "geval_"
 """What the name of a metric with criteria of one's own begins with."""
@@ -114,6 +111,10 @@ async def measure_all(
     measurers: Sequence[Measurer], case: Case, answer: str, ask: Ask
 ) -> MetricResults:
     """Return what the measurers say of an answer; one that fails leaves no trace on the others."""
+    import asyncio  # noqa: PLC0415  # workers load the specs, and measure nothing
+
+    from evaluators.ledger import LedgerError  # noqa: PLC0415
+
     asked = (measurer.measure(case, answer, ask) for measurer in measurers)
     found = await asyncio.gather(*asked, return_exceptions=True)
     values: dict[str, float | None] = {}
@@ -132,6 +133,9 @@ async def measure_all(
 
 
 def _told(error: Exception) -> str:
+    from evaluators.ledger import LedgerError  # noqa: PLC0415
+    from evaluators.models.secrets import mask, one_line  # noqa: PLC0415
+
     if isinstance(error, CallError | JudgeError):
         return f"{error.kind}: {error}"
     kind = "ledger" if isinstance(error, LedgerError) else "internal"

@@ -129,7 +129,6 @@ def read_options(config: pytest.Config, here: Path) -> Options:
     def path(name: str) -> Path | None:
         return here / given[name] if name in given else None
 
-    gates_off = given.get("gates") == OFF
     return Options(
         model=given.get("model", "recorded"),
         judges=tuple(given.get("judge", ["lexical"])),
@@ -138,17 +137,9 @@ def read_options(config: pytest.Config, here: Path) -> Options:
         calibration=value("calibration", _switch, True),
         adjudications=path("adjudications"),
         adjudications_off=given.get("adjudications") == OFF,
-        choice=Choice(
-            items=_slice_files("items", given, here),
-            prompts=_slice_files("prompt", given, here),
-            languages=tuple(filter(None, map(str.strip, given.get("languages", "").split(",")))),
-            limit=value("limit", _whole),
-            seed=value("seed", partial(_whole, low=0), 0),
-            repeats=value("repeats", _whole, 1),
-            gates=None if gates_off else path("gates"),
-        ),
+        choice=_choice(given, here),
         baseline=path("baseline"),
-        gates_off=gates_off,
+        gates_off=given.get("gates") == OFF,
         ledger=path("ledger") or here / ".qa" / "ledger.sqlite3",
         replay="replay" in given,
         reask_invalid="reask-invalid" in given,
@@ -160,6 +151,20 @@ def read_options(config: pytest.Config, here: Path) -> Options:
         dry_run="dry-run" in given,
         allow_self_judge="allow-self-judge" in given,
         touched=bool(given),
+    )
+
+
+def _choice(given: Mapping[str, Any], here: Path) -> Choice:
+    languages = map(str.strip, given.get("languages", "").split(","))
+    gates = given.get("gates", OFF)
+    return Choice(
+        items=_slice_files("items", given, here),
+        prompts=_slice_files("prompt", given, here),
+        languages=tuple(filter(None, languages)),
+        limit=_whole("limit", given["limit"]) if "limit" in given else None,
+        seed=_whole("seed", given.get("seed", "0"), low=0),
+        repeats=_whole("repeats", given.get("repeats", "1")),
+        gates=None if gates == OFF else here / gates,
     )
 
 

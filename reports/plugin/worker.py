@@ -6,7 +6,7 @@ Without xdist the controller's own process is the one worker.
 """
 
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from reports.plugin.garbage import Unswept, no_collection
 
 INPUT_KEY = "qa"  # of xdist's workerinput
 PLAN_FILE = "plan.pickle"
+PACKED = "qa-packed"  # of a report on its way to the controller
 WORKERS_NICE = "10"  # text, as execnet wants it
 
 
@@ -71,6 +72,21 @@ class WorkerSetup:
                 raise pytest.UsageError(msg) from None
         node.workerinput[INPUT_KEY] = str(path)
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_from_serializable(self, data: dict[str, Any]) -> None:
+        """Unpack what a worker packed, for pytest's own hook."""
+        if PACKED in data:
+            data.update(pickle.loads(data.pop(PACKED)))
+
+
+class ReportPacker:
+    """A worker's hook that sends each report as one value: execnet writes values in Python."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_to_serializable(self) -> Generator[None, object, object]:
+        """Pack what pytest made of a report; xdist adds a few values beside it."""
+        return {PACKED: pickle.dumps((yield), pickle.HIGHEST_PROTOCOL)}
+
 
 def read_worker_input(workerinput: Mapping[str, Any]) -> WorkerInput | None:
     """Return what the controller gave this worker; None where it runs no dataset."""
@@ -86,6 +102,8 @@ def join(config: pytest.Config, given: WorkerInput) -> None:
     """Let this process run the plan's tests; each dataset and language becomes a mark."""
     config.stash[WORKER_INPUT] = given
     config.pluginmanager.register(Unswept(), "qa-unswept")
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(ReportPacker(), "qa-report-packer")
     datasets = given.plan.datasets
     for dataset in datasets:
         config.addinivalue_line("markers", f"{dataset.name}: items of the dataset {dataset.name}")

@@ -11,7 +11,13 @@ import pytest
 from cases.dataset import Choice, Plan
 from cases.plan import make_plan
 from reports.plugin.garbage import Unswept, no_collection
-from reports.plugin.worker import INPUT_KEY, WorkerInput, WorkerSetup, read_worker_input
+from reports.plugin.worker import (
+    INPUT_KEY,
+    ReportPacker,
+    WorkerInput,
+    WorkerSetup,
+    read_worker_input,
+)
 from tests.conftest import Project
 
 READERS = (
@@ -93,6 +99,19 @@ def test_a_plan_that_cannot_be_written_is_a_usage_error(plan: Plan, tmp_path: Pa
 def test_a_worker_of_a_session_without_datasets_is_given_nothing() -> None:
     """The plugin stays out of sessions that are not its own."""
     assert read_worker_input({}) is None
+
+
+def test_a_packed_report_arrives_with_what_xdist_adds(plan: Plan, tmp_path: Path) -> None:
+    """The controller unpacks what pytest wrote of a report, tuples included."""
+    report = {"nodeid": "a", "location": ("a.py", 1, "b"), "user_properties": [("qa", "{}")]}
+    packing = ReportPacker().pytest_report_to_serializable()
+    next(packing)
+    with pytest.raises(StopIteration) as packed:
+        packing.send(report)
+    data = {**packed.value.value, "worker_id": "gw0"}
+    given = WorkerInput(plan=plan, outcome_store=tmp_path / "store")
+    WorkerSetup(given).pytest_report_from_serializable(data)
+    assert data == {**report, "worker_id": "gw0"}
 
 
 def test_workers_read_no_data_and_load_nothing_that_could(project: Project) -> None:
