@@ -14,12 +14,9 @@ from evaluators.core import CORRECT
 from evaluators.statistics.agreement import (
     PERFECT,
     cohen_kappa,
-    cohen_kappa_interval,
     interval_alpha,
-    interval_alpha_interval,
     kappa_parts,
     krippendorff_alpha,
-    krippendorff_alpha_interval,
     perfect_interval,
     quadratic_kappa_parts,
     spearman_parts,
@@ -202,18 +199,16 @@ def _levels(values: Sequence[float]) -> list[int]:
 
 
 def _kappa(pairs: Sequence[tuple[str, str]]) -> Figure:
-    return Figure(value=cohen_kappa(pairs), interval=cohen_kappa_interval(pairs), n=len(pairs))
+    kappa = cohen_kappa(pairs)
+    return Figure(value=kappa.value, interval=kappa.interval, n=kappa.n)
 
 
 def _alpha(units: Sequence[Mapping[str, Label]], *, numbers: bool) -> Figure:
-    paired = [unit for unit in units if len(unit) > 1]
     if numbers:
-        values = [[float(value) for value in unit.values()] for unit in paired]
-        value, interval = interval_alpha(values), interval_alpha_interval(values)
+        alpha = interval_alpha([[float(value) for value in unit.values()] for unit in units])
     else:
-        labels = [[str(value) for value in unit.values()] for unit in paired]
-        value, interval = krippendorff_alpha(labels), krippendorff_alpha_interval(labels)
-    return Figure(value=value, interval=interval, n=len(paired))
+        alpha = krippendorff_alpha([[str(value) for value in unit.values()] for unit in units])
+    return Figure(value=alpha.value, interval=alpha.interval, n=alpha.n)
 
 
 def _coefficient(

@@ -1,4 +1,4 @@
-"""Agreement between two sets of labels, over tables of counts.
+"""Agreement between two sets of labels, over tables of counts; alpha of any number of raters.
 
 A table holds, in its last two axes, how often a first label (row) met a second one (column);
 further axes in front are separate tables. The ``…_parts`` functions give numerator and
@@ -11,16 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import Interval, percentile, resample, unseen_share
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    from evaluators.statistics.intervals import Array
 
-    Array = npt.NDArray[np.float64]
     Parts = Callable[[Array], tuple[Array, Array]]
 
-Pairs = Sequence[tuple[str, str]]
 PERFECT = 1 - 1e-9  # a coefficient of 1, whatever the order of the additions
 
 
@@ -70,36 +68,36 @@ def _centred_ranks(margin: Array) -> Array:
     return margin.cumsum(axis=-1) - margin / 2 - half
 
 
-def cohen_kappa(pairs: Pairs) -> float | None:
-    """Return Cohen's kappa of label pairs (at most 1), or None where it is undefined."""
-    numerator, denominator = kappa_parts(_contingency(pairs))
-    return float(numerator / denominator) if denominator else None
+def cohen_kappa(pairs: Sequence[tuple[str, str]]) -> Estimate:
+    """Return Cohen's kappa of label pairs (at most 1), undefined where there is no variation."""
+    import numpy as np
+
+    places = {label: place for place, label in enumerate(sorted({x for p in pairs for x in p}))}
+    table = np.zeros((len(places), len(places)))
+    for (first, second), count in Counter(pairs).items():
+        table[places[first], places[second]] = count
+    return table_estimate(table, kappa_parts)
 
 
-def cohen_kappa_interval(pairs: Pairs) -> Interval | None:
-    """Return the bootstrap interval of Cohen's kappa, or None where it cannot be given.
+def table_estimate(table: Array, parts: Parts) -> Estimate:
+    """Return a coefficient of one table with its bootstrap interval, items drawn one by one.
 
-    Where all pairs agree it is ``perfect_interval``.
-    """
-    return table_interval(_contingency(pairs), kappa_parts)
-
-
-def table_interval(table: Array, parts: Parts) -> Interval | None:
-    """Return the bootstrap interval of a coefficient of one table, items drawn one by one.
-
-    ``perfect_interval`` where the coefficient is 1 in the sample, which leaves the bootstrap
-    nothing to vary; None where the coefficient, or most of its resamples, are undefined.
+    The interval is ``perfect_interval`` where the coefficient is 1 in the sample, which leaves the
+    bootstrap nothing to vary; there is none where most of the resamples are undefined.
     """
     import numpy as np
 
     numerator, denominator = parts(table)
+    n = int(table.sum())
     if not denominator:
-        return None
-    if numerator / denominator >= PERFECT:
-        return perfect_interval(table, float(table.sum()))
+        return Estimate.of(None, None, n)
+    value = float(numerator / denominator)
+    if value >= PERFECT:
+        return Estimate.of(value, perfect_interval(table, n), n)
     cells = np.flatnonzero(table)
     one_hot = np.eye(table.size)[cells].reshape(-1, *table.shape)
-    return percentile(*parts(resample(one_hot, table.ravel()[cells])))
+    drawn = resample(one_hot, table.ravel()[cells])
+    return Estimate.of(value, percentile(*parts(drawn)), n)
 
 
 def perfect_interval(table: Array, items: float) -> Interval | None:
@@ -118,75 +116,57 @@ def perfect_interval(table: Array, items: float) -> Interval | None:
     return max(-1.0, 1 - unseen_share(items) / (1 - chance)), 1.0
 
 
-def _contingency(pairs: Pairs) -> Array:
-    import numpy as np
+def krippendorff_alpha(units: Sequence[Sequence[str]]) -> Estimate:
+    """Return Krippendorff's alpha of unordered labels (at most 1); ``n`` counts paired units.
 
-    places = {label: place for place, label in enumerate(sorted({x for p in pairs for x in p}))}
-    table = np.zeros((len(places), len(places)))
-    for (first, second), count in Counter(pairs).items():
-        table[places[first], places[second]] = count
-    return table
-
-
-Labels = Sequence[Sequence[str]]
-Numbers = Sequence[Sequence[float]]
-
-
-def krippendorff_alpha(units: Labels) -> float | None:
-    """Return alpha of unordered labels (at most 1).
-
-    None where nothing pairs or one label only is in use.
+    A unit is what the raters of one item said; units with fewer than two ratings are left out.
+    Krippendorff (2011), "Computing Krippendorff's alpha-reliability", form C. Undefined where
+    nothing pairs or one label only is in use. The interval is a bootstrap, units drawn one by one.
     """
-    return _ratio(_label_parts(_label_sums(units).sum(axis=0)))
-
-
-def krippendorff_alpha_interval(units: Labels) -> Interval | None:
-    """Return the bootstrap interval of ``krippendorff_alpha``, units drawn one by one."""
-    import numpy as np
-
-    sums = _label_sums(units)
-    if _ratio(_label_parts(sums.sum(axis=0))) is None:
-        return None
-    if not sums[:, -1].any():
-        return perfect_interval(np.diag(sums[:, :-1].sum(axis=0)), len(sums))
-    return percentile(*_label_parts(resample(sums, np.ones(len(sums)))))
-
-
-def interval_alpha(units: Numbers) -> float | None:
-    """Return alpha of numbers, disagreement growing with the square of their difference.
-
-    None where nothing pairs or all numbers are the same.
-    """
-    return _ratio(_number_parts(_number_sums(units).sum(axis=0)))
-
-
-def interval_alpha_interval(units: Numbers) -> Interval | None:
-    """Return the bootstrap interval of ``interval_alpha``, units drawn one by one."""
-    import numpy as np
-
-    sums = _number_sums(units)
-    value = _ratio(_number_parts(sums.sum(axis=0)))
-    if value is None:
-        return None
-    if value >= PERFECT:
-        counts = Counter(unit[0] for unit in units if len(unit) > 1)
-        return perfect_interval(np.diag(np.array(list(counts.values()), dtype=float)), len(sums))
-    return percentile(*_number_parts(resample(sums, np.ones(len(sums)))))
-
-
-def _ratio(parts: tuple[Array, Array]) -> float | None:
-    numerator, denominator = parts
-    return float(numerator / denominator) if denominator > 0 else None
-
-
-def _label_sums(units: Labels) -> Array:
-    """Return, for each unit, how often each label stands in it, and its disagreement."""
     import numpy as np
 
     paired = [Counter(labels) for labels in units if len(labels) > 1]
     names = sorted({label for counts in paired for label in counts})
     rows = [[*(counts[name] for name in names), _disagreement(counts)] for counts in paired]
-    return np.array(rows, dtype=np.float64).reshape(len(paired), len(names) + 1)
+    sums = np.array(rows, dtype=np.float64).reshape(len(paired), len(names) + 1)
+    agreed = np.diag(sums[:, :-1].sum(axis=0)) if not sums[:, -1].any() else None
+    return _alpha(sums, _label_parts, agreed)
+
+
+def interval_alpha(units: Sequence[Sequence[float]]) -> Estimate:
+    """Return alpha of numbers, disagreement growing with the square of their difference.
+
+    Form D of the source of ``krippendorff_alpha``. Undefined where nothing pairs or all numbers
+    are the same.
+    """
+    import numpy as np
+
+    paired = [unit for unit in units if len(unit) > 1]
+    flat = [value for unit in paired for value in unit]
+    # Alpha does not change when all numbers move together; the sums of squares lose less then.
+    middle = sum(flat) / len(flat) if flat else 0.0
+    rows = [_moments([value - middle for value in unit]) for unit in paired]
+    sums = np.array(rows, dtype=np.float64).reshape(len(rows), 4)
+    numerator, denominator = _number_parts(sums.sum(axis=0))
+    agreed = None
+    if denominator > 0 and numerator / denominator >= PERFECT:
+        counts = Counter(unit[0] for unit in paired)
+        agreed = np.diag(np.array([*counts.values()], dtype=np.float64))
+    return _alpha(sums, _number_parts, agreed)
+
+
+def _alpha(sums: Array, parts: Parts, agreed: Array | None) -> Estimate:
+    """Return alpha from the sums of each unit; ``agreed`` counts labels where no unit differs."""
+    import numpy as np
+
+    n = len(sums)
+    numerator, denominator = parts(sums.sum(axis=0))
+    if not denominator > 0:
+        return Estimate.of(None, None, n)
+    value = float(numerator / denominator)
+    if agreed is not None:
+        return Estimate.of(value, perfect_interval(agreed, n), n)
+    return Estimate.of(value, percentile(*parts(resample(sums, np.ones(n)))), n)
 
 
 def _disagreement(counts: Counter[str]) -> float:
@@ -200,17 +180,6 @@ def _label_parts(sums: Array) -> tuple[Array, Array]:
     n = counts.sum(axis=-1)
     expected = n**2 - (counts**2).sum(axis=-1)
     return expected - (n - 1) * observed, expected
-
-
-def _number_sums(units: Numbers) -> Array:
-    """Return, for each unit, its size, sum, sum of squares, and its disagreement."""
-    import numpy as np
-
-    flat = [value for unit in units if len(unit) > 1 for value in unit]
-    # Alpha does not change when all numbers move together; the sums of squares lose less then.
-    middle = sum(flat) / len(flat) if flat else 0.0
-    rows = [_moments([value - middle for value in unit]) for unit in units if len(unit) > 1]
-    return np.array(rows, dtype=np.float64).reshape(len(rows), 4)
 
 
 def _moments(values: Sequence[float]) -> tuple[float, float, float, float]:

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING
 from evaluators.statistics.intervals import Z95, Interval, effective_size
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    from evaluators.statistics.intervals import Array
 
-    Array = npt.NDArray[np.float64]
 
 Z80 = 0.8416212335729143  # the 80 % point of the normal distribution
 _FAR = 1e9  # stands for an infinite score; brentq needs finite ends

@@ -9,13 +9,10 @@ from itertools import combinations
 
 from evaluators.statistics.agreement import (
     cohen_kappa,
-    cohen_kappa_interval,
     interval_alpha,
-    interval_alpha_interval,
     krippendorff_alpha,
-    krippendorff_alpha_interval,
     quadratic_kappa_parts,
-    table_interval,
+    table_estimate,
 )
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import clustered_rate
@@ -45,11 +42,9 @@ def raw_agreement(units: Sequence[Sequence[str]]) -> Estimate:
 
 def alpha_of(units: Sequence[Sequence[str]]) -> Estimate:
     """Return Krippendorff's alpha of each unit's labels; ``n`` counts units with two or more."""
-    n = sum(len(unit) > 1 for unit in units)
     if _are_ratings(units):
-        numbers = [[float(label) for label in unit] for unit in units]
-        return Estimate.of(interval_alpha(numbers), interval_alpha_interval(numbers), n)
-    return Estimate.of(krippendorff_alpha(units), krippendorff_alpha_interval(units), n)
+        return interval_alpha([[float(label) for label in unit] for unit in units])
+    return krippendorff_alpha(units)
 
 
 def kappas(raters: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[PairAgreement, ...]:
@@ -69,15 +64,13 @@ def kappas(raters: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[PairAg
 
 def _kappa(pairs: Sequence[tuple[str, str]]) -> Estimate:
     if not _are_ratings(pairs):
-        return Estimate.of(cohen_kappa(pairs), cohen_kappa_interval(pairs), len(pairs))
+        return cohen_kappa(pairs)
     import numpy as np
 
     table = np.zeros((len(RATINGS), len(RATINGS)))
     for first, second in pairs:
         table[RATINGS.index(first), RATINGS.index(second)] += 1
-    numerator, denominator = quadratic_kappa_parts(table)
-    value = float(numerator / denominator) if denominator else None
-    return Estimate.of(value, table_interval(table, quadratic_kappa_parts), len(pairs))
+    return table_estimate(table, quadratic_kappa_parts)
 
 
 def _are_ratings(units: Iterable[Sequence[str]]) -> bool:

@@ -13,7 +13,6 @@ from statsmodels.stats.inter_rater import cohens_kappa
 
 from evaluators.statistics.agreement import (
     cohen_kappa,
-    cohen_kappa_interval,
     kappa_parts,
     krippendorff_alpha,
     quadratic_kappa_parts,
@@ -117,16 +116,16 @@ def test_percentiles_leave_out_undefined_rounds_or_give_nothing() -> None:
 def test_kappa_gives_a_textbook_value() -> None:
     """Cohen (1960): 20, 5, 10, 15 of 50 is 0.4."""
     pairs = [("y", "y")] * 20 + [("y", "n")] * 5 + [("n", "y")] * 10 + [("n", "n")] * 15
-    assert cohen_kappa(pairs) == pytest.approx(0.4)
-    low, high = given_interval(cohen_kappa_interval(pairs))
+    assert cohen_kappa(pairs).value == pytest.approx(0.4)
+    low, high = given_interval(cohen_kappa(pairs).interval)
     assert 0.1 < low < 0.4 < high < 0.7
 
 
 @pytest.mark.parametrize("pairs", [[], [("a", "a")] * 9])
 def test_kappa_of_nothing_or_of_one_class_is_undefined(pairs: list[tuple[str, str]]) -> None:
     """No item, or one label on both sides: None, not 0 and not 1."""
-    assert cohen_kappa(pairs) is None
-    assert cohen_kappa_interval(pairs) is None
+    assert cohen_kappa(pairs).value is None
+    assert cohen_kappa(pairs).interval is None
 
 
 @settings(deadline=None)
@@ -165,13 +164,13 @@ def test_alpha_gives_the_published_example() -> None:
         (1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, 0),
     )
     units = [[str(label) for label in unit if label] for unit in zip(*observers, strict=True)]
-    assert krippendorff_alpha(units) == pytest.approx(0.743, abs=5e-4)
+    assert krippendorff_alpha(units).value == pytest.approx(0.743, abs=5e-4)
 
 
 def test_alpha_of_single_labels_or_of_one_class_is_undefined() -> None:
     """Nothing pairs, or nothing could differ."""
-    assert krippendorff_alpha([["a"], []]) is None
-    assert krippendorff_alpha([["a", "a"]]) is None
+    assert krippendorff_alpha([["a"], []]).value is None
+    assert krippendorff_alpha([["a", "a"]]).value is None
 
 
 def test_tango_gives_the_published_examples() -> None:

@@ -9,15 +9,12 @@ from hypothesis import strategies as st
 
 from evaluators.statistics.agreement import (
     cohen_kappa,
-    cohen_kappa_interval,
     interval_alpha,
-    interval_alpha_interval,
     krippendorff_alpha,
-    krippendorff_alpha_interval,
     perfect_interval,
     quadratic_kappa_parts,
     spearman_parts,
-    table_interval,
+    table_estimate,
 )
 from evaluators.statistics.intervals import unseen_share, wilson
 
@@ -37,7 +34,7 @@ def test_a_kappa_of_one_is_bounded_by_wilsons_agreement() -> None:
     """Kappa at the lower end of the agreement of 40 of 40, with the labels' chance of one half."""
     pairs = [("a", "a"), ("b", "b")] * 20
     low = 1 - unseen_share(40)
-    assert cohen_kappa_interval(pairs) == pytest.approx(((low - 0.5) / 0.5, 1.0))
+    assert cohen_kappa(pairs).interval == pytest.approx(((low - 0.5) / 0.5, 1.0))
 
 
 @pytest.mark.parametrize("parts", [quadratic_kappa_parts, spearman_parts])
@@ -55,15 +52,15 @@ def test_ranks_that_agree_without_equal_labels_are_perfect_too() -> None:
     table = np.zeros((10, 10))
     for rating in range(2, 10):
         table[rating, rating - 2] = 5
-    found = table_interval(table, spearman_parts)
+    found = table_estimate(table, spearman_parts).interval
     assert found is not None
     assert 0.8 < found[0] < found[1] == 1
 
 
 def test_a_coefficient_without_meaning_has_no_interval() -> None:
     """One label only, an empty table, or a table that varies too little."""
-    assert cohen_kappa_interval([("a", "a")] * 9) is None
-    assert cohen_kappa_interval([]) is None
+    assert cohen_kappa([("a", "a")] * 9).interval is None
+    assert cohen_kappa([]).interval is None
     assert perfect_interval(np.array([[9.0]]), 9) is None
 
 
@@ -72,8 +69,8 @@ def test_a_coefficient_without_meaning_has_no_interval() -> None:
 def test_kappa_has_an_interval_around_one_wherever_it_is_one(pairs: list[tuple[str, str]]) -> None:
     """A defined kappa of 1 never lacks its interval, and the interval ends at 1."""
     same = [(first, first) for first, _ in pairs]
-    if cohen_kappa(same) is not None:
-        found = cohen_kappa_interval(same)
+    if cohen_kappa(same).value is not None:
+        found = cohen_kappa(same).interval
         assert found is not None
         assert -1 <= found[0] < found[1] == 1
 
@@ -87,9 +84,9 @@ def test_alpha_of_numbers_gives_the_published_example() -> None:
         [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
     ]
     units = [[float(v) for v in unit if v is not None] for unit in zip(*raters, strict=True)]
-    assert interval_alpha(units) == pytest.approx(0.849, abs=5e-4)
+    assert interval_alpha(units).value == pytest.approx(0.849, abs=5e-4)
     named = [[str(v) for v in unit] for unit in units]
-    assert krippendorff_alpha(named) == pytest.approx(0.743, abs=5e-4)
+    assert krippendorff_alpha(named).value == pytest.approx(0.743, abs=5e-4)
 
 
 def test_alpha_has_an_interval_also_where_all_agree() -> None:
@@ -97,11 +94,11 @@ def test_alpha_has_an_interval_also_where_all_agree() -> None:
     same, mixed = [["a", "a"], ["b", "b"]] * 20, [["a", "b"], ["b", "b"], ["a", "a"]] * 10
     numbers, spread = [[1.0, 1.0], [5.0, 5.0]] * 20, [[1.0, 2.0], [9.0, 6.0], [3.0, 3.0]] * 10
     low = 1 - 2 * unseen_share(40)
-    assert krippendorff_alpha_interval(same) == pytest.approx((low, 1.0))
-    assert interval_alpha_interval(numbers) == pytest.approx((low, 1.0))
+    assert krippendorff_alpha(same).interval == pytest.approx((low, 1.0))
+    assert interval_alpha(numbers).interval == pytest.approx((low, 1.0))
     for value, interval in (
-        (krippendorff_alpha(mixed), krippendorff_alpha_interval(mixed)),
-        (interval_alpha(spread), interval_alpha_interval(spread)),
+        (krippendorff_alpha(mixed).value, krippendorff_alpha(mixed).interval),
+        (interval_alpha(spread).value, interval_alpha(spread).interval),
     ):
         assert value is not None
         assert interval is not None
@@ -111,18 +108,18 @@ def test_alpha_has_an_interval_also_where_all_agree() -> None:
 def test_alpha_is_undefined_without_pairs_or_variation() -> None:
     """Single ratings pair with nothing; one label only leaves nothing to agree on."""
     for units in ([], [["a"], ["b"]], [["a", "a"]] * 3):
-        assert krippendorff_alpha(units) is None
-        assert krippendorff_alpha_interval(units) is None
+        assert krippendorff_alpha(units).value is None
+        assert krippendorff_alpha(units).interval is None
     for numbers in ([], [[1.0], [2.0]], [[0.1, 0.1]] * 3):
-        assert interval_alpha(numbers) is None
-        assert interval_alpha_interval(numbers) is None
+        assert interval_alpha(numbers).value is None
+        assert interval_alpha(numbers).interval is None
 
 
 @given(st.lists(st.lists(st.integers(1, 10), min_size=2, max_size=4), max_size=12))
 def test_alpha_of_numbers_does_not_move_with_the_scale(units: list[list[int]]) -> None:
     """Other units and another zero: the same alpha, never above 1."""
-    plain = interval_alpha([[float(v) for v in unit] for unit in units])
-    moved = interval_alpha([[1000 + 3.0 * v for v in unit] for unit in units])
+    plain = interval_alpha([[float(v) for v in unit] for unit in units]).value
+    moved = interval_alpha([[1000 + 3.0 * v for v in unit] for unit in units]).value
     assert (plain is None) == (moved is None)
     if plain is not None:
         assert plain <= 1 + 1e-9

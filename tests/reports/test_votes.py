@@ -120,10 +120,10 @@ def test_a_panels_agreement() -> None:
     """Krippendorff's alpha over all, Cohen's kappa of each two, and the items that differ."""
     (found,) = panels({"d:bg": voted(*ROWS), "d:en": numbered([{}])}, "a b c")
     assert (found.slice, found.judges) == ("d:bg", ("a", "b", "c"))
-    assert found.alpha.value == krippendorff_alpha([[one for one in row if one] for row in ROWS])
+    assert found.alpha == krippendorff_alpha([[one for one in row if one] for row in ROWS])
     first, second, third = found.pairs
     assert (first.first, first.second) == ("a", "b")
-    assert first.kappa.value == cohen_kappa([(row[0], row[1]) for row in ROWS])
+    assert first.kappa == cohen_kappa([(row[0], row[1]) for row in ROWS])
     assert (second.kappa.n, third.kappa.n) == (4, 4)
     assert found.split == ("d-bg-i1", "d-bg-i4")
     assert (found.undecided, found.silent) == (2, {"c": 1})
