@@ -33,9 +33,6 @@ ANSWERS = (YES, NO, UNANSWERED)
 DROP = "drop"
 """The threshold on the paired difference to a baseline, which is no metric of one run."""
 
-ANY_LABELS = ("correct", "mean_score")
-"""The metrics of graded slices that make sense whatever labels the rubric has."""
-
 LABEL_SHARE = "share_"
 """What the name of the share of one of a rubric's own labels begins with."""
 
@@ -55,7 +52,8 @@ class Metric:
     one line; ``column`` is its place among the columns of the report page, 0 below the columns.
     ``compared`` says that its difference to a baseline is shown beside that of the passing share.
     ``spread`` is the standard deviation that a forecast takes its items to have, where they are no
-    successes. ``applies`` says whether it makes sense for the items of a table.
+    successes. ``any_labels`` says that it makes sense too where a rubric's labels are not the usual
+    three grades, ``applies`` whether it does for the items of a table.
     """
 
     name: str
@@ -70,6 +68,7 @@ class Metric:
     column: int = 0
     compared: bool = True
     spread: float = 0.0
+    any_labels: bool = False
     applies: Callable[[CountTable], bool] = lambda _: True
 
     def value(self, table: CountTable) -> float | None:
@@ -171,79 +170,63 @@ def agreement(table: CountTable) -> Parts:
     return table.counts.diagonal(axis1=-2, axis2=-1).sum(axis=-1), table.total
 
 
+def _on_counts(parts: Callable[[Array], Parts]) -> Callable[[CountTable], Parts]:
+    return lambda table: parts(table.counts)
+
+
+def _rows(*rows: Metric) -> dict[str, Metric]:
+    return {row.name: row for row in rows}
+
+
 _rate = partial(Metric, rate=True)
-_item_rate = partial(Metric, rate=True, every_item=True)
-
-
-def _are_grades(table: CountTable) -> bool:
-    return table.outcomes != RATINGS
-
-
-def _are_ratings(table: CountTable) -> bool:
-    return table.outcomes == RATINGS
-
-
-_GRADED = (
-    _item_rate("correct", "Correct", correct, headline=True, column=1, compared=False),
-    _item_rate("incorrect", "Incorrect", share(INCORRECT), headline=True),  # hallucination rate
-    _item_rate("not_attempted", "Not attempted", share(NOT_ATTEMPTED), headline=True),
-    _item_rate("attempted", "Attempted", share(CORRECT, INCORRECT)),
-    _rate("correct_given_attempted", "Correct given attempted", correct_given_attempted, column=3),
-    Metric("f_score", "F-score", f_score, headline=True, column=2),
-    Metric("penalised", "Penalised", penalised, range=(-MAX_PENALTY, 1.0)),
-    Metric("mean_score", "Mean score", mean_score, applies=lambda table: bool(table.scores)),
-)
-_RATED = (
-    Metric(
-        "mean_rating",
-        "Mean rating",
-        mean_rating,
-        range=(1.0, 10.0),
-        headline=True,
-        column=1,
-        spread=2.5,
-    ),
-    _item_rate("pass_rate", "Pass rate", pass_rate, headline=True, column=2, compared=False),
-    Metric("normalised", "Normalised rating", normalised, compared=False),
-)
-_YES_NO = (
-    _item_rate("accuracy", "Accuracy", accuracy, headline=True, column=1, compared=False),
-    _rate("precision", "Precision", precision),
-    _rate("recall", "Recall", recall),
-    Metric("f1", "F1", f1, headline=True, column=2),
-    Metric("macro_f1", "Macro-F1", macro_f1),
-    _item_rate("unanswered", "Unanswered", share(UNANSWERED), headline=True, column=3),
-    Metric("majority_baseline", "Majority baseline", majority_baseline, range=None, compared=False),
-)
+_item_rate = partial(_rate, every_item=True)
+_rating = partial(Metric, range=(1.0, 10.0), spread=2.5)
 _coefficient = partial(Metric, range=(-1.0, 1.0), bounded=False)
-_JUDGED = (
-    _item_rate("agreement", "Agreement", agreement, headline=True, column=1, compared=False),
-    _coefficient(
-        "kappa",
-        "Cohen's kappa",
-        lambda table: kappa_parts(table.counts),
-        headline=True,
-        column=2,
-        applies=_are_grades,
-    ),
-    _coefficient(
-        "spearman",
-        "Spearman's rho",
-        lambda table: spearman_parts(table.counts),
-        applies=_are_ratings,
-    ),
-    _coefficient(
-        "quadratic_kappa",
-        "Quadratic-weighted kappa",
-        lambda table: quadratic_kappa_parts(table.counts),
-        applies=_are_ratings,
-    ),
-)
+_of_grades = partial(_coefficient, applies=lambda table: table.outcomes != RATINGS)
+_of_ratings = partial(_coefficient, applies=lambda table: table.outcomes == RATINGS)
+_leading = partial(_item_rate, headline=True, column=1, compared=False)
+
 METRICS: Mapping[str, Mapping[str, Metric]] = {
-    "graded": {row.name: row for row in _GRADED},
-    "rated": {row.name: row for row in _RATED},
-    "yes_no": {row.name: row for row in _YES_NO},
-    "judged": {row.name: row for row in _JUDGED},
+    "graded": _rows(
+        _leading("correct", "Correct", correct, any_labels=True),
+        _item_rate("incorrect", "Incorrect", share(INCORRECT), headline=True),  # hallucination rate
+        _item_rate("not_attempted", "Not attempted", share(NOT_ATTEMPTED), headline=True),
+        _item_rate("attempted", "Attempted", share(CORRECT, INCORRECT)),
+        _rate(
+            "correct_given_attempted", "Correct given attempted", correct_given_attempted, column=3
+        ),
+        Metric("f_score", "F-score", f_score, headline=True, column=2),
+        Metric("penalised", "Penalised", penalised, range=(-MAX_PENALTY, 1.0)),
+        Metric(
+            *("mean_score", "Mean score", mean_score),
+            any_labels=True,
+            applies=lambda table: bool(table.scores),
+        ),
+    ),
+    "rated": _rows(
+        _rating("mean_rating", "Mean rating", mean_rating, headline=True, column=1),
+        _item_rate("pass_rate", "Pass rate", pass_rate, headline=True, column=2, compared=False),
+        Metric("normalised", "Normalised rating", normalised, compared=False),
+    ),
+    "yes_no": _rows(
+        _leading("accuracy", "Accuracy", accuracy),
+        _rate("precision", "Precision", precision),
+        _rate("recall", "Recall", recall),
+        Metric("f1", "F1", f1, headline=True, column=2),
+        Metric("macro_f1", "Macro-F1", macro_f1),
+        _item_rate("unanswered", "Unanswered", share(UNANSWERED), headline=True, column=3),
+        Metric(
+            "majority_baseline", "Majority baseline", majority_baseline, range=None, compared=False
+        ),
+    ),
+    "judged": _rows(
+        _leading("agreement", "Agreement", agreement),
+        _of_grades("kappa", "Cohen's kappa", _on_counts(kappa_parts), headline=True, column=2),
+        _of_ratings("spearman", "Spearman's rho", _on_counts(spearman_parts)),
+        _of_ratings(
+            "quadratic_kappa", "Quadratic-weighted kappa", _on_counts(quadratic_kappa_parts)
+        ),
+    ),
 }
 """Every metric by kind of dataset and name, in the order to show them."""
 
@@ -251,18 +234,10 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
 def metrics_of(kind: str, table: CountTable) -> dict[str, Metric]:
     """Return the metrics that make sense for these items, in the order to show them.
 
-    Where a rubric has labels of its own, ``correct`` is the share of those that pass, and beside
-    it stands the share of each label (``share_formal``).
+    Where a rubric has labels of its own, ``correct`` is the share of those that pass, and the share
+    of each label follows (``share_formal``).
     """
-    rows = {name: row for name, row in METRICS[kind].items() if row.applies(table)}
-    if kind != "graded" or table.outcomes == GRADES:
-        return rows
-    kept = {name: row for name, row in rows.items() if name in ANY_LABELS}
-    return kept | {row.name: row for row in map(_label_share, table.outcomes)}
-
-
-def _label_share(label: str) -> Metric:
-    return _item_rate(f"{LABEL_SHARE}{label}", f"Share of {label}", share(label))
+    return {name: row for name, row in _known(kind, table.outcomes).items() if row.applies(table)}
 
 
 def gate_ranges(kind: str, labels: tuple[str, ...] = GRADES) -> dict[str, Range]:
@@ -270,10 +245,18 @@ def gate_ranges(kind: str, labels: tuple[str, ...] = GRADES) -> dict[str, Range]
 
     ``labels`` are the grades of the slice's rubric.
     """
-    ranges = {name: row.range for name, row in METRICS[kind].items() if row.range}
-    if kind == "graded" and labels != GRADES:
-        ranges = dict.fromkeys((*ANY_LABELS, *(_label_share(one).name for one in labels)), RATE)
+    ranges = {name: row.range for name, row in _known(kind, labels).items() if row.range}
     return ranges if kind == "judged" else {**ranges, DROP: RATE}
+
+
+def _known(kind: str, labels: tuple[str, ...]) -> dict[str, Metric]:
+    rows = METRICS[kind]
+    if kind != "graded" or labels == GRADES:
+        return dict(rows)
+    shares = [
+        _item_rate(f"{LABEL_SHARE}{label}", f"Share of {label}", share(label)) for label in labels
+    ]
+    return {name: row for name, row in rows.items() if row.any_labels} | _rows(*shares)
 
 
 def headlines(kind: str) -> tuple[str, ...]:
@@ -289,6 +272,6 @@ def columns(kind: str) -> tuple[str, ...]:
 
 
 def counts_every_item(name: str) -> bool:
-    """Say whether a metric is the share of all graded items that came to something."""
+    """Say whether a metric is a share of all graded items."""
     row = next((rows[name] for rows in METRICS.values() if name in rows), None)
     return row is not None and row.every_item

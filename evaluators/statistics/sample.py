@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING
 
-from evaluators.core import NO, YES
 from evaluators.statistics.agreement import PERFECT, perfect_interval
 from evaluators.statistics.count_table import CountTable
 from evaluators.statistics.estimate import Estimate
@@ -19,7 +19,7 @@ from evaluators.statistics.intervals import (
     unseen_share,
     wilson,
 )
-from evaluators.statistics.metrics import ANSWERS, RATINGS, Metric, metrics_of
+from evaluators.statistics.metrics import RATINGS, Metric, metrics_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,7 +85,7 @@ class Sample:
         """Return the interval of a metric that no resample moved, None where it cannot be given.
 
         All items of the sample may have come out alike although a share of all items there are
-        (``unseen_share``) would not: a bounded metric lies between what the worst and the best fate
+        (``unseen_share``) would not: a bounded metric lies between what the worst and the best case
         of that share would make of it. For the others see ``perfect_interval``.
         """
         items = float(self.items.sum())
@@ -97,24 +97,22 @@ class Sample:
         return min(known), max(known)
 
     def worst_case_bounds(self) -> tuple[Fill, ...]:
-        """Return the fates of ungraded items among which every bounded metric has its extremes.
+        """Return the fills of ungraded items among which every bounded metric has its extremes.
 
-        Each metric is a ratio of two sums over items, hence monotone between any two fates of any
-        group of items: its extremes over all mixtures lie where all ungraded items of one gold
-        label share one fate. (``macro_f1`` is a mean of two such ratios; an ungraded item moves
+        Each metric is a ratio of two sums over items, hence monotone between any two outcomes of
+        any group of items: its extremes over all mixtures lie where all ungraded items of one gold
+        label have one outcome. (``macro_f1`` is a mean of two such ratios; an ungraded item moves
         only one of them at a time, and each of them in one direction.) Ratings count through their
         sum or their place above the bar, so that 1 and 10 suffice; agreement through right or not
         right.
         """
-        if self.kind == "graded":
-            return tuple({"": grade} for grade in self.patterns.outcomes)
-        if self.kind == "rated":
-            return ({"": RATINGS[0]}, {"": RATINGS[-1]})
-        if self.kind == "yes_no":
-            return tuple({YES: first, NO: second} for first in ANSWERS for second in ANSWERS)
-        labels = self.patterns.golds
-        other = dict(zip(labels, (*labels[1:], labels[0]), strict=True))
-        return ({label: label for label in labels}, other)
+        golds, outcomes = self.patterns.golds, self.patterns.outcomes
+        if golds == outcomes:
+            others = (*golds[1:], golds[0])
+            return dict(zip(golds, golds, strict=True)), dict(zip(golds, others, strict=True))
+        ends = (outcomes[0], outcomes[-1]) if outcomes == RATINGS else outcomes
+        fills = product(ends, repeat=len(golds))
+        return tuple(dict(zip(golds, fill, strict=True)) for fill in fills)
 
     def self_agreement(self) -> Estimate:
         """Return how often two judgements of one answer agree, over items judged more than once.
@@ -148,7 +146,7 @@ def count_patterns(
 
 
 def _mixed(whole: CountTable, fill: Fill, share: float) -> CountTable:
-    """Return the table as it would be had this share of each gold's items met that fate."""
+    """Return the table as it would be had this share of each gold's items come out so."""
     counts = whole.counts * (1 - share)
     for place, gold in enumerate(whole.golds):
         if gold in fill:
