@@ -1,4 +1,4 @@
-"""What a report says beyond one slice's measures: comparison, parity of languages, the judge."""
+"""What a report says beyond one slice's metrics: comparison, language gaps, the judge."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,9 +16,9 @@ Source = Literal["records", "session", "ledger"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One item that is not as it was: its flip, and what the baseline had for it.
+    """One item that differs from the baseline: its flip, and what the baseline had for it.
 
-    An item that flipped neither way is listed too where its grade or rating differs. ``answer``,
+    An item that did not flip is listed too where its grade or rating differs. ``answer``,
     ``grade``, ``rating`` and ``reason`` are None or empty for ``new`` and ``changed`` items.
     """
 
@@ -37,7 +37,7 @@ class SliceComparison:
     ``difference`` is new - old of the share that passes, over graded pairs, with Tango's interval;
     ``p_value`` McNemar's exact one; ``odds`` the ratio fixed / broke with its exact interval (an
     end of None is unbounded, as is a value of None beside a ``low`` end). ``differences`` holds
-    new - old of the other measures with bootstrap intervals. ``detectable`` is the smallest drop
+    new - old of the other metrics with bootstrap intervals. ``detectable`` is the smallest drop
     that so many pairs would exclude with 80 % power if nothing had changed.
 
     ``fixed``, ``broke``, ``both_right``, ``both_wrong``, ``ungraded`` (no grade in the new run, or
@@ -69,7 +69,7 @@ class SliceComparison:
 
     @property
     def shared(self) -> int:
-        """How many items both runs have, whatever became of them."""
+        """How many items both runs have, graded or not."""
         pairs = self.fixed + self.broke + self.both_right + self.both_wrong
         return pairs + self.ungraded + self.changed
 
@@ -80,7 +80,7 @@ class Comparison:
 
     ``sha256`` is the checksum of the baseline's records, which tells it from any other run.
     ``changes`` are in the order of the records; an item of a compared slice that is not among them
-    is as it was. ``warnings`` name each slice whose judge or rubric is another one now.
+    is unchanged. ``warnings`` name each slice whose judge or rubric has changed.
     """
 
     model: str
@@ -120,7 +120,7 @@ class LanguageGap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfusionCell:
-    """How many items with this given label came to this grade."""
+    """How many items with this given label got this grade."""
 
     label: str
     grade: str
@@ -129,11 +129,11 @@ class ConfusionCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """How well the judge agrees with given labels in one language, and what is asked of it.
+    """How well the judge agrees with given labels in one language, and its floor there.
 
     ``trusted`` is None where the floor is not given or the labels were run in part; ``reason``
     says why a judge is not trusted. ``graders`` are the slices whose gates hang on it.
-    ``source`` says where the verdicts stand: among the ``records`` of the run, in the ``session``
+    ``source`` says where the verdicts are: among the ``records`` of the run, in the ``session``
     beside them, or in the ``ledger`` from earlier. ``blocks`` says why the gates that hang on it
     cannot be decided. ``items`` counts the labelled items, those without a grade included;
     ``confusion`` (given label, grade) pairs. ``tokens`` and ``cost`` (USD) are of replies that no
@@ -157,10 +157,10 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """How often the model differs from the rules before it, over items that the rules settled.
+    """How often the model differs from the rules before it, over items that the rules decided.
 
     ``settled`` of ``judged`` items needed no model; of these it judged a random share as well, and
-    ``silent`` of those brought no verdict. ``disagreement`` is a share of the others.
+    gave no verdict on ``silent`` of them. ``disagreement`` is a share of the others.
     """
 
     judged: int
@@ -175,7 +175,7 @@ class PanelAgreement:
 
     ``alpha`` is Krippendorff's (of ratings: for numbers), ``pairs`` hold the kappas (of ratings:
     quadratic-weighted). ``split`` are the keys of the items on
-    which they differ, ``undecided`` of which came to no verdict. ``silent`` counts the missing
+    which they differ; ``undecided`` of these got no verdict. ``silent`` counts the missing
     votes of each member that missed any.
     """
 
@@ -190,7 +190,7 @@ class PanelAgreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corrected:
-    """A slice's ``correct`` freed of the judge's errors, as ``labelled`` items show them."""
+    """A slice's ``correct`` corrected for the judge's errors, as ``labelled`` items show them."""
 
     slice: str
     correct: Estimate

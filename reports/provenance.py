@@ -1,12 +1,16 @@
-"""Where a run's numbers come from: versions and hashes of everything that could change them."""
+"""What a run was asked with: versions and hashes, and the datasets as they were declared."""
 
 import platform
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
-from cases.dataset import Choice, Plan, Slice
-from evaluators.core import Outcome
+from cases.dataset import Choice, Dataset, Plan, Slice, Threshold
+from evaluators.core import CORRECT, GRADES, Kind, Outcome
+from evaluators.extra_metrics import MetricSpec
+from evaluators.rubric import Protocol, Rubric
+from reports.codec import decode
 
 PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "scipy")
 
@@ -24,32 +28,153 @@ def provenance(
         "models_returned": sorted({one.model for one in outcomes.values() if one.model}),
         "judges_returned": sorted({one.judge for one in outcomes.values() if one.judge}),
         "slices": {
-            name: _slice(slices[name], plan.hashes.get(name, "")) for name in sorted(slices)
+            name: {
+                "file": slice_.path.name,
+                "data_sha256": plan.hashes.get(name, ""),
+                "prompt": slice_.prompt.version if slice_.prompt else "",
+                "rubric": slice_.rubric.version if slice_.rubric else "",
+                "pass_bar": slice_.pass_bar if slice_.kind == "rated" else None,
+                "metrics": [asdict(metric) for metric in slice_.metrics],
+            }
+            for name, slice_ in sorted(slices.items())
         },
         "limit": choice.limit,
         "seed": choice.seed,
         "repeats": choice.repeats,
         "python": platform.python_version(),
-        "packages": _versions(PACKAGES),
+        "packages": {name: _version(name) for name in PACKAGES},
     }
 
 
-def _slice(slice_: Slice, digest: str) -> dict[str, object]:
-    return {
-        "file": slice_.path.name,
-        "data_sha256": digest,
-        "prompt": slice_.prompt.version if slice_.prompt else "",
-        "rubric": slice_.rubric.version if slice_.rubric else "",
-        "pass_bar": slice_.pass_bar if slice_.kind == "rated" else None,
-        "metrics": [asdict(metric) for metric in slice_.metrics],
-    }
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
 
 
-def _versions(names: Iterable[str]) -> dict[str, str]:
-    found = {}
-    for name in names:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "not installed"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredSlice:
+    """A slice without its data and texts, as ``run.json`` has it.
+
+    ``rubric`` is the version of its rubric; ``protocol`` is None where nothing judges it.
+    """
+
+    language: str
+    file: str
+    rules: tuple[Threshold, ...] = ()
+    pass_bar: int = 6
+    penalty: float = 1.0
+    by: tuple[str, ...] = ()
+    floor: Mapping[str, float] = field(default_factory=dict)
+    metrics: tuple[str, ...] = ()
+    declared: bool = True
+    rubric: str = ""
+    protocol: Protocol | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
+    labels: tuple[str, ...] = GRADES
+    passing: tuple[str, ...] = (CORRECT,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredDataset:
+    """A dataset as ``run.json`` has it; its slices are in the order of its file."""
+
+    name: str
+    kind: Kind
+    slices: tuple[DeclaredSlice, ...]
+    pooled: tuple[Threshold, ...] = ()
+    holm: bool = False
+    require_calibration: bool = False
+
+
+def dump_datasets(datasets: Sequence[Dataset]) -> list[dict[str, object]]:
+    """Return the datasets as JSON data that ``load_datasets`` reads back."""
+    found = [
+        asdict(
+            DeclaredDataset(
+                name=one.name,
+                kind=one.kind,
+                slices=tuple(map(_declared, one.slices.values())),
+                pooled=one.pooled,
+                holm=one.holm,
+                require_calibration=one.require_calibration,
+            )
+        )
+        for one in datasets
+    ]
+    for slice_ in (one for dataset in found for one in dataset["slices"]):
+        if slice_["labels"] == GRADES:  # not written, as in every run before there were others
+            del slice_["labels"], slice_["passing"]
     return found
+
+
+def _declared(slice_: Slice) -> DeclaredSlice:
+    rubric = slice_.rubric
+    return DeclaredSlice(
+        language=slice_.language,
+        file=slice_.path.name,
+        rules=slice_.rules,
+        pass_bar=slice_.pass_bar,
+        penalty=slice_.penalty,
+        by=slice_.by,
+        floor=dict(slice_.floor),
+        metrics=tuple(metric.name for metric in slice_.metrics),
+        declared=slice_.declared,
+        rubric=rubric.version if rubric else "",
+        protocol=rubric.protocol if rubric else None,
+        scores=dict(rubric.scores) if rubric else {},
+        labels=slice_.labels,
+        passing=slice_.passing,
+    )
+
+
+def load_datasets(values: Sequence[object]) -> tuple[Dataset, ...]:
+    """Return the datasets: enough to decide on their gates again.
+
+    A rubric has its version, protocol and scores, and no text. Raises ValueError where the data
+    is not what ``dump_datasets`` returns.
+    """
+    known = [decode(DeclaredDataset, value) for value in values]
+    return tuple(
+        Dataset(
+            name=one.name,
+            folder=Path(one.name),
+            kind=one.kind,
+            slices={part.language: _slice(one, part) for part in one.slices},
+            pooled=one.pooled,
+            holm=one.holm,
+            require_calibration=one.require_calibration,
+        )
+        for one in known
+    )
+
+
+def _slice(dataset: DeclaredDataset, one: DeclaredSlice) -> Slice:
+    rubric = None
+    if one.protocol is not None:
+        rubric = Rubric(
+            name=one.rubric.partition(".")[0],
+            language=one.language,
+            protocol=one.protocol,
+            system="",
+            user="",
+            version=one.rubric,
+            scores=one.scores,
+            labels=one.labels,
+            passing=one.passing,
+        )
+    return Slice(
+        dataset=dataset.name,
+        language=one.language,
+        kind=dataset.kind,
+        path=Path(one.file),
+        rubric=rubric,
+        rules=one.rules,
+        pass_bar=one.pass_bar,
+        penalty=one.penalty,
+        by=one.by,
+        floor=one.floor,
+        metrics=tuple(MetricSpec(name=name) for name in one.metrics),
+        declared=one.declared,
+    )

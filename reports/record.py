@@ -1,4 +1,4 @@
-"""One line of ``records.jsonl``: what was asked, what came back, how it ended."""
+"""One line of ``records.jsonl``: question, answer, grade and end state of one item."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,9 +18,9 @@ class Record:
     ``score`` is the rubric's ``scores:`` value of the grade, where it has any. ``reason`` is the
     judge's; ``error`` is empty unless ``outcome`` is error or missing, then ``kind: message``.
     ``tokens``, ``cost`` (USD) and ``seconds`` are those of the replies used. ``votes`` holds what
-    each judge said where there were several: a panel's, or the rules and the model after them.
-    ``adjudicated_by`` names the person whose verdict it is, empty where a judge gave it.
-    ``measures`` are extra ones by name, 0 to 1, None where one could not be taken.
+    each judge said where there were several: a panel's, or the rules' and then the model's.
+    ``adjudicated_by`` names the person who gave the verdict, empty where a judge did.
+    ``measures`` are extra metrics by name, 0 to 1, None where one could not be measured.
     """
 
     key: str
@@ -53,7 +53,7 @@ class Record:
 
     @property
     def is_graded(self) -> bool:
-        """Whether the item came to a grade, rather than to an ERROR or MISSING."""
+        """Whether the item has a grade, rather than ERROR or MISSING."""
         return self.outcome in ("passed", "failed")
 
     @property

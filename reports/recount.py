@@ -48,7 +48,7 @@ def _outside_of(report: Report) -> tuple[Calibration, ...]:
 def regated(report: Report, gates: Gates, baseline: Baseline | None) -> Report:
     """Return the report with these gates in place of all that the run had.
 
-    Raises UsageError where the gates name none of the run's datasets, or a language or measure
+    Raises UsageError where the gates name none of the run's datasets, or a language or metric
     that one of them does not have.
     """
     names = [dataset.name for dataset in report.datasets]
@@ -123,8 +123,8 @@ def _records(reports: Iterable[Report]) -> tuple[Record, ...]:
 def _outside(reports: Iterable[Report]) -> tuple[Calibration, ...]:
     """Return what measured the judge beside the records, unless the records of a shard do.
 
-    Shards may have measured it each for its own slices; the figures are the same for the same
-    judge, so that the first stands for all, with the slices of all.
+    Each shard may have measured it for its own slices. The figures are the same for the same
+    judge, so the first is returned with the slices of all.
     """
     inside = {part.name for report in reports for part in report.slices}
     found: dict[str, Calibration] = {}

@@ -30,11 +30,11 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceSummary:
-    """What one slice came to.
+    """The counts and metrics of one slice.
 
-    ``measures`` holds every measure of its kind over the graded items, in the order to show them.
+    ``measures`` holds every metric of its kind over the graded items, in the order to show them.
     ``labels`` counts grades or ratings; ``confusion`` counts (given label, grade) pairs for yes/no
-    and judged slices. ``breakdowns`` maps a metadata field to its values to their measures.
+    and judged slices. ``breakdowns`` maps a metadata field to its values to their metrics.
     ``whole`` counts the items that the slice has when nothing is left out by hand; ``partial`` says
     that something was. ``note`` is shown beside it.
     """
@@ -61,7 +61,7 @@ class SliceSummary:
 class GateResult:
     """One gate's verdict and why.
 
-    ``worst`` and ``best`` are the measure with every ungraded item counted against and for it.
+    ``worst`` and ``best`` are the metric with every ungraded item counted against and for it.
     ``reason`` is one sentence; it says what would decide an INCONCLUSIVE gate.
     ``language`` is empty for a gate pooled over languages.
     """
@@ -77,7 +77,7 @@ class GateResult:
 
     @property
     def slice(self) -> str:
-        """Where the gate stands, as reports show it."""
+        """The slice or the pooled dataset, as reports show it."""
         return f"{self.dataset}:{self.language or '*'}"
 
     @property

@@ -9,9 +9,9 @@ from pathlib import Path
 from cases.dataset import Threshold
 from evaluators.core import UsageError, Vote
 from evaluators.reading import read_text
-from reports import declared
 from reports.codec import decode
 from reports.evidence import Comparison, Judging, LanguageGap
+from reports.provenance import load_datasets
 from reports.record import Record
 from reports.render.run_json import RECORDS, SCHEMA_VERSION
 from reports.report import Counts, Decision, GateResult, Report, SessionEnd, SliceSummary
@@ -125,7 +125,7 @@ def report_from(run: Mapping[str, object], records: tuple[Record, ...]) -> Repor
         decision=_decision(_object(run["decision"]), _list(run["gates"])),
         records=records,
         notes=tuple(map(str, _list(run["notes"]))),
-        datasets=declared.load(_list(run["datasets"])),
+        datasets=load_datasets(_list(run["datasets"])),
         session=decode(SessionEnd, run["session"]),
         comparison=decode(Comparison, run["comparison"]) if run["comparison"] else None,
         parity=tuple(decode(LanguageGap, gap) for gap in _list(run["parity"])),

@@ -156,7 +156,7 @@ def _scores(records: Sequence[Record], slice_: Slice) -> dict[str, float]:
 
 
 def missing_extras(records: Sequence[Record]) -> dict[str, int]:
-    """Return how many items lack each extra metric, those that came to no grade included."""
+    """Return how many items lack each extra metric, items without a grade included."""
     return {
         name: sum(record.measures.get(name) is None for record in records)
         for name in _extra_names(records)

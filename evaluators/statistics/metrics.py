@@ -181,6 +181,7 @@ def _rows(*rows: Metric) -> dict[str, Metric]:
 _rate = partial(Metric, rate=True)
 _item_rate = partial(_rate, every_item=True)
 _rating = partial(Metric, range=(1.0, 10.0), spread=2.5)
+_scored = partial(Metric, applies=lambda table: bool(table.scores))
 _coefficient = partial(Metric, range=(-1.0, 1.0), bounded=False)
 _of_grades = partial(_coefficient, applies=lambda table: table.outcomes != RATINGS)
 _of_ratings = partial(_coefficient, applies=lambda table: table.outcomes == RATINGS)
@@ -197,11 +198,7 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
         ),
         Metric("f_score", "F-score", f_score, headline=True, column=2),
         Metric("penalised", "Penalised", penalised, range=(-MAX_PENALTY, 1.0)),
-        Metric(
-            *("mean_score", "Mean score", mean_score),
-            any_labels=True,
-            applies=lambda table: bool(table.scores),
-        ),
+        _scored("mean_score", "Mean score", mean_score, any_labels=True),
     ),
     "rated": _rows(
         _rating("mean_rating", "Mean rating", mean_rating, headline=True, column=1),

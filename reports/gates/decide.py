@@ -72,10 +72,9 @@ Verdict = tuple[int, str]
 def decide(gates: Sequence[GateResult], facts: SessionFacts) -> Decision:
     """Return the exit code of a session and the line that explains it.
 
-    ``gates`` are all gates evaluated; with ``--gates off`` they may still be shown, and decide
-    nothing.
+    ``gates`` are all gates evaluated; with ``--gates off`` they decide nothing.
     """
-    verdicts = (rule(gates, facts) for rule in _RULES)
+    verdicts = (row(gates, facts) for row in _ROWS)
     code, line = next(verdict for verdict in verdicts if verdict is not None)
     return Decision(gates=tuple(gates), code=code, line=line)
 
@@ -157,7 +156,7 @@ def _names(gates: Sequence[GateResult]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-_RULES: tuple[Callable[[Sequence[GateResult], SessionFacts], Verdict | None], ...] = (
+_ROWS: tuple[Callable[[Sequence[GateResult], SessionFacts], Verdict | None], ...] = (
     _broken,
     _interrupted,
     _dry_run,

@@ -62,7 +62,7 @@ def drop_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateResu
     """Return every drop gate of a dataset: its slices' own, then those pooled over languages.
 
     ``sides`` holds the slices of this dataset that were run; call it only with a baseline. With
-    ``holm: true`` a FAIL must stand after Holm's adjustment for the number of these gates.
+    ``holm: true`` a FAIL must hold after Holm's adjustment for the number of these gates.
     """
     scopes = [(one.slice_.language, bar, [one]) for one in sides for bar in one.slice_.rules]
     scopes += [("", bar, list(sides)) for bar in dataset.pooled if sides]
@@ -104,7 +104,7 @@ def _result(gate: DropGate, found: Differences | None, p_value: float) -> GateRe
 
 
 def _state(gate: DropGate, found: Differences, p_value: float) -> GateState:
-    """Return PASS or FAIL only where every fate of the ungraded items agrees on it."""
+    """Return PASS or FAIL only where the worst and the best case of ungraded items agree."""
     if gate.threshold.evidence == "estimate":
         if found.worst.value >= -gate.margin - ROUNDING:
             return "PASS"

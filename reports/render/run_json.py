@@ -10,7 +10,7 @@ from operator import attrgetter
 
 from evaluators.core import Vote
 from evaluators.statistics.estimate import Estimate
-from reports import declared
+from reports.provenance import dump_datasets
 from reports.record import Record, in_order
 from reports.render import clean, words
 from reports.render.clean import find_plain
@@ -118,7 +118,7 @@ def _run(report: Report, vouched: str) -> dict[str, object]:
         "parity": [asdict(gap) for gap in report.parity],
         "judging": asdict(report.judging),
         "session": asdict(report.session),
-        "datasets": declared.dump(report.datasets),
+        "datasets": dump_datasets(report.datasets),
         "records": {
             "file": RECORDS,
             "count": len(report.records),

@@ -26,8 +26,8 @@ from evaluators.rubric import Prompt
 from evaluators.runtime.engine import Task
 from evaluators.runtime.forecast import Call, calls_ahead
 from evaluators.text import request_key
-from reports import declared
 from reports.gates.gate import slice_gates
+from reports.provenance import dump_datasets, load_datasets
 from reports.record import Record
 from reports.summary import extra_estimates, extra_notes, missing_extras, summarise
 from tests.support.declaring import GRADED, JUDGED, RATED, gates, refusal
@@ -50,7 +50,7 @@ def test_metrics_of_a_dataset_and_of_a_language(tmp_path: Path) -> None:
     own = MetricSpec(name="geval_basis", criteria="Right?", fields=("input", "context"))
     assert bulgarian.metrics == (own,)
     assert bulgarian.rules == (Threshold(measure="geval_basis", min=0.6),)
-    (again,) = declared.load(declared.dump([dataset]))
+    (again,) = load_datasets(dump_datasets([dataset]))
     assert [metric.name for metric in again.slices["bg"].metrics] == ["geval_basis"]
 
 
