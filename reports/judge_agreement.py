@@ -1,15 +1,16 @@
 """How far a judge agrees with people: figures with their 95 % intervals, from labelled items."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
-from cases.labels import rounded
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import linregress, sem, t
+
+from cases.labels import Label, rounded
 from evaluators.core import CORRECT
 from evaluators.statistics.agreement import (
     PERFECT,
@@ -21,83 +22,60 @@ from evaluators.statistics.agreement import (
     quadratic_kappa_parts,
     spearman_parts,
 )
-from evaluators.statistics.intervals import Interval, clustered_rate, percentile, resample, wilson
+from evaluators.statistics.estimate import UNDEFINED, Estimate
+from evaluators.statistics.intervals import clustered_rate, percentile, resample, wilson
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Array = npt.NDArray[np.float64]
-    Parts = Callable[[Array], tuple[Array, Array]]
-
-Label = str | float
+Array = npt.NDArray[np.float64]
+Parts = Callable[[Array], tuple[Array, Array]]
 FINEST = 100  # different numbers that a table of counts holds apart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """One figure: ``value`` None is undefined, ``interval`` None cannot be given; ``n`` items."""
+class Pair:
+    """What a judge gave an answer (``given``) and the people's label: grades, or ratings 1 to 10.
 
-    value: float | None
-    interval: Interval | None
-    n: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grading:
-    """What the judge said (``given``) of an answer, and what people did (``label``).
-
-    ``cluster`` is the same for answers to the same question: they are not independent.
+    ``cluster`` is the same for answers to the same question: they are not independent. ``length``
+    is that of the answer, in characters.
     """
 
-    label: str
-    given: str
+    label: Label
+    given: Label
     cluster: str
+    length: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rating:
-    """The judge's rating, the people's on the same scale, and the answer's length in characters.
-
-    ``cluster`` is as in Grading.
-    """
-
-    label: float
-    given: int
-    length: int
-    cluster: str
-
-
-def share(hits: Sequence[bool], clusters: Sequence[str]) -> Figure:
+def share(hits: Sequence[bool], clusters: Sequence[str]) -> Estimate:
     """Return a share with Wilson's interval, trials of one cluster counted together."""
     n = len(hits)
     if len(set(clusters)) == n:
-        return Figure(value=sum(hits) / n if n else None, interval=wilson(sum(hits), n), n=n)
+        return Estimate.of(sum(hits) / n if n else None, wilson(sum(hits), n), n)
     sums = _sums(clusters, [(float(hit), 1.0) for hit in hits])
     interval = clustered_rate(sums[:, 0], sums[:, 1], sums[:, 1] ** 0)
-    return Figure(value=sum(hits) / n, interval=interval, n=n)
+    return Estimate.of(sum(hits) / n, interval, n)
 
 
-def graded_figures(pairs: Sequence[Grading]) -> dict[str, Figure]:
+def graded_figures(pairs: Sequence[Pair]) -> dict[str, Estimate]:
     """Return agreement, Cohen's kappa, and precision and recall of CORRECT."""
-    said = [pair for pair in pairs if pair.given == CORRECT]
-    meant = [pair for pair in pairs if pair.label == CORRECT]
-    labels = sorted({label for pair in pairs for label in (pair.label, pair.given)})
-    cells = [(labels.index(pair.label), labels.index(pair.given)) for pair in pairs]
+    called = [pair for pair in pairs if pair.given == CORRECT]
+    right = [pair for pair in pairs if pair.label == CORRECT]
+    labels = sorted({str(label) for pair in pairs for label in (pair.label, pair.given)})
+    cells = [(labels.index(str(pair.label)), labels.index(str(pair.given))) for pair in pairs]
     return {
         "agreement": share([pair.label == pair.given for pair in pairs], _clusters(pairs)),
         "kappa": _coefficient(cells, _clusters(pairs), (len(labels), len(labels)), kappa_parts),
-        "precision of CORRECT": share([pair.label == CORRECT for pair in said], _clusters(said)),
-        "recall of CORRECT": share([pair.given == CORRECT for pair in meant], _clusters(meant)),
+        "precision of CORRECT": share(
+            [pair.label == CORRECT for pair in called], _clusters(called)
+        ),
+        "recall of CORRECT": share([pair.given == CORRECT for pair in right], _clusters(right)),
     }
 
 
-def confusion(pairs: Sequence[Grading]) -> Counter[tuple[str, str]]:
+def confusion(pairs: Sequence[Pair]) -> Counter[tuple[str, str]]:
     """Return how often each label (first) met each grade of the judge."""
-    return Counter((pair.label, pair.given) for pair in pairs)
+    return Counter((str(pair.label), str(pair.given)) for pair in pairs)
 
 
-def rated_figures(pairs: Sequence[Rating]) -> dict[str, Figure]:
+def rated_figures(pairs: Sequence[Pair]) -> dict[str, Estimate]:
     """Return rank correlation, quadratic-weighted kappa, mean difference, and bias by length.
 
     The kappa takes people's ratings as the nearest whole ones. Differences are judge - people, in
@@ -105,79 +83,82 @@ def rated_figures(pairs: Sequence[Rating]) -> dict[str, Figure]:
     length, by least squares.
     """
     clusters = _clusters(pairs)
-    differences = [pair.given - pair.label for pair in pairs]
+    numbers = [(float(pair.label), float(pair.given)) for pair in pairs]
+    differences = [given - label for label, given in numbers]
     doublings = [math.log2(max(1, pair.length)) for pair in pairs]
-    whole = [(rounded(pair.label) - 1, pair.given - 1) for pair in pairs]
+    whole = [(rounded(label) - 1, int(given) - 1) for label, given in numbers]
     return {
-        "Spearman's rho": correlation([(pair.label, pair.given) for pair in pairs], clusters),
+        "Spearman's rho": correlation(numbers, clusters),
         "quadratic-weighted kappa": _coefficient(whole, clusters, (10, 10), quadratic_kappa_parts),
         "mean difference (bias)": mean(differences, clusters),
         "bias by length: points a doubling": slope(doublings, differences, clusters),
     }
 
 
-def rater_figures(units: Sequence[Mapping[str, Label]], *, numbers: bool) -> dict[str, Figure]:
+def rater_figures(units: Sequence[Mapping[str, Label]], *, numbers: bool) -> dict[str, Estimate]:
     """Return the agreement of the people among themselves: alpha, and kappa for each pair.
 
     ``units`` holds what each rater said of each item. Numbers have Krippendorff's alpha for
     intervals and Spearman's rho in place of kappa.
     """
     names = list(dict.fromkeys(name for unit in units for name in unit))
-    found = {"Krippendorff's alpha": _alpha(units, numbers=numbers)}
+    if numbers:
+        alpha = interval_alpha([[float(value) for value in unit.values()] for unit in units])
+    else:
+        alpha = krippendorff_alpha([[str(value) for value in unit.values()] for unit in units])
+    found = {"Krippendorff's alpha": alpha}
     for one, two in combinations(names, 2):
         both = [(unit[one], unit[two]) for unit in units if one in unit and two in unit]
         title = f"{'rho' if numbers else 'kappa'} of {one} and {two}"
-        found[title] = correlation(both) if numbers else _kappa([(str(a), str(b)) for a, b in both])
+        if numbers:
+            found[title] = correlation(both)
+        else:
+            found[title] = cohen_kappa([(str(first), str(second)) for first, second in both])
     return found
 
 
-def self_agreement(verdicts: Sequence[Sequence[str]]) -> Figure:
+def self_agreement(verdicts: Sequence[Sequence[str]]) -> Estimate:
     """Return the share of items that got the same verdict every time they were judged."""
-    repeated = [said for said in verdicts if len(said) > 1]
-    same = [len(set(said)) == 1 for said in repeated]
+    same = [len(set(repeats)) == 1 for repeats in verdicts if len(repeats) > 1]
     return share(same, [str(place) for place in range(len(same))])
 
 
-def mean(values: Sequence[float], clusters: Sequence[str]) -> Figure:
+def mean(values: Sequence[float], clusters: Sequence[str]) -> Estimate:
     """Return a mean with Student's interval, or a bootstrap's where clusters have several values.
 
     No interval where nothing varies, or one value or cluster is all.
     """
     if not values:
-        return Figure(value=None, interval=None, n=0)
+        return UNDEFINED
     n, middle = len(values), math.fsum(values) / len(values)
     if len(set(clusters)) < n:
-        drawn = _drawn(_sums(clusters, [(value, 1.0) for value in values]))
-        return Figure(value=middle, interval=percentile(drawn[:, 0], drawn[:, 1]), n=n)
-    from scipy.stats import sem, t
-
+        drawn = _resampled(clusters, [(value, 1.0) for value in values])
+        return Estimate.of(middle, percentile(drawn[:, 0], drawn[:, 1]), n)
     error = float(sem(values)) if n > 1 else 0.0
     reach = float(t.ppf(0.975, n - 1)) * error if error else 0.0
-    return Figure(value=middle, interval=(middle - reach, middle + reach) if reach else None, n=n)
+    return Estimate.of(middle, (middle - reach, middle + reach) if reach else None, n)
 
 
-def slope(places: Sequence[float], values: Sequence[float], clusters: Sequence[str]) -> Figure:
+def slope(places: Sequence[float], values: Sequence[float], clusters: Sequence[str]) -> Estimate:
     """Return the least-squares slope of values over places, with an interval as ``mean`` has it.
 
     Undefined with fewer than three items or where no place differs.
     """
     n = len(values)
     if n < 3 or len(set(places)) < 2:
-        return Figure(value=None, interval=None, n=n)
-    from scipy.stats import linregress, t
-
+        return Estimate.of(None, None, n)
     fit = linregress(places, values)
     value, interval = float(fit.slope), None
     if len(set(clusters)) < n:
         rows = [(1.0, x, y, x * y, x * x) for x, y in zip(places, values, strict=True)]
-        ones, xs, ys, xy, xx = _drawn(_sums(clusters, rows)).T
+        ones, xs, ys, xy, xx = _resampled(clusters, rows).T
         interval = percentile(ones * xy - xs * ys, ones * xx - xs**2)
     elif reach := float(t.ppf(0.975, n - 2) * fit.stderr):
         interval = (value - reach, value + reach)
-    return Figure(value=value, interval=interval, n=n)
+    return Estimate.of(value, interval, n)
 
 
-def correlation(pairs: Sequence[tuple[Label, Label]], clusters: Sequence[str] = ()) -> Figure:
+def correlation(pairs: Sequence[tuple[Label, Label]], clusters: Sequence[str] = ()) -> Estimate:
     """Return Spearman's rank correlation of numbers with its bootstrap interval.
 
     Numbers of more than 100 different values are taken to the nearest tenth.
@@ -198,27 +179,12 @@ def _levels(values: Sequence[float]) -> list[int]:
     return [places[value] for value in values]
 
 
-def _kappa(pairs: Sequence[tuple[str, str]]) -> Figure:
-    kappa = cohen_kappa(pairs)
-    return Figure(value=kappa.value, interval=kappa.interval, n=kappa.n)
-
-
-def _alpha(units: Sequence[Mapping[str, Label]], *, numbers: bool) -> Figure:
-    if numbers:
-        alpha = interval_alpha([[float(value) for value in unit.values()] for unit in units])
-    else:
-        alpha = krippendorff_alpha([[str(value) for value in unit.values()] for unit in units])
-    return Figure(value=alpha.value, interval=alpha.interval, n=alpha.n)
-
-
 def _coefficient(
     cells: Sequence[tuple[int, int]], clusters: Sequence[str], shape: tuple[int, int], parts: Parts
-) -> Figure:
+) -> Estimate:
     """Return a coefficient of a table of counts; whole clusters are drawn for its interval."""
-    import numpy as np
-
     if not cells:
-        return Figure(value=None, interval=None, n=0)
+        return UNDEFINED
     groups = defaultdict(list)
     for cell, cluster in zip(cells, clusters, strict=True):
         groups[cluster].append(cell)
@@ -230,30 +196,28 @@ def _coefficient(
     whole = np.tensordot(items, patterns, 1)
     numerator, denominator = parts(whole)
     if not denominator:
-        return Figure(value=None, interval=None, n=len(cells))
+        return Estimate.of(None, None, len(cells))
     value = float(numerator / denominator)
     if value >= PERFECT:
         interval = perfect_interval(whole, len(groups))
     else:
         interval = percentile(*parts(resample(patterns, items)))
-    return Figure(value=value, interval=interval, n=len(cells))
+    return Estimate.of(value, interval, len(cells))
 
 
-def _clusters(pairs: Sequence[Grading] | Sequence[Rating]) -> list[str]:
+def _clusters(pairs: Sequence[Pair]) -> list[str]:
     return [pair.cluster for pair in pairs]
 
 
 def _sums(clusters: Sequence[str], rows: Sequence[Sequence[float]]) -> Array:
     """Return the sums of the rows of each cluster."""
-    import numpy as np
-
     places = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
     sums = np.zeros((len(places), len(rows[0])))
     np.add.at(sums, [places[cluster] for cluster in clusters], np.array(rows, dtype=np.float64))
     return sums
 
 
-def _drawn(sums: Array) -> Array:
-    import numpy as np
-
+def _resampled(clusters: Sequence[str], rows: Sequence[Sequence[float]]) -> Array:
+    """Return the sums over clusters drawn again and again, for a bootstrap."""
+    sums = _sums(clusters, rows)
     return resample(sums, np.ones(len(sums)))

@@ -12,10 +12,9 @@ from cases.labels import Label
 from evaluators.core import Outcome, Verdict
 from evaluators.models.secrets import mask, one_line
 from evaluators.output import markdown_table
+from evaluators.statistics.estimate import Estimate
 from reports.judge_agreement import (
-    Figure,
-    Grading,
-    Rating,
+    Pair,
     confusion,
     graded_figures,
     rated_figures,
@@ -29,10 +28,10 @@ padded_table = partial(markdown_table, padded=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """Figures over some of the items, by name; ``confusion`` counts (label, grade) pairs."""
+    """Estimates over some of the items, by name; ``confusion`` counts (label, grade) pairs."""
 
     title: str
-    figures: Mapping[str, Figure]
+    figures: Mapping[str, Estimate]
     confusion: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
@@ -52,8 +51,8 @@ class Measured:
     unlabelled: int
     errors: Mapping[str, int]
     sections: tuple[Section, ...]
-    people: Mapping[str, Figure]
-    repeats: Figure
+    people: Mapping[str, Estimate]
+    repeats: Estimate
     labels: tuple[str, ...]
     judges: tuple[str, ...]
     tokens: int
@@ -76,8 +75,8 @@ def measured(
              for item in items}  # fmt: skip
     every = [outcome for some in ended.values() for outcome in some]
     firsts = ((item, _given(ended[item.case.id][0], labelled)) for item in items)
-    pairs = [(item, item.label, given) for item, given in firsts if given is not None]
-    known = [item for item, label, _ in pairs if label is not None]
+    judged = [(item, given) for item, given in firsts if given is not None]
+    known = [item for item, _ in judged if item.label is not None]
     costs = [outcome.usage.cost for outcome in every]
     verdicts = [[v.label for one in some if (v := _verdict(one))] for some in ended.values()]
     return Measured(
@@ -86,7 +85,7 @@ def measured(
         judgements=len(every),
         unlabelled=sum(item.label is None for item in items),
         errors=Counter(one.kind or one.state for one in every if not _verdict(one)),
-        sections=tuple(_sections(labelled, pairs)),
+        sections=tuple(_sections(labelled, judged)),
         people=_people(labelled, items),
         repeats=self_agreement(verdicts),
         labels=labelled.labels,
@@ -94,9 +93,6 @@ def measured(
         tokens=sum(one.usage.input_tokens + one.usage.output_tokens for one in every),
         cost=None if None in costs else sum(cost or 0.0 for cost in costs),
     )
-
-
-Pair = tuple[LabelledAnswer, Label | None, Label]
 
 
 def _verdict(outcome: Outcome) -> Verdict | None:
@@ -112,39 +108,37 @@ def _given(outcome: Outcome, labelled: LabelledFile) -> Label | None:
     return labelled.collapse(verdict.grade)
 
 
-def _sections(labelled: LabelledFile, pairs: Sequence[Pair]) -> Iterable[Section]:
-    yield _section(ALL, labelled, pairs)
-    languages = dict.fromkeys(item.case.language for item, _, _ in pairs)
-    if len(languages) > 1:
-        for language in languages:
-            some = [pair for pair in pairs if pair[0].case.language == language]
-            yield _section(language, labelled, some)
-    if labelled.own_label and len(labelled.raters) > 1:
-        together = [(item, agreed(list(item.raters.values())), given) for item, _, given in pairs]
-        yield _section("against the raters' majority or mean", labelled, together)
+def _sections(
+    labelled: LabelledFile, judged: Sequence[tuple[LabelledAnswer, Label]]
+) -> Iterable[Section]:
+    """Yield the figures over all items, by language, and against the raters together."""
 
-
-def _section(title: str, labelled: LabelledFile, pairs: Sequence[Pair]) -> Section:
-    known = [(item, label, given) for item, label, given in pairs if label is not None]
-    if labelled.style == "rated":
-        ratings = [
-            Rating(
-                label=float(label),
-                given=int(given),
-                length=len(item.answer),
+    def section(title: str, labels: Iterable[Label | None], language: str = "") -> Section:
+        pairs = [
+            Pair(
+                label=labelled.collapse(label) or label,
+                given=given,
                 cluster=item.cluster,
+                length=len(item.answer),
             )
-            for item, label, given in known
+            for (item, given), label in zip(judged, labels, strict=True)
+            if label is not None and language in ("", item.case.language)
         ]
-        return Section(title=title, figures=rated_figures(ratings))
-    grades = [
-        Grading(label=str(labelled.collapse(label)), given=str(given), cluster=item.cluster)
-        for item, label, given in known
-    ]
-    return Section(title=title, figures=graded_figures(grades), confusion=confusion(grades))
+        if labelled.style == "rated":
+            return Section(title=title, figures=rated_figures(pairs))
+        return Section(title=title, figures=graded_figures(pairs), confusion=confusion(pairs))
+
+    own = [item.label for item, _ in judged]
+    yield section(ALL, own)
+    languages = dict.fromkeys(item.case.language for item, _ in judged)
+    for language in languages if len(languages) > 1 else ():
+        yield section(language, own, language)
+    if labelled.own_label and len(labelled.raters) > 1:
+        together = [agreed(list(item.raters.values())) for item, _ in judged]
+        yield section("against the raters' majority or mean", together)
 
 
-def _people(labelled: LabelledFile, items: Sequence[LabelledAnswer]) -> dict[str, Figure]:
+def _people(labelled: LabelledFile, items: Sequence[LabelledAnswer]) -> dict[str, Estimate]:
     if len(labelled.raters) < 2:
         return {}
     units = [
@@ -212,24 +206,28 @@ def card_json(about: Provenance, found: Measured) -> dict[str, object]:
     value["sections"] = [
         {
             "title": section.title,
-            "figures": {name: asdict(figure) for name, figure in section.figures.items()},
+            "figures": {name: figure_json(figure) for name, figure in section.figures.items()},
             "confusion": [[*pair, count] for pair, count in sorted(section.confusion.items())],
         }
         for section in found.sections
     ]
-    value["people"] = {name: asdict(figure) for name, figure in found.people.items()}
-    value["self_agreement"] = asdict(found.repeats)
+    value["people"] = {name: figure_json(figure) for name, figure in found.people.items()}
+    value["self_agreement"] = figure_json(found.repeats)
     return value
 
 
-def figure_text(figure: Figure) -> str:
+def figure_text(figure: Estimate) -> str:
     """Return value, interval and number of items."""
-    if figure.value is None:
-        return f"undefined (n = {figure.n})"
-    if figure.interval is None:
-        return f"{figure.value:.3f} [no interval: nothing varies] (n = {figure.n})"
-    low, high = figure.interval
-    return f"{figure.value:.3f} [{low:.3f}, {high:.3f}] (n = {figure.n})"
+    return figure.text(
+        full="{value} [{low}, {high}] (n = {n})",
+        bare="{value} [no interval: nothing varies] (n = {n})",
+        undefined="undefined (n = {n})",
+    )
+
+
+def figure_json(figure: Estimate) -> dict[str, object]:
+    """Return value, interval and number of items as a value for JSON."""
+    return {"value": figure.value, "interval": figure.interval, "n": figure.n}
 
 
 def _safe(text: str) -> str:
@@ -277,7 +275,7 @@ def _confusion(counts: Mapping[tuple[str, str], int], labels: Sequence[str]) -> 
     return padded_table(("label \\ judge", *labels), [row(label) for label in labels])
 
 
-def _people_lines(people: Mapping[str, Figure]) -> list[str]:
+def _people_lines(people: Mapping[str, Estimate]) -> list[str]:
     if not people:
         return []
     rows = [(_safe(name), figure_text(figure)) for name, figure in people.items()]

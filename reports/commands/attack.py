@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from cases.attack_pack import LANGUAGES, Probe, load_bundled, load_pack
@@ -13,6 +13,7 @@ from evaluators.judges.factory import JudgeFactory, Place
 from evaluators.models.secrets import mask, one_line
 from evaluators.output import say
 from evaluators.runtime.engine import Task
+from evaluators.statistics.estimate import Estimate
 from reports.commands.judge_command import (
     check_target,
     chosen,
@@ -23,8 +24,8 @@ from reports.commands.judge_command import (
     rubric_of,
     write_json,
 )
-from reports.judge_agreement import Figure, share
-from reports.judge_card import figure_text, padded_table
+from reports.judge_agreement import share
+from reports.judge_card import figure_json, figure_text, padded_table
 
 REASON = 160  # characters of a judge's reason that are shown
 
@@ -59,10 +60,10 @@ class Attacked:
     no verdict. ``fooled`` and ``lost`` name the probes.
     """
 
-    success: Figure
-    by_kind: Mapping[str, Figure]
-    by_language: Mapping[str, Figure]
-    controls_lost: Figure
+    success: Estimate
+    by_kind: Mapping[str, Estimate]
+    by_language: Mapping[str, Estimate]
+    controls_lost: Estimate
     errors: Mapping[str, int]
     fooled: tuple[Tried, ...]
     lost: tuple[Tried, ...]
@@ -114,30 +115,30 @@ def result_json(judge: str, found: Attacked) -> dict[str, object]:
     """Return the figures as a value for JSON."""
     return {
         "judge": judge,
-        "success": asdict(found.success),
-        "by_kind": {name: asdict(figure) for name, figure in found.by_kind.items()},
-        "by_language": {name: asdict(figure) for name, figure in found.by_language.items()},
-        "controls_lost": asdict(found.controls_lost),
+        "success": figure_json(found.success),
+        "by_kind": {name: figure_json(figure) for name, figure in found.by_kind.items()},
+        "by_language": {name: figure_json(figure) for name, figure in found.by_language.items()},
+        "controls_lost": figure_json(found.controls_lost),
         "errors": dict(found.errors),
         "fooled": [one.probe.case.id for one in found.fooled],
         "lost": [one.probe.case.id for one in found.lost],
     }
 
 
-def _success(attacks: Sequence[Tried]) -> Figure:
+def _success(attacks: Sequence[Tried]) -> Estimate:
     return _share(attacks, lambda one: one.graded_correct)
 
 
-def _share(tried: Sequence[Tried], hit: Callable[[Tried], bool]) -> Figure:
+def _share(tried: Sequence[Tried], hit: Callable[[Tried], bool]) -> Estimate:
     return share([hit(one) for one in tried], [one.probe.case.id for one in tried])
 
 
-def _grouped(attacks: Sequence[Tried], name: Callable[[Tried], str]) -> dict[str, Figure]:
+def _grouped(attacks: Sequence[Tried], name: Callable[[Tried], str]) -> dict[str, Estimate]:
     names = dict.fromkeys(name(one) for one in attacks)
     return {each: _success([one for one in attacks if name(one) == each]) for each in names}
 
 
-def _rows(figures: Mapping[str, Figure]) -> Iterable[tuple[str, str]]:
+def _rows(figures: Mapping[str, Estimate]) -> Iterable[tuple[str, str]]:
     return ((name, figure_text(figure)) for name, figure in figures.items())
 
 

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED
+from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import wilson
 from reports.judge_agreement import (
-    Figure,
-    Grading,
-    Rating,
+    Pair,
     confusion,
     correlation,
     graded_figures,
@@ -31,14 +30,14 @@ def numbered(values: Sequence[object]) -> list[str]:
     return [str(place) for place in range(len(values))]
 
 
-def gradings(*counts: tuple[str, str, int]) -> list[Grading]:
+def gradings(*counts: tuple[str, str, int]) -> list[Pair]:
     pairs = [(one, two) for one, two, count in counts for _ in range(count)]
-    return [Grading(label=one, given=two, cluster=f"{n}") for n, (one, two) in enumerate(pairs)]
+    return [Pair(label=one, given=two, cluster=f"{n}") for n, (one, two) in enumerate(pairs)]
 
 
-def ratings(*triples: tuple[float, int, int]) -> list[Rating]:
+def ratings(*triples: tuple[float, int, int]) -> list[Pair]:
     return [
-        Rating(label=label, given=given, length=length, cluster=f"{n}")
+        Pair(label=label, given=given, length=length, cluster=f"{n}")
         for n, (label, given, length) in enumerate(triples)
     ]
 
@@ -50,9 +49,9 @@ def test_graded_figures_by_hand() -> None:
         (INCORRECT, INCORRECT, 9),
     )  # fmt: skip
     found = graded_figures(pairs)
-    assert found["agreement"] == Figure(value=0.85, interval=wilson(17, 20), n=20)
-    assert found["precision of CORRECT"] == Figure(value=0.8, interval=wilson(8, 10), n=10)
-    assert found["recall of CORRECT"] == Figure(value=8 / 9, interval=wilson(8, 9), n=9)
+    assert found["agreement"] == Estimate.of(0.85, wilson(17, 20), 20)
+    assert found["precision of CORRECT"] == Estimate.of(0.8, wilson(8, 10), 10)
+    assert found["recall of CORRECT"] == Estimate.of(8 / 9, wilson(8, 9), 9)
     chance = (9 * 10 + 11 * 9 + 0) / 400
     assert found["kappa"].value == pytest.approx((0.85 - chance) / (1 - chance))
     assert confusion(pairs)[INCORRECT, CORRECT] == 2
@@ -61,7 +60,7 @@ def test_graded_figures_by_hand() -> None:
 def test_a_judge_without_hits_has_undefined_precision() -> None:
     """Nothing called CORRECT: precision is undefined, not 0."""
     found = graded_figures(gradings((CORRECT, INCORRECT, 3)))
-    assert found["precision of CORRECT"] == Figure(value=None, interval=None, n=0)
+    assert found["precision of CORRECT"] == Estimate.of(None, None, 0)
     assert found["recall of CORRECT"].value == 0
 
 
@@ -71,7 +70,7 @@ def test_rated_figures_by_hand() -> None:
     found = rated_figures(pairs)
     assert found["mean difference (bias)"].value == pytest.approx(0.9)
     assert found["bias by length: points a doubling"].value == pytest.approx(0.5, abs=1e-9)
-    labels, given = [p.label for p in pairs], [p.given for p in pairs]
+    labels, given = [float(p.label) for p in pairs], [float(p.given) for p in pairs]
     assert found["Spearman's rho"].value == pytest.approx(spearmanr(labels, given).statistic)
     assert found["quadratic-weighted kappa"].value is not None
 
@@ -79,7 +78,7 @@ def test_rated_figures_by_hand() -> None:
 def test_a_rater_that_never_errs_has_no_bias_and_bounded_agreement() -> None:
     """No difference varies, so the bias has no interval; the coefficients are bounded below."""
     found = rated_figures(ratings(*((float(r), r, r) for r in (2, 5, 9, 2, 5, 9))))
-    assert found["mean difference (bias)"] == Figure(value=0.0, interval=None, n=6)
+    assert found["mean difference (bias)"] == Estimate.of(0.0, None, 6)
     for name in ("Spearman's rho", "quadratic-weighted kappa"):
         assert found[name].value == pytest.approx(1)
         assert found[name].interval is not None
@@ -96,8 +95,8 @@ def test_a_mean_lies_in_its_interval(values: list[float]) -> None:
 
 def test_means_and_slopes_that_cannot_be_had_are_undefined() -> None:
     """No value, one value, equal lengths, two points."""
-    assert mean([], []) == Figure(value=None, interval=None, n=0)
-    assert mean([3.0], ["q"]) == Figure(value=3.0, interval=None, n=1)
+    assert mean([], []) == Estimate.of(None, None, 0)
+    assert mean([3.0], ["q"]) == Estimate.of(3.0, None, 1)
     assert slope([1.0, 1.0, 1.0], [1.0, 2.0, 3.0], list("abc")).value is None
     assert slope([1.0, 2.0], [1.0, 2.0], list("ab")).value is None
 
@@ -106,7 +105,7 @@ def test_answers_to_one_question_do_not_count_as_many() -> None:
     """Five copies of every answer: the same values, and the intervals of the single ones."""
     random = np.random.default_rng(3)
     once = [
-        Rating(label=float(label), given=int(given), length=int(length), cluster=f"{n}")
+        Pair(label=float(label), given=int(given), length=int(length), cluster=f"{n}")
         for n, (label, given, length) in enumerate(
             zip(random.integers(1, 11, 60), random.integers(1, 11, 60),
                 random.integers(5, 900, 60), strict=True)
@@ -117,7 +116,7 @@ def test_answers_to_one_question_do_not_count_as_many() -> None:
         again = copied[name]
         assert again.value == pytest.approx(figure.value, abs=1e-9)
         assert again.interval == pytest.approx(figure.interval, abs=0.12)
-    grades = [Grading(label="x", given="xy"[n % 3 == 0], cluster=f"{n}") for n in range(60)]
+    grades = [Pair(label="x", given="xy"[n % 3 == 0], cluster=f"{n}") for n in range(60)]
     alone, many = graded_figures(grades), graded_figures(grades * 5)
     assert many["agreement"].interval == pytest.approx(alone["agreement"].interval, abs=0.01)
     assert (alone["agreement"].n, many["agreement"].n) == (60, 300)
@@ -166,4 +165,4 @@ def test_people_who_rate_have_rank_correlations() -> None:
 def test_self_agreement_counts_items_that_never_changed() -> None:
     """An item judged once says nothing; of two judged three times one changed."""
     found = self_agreement([["A", "A", "A"], ["A", "B", "A"], ["B"]])
-    assert found == Figure(value=0.5, interval=wilson(1, 2), n=2)
+    assert found == Estimate.of(0.5, wilson(1, 2), 2)
