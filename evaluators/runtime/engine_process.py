@@ -1,39 +1,98 @@
 """An engine in a process of its own, forked from pytest's before that has any thread.
 
-Two messages matter to pytest's side: how items ended, and what the engine is at. The other way go
-the few words that a schedule understands. A broken line ends the run on either side: an engine
-whose pytest was killed starts no call more, and tests whose engine was killed do not wait.
+A process of its own shares no interpreter lock with pytest: on two cores both go at full speed. It
+sends how items ended and what the engine is at, and is sent the words of ``EngineHandle``. A broken
+pipe ends the run on either side: an engine whose pytest was killed starts no further call, and
+tests whose engine was killed do not wait.
 """
 
 import contextlib
+import copyreg
 import multiprocessing
+import pickle
 import signal
+import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
 from queue import SimpleQueue
 
 from evaluators.core import UsageError
+from evaluators.models.secrets import Key
 from evaluators.runtime.engine import Status
-from evaluators.runtime.engine_child import SIGNALS, work
-from evaluators.runtime.engine_job import GRACE_SECONDS, TAIL_SECONDS, Job, nothing
-from evaluators.runtime.outcomes import InMemoryOutcomes, OutcomeStore
-from evaluators.runtime.packing import pack
+from evaluators.runtime.engine_child import SIGNALS, TAIL_SECONDS, work
+from evaluators.runtime.engine_thread import GRACE_SECONDS, EngineHandle, EngineThread, Job, nothing
+from evaluators.runtime.outcomes import OutcomeStore
 
 READY_SECONDS = 5.0  # an SDK loads in less, or tests had better begin
-ENDED_AT_ONCE = 8  # tests whose end is told in one word
+TASKS = Path("/proc/self/task")  # Linux lists a process's threads there, C's own included
 
 
-class EngineProcess:
+def fork_early(load: Callable[[], None]) -> "EngineProcess | None":
+    """Return a process that does ``load`` until ``begin`` gives it a job; None if none can be."""
+    if not can_fork():
+        return None
+    process = EngineProcess(load=load)
+    try:
+        process.fork()
+    except OSError:
+        return None
+    return process
+
+
+def begin(job: Job, early: "EngineProcess | None" = None) -> EngineHandle:
+    """Start an engine where it best runs here. Raises UsageError if it cannot be made.
+
+    ``early`` is what ``fork_early`` returned; if it has died, a new process is started.
+    """
+    if early is not None and early.give(job):
+        early.start()
+        return early
+    if can_fork():
+        process = EngineProcess(job)
+        with contextlib.suppress(OSError):  # no process is to be had, yet a thread may be
+            process.start()
+            return process
+    thread = EngineThread(job)
+    thread.start()
+    return thread
+
+
+def can_fork() -> bool:
+    """Whether a process may be forked: on Linux, where no other thread could hold a lock in it."""
+    alone = threading.active_count() == 1 and not multiprocessing.current_process().daemon
+    if sys.platform != "linux" or not alone:
+        return False
+    try:
+        return len(list(TASKS.iterdir())) == 1
+    except OSError:
+        return False
+
+
+def pack(job: Job) -> bytes:
+    """Return a job as bytes for the pipe to a process of our own, and for nothing else.
+
+    The keys of its models are in them.
+    """
+    buffer = BytesIO()
+    pickler = pickle.Pickler(buffer, pickle.HIGHEST_PROTOCOL)
+    pickler.dispatch_table = copyreg.dispatch_table | {Key: lambda key: (Key, (key.reveal(),))}
+    pickler.dump(job)
+    return buffer.getvalue()
+
+
+class EngineProcess(EngineHandle):
     """An engine in a forked process, as pytest's side sees it.
 
     Without a job the process does ``load`` until it is given one.
     """
 
     def __init__(self, job: Job | None = None, load: Callable[[], None] = nothing) -> None:
-        self.arrivals = InMemoryOutcomes()
-        self.status = Status()
-        self._board = None if job is None else job.board
+        super().__init__()
+        self._status = Status()
+        self._store = None if job is None else job.store
         self._connection, self._others = multiprocessing.Pipe()
         self._process = multiprocessing.get_context("fork").Process(
             target=work,
@@ -52,7 +111,11 @@ class EngineProcess:
         }
         self._ready = threading.Event()
         self._has_ended = False
-        self._ended = 0
+
+    @property
+    def status(self) -> Status:
+        """What the engine is at, or came to."""
+        return self._status
 
     @property
     def is_alive(self) -> bool:
@@ -60,7 +123,7 @@ class EngineProcess:
         return self._reader.is_alive()
 
     def fork(self) -> None:
-        """Start the process. Raises OSError where none is to be had."""
+        """Start the process. Raises OSError if the system has none left."""
         # Until the new process has its own way with signals it must not have pytest's.
         former = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
@@ -74,18 +137,18 @@ class EngineProcess:
         self._others.close()
 
     def give(self, job: Job) -> bool:
-        """Say what is to be done, where that was not known yet; return False where it has died."""
+        """Say what is to be done if that was not known yet; return False if the process died."""
         packed = pack(job)
         try:
             self._connection.send_bytes(packed)
         except OSError:
             self.abandon()
             return False
-        self._board = job.board
+        self._store = job.store
         return True
 
     def start(self) -> None:
-        """Make the engine and begin. Raises UsageError where that cannot be done, or OSError."""
+        """Make the engine and begin. Raises UsageError if that cannot be done, or OSError."""
         if self._process.pid is None:
             self.fork()
         try:
@@ -102,7 +165,7 @@ class EngineProcess:
         self._writer.start()
 
     def abandon(self) -> None:
-        """Kill a process that has begun no job and give its line back; do nothing once it has."""
+        """Kill a process that has begun no job and close its pipe; do nothing once it has."""
         if self._reader.ident is not None:
             return
         if self._process.pid is not None:
@@ -111,48 +174,25 @@ class EngineProcess:
         self._connection.close()
         self._others.close()
 
-    def lead(self, count: int) -> None:
-        """Work on so many items before it is known which ones have a test."""
-        self._tell("lead", count)
-
     def wait_until_ready(self) -> None:
         """Return once everything is loaded, so that nobody takes the processor from that."""
         self._ready.wait(READY_SECONDS)
 
-    def select(self, keys: Sequence[str]) -> None:
-        """Work on these items."""
-        self._tell("select", keys)
-
-    def want(self, key: str) -> None:
-        """Put an item first: its test is waiting."""
-        if key not in self.arrivals.outcomes:
-            self._tell("want", key)
-
-    def ended(self) -> None:
-        """Count one more test as over."""
-        self._ended += 1
-        if self._ended >= ENDED_AT_ONCE:
-            self._tell("ended", self._ended)
-            self._ended = 0
-
-    def refuse(self, why: str) -> None:
-        """Ask nothing more and let no test wait; ``why`` is the engine's failure."""
-        self._tell("refuse", why)
+    def tell(self, word: str, *values: object) -> None:
+        """Pass a word on to the engine."""
+        # By a thread: an interrupt in the middle of a word would garble every later one.
+        self._outbox.put((word, *values))
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
         """Start no item and no call, wait ``grace`` seconds for those in flight, then give up."""
         if self._reader.ident is None:
             return
-        self._tell("stop", grace)
+        self.tell("stop", grace)
         self._reader.join(grace + TAIL_SECONDS)
         if self._reader.is_alive():
             self._end("the run was stopped")
             self._process.kill()
         self._reader.join()
-
-    def _tell(self, *word: object) -> None:
-        # By a thread: an interrupt in the middle of a word would garble every later one.
-        self._outbox.put(word)
 
     def _write(self) -> None:
         with contextlib.suppress(OSError):  # it has ended: nothing is left to be told
@@ -160,7 +200,7 @@ class EngineProcess:
                 self._connection.send(word)
 
     def _note(self, status: Status) -> None:
-        self.status = status
+        self._status = status
         self.arrivals.beat()
 
     def _end(self, message: str) -> None:
@@ -180,17 +220,17 @@ class EngineProcess:
         self._outbox.put(None)
         self._process.join()
         if not self._has_ended:
-            self._bury()
+            self._report_death()
 
-    def _bury(self) -> None:
+    def _report_death(self) -> None:
         """Let no test wait for an engine that was killed."""
-        why = self.status.failure or self._death()
-        self.status = replace(self.status, failure=why, in_flight=0, waiting="")
+        why = self._status.failure or self._death()
+        self._status = replace(self._status, failure=why, in_flight=0, waiting="")
         self._end(why)
-        if self._board is not None:
-            board = OutcomeStore(self._board)
-            board.end(why)
-            board.close()
+        if self._store is not None:
+            store = OutcomeStore(self._store)
+            store.end(why)
+            store.close()
 
     def _death(self) -> str:
         self._process.join()

@@ -56,31 +56,31 @@ class OutcomeSource(Protocol):
         """Give back what it holds."""
 
 
-class Sinks:
-    """Several sinks, told one after the other."""
+class OutcomeWriters:
+    """Several writers, told one after the other."""
 
-    def __init__(self, *sinks: OutcomeWriter) -> None:
-        self._sinks = sinks
+    def __init__(self, *writers: OutcomeWriter) -> None:
+        self._writers = writers
 
     def post(self, outcomes: Sequence[Outcome]) -> None:
         """Post to every one."""
-        for sink in self._sinks:
-            sink.post(outcomes)
+        for writer in self._writers:
+            writer.post(outcomes)
 
     def beat(self) -> None:
         """Beat in every one."""
-        for sink in self._sinks:
-            sink.beat()
+        for writer in self._writers:
+            writer.beat()
 
     def end(self, message: str) -> None:
         """End every one."""
-        for sink in self._sinks:
-            sink.end(message)
+        for writer in self._writers:
+            writer.end(message)
 
     def close(self) -> None:
         """Close every one."""
-        for sink in self._sinks:
-            sink.close()
+        for writer in self._writers:
+            writer.close()
 
 
 class InMemoryOutcomes:

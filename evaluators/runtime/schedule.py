@@ -1,7 +1,7 @@
 """Which item is next: first what a test is waiting for, then the rest in order, not too far ahead.
 
 The engine pulls from one side; the thread that runs pytest tells the other side which tests have
-started and ended. The window bounds what is spent on items whose tests may never run.
+started and ended.
 """
 
 import asyncio
@@ -9,33 +9,37 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 
+UNLIMITED = float("inf")
+
 
 class Schedule:
     """The queue between pytest's thread and the engine's loop.
 
-    Items ``beside`` belong to no test, so that none of them ever counts as being ahead. Where
-    ``first`` is given no more items than that are handed out until one is ``done``: the first one
-    shows whether every model can be asked, the judge included. Where ``lead`` is given, which items
-    have a test is not known yet: so many are handed out until ``select`` names them.
+    ``window`` is how far the items handed out may be ahead of the tests that have ended: a run that
+    ends early, as with ``-x``, must not have paid for all items. Items ``beside`` the tests, so
+    many at the front, do not count: they measure the judge. Only ``first`` items are handed out
+    until one is ``done``, which shows whether every model can be asked, the judge included: a wrong
+    key must not cost more. Only ``lead`` items are handed out before ``select`` names those that
+    have a test: calls may begin while tests are still being collected.
     """
 
     def __init__(
         self,
         keys: Sequence[str],
         window: int,
-        beside: frozenset[str] = frozenset(),
-        first: int | None = None,
         *,
-        lead: int | None = None,
+        beside: int = 0,
+        first: float = UNLIMITED,
+        lead: float = UNLIMITED,
     ) -> None:
         self._lock = threading.Lock()
         self._ahead = deque(keys)
         self._wanted: deque[str] = deque()
         self._untaken = set(keys)
         self._window = window
+        self._beside = beside
         self._first = first
         self._lead = lead
-        self._beside = beside
         self._taken = 0
         self._ended = 0
         self._closed = False
@@ -51,37 +55,39 @@ class Schedule:
         self._lock = threading.Lock()  # each process has one of its own
 
     def lead(self, count: int) -> None:
-        """Let so many items be handed out before it is known which of them have a test."""
+        """Hand out so many items before it is known which of them have a test."""
         with self._lock:
-            self._lead = None if self._lead is None else count
+            if self._lead != UNLIMITED:
+                self._lead = count
         self._wake()
 
-    def select(self, keys: Sequence[str]) -> None:
-        """Say which items are to be worked on, in their order; the others are forgotten."""
+    def select(self, keys: Sequence[str], beside: int = 0) -> None:
+        """Hand out these items alone, in their order; the first ``beside`` have no test."""
         with self._lock:
-            self._lead = None
+            self._lead = UNLIMITED
+            self._beside = beside
             self._ahead = deque(keys)
             self._untaken.intersection_update(keys)
         self._wake()
 
     def want(self, key: str) -> None:
-        """Say that a test is waiting for this item."""
+        """Put an item first, also beyond the window: a test is waiting for it."""
         with self._lock:
             if key in self._untaken:
                 self._wanted.append(key)
         self._wake()
 
     def ended(self, count: int = 1) -> None:
-        """Say that so many more tests are over."""
+        """Count so many more tests as over."""
         with self._lock:
             self._ended += count
         self._wake()
 
     def done(self) -> None:
-        """Say that an item that was handed out has an outcome."""
-        if self._first is not None:
+        """Note that an item has an outcome."""
+        if self._first != UNLIMITED:
             with self._lock:
-                self._first = None
+                self._first = UNLIMITED
             self._wake()
 
     def close(self) -> None:
@@ -109,24 +115,21 @@ class Schedule:
                 return key
             await turn
 
-    def _pick(self) -> str | None:
-        if self._closed or self._first == 0 or self._lead == 0:
-            return None
-        key = self._next_untaken(self._wanted)
-        if key is None and self._taken - self._ended < self._window:
-            key = self._next_untaken(self._ahead)
-        if key is not None:
-            self._untaken.discard(key)
-            self._first = None if self._first is None else self._first - 1
-            self._lead = None if self._lead is None else self._lead - 1
-            self._taken += key not in self._beside
-        return key
+    @property
+    def _room(self) -> int:
+        """How many items may be handed out that no test is waiting for."""
+        return max(0, self._window + self._beside - (self._taken - self._ended))
 
-    def _next_untaken(self, queue: deque[str]) -> str | None:
-        while queue:
-            key = queue.popleft()
-            if key in self._untaken:
-                return key
+    def _pick(self) -> str | None:
+        if self._closed or self._taken >= min(self._first, self._lead):
+            return None
+        for queue in (self._wanted, self._ahead) if self._room else (self._wanted,):
+            while queue:
+                key = queue.popleft()
+                if key in self._untaken:
+                    self._untaken.discard(key)
+                    self._taken += 1
+                    return key
         return None
 
     def _wake(self) -> None:
@@ -138,18 +141,16 @@ class Schedule:
         try:
             self._loop.call_soon_threadsafe(self._let_in)
         except RuntimeError:
-            # The loop is closed: nobody is left to be woken.
-            return
+            return  # The loop is closed: nothing is left to be woken.
 
     def _let_in(self) -> None:
         """Wake as many as there are items for, not all of them for one item."""
         with self._lock:
             self._waking = False
-            # What tests wanted may lie beyond the window: that takes no room from what they want.
-            room = len(self._wanted) + max(0, self._window - (self._taken - self._ended))
             over = self._closed or not self._untaken
-        count = len(self._waiting) if over else min(room, len(self._waiting))
-        for _ in range(count):
+            # What tests wanted may lie beyond the window: that takes no room from what they want.
+            count = len(self._waiting) if over else len(self._wanted) + self._room
+        for _ in range(min(count, len(self._waiting))):
             turn = self._waiting.popleft()
             if not turn.done():
                 turn.set_result(None)

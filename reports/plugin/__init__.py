@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import UsageError
-from reports.plugin.garbage import no_collection
 from reports.plugin.options import (
     DATASET_FILE,
     Options,
@@ -24,6 +23,7 @@ from reports.plugin.worker import (
     Verdicts,
     WorkerInput,
     WorkerSetup,
+    gc_paused,
     join,
     pytest_collection_modifyitems,
     pytest_generate_tests,
@@ -77,7 +77,7 @@ def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:
         return None
     _check_report_folder(options.report_dir)
     if not (options.replay or options.dry_run or config.option.collectonly):
-        from reports.plugin.early import start_early  # noqa: PLC0415  # brings the engine along
+        from reports.plugin.head_start import start_early  # noqa: PLC0415  # brings the engine along
 
         start_early(config, options)
     return _plan(config, options, files)
@@ -95,7 +95,7 @@ def _plan(config: pytest.Config, options: Options, files: list[Path]) -> WorkerI
     """Plan the run and register what conducts it: the controller, or a dry run."""
     from cases.plan import make_plan  # noqa: PLC0415  # workers are given the plan
 
-    with no_collection():
+    with gc_paused():
         plan = make_plan(files, options.choice)
     if options.dry_run:
         from reports.plugin.dry_run import DryRun  # noqa: PLC0415

@@ -19,11 +19,10 @@ import pytest
 from cases.dataset import Plan
 from evaluators.core import QAError
 from reports.plugin.calibrator import Patient, find_labelled
-from reports.plugin.early import EARLY
+from reports.plugin.head_start import EARLY, may_end_early, takes_everything
 from reports.plugin.options import Options, refuse_reruns, rerun_settings
 from reports.plugin.progress import Progress, ProgressDisplay
 from reports.plugin.run import Run
-from reports.plugin.selection import may_end_early, takes_everything
 from reports.plugin.session_results import SessionResults, key_of
 from reports.plugin.worker import OUTCOMES
 from reports.render.clean import mask

@@ -15,11 +15,11 @@ from cases.dataset import Plan
 from evaluators.core import Outcome
 from reports.assemble import Baseline, Facts, assemble
 from reports.gates.decide import SessionFacts
-from reports.plugin.garbage import no_collection
 from reports.plugin.options import Options
 from reports.plugin.run import Run
 from reports.plugin.run_models import provenance_of
 from reports.plugin.session_results import SessionResults
+from reports.plugin.worker import gc_paused
 from reports.provenance import provenance
 from reports.render import clean, console, html, words
 from reports.render.console import annotations
@@ -71,7 +71,7 @@ def finish(
     named = {"model": options.model, "judge": " ".join(options.judges)}
     judging = {"tie_breaker": options.tie_breaker or None, "audit": options.audit}
     given = {name: value for name, value in judging.items() if value is not None}
-    with no_collection():  # nothing of what is made is garbage before all is written
+    with gc_paused():  # nothing of what is made is garbage before all is written
         outcomes = results.final(run.outcomes, _kind_of_missing(run, ending))
         specs = {**named, **given, **provenance_of(run.adjudications)}
         facts = Facts(

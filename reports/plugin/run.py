@@ -12,7 +12,8 @@ from evaluators.ledger import Ledger
 from evaluators.models import load
 from evaluators.runtime.budget import BUDGET
 from evaluators.runtime.engine import Engine, Status, Task
-from evaluators.runtime.hosting import EngineHandle, EngineProcess, Job, begin
+from evaluators.runtime.engine_process import EngineProcess, begin
+from evaluators.runtime.engine_thread import EngineHandle, Job
 from evaluators.runtime.outcomes import OutcomeSource, OutcomeWriter
 from evaluators.runtime.schedule import Schedule
 from evaluators.runtime.sender import DEADLINE, CallSettings
@@ -105,21 +106,21 @@ class Run:
         """The SPECs of the models whose price is not known."""
         return tuple(text for text, tariff in self._session.pricing.items() if tariff is None)
 
-    def open(self, board: Path | None, early: EngineProcess | None, *, ahead: bool) -> None:
+    def open(self, store: Path | None, early: EngineProcess | None, *, ahead: bool) -> None:
         """Open the ledger and get ready, in a process of its own where that can be.
 
-        ``board`` is where tests of other processes look for their outcomes; ``early`` is a process
+        ``store`` is where tests of other processes look for their outcomes; ``early`` is a process
         that has loaded what it needs. ``ahead`` of the tests the engine works as far as it can
         get; without it a window bounds what a run that ends early has paid for.
         """
         keys = list(self._plan.items)
-        beside = frozenset(self._calibrator.tasks)
+        beside = self._calibrator.select(keys)
         window = max(SMALLEST_WINDOW, WINDOW_PER_CALL * self._options.concurrency)
         schedule = Schedule(
-            [*self._calibrator.select(keys), *keys],
+            [*beside, *keys],
             len(keys) if ahead else window,
-            beside,
-            FIRST_ITEMS,
+            beside=len(beside),
+            first=FIRST_ITEMS,
             lead=0,
         )
         specs = () if self._options.replay else tuple(self._parties.specs.values())
@@ -128,11 +129,11 @@ class Run:
             schedule=schedule,
             models=tuple(self._parties.models.values()),
             prepare=partial(load, specs),
-            board=board,
+            store=store,
         )
         self._host = begin(job, early)
         self._tasks = {}  # the engine has them; this side needs the memory
-        self._windowed, self._has_workers = not ahead, board is not None
+        self._windowed, self._has_workers = not ahead, store is not None
 
     def lead(self) -> None:
         """Begin before the tests are collected, as all that is planned will be among them.
@@ -148,7 +149,8 @@ class Run:
         """Work on these items, in this order, after those that measure the judge."""
         self._has_tests = True
         if self._host is not None:
-            self._host.select([*self._calibrator.select(keys), *keys])
+            beside = self._calibrator.select(keys)
+            self._host.select([*beside, *keys], len(beside))
 
     @property
     def is_judge_measured(self) -> bool:

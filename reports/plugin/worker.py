@@ -5,8 +5,10 @@ again took each worker a third of its start. The engine stores outcomes, the tes
 Without xdist the controller's own process is the one worker.
 """
 
+import gc
 import pickle
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +19,6 @@ import pytest
 from cases.dataset import Item, Plan
 from evaluators.core import Case, Outcome, QAError
 from evaluators.runtime.outcomes import EngineLostError, OutcomeReader, OutcomeSource
-from reports.plugin.garbage import Unswept, no_collection
 
 INPUT_KEY = "qa"  # of xdist's workerinput
 PLAN_FILE = "plan.pickle"
@@ -35,6 +36,32 @@ class WorkerInput:
 
 WORKER_INPUT = pytest.StashKey[WorkerInput]()
 OUTCOMES = pytest.StashKey[OutcomeSource]()
+
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """Pause garbage collection while long-lived objects are created; leave it off if it was off.
+
+    Its passes over thousands of new items, none of which it can free, were a fifth of a worker's
+    start.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+class CollectionWithoutGc:
+    """Pauses garbage collection while pytest makes its items."""
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection(self) -> Generator[None, object, object]:
+        """Make the items without it."""
+        with gc_paused():
+            return (yield)
 
 
 class NoVerdictError(QAError):
@@ -93,7 +120,7 @@ def read_worker_input(workerinput: Mapping[str, Any]) -> WorkerInput | None:
     path = workerinput.get(INPUT_KEY)
     if path is None:
         return None
-    with no_collection():
+    with gc_paused():
         given: WorkerInput = pickle.loads(Path(path).read_bytes())
     return given
 
@@ -101,7 +128,7 @@ def read_worker_input(workerinput: Mapping[str, Any]) -> WorkerInput | None:
 def join(config: pytest.Config, given: WorkerInput) -> None:
     """Let this process run the plan's tests; each dataset and language becomes a mark."""
     config.stash[WORKER_INPUT] = given
-    config.pluginmanager.register(Unswept(), "qa-unswept")
+    config.pluginmanager.register(CollectionWithoutGc(), "qa-collection-without-gc")
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(ReportPacker(), "qa-report-packer")
     datasets = given.plan.datasets

@@ -6,7 +6,12 @@ from collections.abc import Sequence
 import pytest
 
 from evaluators.core import Outcome
-from evaluators.runtime.outcomes import SILENCE_SECONDS, EngineLostError, InMemoryOutcomes, Sinks
+from evaluators.runtime.outcomes import (
+    SILENCE_SECONDS,
+    EngineLostError,
+    InMemoryOutcomes,
+    OutcomeWriters,
+)
 
 OUTCOME = Outcome(key="k1", state="passed")
 
@@ -70,7 +75,7 @@ def test_a_silent_engine_is_given_up() -> None:
 def test_several_sinks_are_told_in_their_order() -> None:
     """Every word reaches every sink, the first one first."""
     told: list[str] = []
-    sinks = Sinks(Told("a", told), Told("b", told))
+    sinks = OutcomeWriters(Told("a", told), Told("b", told))
     sinks.post([OUTCOME])
     sinks.beat()
     sinks.end("over")

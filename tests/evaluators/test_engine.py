@@ -23,7 +23,7 @@ from evaluators.core import (
 )
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.engine import Status
-from evaluators.runtime.hosting import EngineThread
+from evaluators.runtime.engine_thread import EngineThread, Job
 from evaluators.runtime.outcomes import OutcomeReader
 from evaluators.runtime.schedule import Schedule
 from evaluators.runtime.sender import CallSettings, RetryPolicy
@@ -146,7 +146,8 @@ def test_a_thread_works_while_tests_wait(tmp_path: Path) -> None:
     tasks = [prompted(number, model) for number in range(10)]
     bench = Bench(tmp_path, tasks)
     schedule = Schedule(bench.keys, 2)
-    thread = EngineThread(bench.engine, schedule, [model])
+    job = Job(make=lambda writer: bench.engine, schedule=schedule, models=[model])
+    thread = EngineThread(job)
     thread.start()
     watcher = OutcomeReader(bench.path)
     for key in reversed(bench.keys):
@@ -168,7 +169,7 @@ def test_stopping_gives_up_what_hangs(tmp_path: Path) -> None:
             raise CallError(*NEVER)
 
     bench = Bench(tmp_path, [prompted(1, Hanging(lambda request: Reply()))])
-    thread = EngineThread(bench.engine, Schedule(bench.keys, 9), [])
+    thread = EngineThread(bench.job(9))
     thread.start()
     assert started.wait(5)
     thread.stop(grace=0.05)
@@ -257,7 +258,7 @@ def test_the_figures_of_a_run_under_way(tmp_path: Path) -> None:
     model = Slow(lambda request: Reply(), limits=Limits(host="api.example"))
     bench = Bench(tmp_path, [prompted(1, model)])
     assert bench.engine.status == Status(limit=4)
-    thread = EngineThread(bench.engine, Schedule(bench.keys, 9), [])
+    thread = EngineThread(bench.job(9))
     thread.start()
     assert at_work.wait(10)
     assert bench.engine.status.in_flight == 1
@@ -281,7 +282,7 @@ def test_a_stopped_run_starts_no_further_call(tmp_path: Path) -> None:
 
     model = Slow(lambda request: Reply(text="CORRECT"))
     bench = Bench(tmp_path, [prompted(number, model) for number in range(50)])
-    thread = EngineThread(bench.engine, Schedule(bench.keys, 100), [])
+    thread = EngineThread(bench.job(100))
     thread.start()
     assert started.wait(10)
     threading.Timer(0.2, go_on.set).start()

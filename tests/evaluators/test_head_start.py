@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import UsageError
-from evaluators.runtime.engine_job import nothing
-from evaluators.runtime.engine_process import EngineProcess
-from evaluators.runtime.hosting import begin, head_start
+from evaluators.runtime.engine_process import EngineProcess, begin, fork_early, pack
+from evaluators.runtime.engine_thread import nothing
 from evaluators.runtime.outcomes import OutcomeReader
-from evaluators.runtime.packing import pack
 from tests.support.hosted import SECRET, Made, good, pid_of
 from tests.support.killing import until
 
@@ -104,8 +102,8 @@ def test_only_the_line_to_a_process_of_our_own_carries_a_key(tmp_path: Path) -> 
 
 def test_no_head_start_where_nothing_is_forked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a process cannot be forked the engine begins later, in a thread."""
-    monkeypatch.setattr("evaluators.runtime.hosting.can_fork", lambda: False)
-    assert head_start(nothing) is None
+    monkeypatch.setattr("evaluators.runtime.engine_process.can_fork", lambda: False)
+    assert fork_early(nothing) is None
 
 
 def test_no_head_start_where_no_process_is_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,9 +112,9 @@ def test_no_head_start_where_no_process_is_to_be_had(monkeypatch: pytest.MonkeyP
     def refused() -> int:
         raise BlockingIOError(*[11, "Resource temporarily unavailable"])
 
-    monkeypatch.setattr("evaluators.runtime.hosting.can_fork", lambda: True)
+    monkeypatch.setattr("evaluators.runtime.engine_process.can_fork", lambda: True)
     monkeypatch.setattr(os, "fork", refused)
-    assert head_start(nothing) is None
+    assert fork_early(nothing) is None
 
 
 def test_an_interrupt_while_forking_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +123,7 @@ def test_an_interrupt_while_forking_leaves_no_process(monkeypatch: pytest.Monkey
     def interrupted() -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("evaluators.runtime.hosting.can_fork", lambda: True)
+    monkeypatch.setattr("evaluators.runtime.engine_process.can_fork", lambda: True)
     monkeypatch.setattr(os, "fork", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        head_start(nothing)
+        fork_early(nothing)

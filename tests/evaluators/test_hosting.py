@@ -17,17 +17,16 @@ from evaluators.core import Reply, Request, UsageError
 from evaluators.ledger import Ledger
 from evaluators.runtime.calls import Caller
 from evaluators.runtime.engine import Engine
-from evaluators.runtime.engine_process import EngineProcess
-from evaluators.runtime.engine_thread import ThreadHandle
-from evaluators.runtime.hosting import EngineHandle, Job, begin, can_fork
+from evaluators.runtime.engine_process import EngineProcess, begin, can_fork
+from evaluators.runtime.engine_thread import EngineHandle, EngineThread, Job
 from evaluators.runtime.outcomes import OutcomeReader, OutcomeWriter
-from evaluators.runtime.schedule import Schedule
+from evaluators.runtime.schedule import UNLIMITED, Schedule
 from evaluators.runtime.sender import CallSettings
 from tests.support.engine_bench import task
 from tests.support.hosted import Made, good, hanging, pid_of
 from tests.support.scripted import Scripted
 
-HOSTS: tuple[Callable[[Job], EngineHandle], ...] = (EngineProcess, ThreadHandle)
+HOSTS: tuple[Callable[[Job], EngineHandle], ...] = (EngineProcess, EngineThread)
 ROOT = Path(__file__).parents[2]
 ORPHAN = """
 import os, pathlib, sys, tempfile, time
@@ -155,7 +154,7 @@ def test_a_host_that_never_started_can_be_stopped(
 
 def test_a_breakdown_is_the_runs_failure(tmp_path: Path) -> None:
     """What nobody foresaw ends the run with its name, and no test waits for an outcome."""
-    made = Made(tmp_path, good(), lead=None)
+    made = Made(tmp_path, good(), lead=UNLIMITED)
     job = made.job()
     for make in HOSTS:
 
@@ -254,7 +253,7 @@ def test_where_another_thread_runs_nothing_is_forked(tmp_path: Path) -> None:
     try:
         assert not can_fork()
         running = begin(Made(tmp_path, good()).job())
-        assert isinstance(running, ThreadHandle)
+        assert isinstance(running, EngineThread)
         running.stop()
     finally:
         done.set()
@@ -269,11 +268,11 @@ def test_where_no_process_is_to_be_had_a_thread_works(
     def refused() -> int:
         raise BlockingIOError(*[11, "Resource temporarily unavailable"])
 
-    monkeypatch.setattr("evaluators.runtime.hosting.can_fork", lambda: True)
+    monkeypatch.setattr("evaluators.runtime.engine_process.can_fork", lambda: True)
     monkeypatch.setattr(os, "fork", refused)
     made = Made(tmp_path, good())
     running = begin(made.job())
-    assert isinstance(running, ThreadHandle)
+    assert isinstance(running, EngineThread)
     running.select(made.keys)
     assert running.arrivals.wait("k0").state == "passed"
     running.stop()
@@ -340,7 +339,7 @@ def test_only_linux_forks(platform: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_single_thread_is_forked() -> None:
     """A process that has never had a second thread may fork its engine."""
-    script = "from evaluators.runtime.hosting import can_fork; print(can_fork())"
+    script = "from evaluators.runtime.engine_process import can_fork; print(can_fork())"
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
     )

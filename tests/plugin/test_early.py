@@ -8,7 +8,7 @@ import pytest
 
 from evaluators.models.catalogue import load_catalogue
 from evaluators.runtime.engine_process import EngineProcess
-from reports.plugin import early
+from reports.plugin import head_start
 from reports.plugin.options import read_options
 from tests.conftest import Project
 
@@ -17,9 +17,9 @@ PLUS = "openai:m+lora@http://127.0.0.1:9/v1"
 WATCH = """
 import pathlib
 
-from reports.plugin import early
+from reports.plugin import head_start
 
-early.start_early = lambda config, options: pathlib.Path("started").touch()
+head_start.start_early = lambda config, options: pathlib.Path("started").touch()
 """
 
 
@@ -33,14 +33,14 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
         made.append(tuple(spec.text for spec in load.args[0]))
         return None
 
-    monkeypatch.setattr(early, "head_start", note)
+    monkeypatch.setattr(head_start, "fork_early", note)
     return made
 
 
 def start(project: Project, *words: str) -> None:
     """Read a command line as a run does, and begin."""
     config = project.parse_config(*words)
-    early.start_early(config, read_options(config, project.path))
+    head_start.start_early(config, read_options(config, project.path))
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,10 @@ def test_a_head_start_without_a_job_ends_with_the_session(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where something turns out to be wrong later the process does not stay."""
-    monkeypatch.setattr("evaluators.runtime.hosting.can_fork", lambda: True)
+    monkeypatch.setattr("evaluators.runtime.engine_process.can_fork", lambda: True)
     config = project.parse_config("--model", MODEL)
-    early.start_early(config, read_options(config, project.path))
-    process = config.stash[early.EARLY]._process
+    head_start.start_early(config, read_options(config, project.path))
+    process = config.stash[head_start.EARLY]._process
     assert process.is_alive()
     config._ensure_unconfigure()
     assert process.exitcode == -signal.SIGKILL

@@ -10,12 +10,13 @@ import pytest
 
 from cases.dataset import Choice, Plan
 from cases.plan import make_plan
-from reports.plugin.garbage import Unswept, no_collection
 from reports.plugin.worker import (
     INPUT_KEY,
+    CollectionWithoutGc,
     ReportPacker,
     WorkerInput,
     WorkerSetup,
+    gc_paused,
     read_worker_input,
 )
 from tests.conftest import Project
@@ -138,7 +139,7 @@ def collector() -> Iterator[None]:
 def test_the_collector_rests_for_a_while_only(was_on: bool) -> None:
     """It comes back as it was, off or on, also where something breaks."""
     (gc.enable if was_on else gc.disable)()
-    with pytest.raises(KeyError), no_collection():
+    with pytest.raises(KeyError), gc_paused():
         assert not gc.isenabled()
         raise KeyError
     assert gc.isenabled() == was_on
@@ -148,7 +149,7 @@ def test_the_collector_rests_for_a_while_only(was_on: bool) -> None:
 def test_the_collector_rests_while_items_are_made() -> None:
     """Before pytest's own hook has run it is off, afterwards it is on."""
     gc.enable()
-    hook = Unswept().pytest_collection()
+    hook = CollectionWithoutGc().pytest_collection()
     next(hook)
     assert not gc.isenabled()
     with pytest.raises(StopIteration):

@@ -12,6 +12,7 @@ from evaluators.rubric import Prompt
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.calls import Caller
 from evaluators.runtime.engine import Engine, Task
+from evaluators.runtime.engine_thread import Job
 from evaluators.runtime.outcomes import OutcomeStore
 from evaluators.runtime.schedule import Schedule
 from evaluators.runtime.sender import CallSettings, RetryPolicy
@@ -83,6 +84,10 @@ class Bench:
         caller = Caller(self.ledger, settings, lambda spec, reply: 0.5, budget)
         by_key = {one.key: one for one in tasks}
         self.engine = Engine(by_key, caller, self.board, settings.concurrency)
+
+    def job(self, window: int) -> Job:
+        """Return a job for the engine that is there already."""
+        return Job(make=lambda writer: self.engine, schedule=Schedule(self.keys, window))
 
     def run(self, window: int = 100, models: Sequence[Model] = ()) -> dict[str, Outcome]:
         asyncio.run(self.engine.run(Schedule(self.keys, window), models))

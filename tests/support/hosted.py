@@ -14,7 +14,7 @@ from evaluators.models.spec import Spec
 from evaluators.runtime.calls import Caller
 from evaluators.runtime.engine import Engine, Task
 from evaluators.runtime.engine_process import EngineProcess
-from evaluators.runtime.hosting import Job
+from evaluators.runtime.engine_thread import Job
 from evaluators.runtime.outcomes import OutcomeWriter
 from evaluators.runtime.schedule import Schedule
 from evaluators.runtime.sender import CallSettings
@@ -45,7 +45,7 @@ class Made:
     model: Scripted
     count: int = 5
     board: bool = True
-    lead: int | None = 0
+    lead: float = 0
     error: Exception | None = None
     prepared: list[str] = field(default_factory=list)
 
@@ -68,7 +68,7 @@ class Made:
             make=partial(recorded, self.folder / "ledger", tasks),
             schedule=Schedule(self.keys, self.count, lead=0),
             models=models,
-            board=self.folder / "board",
+            store=self.folder / "board",
         )
 
     def job(self) -> Job:
@@ -77,7 +77,7 @@ class Made:
             schedule=Schedule(self.keys, 2, lead=self.lead),
             models=[self.model],
             prepare=lambda: self.prepared.append("loaded"),
-            board=self.folder / "board" if self.board else None,
+            store=self.folder / "board" if self.board else None,
         )
 
     def make(self, sink: OutcomeWriter) -> Engine:
