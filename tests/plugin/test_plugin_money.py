@@ -1,10 +1,12 @@
 """Runs with ``--max-cost`` and ``--dry-run``: what is spent, what is refused, what is foretold."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
+from evaluators.models.catalogue import load_catalogue
 from tests.conftest import Project
 from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, plausible
 
@@ -31,7 +33,15 @@ judge:
   {{provider: openai, model: j, base_url: "{url}/v1", {priced}, parameters: {{max_tokens: 10}}}}
 """
 PRICED = "prices: {input: 0, output: 100}"
+Catalogue = Callable[..., Path]
 FREE_OF_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+OWN_CATALOGUE = """
+from pathlib import Path
+
+from evaluators.models.catalogue import load_catalogue
+
+load_catalogue.__defaults__ = (Path({0!r}),)
+"""
 SPECS = ("--model", "answerer", "--judge", "judge")
 
 
@@ -53,19 +63,16 @@ def capitals(project: Project) -> Project:
     return project
 
 
-def catalogue(project: Project, server: Loopback, priced: str = PRICED) -> None:
-    """Put two models on this server into the project's own models.yaml."""
-    path = project.write("models.yaml", MODELS.format(url=server.url, priced=priced))
-    project.write(
-        "qa/conftest.py",
-        f"""
-from pathlib import Path
+@pytest.fixture
+def catalogue(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> Catalogue:
+    """Return how to put two models on a server into the project's own models.yaml."""
 
-from evaluators.models.catalogue import load_catalogue
+    def write(server: Loopback, priced: str = PRICED) -> Path:
+        path = capitals.write("models.yaml", MODELS.format(url=server.url, priced=priced))
+        monkeypatch.setattr(load_catalogue, "__defaults__", (path,))
+        return path
 
-load_catalogue.__defaults__ = (Path({str(path)!r}),)
-""",
-    )
+    return write
 
 
 def states(project: Project) -> Counter[str]:
@@ -80,11 +87,17 @@ def block(project: Project) -> dict[str, float]:
     return found
 
 
-def test_no_run_spends_more_than_it_may(capitals: Project, mode: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("workers", [0, 2])
+def test_no_run_spends_more_than_it_may(
+    capitals: Project, catalogue: Catalogue, workers: int
+) -> None:
     """What does not fit is MISSING, the gate INCONCLUSIVE, and one line says what was spent."""
     with loopback(handler=good) as server:
-        catalogue(capitals, server)
-        result = capitals.run(*mode, *SPECS, "--max-cost", "0.0205", "--concurrency", "8", "qa")
+        path = catalogue(server)
+        if workers:
+            capitals.write("qa/conftest.py", OWN_CATALOGUE.format(str(path)))
+        options = (*SPECS, "--max-cost", "0.0205", "--concurrency", "8", "qa")
+        result = capitals.run_with(workers, *options)
         assert 0.001 * server.count <= 0.0205
     assert server.count == 20  # and nothing is left unused for being set aside
     assert result.ret == 6
@@ -99,18 +112,22 @@ def test_no_run_spends_more_than_it_may(capitals: Project, mode: tuple[str, ...]
     assert "GATES INCONCLUSIVE" in result.outlines[-1]
 
 
-def test_the_next_run_goes_on_where_the_money_ended(capitals: Project) -> None:
+def test_the_next_run_goes_on_where_the_money_ended(
+    capitals: Project, catalogue: Catalogue
+) -> None:
     """What was paid for is in the ledger: two halves of the money buy the whole run."""
     with loopback(handler=good) as server:
-        catalogue(capitals, server)
-        capitals.run(*SPECS, "--max-cost", "0.03", "qa")
+        catalogue(server)
+        capitals.run_in_process(*SPECS, "--max-cost", "0.03", "qa")
         assert server.count == ITEMS
-        capitals.run(*SPECS, "--max-cost", "0.03", "qa")
+        capitals.run_in_process(*SPECS, "--max-cost", "0.03", "qa")
         assert server.count == 2 * ITEMS
     assert states(capitals) == {"passed": ITEMS}
 
 
-def test_replies_that_no_judge_can_be_read_from_cost_all_the_same(capitals: Project) -> None:
+def test_replies_that_no_judge_can_be_read_from_cost_all_the_same(
+    capitals: Project, catalogue: Catalogue
+) -> None:
     """Three unreadable verdicts an item are paid for; a refused request is not."""
 
     def mumble(seen: Seen) -> Answer:
@@ -122,66 +139,49 @@ def test_replies_that_no_judge_can_be_read_from_cost_all_the_same(capitals: Proj
         return Answer(body={**body, "usage": {"prompt_tokens": 50, "completion_tokens": 10}})
 
     with loopback(handler=mumble) as server:
-        catalogue(capitals, server)
-        capitals.run(*SPECS, "--max-cost", "1", "-k", "q1] or q2] or q3]", "qa")
+        catalogue(server)
+        capitals.run_in_process(*SPECS, "--max-cost", "1", "-k", "q1] or q2] or q3]", "qa")
     assert block(capitals)["spent"] == pytest.approx(0.001 * (3 + 2 * 3))
 
 
-def test_a_budget_that_cannot_be_kept_is_refused(capitals: Project, mode: tuple[str, ...]) -> None:
+def test_a_budget_that_cannot_be_kept_is_refused(capitals: Project, catalogue: Catalogue) -> None:
     """Without a price there is no limit to keep: exit 4 before any call, and what to do."""
     with loopback(handler=good) as server:
-        catalogue(capitals, server, priced="deadline: 9")
-        result = capitals.run(*mode, *SPECS, "--max-cost", "5", "qa")
+        catalogue(server, priced="deadline: 9")
+        result = capitals.run_in_process(*SPECS, "--max-cost", "5", "qa")
         assert server.count == 0
     assert result.ret == 4
     result.stderr.fnmatch_lines(["ERROR: --max-cost: no price is known for answerer, judge*"])
 
 
-def test_an_unknown_price_is_said_and_never_nothing(capitals: Project) -> None:
+def test_an_unknown_price_is_said_and_never_nothing(
+    capitals: Project, catalogue: Catalogue
+) -> None:
     """A run without prices says that its cost is unknown; run.json holds null, not 0."""
     with loopback(handler=good) as server:
-        catalogue(capitals, server, priced="deadline: 9")
+        catalogue(server, priced="deadline: 9")
         for _ in range(2):
-            result = capitals.run(*SPECS, "--limit", "3", "qa")
+            result = capitals.run_in_process(*SPECS, "--limit", "3", "qa")
             result.stdout.fnmatch_lines(["note: cost unknown: no price for answerer, judge"])
     assert capitals.report()["cost"] is None
 
 
-@pytest.mark.parametrize(
-    ("option", "given", "needed"),
-    [
-        ("--max-cost", "0.0", "a number above 0"),
-        ("--max-cost", "-1", "a number above 0"),
-        ("--deadline", "nan", "a number above 0"),
-        ("--deadline", "1e999", "a number above 0"),
-        ("--rpm", "0", "a whole number of at least 1"),
-    ],
-)
-def test_a_wrong_amount_is_one_line(
-    capitals: Project, option: str, given: str, needed: str
-) -> None:
-    """Only a finite number above 0 is an amount of money or time."""
-    result = capitals.run(f"{option}={given}", "qa")
-    assert result.ret == 4
-    assert f"ERROR: {option}: {needed} is needed, got {given!r}" in result.errlines
-
-
 def plan(project: Project, *arguments: str) -> Sequence[str]:
     """Return what a dry run shows."""
-    result = project.run("--dry-run", *arguments, "qa")
+    result = project.run_in_process("--dry-run", *arguments, "qa")
     assert result.ret == 0
     return result.outlines
 
 
 def test_a_dry_run_foretells_calls_money_and_what_gates_can_tell(
-    capitals: Project, mode: tuple[str, ...]
+    capitals: Project, catalogue: Catalogue
 ) -> None:
     """Calls, tokens, cost and the gates' reach before the run; what is recorded is free after."""
     with loopback(handler=good) as server, pytest.MonkeyPatch.context() as patch:
         for name in FREE_OF_KEYS:
             patch.delenv(name, raising=False)
-        catalogue(capitals, server)
-        before = "\n".join(plan(capitals, *mode, *SPECS))
+        catalogue(server)
+        before = "\n".join(plan(capitals, *SPECS))
         assert server.count == 0
         assert not (capitals.path / ".qa").exists()
     assert "30 items     60 calls" in before
@@ -194,30 +194,30 @@ def test_a_dry_run_foretells_calls_money_and_what_gates_can_tell(
     assert max(map(len, shown)) <= 100
 
 
-def test_a_dry_run_knows_what_the_ledger_holds(capitals: Project) -> None:
+def test_a_dry_run_knows_what_the_ledger_holds(capitals: Project, catalogue: Catalogue) -> None:
     """Answers recorded: only the judge is to pay; everything recorded: nothing is."""
 
     def no_judge(seen: Seen) -> Answer:
         return good(seen) if seen.tool is None else Answer(status=400, body={"error": {}})
 
     with loopback(handler=no_judge) as server:
-        catalogue(capitals, server)
-        capitals.run(*SPECS, "qa")
+        catalogue(server)
+        capitals.run_in_process(*SPECS, "qa")
         half = "\n".join(plan(capitals, *SPECS))
         assert "30 of them recorded (free)" in half
         assert "300 out; about $0.0300" in half
         count = server.count
     with loopback(handler=good, port=server.port):
-        capitals.run(*SPECS, "qa")
+        capitals.run_in_process(*SPECS, "qa")
     whole = "\n".join(plan(capitals, *SPECS))
     assert server.count == count
     assert "60 of them recorded (free); about 0 tokens in, 0 out; about $0.00" in whole
 
 
-def test_a_dry_run_says_what_has_no_price(capitals: Project) -> None:
+def test_a_dry_run_says_what_has_no_price(capitals: Project, catalogue: Catalogue) -> None:
     """Unknown is a word, not 0."""
     with loopback(handler=good) as server:
-        catalogue(capitals, server, priced="deadline: 9")
+        catalogue(server, priced="deadline: 9")
         shown = "\n".join(plan(capitals, *SPECS))
     assert "cost unknown" in shown
     assert "price unknown: answerer, judge; give prices" in shown
