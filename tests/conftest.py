@@ -52,12 +52,6 @@ def test_{name}(case, verdict):
 """
 
 
-@pytest.fixture(params=["plain", "n2"])
-def mode(request: pytest.FixtureRequest) -> tuple[str, ...]:
-    """Return the options of one way to run pytest: in one process, or with two workers."""
-    return MODES[request.param]
-
-
 @dataclass(frozen=True)
 class Project:
     """A project with datasets of recorded answers, as a user would have it."""

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Project
-
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("evaluators", "cases", "reports")
 FORBIDDEN = {"evaluators": {"cases", "reports"}, "cases": {"reports"}, "reports": set[str]()}
@@ -89,26 +87,3 @@ def test_loading_the_plugin_loads_nothing_heavy() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert set(json.loads(done.stdout)).isdisjoint(HEAVY)
-
-
-def test_workers_load_no_sdk_and_no_statistics(project: Project) -> None:
-    """The process that runs tests waits for outcomes; everything heavy is the controller's."""
-    project.dataset("capital", {"en": ["Sofia"] * 4})
-    project.write(
-        "qa/conftest.py",
-        f"""
-import json
-import sys
-from pathlib import Path
-
-
-def pytest_sessionfinish(session):
-    if hasattr(session.config, "workerinput"):
-        worker = session.config.workerinput["workerid"]
-        found = [name for name in {HEAVY!r} if name in sys.modules]
-        Path(f"loaded-{{worker}}.json").write_text(json.dumps(found))
-""",
-    )
-    project.run("-n", "2", "qa")
-    loaded = sorted(project.path.glob("loaded-*.json"))
-    assert [json.loads(path.read_text(encoding="utf-8")) for path in loaded] == [[], []]

@@ -83,7 +83,7 @@ def test_a_rubric_with_labels_of_its_own(project: Project, monkeypatch: pytest.M
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     register(project)
     with loopback(handler=by_register) as server:
-        done = project.run("qa", "--judge", f"openai:j@{server.url}/v1")
+        done = project.run_in_process("qa", "--judge", f"openai:j@{server.url}/v1")
     assert done.ret == 0, done.stdout.str()
     run, records = project.report(), project.records()
     assert [record["grade"] for record in records] == list(ANSWERS.values())
@@ -118,7 +118,7 @@ def test_wrong_labels_are_refused(project: Project, change: tuple[str, str], mes
     """File, line and key, before any call."""
     register(project)
     project.write("qa/letters/register.en.yaml", REGISTER.replace(*change))
-    done = project.run("qa")
+    done = project.run_in_process("qa")
     assert done.ret == 4
     assert message in done.stderr.str()
 
@@ -127,7 +127,7 @@ def test_a_gate_that_such_a_rubric_has_not(project: Project) -> None:
     """``incorrect`` is a grade of other rubrics; the error names what there is."""
     register(project)
     project.write("qa/letters/dataset.yaml", YAML.replace("share_informal", "incorrect"))
-    done = project.run("qa")
+    done = project.run_in_process("qa")
     assert done.ret == 4
     assert "incorrect" in done.stderr.str()
 
@@ -135,7 +135,7 @@ def test_a_gate_that_such_a_rubric_has_not(project: Project) -> None:
 def test_rules_that_know_other_labels_cannot_judge_it(project: Project) -> None:
     """The lexical judge says CORRECT, which is none of them: a usage error, not a miss."""
     register(project)
-    done = project.run("qa")
+    done = project.run_in_process("qa")
     assert done.ret == 4
     assert "letters:en: --judge lexical gives CORRECT, INCORRECT" in done.stderr.str()
 
@@ -173,6 +173,6 @@ def test_rules_that_cannot_be_loaded(project: Project, spec: str, message: str) 
     """One line says which module and class, before anything is asked."""
     project.dataset("capital", {"en": ["Sofia"]})
     project.write("my_rules.py", RULES)
-    done = project.run("qa", "--judge", spec)
+    done = project.run_in_process("qa", "--judge", spec)
     assert done.ret == 4
     assert message in done.stderr.str()

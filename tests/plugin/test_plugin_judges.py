@@ -101,20 +101,20 @@ def records(project: Project) -> Any:
     return project.records()
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize(("provider", "workers"), [("openai", 2), ("anthropic", 0)])
 def test_a_cascade_asks_only_what_rules_do_not_settle(
-    capitals: Project, mode: tuple[str, ...], provider: str
+    capitals: Project, provider: str, workers: int
 ) -> None:
     """Half of the calls are saved; with every settled item audited none is, and nothing changes."""
     with loopback(handler=truthful()) as server:
         judge = ("--judge", f"lexical+{spec(server, provider=provider)}")
-        first = capitals.run(*mode, *judge, "--audit", "0", "qa")
+        first = capitals.run_with(workers, *judge, "--audit", "0", "qa")
         assert first.ret == 0
         assert server.count == 4
         grades = [record["grade"] for record in records(capitals)]
         assert judging(capitals)["audit"]["settled"] == 4
         assert "rules settled 4 of 8 verdicts (50%); none of them was audited" in notes(capitals)
-        again = capitals.run(*mode, *judge, "--audit", "1", "qa")
+        again = capitals.run_with(workers, *judge, "--audit", "1", "qa")
     assert again.ret == 0
     assert server.count == 4 + 4
     assert [record["grade"] for record in records(capitals)] == grades
@@ -135,11 +135,11 @@ def panel(seen: Seen) -> Answer:
     return truthful(otherwise=grade)(seen)
 
 
-def test_a_panel_that_ties_gives_no_grade(capitals: Project, mode: tuple[str, ...]) -> None:
+def test_a_panel_that_ties_gives_no_grade(capitals: Project) -> None:
     """Two judges that differ: an ERROR that keeps both votes, an open gate, a note to review it."""
     with loopback(handler=panel) as server:
         judges = ("--judge", spec(server, "a"), "--judge", spec(server, "b"))
-        result = capitals.run(*mode, *judges, "--languages", "en", "qa")
+        result = capitals.run_in_process(*judges, "--languages", "en", "qa")
         assert server.count == 4 * 2
         tied = [record for record in records(capitals) if record["outcome"] == "error"]
         assert len(tied) == 2
@@ -150,16 +150,17 @@ def test_a_panel_that_ties_gives_no_grade(capitals: Project, mode: tuple[str, ..
         assert agreement["undecided"] == 2
         assert agreement["split"] == ["capital-en-q3", "capital-en-q4"]
         assert "to be reviewed: capital-en-q3, capital-en-q4" in notes(capitals)
-        broken = capitals.run(*judges, "--tie-breaker", spec(server, "c"), *mode, "qa")
+        broken = capitals.run_in_process(*judges, "--tie-breaker", spec(server, "c"), "qa")
     assert broken.ret == 0
     assert {record["outcome"] for record in records(capitals)} == {"passed"}
 
 
-def test_a_judge_below_its_floor_decides_nothing(capitals: Project, mode: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_judge_below_its_floor_decides_nothing(capitals: Project, workers: int) -> None:
     """Only the tests of one dataset are run; the labelled items beside it are judged as well."""
     with_labels(capitals)
     with loopback(handler=truthful(wrong_in="bg")) as server:
-        result = capitals.run(*mode, "--judge", spec(server), "qa/capital")
+        result = capitals.run_with(workers, "--judge", spec(server), "qa/capital")
         assert result.ret == 6
         assert server.count == 2 * 4 + 2 * 4
         gates = {gate["language"]: gate for gate in run_json(capitals)["gates"]}
@@ -169,18 +170,16 @@ def test_a_judge_below_its_floor_decides_nothing(capitals: Project, mode: tuple[
         assert run_json(capitals)["counts"]["plan"] == 8
         assert "judge in en (for capital:en): agreement 1.000" in notes(capitals)
         assert run_json(capitals)["tokens"] > sum(one["tokens"] for one in records(capitals))
-        again = capitals.run(*mode, "--judge", spec(server), "qa/capital")
+        again = capitals.run_with(workers, "--judge", spec(server), "qa/capital")
     assert again.ret == 6
     assert server.count == 16
 
 
-def test_where_nothing_is_selected_nothing_is_measured(
-    capitals: Project, mode: tuple[str, ...]
-) -> None:
+def test_where_nothing_is_selected_nothing_is_measured(capitals: Project) -> None:
     """A run without a test of its own ends at once and asks nobody, the judge included."""
     with_labels(capitals)
     with loopback(handler=truthful()) as server:
-        result = capitals.run(*mode, "--judge", spec(server), "qa/capital", "-k", "zzz")
+        result = capitals.run_in_process("--judge", spec(server), "qa/capital", "-k", "zzz")
         assert (result.ret, server.count) == (5, 0)
 
 
@@ -188,11 +187,16 @@ def test_a_measured_judge_lets_its_gates_pass(capitals: Project) -> None:
     """Above its floor nothing is in the way; where no gate asks, nothing is measured."""
     with_labels(capitals)
     with loopback(handler=truthful()) as server:
-        assert capitals.run("--judge", spec(server), "qa/capital").ret == 0
+        assert capitals.run_in_process("--judge", spec(server), "qa/capital").ret == 0
         assert server.count == 16
-        assert capitals.run("--judge", spec(server), "qa").ret == 0
+        assert capitals.run_in_process("--judge", spec(server), "qa").ret == 0
         assert server.count == 16  # the same requests, now as tests of their own
-        assert capitals.run("--judge", spec(server, "k"), "--gates", "off", "qa/capital").ret == 0
+        assert (
+            capitals.run_in_process(
+                "--judge", spec(server, "k"), "--gates", "off", "qa/capital"
+            ).ret
+            == 0
+        )
         assert server.count == 16 + 8
 
 
@@ -201,18 +205,16 @@ def test_calibration_may_be_switched_off(capitals: Project) -> None:
     with_labels(capitals)
     with loopback(handler=truthful(wrong_in="bg")) as server:
         off = ("--judge", spec(server), "--calibration", "off", "qa/capital")
-        assert capitals.run(*off).ret == 0
+        assert capitals.run_in_process(*off).ret == 0
         assert server.count == 8
         assert "judge not measured in bg (for capital:bg): calibration is off" in notes(capitals)
         with_labels(capitals, "require_calibration: true\n")
-        result = capitals.run(*off)
+        result = capitals.run_in_process(*off)
     assert result.ret == 6
     result.stdout.fnmatch_lines(["*judge not measured in bg, and calibration is required*"])
 
 
-def test_an_items_run_uses_what_was_measured_earlier(
-    capitals: Project, mode: tuple[str, ...]
-) -> None:
+def test_an_items_run_uses_what_was_measured_earlier(capitals: Project) -> None:
     """From the ledger alone: nothing is asked beyond the user's own items."""
     with_labels(capitals, "require_calibration: true\n")
     row = {"id": "own", "question": "Own?", "answer": "Sofia", "predicted_answer": UNSURE}
@@ -220,13 +222,13 @@ def test_an_items_run_uses_what_was_measured_earlier(
     own = ("--items", "capital:bg=own.jsonl", "qa/capital")
     with loopback(handler=truthful()) as server:
         judge = ("--judge", spec(server))
-        before = capitals.run(*mode, *judge, *own)
+        before = capitals.run_in_process(*judge, *own)
         assert before.ret == 6
         assert server.count == 1
         assert "judge not measured in bg (for capital:bg): 4 labelled items" in notes(capitals)
-        capitals.run(*judge, "--languages", "bg", "qa/capital")
+        capitals.run_in_process(*judge, "--languages", "bg", "qa/capital")
         asked = server.count
-        after = capitals.run(*mode, *judge, *own)
+        after = capitals.run_in_process(*judge, *own)
         assert server.count == asked
     assert after.ret == 0
     assert "measured earlier: agreement 1.000" in notes(capitals)
@@ -236,7 +238,7 @@ def test_a_dry_run_counts_the_labelled_items(capitals: Project) -> None:
     """On a line of their own: they are calls of the run, and no items of the plan."""
     with_labels(capitals)
     with loopback() as server:
-        result = capitals.run("--judge", spec(server), "--dry-run", "qa/capital")
+        result = capitals.run_in_process("--judge", spec(server), "--dry-run", "qa/capital")
         assert server.count == 0
     result.stdout.fnmatch_lines(
         ["capital:en*4 items*4 calls", "calibration*8 items*8 calls", "all*8 items*16 calls"]
@@ -253,7 +255,7 @@ def test_repeats_show_whether_a_judge_agrees_with_itself(capitals: Project) -> N
 
     with loopback(handler=fickle) as server:
         options = ("--judge", spec(server), "--repeats", "3", "--concurrency", "1")
-        capitals.run(*options, "--languages", "en", "qa/labels")
+        capitals.run_in_process(*options, "--languages", "en", "qa/labels")
         assert server.count == 4 * 3
     (slice_,) = run_json(capitals)["slices"]
     found = slice_["measures"]["self_agreement"]

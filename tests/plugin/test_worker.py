@@ -29,6 +29,7 @@ READERS = (
     "jinja2",
     "yaml",
 )
+HEAVY = ("anthropic", "deepeval", "numpy", "openai", "pandas", "scipy", "statsmodels")
 LOADED = f"""
 import json
 import sys
@@ -40,10 +41,19 @@ def pytest_runtest_logreport(report):
         Path("seen.txt").open("a").write(report.nodeid + "\\n")
 
 
-def pytest_collection_finish(session):
+def note(session, when, names):
     if hasattr(session.config, "workerinput"):
-        found = [name for name in {READERS!r} if name in sys.modules]
-        Path(f"loaded-{{session.config.workerinput['workerid']}}.json").write_text(json.dumps(found))
+        found = [name for name in names if name in sys.modules]
+        worker = session.config.workerinput["workerid"]
+        Path(f"loaded-{{when}}-{{worker}}.json").write_text(json.dumps(found))
+
+
+def pytest_collection_finish(session):
+    note(session, "before", {READERS!r})
+
+
+def pytest_sessionfinish(session):
+    note(session, "after", {HEAVY!r})
 """
 
 
@@ -116,13 +126,13 @@ def test_a_packed_report_arrives_with_what_xdist_adds(plan: Plan, tmp_path: Path
 
 
 def test_workers_read_no_data_and_load_nothing_that_could(project: Project) -> None:
-    """Until its tests run, a worker has loaded neither readers nor engine, and all tests run."""
+    """A worker loads neither readers nor engine before its tests, and no SDK or statistics ever."""
     project.dataset("capital", {"en": ["Sofia"] * 3, "bg": ["Sofia", "Varna"]})
     project.write("qa/conftest.py", LOADED)
     result = project.run("-n", "2", "qa")
     result.assert_outcomes(passed=4, failed=1)
     loaded = sorted(project.path.glob("loaded-*.json"))
-    assert [json.loads(path.read_text(encoding="utf-8")) for path in loaded] == [[], []]
+    assert [json.loads(path.read_text(encoding="utf-8")) for path in loaded] == [[]] * 4
     assert len(set((project.path / "seen.txt").read_text(encoding="utf-8").split())) == 5
 
 
