@@ -67,7 +67,7 @@ class ProgressLines:
             self._say(line)
 
     def close(self) -> None:
-        """End what is shown."""
+        """End the progress."""
 
 
 class ProgressLine(ProgressLines):

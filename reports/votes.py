@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from evaluators.core import Vote
 from evaluators.judges.judge_spec import PanelSpec
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import clustered_rate, wilson
@@ -11,7 +10,7 @@ from evaluators.statistics.rater_agreement import alpha_of, kappas
 from reports.evidence import Audit, PanelAgreement
 from reports.record import Record
 
-_NAMED = 10  # items named in a note; all stand in run.json
+_NAMED = 10  # items named in a note; run.json has all
 
 
 def audit(records: Sequence[Record], judge: str) -> Audit | None:
@@ -26,34 +25,30 @@ def audit(records: Sequence[Record], judge: str) -> Audit | None:
     rules = judges.members[0].rules
     settled = [record for record in judged if record.votes[0].judge == rules]
     drawn = [record for record in settled if len(record.votes) > 1]
-    heard = [record for record in drawn if record.votes[1].label]
+    audited = [record for record in drawn if record.votes[1].label]
     return Audit(
         judged=len(judged),
         settled=len(settled),
-        disagreement=_disagreement(heard),
-        silent=len(drawn) - len(heard),
+        disagreement=_disagreement(audited),
+        silent=len(drawn) - len(audited),
     )
 
 
 def _disagreement(records: Sequence[Record]) -> Estimate:
     import numpy as np
 
+    if not records:
+        return UNDEFINED
     groups: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
     for record in records:
         first, second = record.votes
-        differs = first.label != second.label
-        groups[record.dataset, record.language, record.id].append(differs)
+        groups[record.dataset, record.language, record.id].append(first.label != second.label)
     hits = np.array([sum(group) for group in groups.values()], dtype=np.float64)
     sizes = np.array([len(group) for group in groups.values()], dtype=np.float64)
-    if not len(records):
-        return UNDEFINED
-    once = len(groups) == len(records)
-    interval = (
-        wilson(float(hits.sum()), len(records))
-        if once
-        else clustered_rate(hits, sizes, np.ones_like(hits))
-    )
-    return Estimate.of(float(hits.sum()) / len(records), interval, len(records))
+    differing, n = float(hits.sum()), len(records)
+    once = len(groups) == n
+    interval = wilson(differing, n) if once else clustered_rate(hits, sizes, np.ones_like(hits))
+    return Estimate.of(differing / n, interval, n)
 
 
 def panels(records: Mapping[str, Sequence[Record]], judge: str) -> tuple[PanelAgreement, ...]:
@@ -67,21 +62,19 @@ def panels(records: Mapping[str, Sequence[Record]], judge: str) -> tuple[PanelAg
 
 def _panel(name: str, records: Sequence[Record], members: tuple[str, ...]) -> PanelAgreement:
     rows = [record.votes[: len(members)] for record in records]  # a tie-breaker comes after
-    split = [record for record, row in zip(records, rows, strict=True) if _differ(row)]
+    labels = [[vote.label for vote in row] for row in rows]
+    given = [[label for label in row if label] for row in labels]
+    split = [one for one, row in zip(records, given, strict=True) if len(set(row)) > 1]
     silent = Counter(vote.judge for row in rows for vote in row if not vote.label)
     return PanelAgreement(
         slice=name,
         judges=members,
-        alpha=alpha_of([[vote.label for vote in row if vote.label] for row in rows]),
-        pairs=kappas(members, [[vote.label for vote in row] for row in rows]),
+        alpha=alpha_of(given),
+        pairs=kappas(members, labels),
         split=tuple(record.key for record in split),
         undecided=sum(not record.is_graded for record in split),
         silent=dict(silent),
     )
-
-
-def _differ(votes: Sequence[Vote]) -> bool:
-    return len({vote.label for vote in votes if vote.label}) > 1
 
 
 def vote_notes(judge: str, found: Audit | None, panels: Sequence[PanelAgreement]) -> list[str]:

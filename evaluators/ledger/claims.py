@@ -41,7 +41,7 @@ class Claims:
 
 
 def _offset(key: str) -> int:
-    """Return the byte that stands for a key: 60 bits of a hash do not meet by chance."""
+    """Return the byte that a key locks: 60 bits of a hash do not collide by chance."""
     return _FIRST_KEY + int(key[:15], 16)
 
 

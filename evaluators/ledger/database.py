@@ -36,7 +36,7 @@ class LedgerError(QAError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One reply to be kept under the key of its request; ``spec`` names the model asked."""
+    """One reply to be kept under the key of its request; ``spec`` names its model."""
 
     key: str
     spec: str

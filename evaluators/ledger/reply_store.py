@@ -63,7 +63,7 @@ class Ledger:
 
     @property
     def damaged(self) -> int:
-        """How many rows were asked for and found damaged; a run sets them aside, a replay not."""
+        """How many damaged rows were looked up; a run sets them aside, a replay does not."""
         return len(self._bad)
 
     @property
@@ -136,7 +136,7 @@ class Ledger:
             failure: LedgerError | None = None
             try:
                 await asyncio.to_thread(self._insert, [row for row, _ in group])
-            except Exception as error:  # noqa: BLE001  # whoever waits must hear of any failure
+            except Exception as error:  # noqa: BLE001  # every waiting call must learn of it
                 failure = self._failure(error, group)
             for _, future in group:
                 if future.cancelled():

@@ -6,8 +6,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cases.tools.download.benchmarks import Benchmark, is_sha256, load_benchmarks, recorded_hash
-from cases.tools.download.obtain import Order, obtain
+from cases.tools.download.benchmarks import (
+    Benchmark,
+    Order,
+    is_sha256,
+    load_benchmarks,
+    obtain,
+    recorded_hash,
+)
 from cases.tools.download.resumable import DownloadError, check_address
 from evaluators.command_line import Parser
 from evaluators.core import UsageError

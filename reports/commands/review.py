@@ -1,4 +1,4 @@
-"""``python -m reports review``: what a person should look at, and what came of it."""
+"""``python -m reports review``: answers for people to judge, and their verdicts taken back."""
 
 import argparse
 import json
@@ -110,7 +110,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _paths(options: argparse.Namespace, *names: str) -> list[Path]:
-    """Return the words that stand without an option. Raises UsageError for another number."""
+    """Return the words without an option. Raises UsageError where there is another number."""
     found: list[Path] = options.paths
     if len(found) != len(names):
         wanted = " ".join(names) or "no path"

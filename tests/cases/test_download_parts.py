@@ -15,8 +15,8 @@ from cases.tools.download.benchmarks import (
     load_benchmarks,
     record_hash,
     recorded_hash,
+    watching,
 )
-from cases.tools.download.obtain import watching
 from cases.tools.download.resumable import check_address
 from evaluators.core import UsageError
 from evaluators.reading import file_hash

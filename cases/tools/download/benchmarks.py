@@ -1,12 +1,23 @@
-"""Which public benchmarks there are, and how to tell whether a file is one of them."""
+"""Public benchmarks: which there are, what their files are, and getting one into its place."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
+from cases.tools.download.resumable import (
+    DownloadError,
+    Partial,
+    Source,
+    Watch,
+    fetch,
+    without_query,
+)
 from evaluators.core import UsageError
-from evaluators.reading import ARCHIVES, read_text
+from evaluators.output import say
+from evaluators.reading import ARCHIVES, file_hash, read_text
 from evaluators.settings import Settings, load_settings
 from evaluators.text import listed
 
@@ -21,6 +32,8 @@ BEGINNINGS: Mapping[bytes, str] = {
     b"<": "a web page or an XML message",
     **ARCHIVES,
 }
+MEGABYTE = 1_000_000
+STEP = 10 * MEGABYTE  # bytes between two lines of progress where the size is not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,3 +126,122 @@ def record_hash(path: Path, sha256: str) -> None:
     record = record_path(path)
     if not record.exists() or record.read_bytes() != line:
         record.write_bytes(line)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """One file to be had. ``expected`` is its hash, ``""`` where nobody has vouched for one."""
+
+    benchmark: Benchmark
+    url: str
+    target: Path
+    expected: str
+
+
+def obtain(order: Order, stream: TextIO) -> str:
+    """Make sure that the right file is in its place, and return how it came there.
+
+    Progress and warnings go to ``stream``. Raises DownloadError, and OSError where a file cannot
+    be read or written; nothing that is not right is ever put in the place.
+    """
+    if order.target.exists():
+        found = file_hash(order.target)
+        wrong = wrong_content(order.target, order.benchmark.columns)
+        if order.expected and order.expected != found:
+            wrong = f"another file: its SHA-256 is {found}, not {order.expected}"
+        if not wrong:
+            _keep_record(order, found, stream)
+            return "already there"
+        say(stream, f"warning: {order.target}: {wrong}; fetching it anew")
+    return _fetch(order, stream)
+
+
+def _fetch(order: Order, stream: TextIO) -> str:
+    """Fetch, verify and only then put the file in its place; returns where it came from."""
+    order.target.parent.mkdir(parents=True, exist_ok=True)
+    part = Partial.of(order.target)
+    with watching(order.benchmark.name, stream) as watch:
+        fetch(Source(url=order.url, hint=order.benchmark.hint), part, watch)
+    found = _verify(order, part)
+    if order.target.exists():
+        aside = _set_aside(order.target, order.target, file_hash(order.target))
+        say(stream, f"warning: the file that was there is now {aside}")
+    part.finish(order.target)
+    _keep_record(order, found, stream)
+    return f"fetched from {without_query(order.url)}"
+
+
+def _verify(order: Order, part: Partial) -> str:
+    """Return the hash of what came. Raises DownloadError where it is not the file expected."""
+    wrong = wrong_content(part.path, order.benchmark.columns)
+    if wrong:
+        part.drop()
+        msg = f"{without_query(order.url)}: what came is {wrong}; {order.benchmark.hint}"
+        raise DownloadError(msg)
+    found = file_hash(part.path)
+    if order.expected in ("", found):
+        return found
+    aside = _set_aside(part.path, order.target, found)
+    part.drop()
+    msg = (
+        f"{without_query(order.url)}: SHA-256 is {found}, not {order.expected}; set aside as "
+        f"{aside} and not used; if the publisher changed the file, give the new hash with --sha256"
+    )
+    raise DownloadError(msg)
+
+
+def _set_aside(path: Path, target: Path, found: str) -> Path:
+    """Rename a wrong file after its content, so that none that was set aside is overwritten."""
+    return path.replace(target.with_name(f"{target.name}.wrong-{found[:12]}"))
+
+
+def _keep_record(order: Order, found: str, stream: TextIO) -> None:
+    """Record the hash of a file whose benchmark pins none; warn where nobody vouched for it."""
+    if order.benchmark.sha256:
+        return
+    record_hash(order.target, found)
+    if not order.expected:
+        say(
+            stream,
+            f"warning: no SHA-256 is known for {order.benchmark.name}: {found} is now recorded in "
+            f"{record_path(order.target)} and compared from now on; confirm it with someone who "
+            "has the file",
+        )
+
+
+def watching(name: str, stream: TextIO) -> AbstractContextManager[Watch]:
+    """Return a context whose value shows the progress of a download.
+
+    A terminal gets a bar, everything else about ten plain lines.
+    """
+    return _bar(name, stream) if stream.isatty() else _lines(name, stream)
+
+
+@contextmanager
+def _bar(name: str, stream: TextIO) -> Iterator[Watch]:
+    from rich import progress as rich  # noqa: PLC0415  # only a terminal needs it
+    from rich.console import Console  # noqa: PLC0415
+
+    columns = (
+        rich.TextColumn(name, markup=False),
+        rich.BarColumn(),
+        rich.DownloadColumn(),
+        rich.TimeRemainingColumn(),
+    )
+    with rich.Progress(*columns, console=Console(file=stream), transient=True) as progress:
+        task = progress.add_task(name, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+@contextmanager
+def _lines(name: str, stream: TextIO) -> Iterator[Watch]:
+    due = 0
+
+    def watch(done: int, total: int | None) -> None:
+        nonlocal due
+        if done >= due or done == total:
+            of = f" of {total / MEGABYTE:.1f}" if total else ""
+            say(stream, f"{name}: {done / MEGABYTE:.1f}{of} MB")
+            due = done + (max(1, total // 10) if total else STEP)
+
+    yield watch

@@ -7,7 +7,6 @@ from pathlib import Path
 import yaml
 
 from cases.labels import grade_or_rating
-from cases.tools.review.sheet import UNCLEAR
 from evaluators.core import NO, UNANSWERED, YES, UsageError
 from evaluators.judges.adjudicated import FILE, Adjudication, Adjudications
 from evaluators.output import write_texts
@@ -26,7 +25,7 @@ _HEAD = """\
 def load_adjudications(path: Path) -> dict[str, Adjudication]:
     """Return the verdicts of a file by digest.
 
-    Raises UsageError naming file and line for a verdict that cannot be read or stands twice.
+    Raises UsageError naming file and line for a verdict that cannot be read, or a second one.
     """
     document = load_yaml(path)
     if document == "":
@@ -78,9 +77,9 @@ def _label(text: str) -> str:
 
 
 def is_label(text: str) -> bool:
-    """Return whether a verdict can stand: a grade, a rating or a reading of yes or no."""
+    """Return whether a text is a verdict: a grade, a rating or a reading of yes or no."""
     try:
-        return text != UNCLEAR and _label(text) == text
+        return _label(text) == text
     except ValueError:
         return False
 
