@@ -1,7 +1,7 @@
 """What each model answered to the items of a yes/no dataset, and how well, with intervals.
 
 Answers come from a run's records or a file of predictions. Both are read strictly: an id that the
-data does not have, one that stands twice, or one that is missing is an error that names its row.
+data does not have, a repeated one, or one that is missing is an error that names its row.
 """
 
 from collections import Counter, defaultdict
@@ -175,7 +175,7 @@ def _read_predictions(path: Path, data: YesNoData) -> tuple[Path, Answers]:
     """Return the answers of a CSV, JSON or JSONL file with the columns ``id`` and ``answer``.
 
     An answer is read by the rule that reads a model's; null and an empty one are unanswered.
-    Raises UsageError naming file and row for an id that is unknown or stands twice, and where no
+    Raises UsageError naming file and row for an id that is unknown or repeated, and where no
     answer at all can be read.
     """
     table = read_table(path)

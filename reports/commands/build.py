@@ -200,7 +200,7 @@ def error_sheet(
 ) -> str:
     """Return the items that at least half of the models miss, those that most miss first.
 
-    Each stands with what every model answered; models whose call failed are not counted.
+    Each row holds what every model answered; models whose call failed are not counted.
     """
     found = []
     for id_, case in data.cases.items():

@@ -2,12 +2,10 @@
 
 import bz2
 import gzip
-from collections.abc import Iterable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from cases.tables import Record, Table, read_table
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
 
 DUMPS = (".xml", ".xml.bz2", ".xml.gz")
 TABLES = (".jsonl", ".csv", ".json")
+OPENERS: Mapping[str, Callable[..., Any]] = {".bz2": bz2.open, ".gz": gzip.open}
 EVERY = 20_000  # pages of a dump between two lines of progress
 COLUMNS = {
     "text": ("text", "paragraph", "passage", "content", "body", "article"),
@@ -152,7 +151,8 @@ def _read_dump(source: Source, say: Say) -> Iterator[Article]:
     broken = (AssertionError, MalformedXML, SyntaxError, OSError, EOFError, ValueError)
     licence = source.licence_or("")
     try:
-        with closing(_open(source.path)) as file:
+        opened = OPENERS.get(source.path.suffix, Path.open)
+        with opened(source.path, "rb") as file:
             dump = mwxml.Dump.from_file(file)
             for count, page in enumerate(dump.pages, 1):
                 if count % EVERY == 0:
@@ -163,12 +163,6 @@ def _read_dump(source: Source, say: Say) -> Iterator[Article]:
         what = f"{error}".splitlines()[0][:120] if f"{error}" else type(error).__name__
         msg = f"{source.where}: not a whole MediaWiki dump ({what}); fetch it again"
         raise UsageError(msg) from None
-
-
-def _open(path: Path) -> bz2.BZ2File | gzip.GzipFile | BufferedReader:
-    if path.suffix == ".bz2":
-        return bz2.open(path)
-    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
 
 
 def _dump_article(source: Source, dump: "Dump", page: "Page", licence: str) -> Article | None:

@@ -144,7 +144,7 @@ class Step(ABC):
         return self.values
 
     def finish(self, report: Values) -> None:  # noqa: B027  # most steps have nothing to add
-        """Put in place, in every run anew, what stands outside of the step's file."""
+        """Write what belongs outside of the step's file; done again in every run."""
 
     def remembered(self, **defaults: object) -> dict[str, Any]:
         """Return each option as given, else as the step was made with, else its default."""

@@ -116,10 +116,15 @@ def _models(facts: Facts) -> list[Row]:
         ("generate", "generator", written),
         ("validate", "validator", confirmed),
     ):
-        asked = public(facts.options.get(step, {}).get(role))
+        requested = public(facts.options.get(step, {}).get(role))
         returned = {public(one.get("returned") or one.get("model")) for one in said}
         rows.append(
-            (role, _code(asked), _codes(returned), _codes({f"{one.get('prompt')}" for one in said}))
+            (
+                role,
+                _code(requested),
+                _codes(returned),
+                _codes({f"{one.get('prompt')}" for one in said}),
+            )
         )
     return rows
 

@@ -1,4 +1,4 @@
-"""The last step: a balanced set is chosen by seed, and its files make a dataset folder that runs.
+"""The last step: a balanced set is chosen by seed, and written as a dataset folder that runs.
 
 The set is half yes and half no in every source and in every split.
 """
@@ -31,7 +31,7 @@ Files = Mapping[Path, str]
 def balanced(
     items: Sequence[Item], sizes: Mapping[str, int], shares: Mapping[str, float], seed: int
 ) -> list[Item]:
-    """Return the items; those that are not chosen are dropped with the reason.
+    """Return the items; those that are not selected are dropped with the reason.
 
     From every source as many yes as no are taken, ``sizes`` items of it at most; reviewed ones
     first, otherwise by a hash of seed and id. Of two with one address the second is dropped.
@@ -147,7 +147,7 @@ def data_files(folder: Path, language: str, rows: Sequence[Mapping[str, object]]
 
 
 def data_file(folder: Path, language: str) -> Path:
-    """Return where the whole set stands. Raises UsageError for a format that is not written."""
+    """Return the file of the whole set. Raises UsageError for a format that is not written."""
     slices = declared(folder)
     if language not in slices:
         return folder / f"{language}.jsonl"
@@ -250,19 +250,19 @@ class FreezeStep(Step):
         build, values = self.build, self.values
         sample = build.folder.options("sample")
         sizes = {group: sample["counts"].get(group, COUNT) for group in sample["sources"]}
-        chosen = balanced(items, sizes, values["splits"], values["seed"])
-        counts = Counter(item.origin.group for item in kept(chosen))
+        selected = balanced(items, sizes, values["splits"], values["seed"])
+        counts = Counter(item.origin.group for item in kept(selected))
         if not counts:
             msg = "freeze: no item is left, or all of a source have one answer; sample more"
             raise BuildError(msg)
-        changed(self._data(chosen), force=build.options.force)
+        changed(self._data(selected), force=build.options.force)
         for group, wanted in sizes.items():
             if counts[group] < wanted // 2 * 2:
                 build.say(
                     f"freeze: {group}: only {counts[group]} of {wanted} items, half and half; a "
                     "larger --oversample in another --folder makes more"
                 )
-        return chosen
+        return selected
 
     def _data(self, items: Sequence[Item]) -> Files:
         rows = rows_of(kept(items), self.build.recipe.labels)

@@ -1,10 +1,10 @@
 """Questions from a model: five texts a request, the answer wanted of each, losses made good.
 
 The work goes in waves. Within a wave nothing depends on which reply comes first; between two waves
-the wanted answers are chosen so that what has been obtained comes out half and half. A re-run puts
+the wanted answers are set so that what has been obtained comes out half and half. A re-run puts
 the same requests in the same order, and the ledger answers those that were paid for.
 
-A list of questions is trusted only where each number that was asked for stands in it exactly once.
+A list of questions is trusted only where each number that was asked for is in it exactly once.
 Otherwise nobody knows which text a question belongs to, and the whole list is refused. Where the
 numbers are right, an entry with a wrong label or no question is refused alone.
 """
@@ -110,7 +110,7 @@ class Generator:
         return [replace(item, wanted=YES if item.id in yes else NO) for item in wave]
 
     async def _batch(self, items: Sequence[Item], ask: Ask, attempt: int = 0) -> list[Item]:
-        """Return items that are asked for together as they came out, in their order.
+        """Request these items together and return how each ended, in their order.
 
         Those whose list was cut or cannot be read are asked for again in batches of half the size.
         ``attempt`` counts the times that one is asked alone.
@@ -270,7 +270,7 @@ class GenerateStep(Step):
     models = ("generator",)
 
     def settle(self) -> Values:
-        """Return the generator, how it is asked, and the versions of recipe and rules."""
+        """Return the generator, the form of its requests, and the versions of recipe and rules."""
         recipe = self.build.recipe
         values = self.remembered(generator=None, plain=False, seed=self.sample_seed)
         versions = {"recipe": recipe.generate_version, "rules": recipe.check_version}

@@ -199,5 +199,5 @@ def comparable(text: str) -> str:
 
 
 def contained(text: str, longer: str) -> float:
-    """Return how much of a text stands in a longer one in one piece, in percent."""
+    """Return how much of a text is in a longer one in one piece, in percent."""
     return float(fuzz.partial_ratio(text, longer)) if len(text) <= len(longer) else 0.0

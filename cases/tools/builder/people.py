@@ -55,8 +55,8 @@ def assigned(items: Sequence[Item], share: float, duty: Duty | None) -> list[Ite
     ``share`` of them is drawn, from each source and answer in proportion.
     """
     strata = {item.id: f"{item.origin.group}/{item.answer}" for item in items}
-    chosen = draw(strata, round(share * len(items)), duty.seed) if duty else frozenset[str]()
-    duties = assign({id_: strata[id_] for id_ in strata if id_ in chosen}, duty) if duty else {}
+    drawn = draw(strata, round(share * len(items)), duty.seed) if duty else frozenset[str]()
+    duties = assign({id_: strata[id_] for id_ in strata if id_ in drawn}, duty) if duty else {}
     return [
         replace(item, review={"asked": [name for name, ids in duties.items() if item.id in ids]})
         for item in items

@@ -74,7 +74,7 @@ def _form_fault(item: Item, rules: QuestionRules) -> Fault | None:
 
 
 def _copied(item: Item, rules: QuestionRules) -> Fault | None:
-    """Look whether a question is nearly a sentence of its text, or stands there in one piece."""
+    """Look whether a question is nearly a sentence of its text, or is there in one piece."""
     around = [comparable(one) for one in sentences(item.paragraph)]
     near = nearest(comparable(item.question), around, rules.copied)
     if near is not None:
@@ -130,7 +130,7 @@ class CheckStep(Step):
 def question_only(items: Sequence[Item], negations: frozenset[str]) -> Values:
     """Return what rules that see only the question get right, and the best one with its interval.
 
-    The best is chosen after the fact, so that its share is a little too high.
+    The best is picked after the fact, so that its share is a little too high.
     """
     if not items:
         return {}

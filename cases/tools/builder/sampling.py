@@ -78,17 +78,17 @@ class Sampler:
         while True:
             fitting, refused = self._lowest(group, most)
             seen = list(texts)
-            chosen: list[Item] = []
+            selected: list[Item] = []
             last, missing = None, group.wanted
             for rank, item in fitting:
-                chosen.append(_unless_similar(item, seen))
-                missing -= chosen[-1].state == "kept"
+                selected.append(_unless_similar(item, seen))
+                missing -= selected[-1].state == "kept"
                 if missing == 0:
                     last = rank
                     break
             if last is not None or len(fitting) < most:
                 texts[:] = seen
-                return chosen + [item for rank, item in refused if last is None or rank <= last]
+                return selected + [item for rank, item in refused if last is None or rank <= last]
             most *= 4
 
     def _lowest(self, group: Group, most: int) -> tuple[list[Ranked], list[Ranked]]:

@@ -138,7 +138,7 @@ class ValidateStep(Step):
     models = ("validator",)
 
     def settle(self) -> Values:
-        """Return the validator, how it is asked, and the versions of what it is asked by."""
+        """Return the validator, the form of its requests, and the versions of rubric and prompt."""
         options, folder = self.build.options, self.build.folder
         values = self.remembered(validator=None, blind=False, same_provider=False)
         values = self.fixed({**values, "rubric": self._rubric.version})

@@ -58,7 +58,7 @@ class _BusyError(Exception):
 
 
 class Wiki(AbstractContextManager["Wiki"]):
-    """One wiki's API, asked one request after the other and never led to another host."""
+    """One wiki's API: one request after the other, and no redirect to another host."""
 
     def __init__(
         self, address: str, contact: str, sleep: Callable[[float], None] = time.sleep
@@ -85,12 +85,12 @@ class Wiki(AbstractContextManager["Wiki"]):
             try:
                 return self._once({**query, "maxlag": MAXLAG})
             except (_BusyError, httpx2.TransportError) as error:
-                asked = getattr(error, "wait", None)
-                if attempt == ATTEMPTS or (asked or 0) > LONGEST_WAIT:
+                requested = getattr(error, "wait", None)
+                if attempt == ATTEMPTS or (requested or 0) > LONGEST_WAIT:
                     what = one_line(mask(f"{error}")) or type(error).__name__
                     msg = f"{self._address}: {what}; what has come is kept: try later"
                     raise WikiError(msg) from None
-                self._sleep(wait if asked is None else asked)
+                self._sleep(wait if requested is None else requested)
                 wait *= 2
         raise AssertionError  # pragma: no cover - the last attempt returns or raises
 
@@ -122,22 +122,19 @@ class Wiki(AbstractContextManager["Wiki"]):
         here = (request.url.host, request.url.port)
         for _ in range(MAX_REDIRECTS + 1):
             with closing(self._client.send(request, stream=True)) as response:
-                if not response.has_redirect_location:
-                    return response, self._read_body(response)
                 following = response.next_request
+                if not response.has_redirect_location:
+                    body = bytearray()
+                    for part in response.iter_bytes():
+                        body += part
+                        if len(body) > MAX_BYTES:
+                            raise self._refused(what=f"an answer of more than {MAX_BYTES:,} bytes")
+                    return response, bytes(body)
             if following is None or (following.url.host, following.url.port) != here:
                 what = "redirects to another host; give the address of the API itself"
                 raise self._refused(what=what)
             request = following
         raise self._refused(what=f"more than {MAX_REDIRECTS} redirects")
-
-    def _read_body(self, response: httpx2.Response) -> bytes:
-        body = bytearray()
-        for part in response.iter_bytes():
-            body += part
-            if len(body) > MAX_BYTES:
-                raise self._refused(what=f"an answer of more than {MAX_BYTES:,} bytes")
-        return bytes(body)
 
     def _refused(self, what: str) -> WikiError:
         return WikiError(f"{self._address}: {one_line(mask(what))}; is it the address of api.php?")
@@ -161,37 +158,31 @@ class Batch:
     onward: Mapping[str, str]
 
 
-class PageCache:
-    """The batches of one source, one JSON line each, appended and forced to the disk."""
+def cached_batches(path: Path) -> list[Batch]:
+    """Return the batches of a source so far; a last line that was cut by a kill is taken off."""
+    if not path.is_file():
+        return []
+    whole, _, rest = path.read_bytes().rpartition(b"\n")
+    if rest:
+        with path.open("r+b") as file:
+            file.truncate(len(whole) + 1 if whole else 0)
+    return [_read_batch(json.loads(line)) for line in whole.splitlines() if line]
 
-    def __init__(self, folder: Path, where: str) -> None:
-        self._path = folder / f"pages-{sha256(where)[:12]}.jsonl"
 
-    def read(self) -> list[Batch]:
-        """Return the batches so far; a last line that was cut by a kill is taken off."""
-        if not self._path.is_file():
-            return []
-        whole, _, rest = self._path.read_bytes().rpartition(b"\n")
-        if rest:
-            with self._path.open("r+b") as file:
-                file.truncate(len(whole) + 1 if whole else 0)
-        return [self._batch(json.loads(line)) for line in whole.splitlines() if line]
+def _read_batch(row: Values) -> Batch:
+    articles = (
+        Article(origin=Origin(**one["origin"]), text=str(one["text"]), markup="wiki")
+        for one in row["articles"]
+    )
+    return Batch(articles=tuple(articles), onward=row["onward"])
 
-    def append(self, batch: Batch) -> None:
-        """Return once a batch is on the disk."""
-        line = json.dumps(asdict(batch)) + "\n"
-        with self._path.open("ab") as file:
-            file.write(line.encode("ascii"))
-            file.flush()
-            os.fsync(file.fileno())
 
-    @staticmethod
-    def _batch(row: Values) -> Batch:
-        articles = (
-            Article(origin=Origin(**one["origin"]), text=str(one["text"]), markup="wiki")
-            for one in row["articles"]
-        )
-        return Batch(articles=tuple(articles), onward=row["onward"])
+def keep_batch(path: Path, batch: Batch) -> None:
+    """Append a batch as one JSON line and return once it is on the disk."""
+    with path.open("ab") as file:
+        file.write(f"{json.dumps(asdict(batch))}\n".encode("ascii"))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def draw_pages(source: Source, folder: Path, say: Say) -> Iterator[Article]:
@@ -199,10 +190,10 @@ def draw_pages(source: Source, folder: Path, say: Say) -> Iterator[Article]:
 
     Raises WikiError where the wiki does not answer as one.
     """
-    cache = PageCache(folder, source.where)
+    cache = folder / f"pages-{sha256(source.where)[:12]}.jsonl"
     seen: set[str] = set()
     onward: Mapping[str, str] = {}
-    for batch in cache.read():
+    for batch in cached_batches(cache):
         onward = batch.onward
         yield from _unseen(batch.articles, seen)
     with Wiki(source.where, source.contact) as wiki:
@@ -211,7 +202,7 @@ def draw_pages(source: Source, folder: Path, say: Say) -> Iterator[Article]:
         licensed = replace(source, licence=source.licence_or(named))
         while True:
             batch = _ask_batch(wiki, licensed, onward)
-            cache.append(batch)
+            keep_batch(cache, batch)
             onward = batch.onward
             fresh = list(_unseen(batch.articles, seen))
             say(f"sample: {httpx2.URL(source.where).host}: {len(seen)} pages drawn")

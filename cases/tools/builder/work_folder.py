@@ -1,4 +1,4 @@
-"""The work folder and what stands in it: items, one JSONL file a step, and the steps' settings.
+"""The work folder and its files: items, one JSONL file a step, and the steps' settings.
 
 A step's file appears as a whole or not at all. It is written beside its place first, then its hash
 is put into ``settings.json``, then it is renamed; a kill between any two of these is mended when
@@ -80,7 +80,7 @@ class Article:
 class Item:
     """One paragraph on its way to a question.
 
-    ``state`` is how it left the step whose file it stands in: ``dropped`` with a ``reason`` that is
+    ``state`` is how it left the step whose file it is in: ``dropped`` with a ``reason`` that is
     counted and a ``detail`` that explains, ``pending`` where a call failed that a re-run repeats.
     ``wanted`` and ``answer`` are YES or NO. ``batch`` holds the ids that were asked for together.
     ``generator`` and ``validator`` hold the model, the prompt and what the model returned;
