@@ -1,29 +1,33 @@
-"""``dataset.yaml`` and gates files, as Dataset, Slice and Rule."""
+"""``dataset.yaml`` as Dataset and Slice: every setting checked, prompts and rubrics found."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import get_args
 
-from cases.dataset import Dataset, Slice, Threshold
+from cases.dataset import Dataset, Slice
 from cases.tables import normal
-from cases.templates import find_prompt, find_rubric
 from cases.thresholds import (
-    KEY as METRICS_KEY,
+    METRICS_KEY,
+    ranges_of,
+    read_gates,
+    read_metric_bars,
+    read_metrics,
+    read_pooled,
 )
-from cases.thresholds import (
-    check_measures,
-    metric_rules,
-    metrics_of,
-    pooled_rule,
-    ranges,
-    rules_of,
+from evaluators.core import UsageError
+from evaluators.kinds import JUDGED, KINDS, Kind
+from evaluators.rubric import (
+    Prompt,
+    Protocol,
+    Rubric,
+    check_language,
+    load_prompt,
+    load_rubric,
+    load_template,
 )
-from evaluators.core import Kind, UsageError
-from evaluators.extra_metrics import GEVAL, METRICS
 from evaluators.settings import Settings, load_settings
-from evaluators.statistics.metrics import DROP, LABEL_SHARE, MAX_PENALTY, RATE, Range, gate_ranges
+from evaluators.statistics.metrics import DROP, MAX_PENALTY
 from evaluators.text import hint, shown
 
 FILE = "dataset.yaml"
@@ -33,8 +37,10 @@ FALLBACK_LANGUAGE = "en"
 PASS_BAR = 6
 LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*", re.ASCII)
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
+TEMPLATE_SUFFIXES = (".yaml", ".yml", ".txt")
+PLACE = "{lang}"
 
-# Keys that a language may have; of these, the dataset itself may give the ones shared by all.
+# Keys that a language may have; of these, the data set itself may give the ones shared by all.
 LANGUAGE_KEYS = (
     *("file", "gates", "prompt", "rubric", "rubric_language", "pass_bar", "yes", "no", "floor"),
     METRICS_KEY,
@@ -44,22 +50,45 @@ DATASET_KEYS = (
     *("kind", "languages", "by", "penalty", DROP, "holm", "require_calibration"),
     *SHARED_KEYS,
 )
-# Keys that mean nothing to the other kinds.
-KIND_KEYS: Mapping[str, Kind] = {
-    "penalty": "graded",
-    "pass_bar": "rated",
-    "yes": "yes_no",
-    "no": "yes_no",
-    "floor": "judged",
-}
 
-Gates = Mapping[str, Mapping[str, tuple[Threshold, ...]]]
-"""Rules by dataset and language."""
+
+def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
+    """Return the data set that a ``dataset.yaml`` declares, named after its folder.
+
+    ``rubrics`` is the folder of the bundled rubrics and prompts. Raises UsageError naming file,
+    line and key for anything unknown, missing or out of range; data files are not opened.
+    """
+    file = _file(path, rubrics)
+    if STAND_IN in file.languages.values:
+        _stand_in(file, FALLBACK_LANGUAGE, path)  # so that its errors do not wait for --items
+    languages = [language for language in file.languages.values if language != STAND_IN]
+    return Dataset(
+        name=file.name,
+        folder=path.parent,
+        kind=file.kind,
+        slices={language: _slice(file, language) for language in languages},
+        pooled=read_pooled(file.top, file.kind),
+        holm=file.top.flag("holm"),
+        require_calibration=file.top.flag("require_calibration"),
+    )
+
+
+def with_items(dataset: Dataset, language: str, path: Path, rubrics: Path = RUBRICS) -> Dataset:
+    """Return the data set with this file as the items of a language.
+
+    A language that is not listed gets what ``languages.default`` says: no gates, the English
+    rubric unless another is named, ``declared=False``.
+    """
+    if language in dataset.slices:
+        own = replace(dataset.slices[language], path=path)
+    else:
+        own = _stand_in(_file(dataset.folder / FILE, rubrics), language, path)
+    return replace(dataset, slices={**dataset.slices, language: own})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Source:
-    """What every slice of one file shares."""
+class _File:
+    """An open ``dataset.yaml``: what all slices of it share."""
 
     top: Settings
     kind: Kind
@@ -67,208 +96,179 @@ class _Source:
 
     @property
     def name(self) -> str:
-        """The dataset's name: its folder's."""
+        """The data set's name: its folder's."""
         return self.top.path.resolve().parent.name
 
+    @property
+    def languages(self) -> Settings:
+        """The settings of each language."""
+        return self.top.part("languages")
 
-def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
-    """Return the dataset that a ``dataset.yaml`` declares, named after its folder.
-
-    ``rubrics`` is the folder of the bundled rubrics and prompts. Raises UsageError naming file,
-    line and key for anything unknown, missing or out of range; data files are not opened.
-    """
-    source = _source(path, rubrics)
-    languages = _languages(source)
-    if STAND_IN in languages.values:
-        _stand_in(source, FALLBACK_LANGUAGE, path)  # so that its errors do not wait for --items
-    slices = {
-        language: _slice(source, language, languages.part(language))
-        for language in languages.values
-        if language != STAND_IN
-    }
-    top = source.top
-    return Dataset(
-        name=source.name,
-        folder=path.parent,
-        kind=source.kind,
-        slices=slices,
-        pooled=_pooled(source),
-        holm=top.flag("holm"),
-        require_calibration=top.flag("require_calibration"),
-    )
+    def holder(self, own: Settings, key: str) -> Settings:
+        """Return where a key is to be read: what a language does not say, the data set may."""
+        return own if key in own.values else self.top
 
 
-def with_items(dataset: Dataset, language: str, file: Path, rubrics: Path = RUBRICS) -> Dataset:
-    """Return the dataset with this file as the items of a language.
-
-    A language that is not listed gets what ``languages.default`` says: no gates, the English
-    rubric unless another is named, ``declared=False``.
-    """
-    if language in dataset.slices:
-        own = replace(dataset.slices[language], path=file)
-    else:
-        own = _stand_in(_source(dataset.folder / FILE, rubrics), language, file)
-    return replace(dataset, slices={**dataset.slices, language: own})
-
-
-def load_gates(path: Path) -> Gates:
-    """Return the rules of a gates file: ``dataset: {language: {measure: {min: …}}}``.
-
-    Raises UsageError naming file, line and key.
-    """
-    every = {name: limits for kind in get_args(Kind) for name, limits in gate_ranges(kind).items()}
-    every.update(dict.fromkeys(METRICS, RATE))
-    top = load_settings(path)
-    datasets = {name: top.part(name) for name in top.values}
-    return {
-        name: {language: _gates(languages.part(language), every) for language in languages.values}
-        for name, languages in datasets.items()
-    }
-
-
-def _gates(part: Settings, measures: Mapping[str, Range]) -> tuple[Threshold, ...]:
-    own = {name: RATE for name in part.values if name.startswith((GEVAL, LABEL_SHARE))}
-    return rules_of(part, {**measures, **own})
-
-
-def with_gates(dataset: Dataset, gates: Gates) -> Dataset:
-    """Return the dataset with these gates in place of all its own.
-
-    Raises UsageError for a language that it does not have, or a measure of another kind.
-    """
-    own = gates.get(dataset.name, {})
-    for language, rules in own.items():
-        slice_ = dataset.slices.get(language)
-        extra = ranges(slice_.metrics) if slice_ else {}
-        if slice_:
-            extra |= gate_ranges(dataset.kind, slice_.labels)
-        problem = check_measures(rules, dataset.kind, extra)
-        if slice_ is None:
-            problem = f"no such language here; {hint(language, dataset.slices)}"
-        if problem:
-            msg = f"--gates: {dataset.name}: {language}: {problem}"
-            raise UsageError(msg)
-    slices = {
-        language: replace(slice_, rules=own.get(language, ()))
-        for language, slice_ in dataset.slices.items()
-    }
-    return replace(dataset, slices=slices, pooled=())
-
-
-def _source(path: Path, rubrics: Path) -> _Source:
+def _file(path: Path, rubrics: Path) -> _File:
     top = load_settings(path)
     top.check_keys(DATASET_KEYS)
     word = top.text("kind")
-    kind = next((kind for kind in get_args(Kind) if kind == word), None)
-    if kind is None:
-        raise top.problem(key="kind", what=f"got {shown(word)}; {hint(word, get_args(Kind))}")
-    source = _Source(top=top, kind=kind, rubrics=rubrics)
-    if not NAME.fullmatch(source.name):
-        what = f"folder {shown(source.name)} names the dataset: letters, digits and _ only"
+    if word not in KINDS:
+        raise top.problem(key="kind", what=f"got {shown(word)}; {hint(word, KINDS)}")
+    file = _File(top=top, kind=KINDS[word], rubrics=rubrics)
+    if not NAME.fullmatch(file.name):
+        what = f"folder {shown(file.name)} names the dataset: letters, digits and _ only"
         raise top.problem(key="kind", what=what)
-    _check_kind(source, top)
-    return source
-
-
-def _check_kind(source: _Source, settings: Settings) -> None:
-    for key in settings.values:
-        if KIND_KEYS.get(key, source.kind) != source.kind:
-            what = f"only for kind {KIND_KEYS[key]}; this is {source.kind}; take it out"
-            raise settings.problem(key, what)
-
-
-def _languages(source: _Source) -> Settings:
-    languages = source.top.part("languages")
-    if not set(languages.values) - {STAND_IN}:
+    _check_kind(file, top)
+    if not set(file.languages.values) - {STAND_IN}:
         what = "name at least one, for instance 'en: {file: en.csv}'"
-        raise source.top.problem(key="languages", what=what)
-    for language in languages.values:
+        raise top.problem(key="languages", what=what)
+    for language in file.languages.values:
         if language != STAND_IN and not LANGUAGE.fullmatch(language):
-            raise languages.problem(language, "want a language code such as 'bg', or 'default'")
-    return languages
+            what = "want a language code such as 'bg', or 'default'"
+            raise file.languages.problem(language, what)
+    return file
 
 
-def _slice(source: _Source, language: str, own: Settings) -> Slice:
+def _check_kind(file: _File, settings: Settings) -> None:
+    """Raise UsageError for a key that means nothing to this kind."""
+    for key in settings.values:
+        owner = next((kind for kind in KINDS.values() if key in kind.keys), file.kind)
+        if owner != file.kind:
+            raise settings.problem(key, f"only for kind {owner}; this is {file.kind}; take it out")
+
+
+def _slice(file: _File, language: str) -> Slice:
+    own = file.languages.part(language)
     own.check_keys(LANGUAGE_KEYS)
-    file = own.text("file")
-    if not file:
+    path = own.text("file")
+    if not path:
         raise own.problem(key="file", what="missing; name the data file, relative to this one")
-    bare = _bare(source, own, language, source.top.path.parent / file)
+    bare = _bare(file, own, language, file.top.path.parent / path)
     gates = own.part("gates")
-    known = {**gate_ranges(source.kind, bare.labels), **ranges(bare.metrics)}
-    beside = metric_rules(_holder(source, own, METRICS_KEY), gates)
-    return replace(bare, rules=(*rules_of(gates, known), *beside))
+    bars = read_metric_bars(file.holder(own, METRICS_KEY), gates)
+    return replace(bare, rules=(*read_gates(gates, ranges_of(bare)), *bars))
 
 
-def _stand_in(source: _Source, language: str, file: Path) -> Slice:
+def _stand_in(file: _File, language: str, path: Path) -> Slice:
     if not LANGUAGE.fullmatch(language):
         msg = f"--items: {shown(language)} is not a language code such as 'bg'"
         raise UsageError(msg)
-    own = _languages(source).part(STAND_IN)
+    own = file.languages.part(STAND_IN)
     own.check_keys([key for key in LANGUAGE_KEYS if key not in ("file", "gates")])
-    return replace(_bare(source, own, language, file), declared=False)
+    return replace(_bare(file, own, language, path), declared=False)
 
 
-def _bare(source: _Source, own: Settings, language: str, file: Path) -> Slice:
-    """Return a slice without rules. What a language does not say, the dataset may."""
-    _check_kind(source, own)
-    spoken = _rubric_language(source, own, language)
-    prompt = _holder(source, own, "prompt")
-    rubric = _holder(source, own, "rubric")
+def _bare(file: _File, own: Settings, language: str, path: Path) -> Slice:
+    """Return a slice without thresholds."""
+    _check_kind(file, own)
+    spoken = _rubric_language(file, own, language)
+    prompt, rubric = (file.holder(own, key) for key in ("prompt", "rubric"))
+    penalty = file.top.number("penalty", 0, MAX_PENALTY)
     return Slice(
-        dataset=source.name,
+        dataset=file.name,
         language=language,
-        kind=source.kind,
-        path=file,
-        prompt=find_prompt(prompt, source.rubrics, (language, spoken)),
-        rubric=find_rubric(rubric, source.rubrics, spoken, source.kind),
-        pass_bar=_holder(source, own, "pass_bar").whole("pass_bar", 1, 10) or PASS_BAR,
-        penalty=_penalty(source),
-        by=tuple(normal(name) for name in source.top.words("by")),
-        yes=_word(source, own, "yes"),
-        no=_word(source, own, "no"),
-        floor=_floor(source, own),
-        metrics=metrics_of(_holder(source, own, METRICS_KEY), source.kind),
+        kind=file.kind,
+        path=path,
+        prompt=_find_prompt(prompt, file.rubrics, (language, spoken)),
+        rubric=_find_rubric(rubric, file, spoken),
+        pass_bar=file.holder(own, "pass_bar").whole("pass_bar", 1, 10) or PASS_BAR,
+        penalty=1.0 if penalty is None else penalty,
+        by=tuple(normal(name) for name in file.top.words("by")),
+        yes=_word(file, own, "yes"),
+        no=_word(file, own, "no"),
+        floor=_floor(file.holder(own, "floor").part("floor")),
+        metrics=read_metrics(file.holder(own, METRICS_KEY), file.kind),
     )
 
 
-def _holder(source: _Source, own: Settings, key: str) -> Settings:
-    return own if key in own.values else source.top
-
-
-def _rubric_language(source: _Source, own: Settings, language: str) -> str:
-    holder = _holder(source, own, "rubric_language")
-    listed = source.top.part("languages").values
-    spoken = holder.text("rubric_language", language if language in listed else FALLBACK_LANGUAGE)
+def _rubric_language(file: _File, own: Settings, language: str) -> str:
+    holder = file.holder(own, "rubric_language")
+    default = language if language in file.languages.values else FALLBACK_LANGUAGE
+    spoken = holder.text("rubric_language", default)
     if not LANGUAGE.fullmatch(spoken):
         what = f"want a language code such as 'en', got {shown(spoken)}"
         raise holder.problem(key="rubric_language", what=what)
     return spoken
 
 
-def _penalty(source: _Source) -> float:
-    value = source.top.number("penalty", 0, MAX_PENALTY)
-    return 1.0 if value is None else value
-
-
-def _word(source: _Source, own: Settings, key: str) -> str:
+def _word(file: _File, own: Settings, key: str) -> str:
     word = own.text(key)
-    if source.kind == "yes_no" and not word:
+    if key in file.kind.keys and not word:
         raise own.problem(key, f"missing; give the language's word for {key}")
     return word.strip()
 
 
-def _floor(source: _Source, own: Settings) -> dict[str, float]:
-    floor = _holder(source, own, "floor").part("floor")
-    ranges = gate_ranges("judged")
-    floor.check_keys(ranges)
-    bars = {key: floor.number(key, *ranges[key]) for key in floor.values}
+def _floor(floor: Settings) -> dict[str, float]:
+    floor.check_keys(JUDGED.ranges())
+    bars = {key: floor.number(key, *JUDGED.ranges()[key]) for key in floor.values}
     return {key: bar for key, bar in bars.items() if bar is not None}
 
 
-def _pooled(source: _Source) -> tuple[Threshold, ...]:
-    if DROP not in source.top.values:
-        return ()
-    if DROP not in gate_ranges(source.kind):
-        raise source.top.problem(DROP, f"not a measure of kind {source.kind}")
-    return (pooled_rule(source.top, gate_ranges(source.kind)[DROP]),)
+def _find_rubric(settings: Settings, file: _File, language: str) -> Rubric | None:
+    """Return the rubric that ``rubric:`` names in this language, None where the key is absent.
+
+    A bare name is ``<name>.<language>.yaml`` beside the settings file, or a bundled one; anything
+    else is a path relative to the settings file, and may hold ``{lang}``. Raises UsageError where
+    there is none, where it is of another language, or where its protocol does not give what this
+    kind of data set needs.
+    """
+    name = settings.text("rubric").replace(PLACE, language)
+    if not name:
+        return None
+    if _is_path(name):
+        protocol: Protocol = "rate" if file.kind.rated else "letter"
+        rubric = load_template(settings.path.parent / name, language, protocol)
+    else:
+        wanted = f"{name}.{language}.yaml"
+        paths = [folder / wanted for folder in (settings.path.parent, file.rubrics)]
+        path = next((path for path in paths if path.is_file()), None)
+        if path is None:
+            there = _rubrics_named(file.rubrics, name)
+            what = f"no rubric {name!r} in language {language!r} ({there}); add {wanted}"
+            raise settings.problem(key="rubric", what=f"{what} or set rubric_language")
+        rubric = load_rubric(path)
+        check_language(rubric, language, f"{path}")
+    if not file.kind.accepts(rubric.protocol):
+        what = f"{rubric.name!r} has protocol {rubric.protocol!r}, which a {file.kind} dataset"
+        raise settings.problem(key="rubric", what=f"{what} cannot use; name another rubric")
+    return rubric
+
+
+def _rubrics_named(rubrics: Path, name: str) -> str:
+    stems = sorted(path.stem for path in rubrics.glob("*.*.yaml"))
+    found = [stem.removeprefix(f"{name}.") for stem in stems if stem.startswith(f"{name}.")]
+    return f"there is {', '.join(found)}" if found else f"rubrics: {', '.join(stems)}"
+
+
+def _find_prompt(settings: Settings, rubrics: Path, languages: Sequence[str]) -> Prompt | None:
+    """Return the answer prompt that ``prompt:`` names, in the first of the languages that has it.
+
+    A bare name is ``<name>.<language>.yaml``, a path may hold ``{lang}``; both are looked for
+    beside the settings file and then among the bundled ones. Without the key it is
+    ``answer.<language>.yaml`` beside the file, None where that is not there. Raises UsageError
+    where a named one is missing or of none of these languages.
+    """
+    name = settings.text("prompt")
+    folders = (settings.path.parent, rubrics) if name else (settings.path.parent,)
+    paths = _prompt_paths(folders, name or "answer", languages)
+    path = next((path for path in paths if path.is_file()), None)
+    if path is None and not name:
+        return None
+    if path is None:
+        what = f"no prompt {name!r} in language {languages[0]!r}; looked beside this file and among"
+        raise settings.problem(key="prompt", what=f"{what} the bundled ones")
+    prompt = load_prompt(path)
+    if prompt.language not in languages:
+        check_language(prompt, languages[0], f"{path}")
+    return prompt
+
+
+def _prompt_paths(folders: Sequence[Path], name: str, languages: Sequence[str]) -> Iterator[Path]:
+    for language in languages:
+        file = name.replace(PLACE, language) if _is_path(name) else f"{name}.{language}.yaml"
+        yield from (folder / file for folder in folders)
+
+
+def _is_path(name: str) -> bool:
+    return "/" in name or name.endswith(TEMPLATE_SUFFIXES)

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from evaluators.core import CORRECT, GRADES, Case, Kind
+from evaluators.core import CORRECT, GRADES, Case
 from evaluators.extra_metrics import MetricSpec
+from evaluators.kinds import Kind
 from evaluators.rubric import Prompt, Rubric
 
 Evidence = Literal["estimate", "confident"]

@@ -1,16 +1,14 @@
-"""From a slice's file to its cases."""
+"""From a slice's data file to its cases, with stable ids and digests."""
 
-import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from cases.columns import LAYOUTS, check_columns
 from cases.dataset import Slice
-from cases.kinds import LAYOUTS
 from cases.labels import grade_or_rating, yes_or_no
 from cases.rows import (
     Row,
-    check_columns,
     golds_of,
     id_of,
     metadata_of,
@@ -22,7 +20,9 @@ from evaluators.core import Case
 from evaluators.text import digest, shown
 
 RATERS = "label_"
+"""What a column of one rater's labels begins with; a number follows."""
 IDENTIFIERS = ("_id", "_row", "idx")
+GOOD_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 
 def load_cases(slice_: Slice) -> list[Case]:
@@ -30,29 +30,38 @@ def load_cases(slice_: Slice) -> list[Case]:
 
     Raises UsageError naming file, row, line and column for anything that is not as it must be.
     """
+    return [case for _, case in load_rows(slice_)]
+
+
+def load_rows(slice_: Slice) -> list[tuple[Row, Case]]:
+    """Return the rows of a slice's file with the case that each becomes."""
     table = read_table(slice_.path)
     layout = LAYOUTS[slice_.kind]
     check_columns(table, layout)
     rows = list(rows_of(table, layout))
     cases = [_case(slice_, row) for row in rows]
     _check_ids(rows)
-    if slice_.kind == "judged":
-        _check_labels(rows, cases)
-    else:  # raters may well be shown other golds for the same question
+    if slice_.kind.answered:
         _check_golds(rows, cases)
-    return _with_unique_ids(cases)
+    else:  # raters may well see other golds for the same question
+        _check_labels(rows, cases)
+    ids = unique(case.id for case in cases)
+    return [
+        (row, case if case.id == id_ else replace(case, id=id_))
+        for row, case, id_ in zip(rows, cases, ids, strict=True)
+    ]
 
 
 def _case(slice_: Slice, row: Row) -> Case:
     context = _context(row)
-    golds, label = _gold_and_label(slice_, row)
+    golds, label = _golds_and_label(slice_, row)
     question = row.text(row.required("question"))
     recorded = recorded_of(row)
-    judged = recorded if slice_.kind == "judged" else None
-    digest = case_digest(question, context, golds, label, judged)
+    judged = None if slice_.kind.answered else recorded
+    hashed = case_digest(question, context, golds, label, judged)
     given = id_of(row)
     return Case(
-        id=own_id(digest) if given is None else given_id(given),
+        id=hashed[:12] if given is None else given_id(given),
         dataset=slice_.dataset,
         language=slice_.language,
         row=row.record.row,
@@ -62,7 +71,7 @@ def _case(slice_: Slice, row: Row) -> Case:
         recorded=recorded,
         label=label,
         metadata=_metadata(slice_, row),
-        digest=digest,
+        digest=hashed,
     )
 
 
@@ -74,12 +83,13 @@ def _context(row: Row) -> str:
     return row.text(column)
 
 
-def _gold_and_label(slice_: Slice, row: Row) -> tuple[tuple[str, ...], str | None]:
-    if slice_.kind == "yes_no":
+def _golds_and_label(slice_: Slice, row: Row) -> tuple[tuple[str, ...], str | None]:
+    kind = slice_.kind
+    if kind.words:
         return _yes_no_gold(slice_, row)
-    if slice_.kind == "judged":
+    if not kind.answered:
         return golds_of(row), _judged_label(row, slice_.labels)
-    if slice_.kind == "rated":  # a rater is shown one expert answer
+    if kind.rated:  # a rater is shown one expert answer
         return (row.text(row.required("gold")),), None
     return golds_of(row), None
 
@@ -113,13 +123,18 @@ def _label(row: Row, column: str, labels: Sequence[str]) -> str:
 
 def _metadata(slice_: Slice, row: Row) -> dict[str, object]:
     found = metadata_of(row)
-    if slice_.kind == "judged":
-        for name in [name for name in found if name.startswith(RATERS) and name[6:].isdigit()]:
-            if row.record.values[name] in (None, ""):
-                del found[name]  # this rater did not see the item
-            else:
-                found[name] = _label(row, name, slice_.labels)
+    for name in [] if slice_.kind.answered else raters(found):
+        if row.record.values[name] in (None, ""):
+            del found[name]  # this rater did not see the item
+        else:
+            found[name] = _label(row, name, slice_.labels)
     return found
+
+
+def raters(metadata: Iterable[str]) -> list[str]:
+    """Return the fields of an item that hold the label of one rater."""
+    found = (name for name in metadata if name.startswith(RATERS))
+    return sorted(name for name in found if name.removeprefix(RATERS).isdigit())
 
 
 def _check_ids(rows: Iterable[Row]) -> None:
@@ -154,7 +169,8 @@ def _check_golds(rows: Sequence[Row], cases: Sequence[Case]) -> None:
 
 
 def _contradict(one: Row, two: Row, first: Case, second: Case) -> bool:
-    if {_folded(gold) for gold in first.golds} & {_folded(gold) for gold in second.golds}:
+    golds = ({" ".join(gold.casefold().split()) for gold in case.golds} for case in (first, second))
+    if set.intersection(*golds):
         return False
     return not any(
         one.record.values.get(name) != value
@@ -163,23 +179,8 @@ def _contradict(one: Row, two: Row, first: Case, second: Case) -> bool:
     )
 
 
-def _folded(gold: str) -> str:
-    return " ".join(gold.casefold().split())
-
-
 def _where(record: Record) -> str:
     return f"row {record.row} (line {record.line})"
-
-
-def _with_unique_ids(cases: Sequence[Case]) -> list[Case]:
-    ids = unique(case.id for case in cases)
-    return [
-        case if case.id == id_ else replace(case, id=id_)
-        for case, id_ in zip(cases, ids, strict=True)
-    ]
-
-
-GOOD_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 
 def given_id(given: str) -> str:
@@ -187,28 +188,18 @@ def given_id(given: str) -> str:
     return given if GOOD_ID.fullmatch(given) else digest(["id", given])[:12]
 
 
-def own_id(digest_: str) -> str:
-    """Return the id of an item that has none in the file: 12 digits of its digest."""
-    return digest_[:12]
-
-
-def unique(ids: Iterable[str]) -> list[str]:
-    """Return the ids in order, the second and later of equal ones with ``-2``, ``-3`` added."""
+def unique(ids: Iterable[str]) -> Iterator[str]:
+    """Yield the ids in order, the second and later of equal ones with ``-2``, ``-3`` added."""
     ids = list(ids)
     taken = set(ids)
     count = dict.fromkeys(ids, 0)
-    found = []
     for id_ in ids:
         count[id_] += 1
-        found.append(id_ if count[id_] == 1 else _free(id_, count, taken))
-    return found
-
-
-def _free(id_: str, count: dict[str, int], taken: set[str]) -> str:
-    while (name := f"{id_[:56]}-{count[id_]}") in taken:
-        count[id_] += 1
-    taken.add(name)
-    return name
+        name = id_
+        while count[id_] > 1 and (name := f"{id_[:56]}-{count[id_]}") in taken:
+            count[id_] += 1
+        taken.add(name)
+        yield name
 
 
 def case_digest(
@@ -225,15 +216,3 @@ def case_digest(
     """
     parts: list[object] = [question, context, list(golds), label]
     return digest(parts if judged is None else [*parts, judged])
-
-
-def sample(cases: Sequence[Case], limit: int | None, seed: int) -> list[Case]:
-    """Return at most ``limit`` cases in their order, chosen by a hash of seed and id."""
-    if limit is None or limit >= len(cases):
-        return list(cases)
-    chosen = {case.id for case in sorted(cases, key=lambda case: _rank(seed, case.id))[:limit]}
-    return [case for case in cases if case.id in chosen]
-
-
-def _rank(seed: int, id_: str) -> bytes:
-    return hashlib.sha256(f"{seed}:{id_}".encode()).digest()

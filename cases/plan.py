@@ -1,17 +1,17 @@
-"""From dataset files and the user's choice to a plan, everything checked on the way."""
+"""From dataset files and the user's choice to the plan of a run, and what measures its judge."""
 
+import hashlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cases.config import load_dataset, load_gates, with_gates, with_items
+from cases.config import load_dataset, with_items
 from cases.dataset import Choice, Dataset, Item, Plan, Slice
-from cases.loading import load_cases, sample
-from evaluators.core import UsageError
+from cases.loading import load_cases
+from cases.thresholds import load_gates, with_gates
+from evaluators.core import Case, UsageError
 from evaluators.reading import file_hash
 from evaluators.rubric import load_prompt
-
-RUBRICS = Path(__file__).parent.parent / "evaluators" / "rubrics"
 
 
 def make_plan(files: Sequence[Path], choice: Choice) -> Plan:
@@ -19,7 +19,7 @@ def make_plan(files: Sequence[Path], choice: Choice) -> Plan:
 
     Raises UsageError for anything wrong in a file or in the choice, before any call.
     """
-    datasets = [load_dataset(path, RUBRICS) for path in files]
+    datasets = [load_dataset(path) for path in files]
     _check_names(datasets, choice)
     chosen = [_narrow(dataset, choice) for dataset in datasets]
     _check_prompts(chosen, choice)
@@ -79,35 +79,37 @@ def _gated(datasets: Sequence[Dataset], path: Path) -> list[Dataset]:
 
 
 def _narrow(dataset: Dataset, choice: Choice) -> Dataset:
+    """Return the data set with the user's files and prompts, and only the slices asked for."""
     own = [option for option in choice.items if option.dataset == dataset.name]
     for option in own:
         dataset = with_items(dataset, option.language, option.path)
     keep = {option.language for option in own} if choice.items else set(dataset.slices)
     if choice.languages:
         keep &= set(choice.languages)
-    slices = {
-        language: _with_prompt(slice_, choice)
-        for language, slice_ in dataset.slices.items()
-        if language in keep
-    }
+    slices = {key: slice_ for key, slice_ in dataset.slices.items() if key in keep}
+    for option in reversed(choice.prompts):  # the first of two for one slice counts
+        if option.dataset == dataset.name and option.language in slices:
+            prompt = load_prompt(option.path)
+            slices[option.language] = replace(slices[option.language], prompt=prompt)
     return replace(dataset, slices=slices)
-
-
-def _with_prompt(slice_: Slice, choice: Choice) -> Slice:
-    for option in choice.prompts:
-        if (option.dataset, option.language) == (slice_.dataset, slice_.language):
-            return replace(slice_, prompt=load_prompt(option.path))
-    return slice_
 
 
 def _items(dataset: Dataset, choice: Choice) -> Iterator[Item]:
     for slice_ in dataset.slices.values():
-        cases = sample(load_cases(slice_), choice.limit, choice.seed)
-        for case in cases:
+        for case in sample(load_cases(slice_), choice.limit, choice.seed):
             stem = f"{slice_.dataset}-{slice_.language}-{case.id}"
             for repeat in range(1, choice.repeats + 1):
                 key = stem if repeat == 1 else f"{stem}~r{repeat}"
                 yield Item(key=key, slice=slice_, case=case, repeat=repeat)
+
+
+def sample(cases: Sequence[Case], limit: int | None, seed: int) -> list[Case]:
+    """Return at most ``limit`` cases in their order, chosen by a hash of seed and id."""
+    if limit is None or limit >= len(cases):
+        return list(cases)
+    by_hash = sorted(cases, key=lambda case: hashlib.sha256(f"{seed}:{case.id}".encode()).digest())
+    chosen = {case.id for case in by_hash[:limit]}
+    return [case for case in cases if case.id in chosen]
 
 
 PREFIX = "calibration:"
@@ -158,17 +160,17 @@ def labelled_for(plan: Plan, judged: Sequence[Dataset]) -> tuple[Labelled, ...]:
 
 def gated(plan: Plan) -> Iterator[Slice]:
     """Yield the slices with items that some gate decides by what a judge says."""
-    there = {item.slice.name for item in plan.items.values()}
+    planned = {item.slice.name for item in plan.items.values()}
     for dataset in plan.datasets:
         for slice_ in dataset.slices.values():
-            asked = slice_.kind in ("graded", "rated") and slice_.name in there
-            if asked and (slice_.rules or dataset.pooled):
+            by_judge = slice_.kind.by_rubric and slice_.name in planned
+            if by_judge and (slice_.rules or dataset.pooled):
                 yield slice_
 
 
 def _measuring(slice_: Slice, judged: Iterable[Dataset]) -> tuple[Dataset | None, Slice | None]:
     """Return the labelled dataset of this slice's kind, and its slice for this rubric, if any."""
-    alike = [dataset for dataset in judged if _rates(dataset) == (slice_.kind == "rated")]
+    alike = [dataset for dataset in judged if _rates(dataset) == slice_.kind.rated]
     for dataset in alike:
         own = dataset.slices.get(slice_.language)
         if own and own.rubric and slice_.rubric and own.rubric.version == slice_.rubric.version:
@@ -177,16 +179,15 @@ def _measuring(slice_: Slice, judged: Iterable[Dataset]) -> tuple[Dataset | None
 
 
 def _rates(dataset: Dataset) -> bool:
-    rubrics = [one.rubric for one in dataset.slices.values() if one.rubric]
-    return any(rubric.protocol == "rate" for rubric in rubrics)
+    return any(one.rubric and one.rubric.protocol == "rate" for one in dataset.slices.values())
 
 
 def _labelled(dataset: Dataset, slice_: Slice, own: Slice | None) -> Labelled:
     language = slice_.language
     if own is None:
-        other = language in dataset.slices
-        rubric = slice_.rubric.version if slice_.rubric else "its rubric"
-        why_not = f"{dataset.name} has no labelled items {'for ' + rubric if other else 'there'}"
+        rubric = f"for {slice_.rubric.version if slice_.rubric else 'its rubric'}"
+        where = rubric if language in dataset.slices else "there"
+        why_not = f"{dataset.name} has no labelled items {where}"
         return Labelled(dataset=dataset, language=language, graders=(), why_not=why_not)
     items = tuple(
         Item(key=f"{PREFIX}{own.dataset}-{language}-{case.id}", slice=own, case=case, repeat=1)

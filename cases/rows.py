@@ -2,82 +2,18 @@
 
 import ast
 import math
-import unicodedata
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from cases.kinds import FIELDS, Layout
+from cases.columns import FIELDS, Layout, spellings
 from cases.tables import Number, Record, Table
 from evaluators.core import UsageError
-from evaluators.reading import problem
-from evaluators.text import encodable, hint, listed, shown
+from evaluators.text import encodable, listed, shown
 
 MAX_LITERAL = 200_000
 MAX_DEPTH = 20
 ALIAS_MARK = " | "
-
-# Spellings to name in messages, beside the normal ones.
-SPELLINGS: Mapping[str, str] = {
-    "question": "Question",
-    "answer": "Answer",
-    "answers": "Answers",
-    "predicted_answers": "Predicted answers",
-}
-
-# Letters that look like Latin ones, of the scripts that stand on the users' keyboards.
-LOOK_ALIKES = str.maketrans(
-    "АВЕЅІЈКМНОРСТХУаеѕіјкмнорстхуԁԛԝɡıΑΒΕΖΗΙΚΜΝΟΡΤΥΧαικνορτυχ",
-    "ABESIJKMHOPCTXYaesijkmhopctxydqwgiABEZHIKMNOPTYXaiknoptux",
-)
-
-
-def check_columns(table: Table, layout: Layout) -> None:
-    """Raise UsageError where a column is missing or its name only looks like a known one."""
-    for column, name in table.names.items():
-        if not encodable(name):
-            what = f"column name {name!a} holds a lone surrogate, half a character; retype it"
-            raise problem(table.path, 1, what)
-        if column not in layout.used:
-            _check_script(table, column, name, layout)
-    if table.has_header:
-        for field in layout.required:
-            if not any(name in table.names for name in layout.names(field)):
-                raise problem(table.path, 1, _missing(table, layout.names(field)))
-
-
-def _missing(table: Table, names: tuple[str, ...]) -> str:
-    """Return what to say of a header without this field, with the column that may be meant."""
-    found = listed(table.names.values())
-    guesses = [hint(name, table.names.values()) for name in names]
-    close = [guess for guess in guesses if guess.startswith("did you mean")]
-    advice = (
-        f"is it{close[0].removeprefix('did you mean')}" if close else "rename the column or add it"
-    )
-    return f"no column {names[0]!r}{_spellings(names)}; found {found}; {advice}"
-
-
-def _spellings(names: tuple[str, ...]) -> str:
-    others = [SPELLINGS.get(names[0], ""), *(SPELLINGS.get(name, name) for name in names[1:])]
-    others = [repr(name) for name in others if name]
-    return f" (or {', '.join(others)})" if others else ""
-
-
-def _check_script(table: Table, column: str, name: str, layout: Layout) -> None:
-    """Raise UsageError for a name that is only drawn like the one of a known column."""
-    visible = "".join(char for char in name if unicodedata.category(char) != "Cf")
-    latin = unicodedata.normalize("NFKC", visible).translate(LOOK_ALIKES)
-    meant = "_".join(latin.casefold().split())
-    if meant not in layout.used:
-        return
-    odd = next(char for char in name if not char.isascii())
-    what = (
-        f"column {shown(name)} is not {SPELLINGS.get(meant, meant)!r}: it holds U+{ord(odd):04X} "
-        f"({unicodedata.name(odd, 'no name')}); retype the name in Latin letters"
-    )
-    if table.has_header:
-        raise problem(table.path, 1, what)
-    raise table.problem(next(r for r in table.records if column in r.values), column, what)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +34,7 @@ class Row:
         if field not in self.columns:
             names = self.layout.names(field)
             there = listed(self.table.names.values())
-            raise self.problem(names[0], f"missing{_spellings(names)}; the file has {there}")
+            raise self.problem(names[0], f"missing{spellings(names)}; the file has {there}")
         return self.columns[field]
 
     def text(self, column: str) -> str:

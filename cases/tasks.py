@@ -1,31 +1,24 @@
 """From planned items to the engine's tasks: who answers, who judges, and what passes."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from cases.dataset import Item, Slice
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import (
-    NO,
-    UNANSWERED,
-    YES,
     Answerer,
     Case,
     Judge,
     Model,
     UsageError,
-    Verdict,
 )
 from evaluators.extra_metrics import Measurer
 from evaluators.judges.adjudicated import AdjudicatedJudge, Adjudications
-from evaluators.judges.ensemble import HIGHEST, LOWEST
 from evaluators.judges.factory import JudgeFactory, Place
 from evaluators.judges.offline import YesNoJudge
 from evaluators.rubric import Style
 from evaluators.runtime.engine import Task
-
-Passes = Callable[[Case, Verdict], bool]
 
 
 def make_tasks(
@@ -50,13 +43,12 @@ def make_tasks(
         slice_ = part[0].slice
         recorded = any(item.case.recorded is not None for item in part)
         answerer = _answerer(slice_, model, recorded=recorded)
-        style: Style = "rated" if slice_.kind == "rated" or name in rated else "graded"
+        style: Style = "rated" if slice_.kind.rated or name in rated else "graded"
         by_repeat = {
-            repeat: _adjudicated(
-                _judge(slice_, style, repeat, judges), slice_, style, adjudications
-            )
+            repeat: _adjudicated(_judge(slice_, style, repeat, judges), slice_, adjudications)
             for repeat in dict.fromkeys(map(_judging_repeat, part))
         }
+        passes = partial(slice_.kind.passes, passing=slice_.passing, pass_bar=slice_.pass_bar)
         extras = measurers(slice_, [item.case for item in part], judges.first_model)
         for item in part:
             tasks[item.key] = Task(
@@ -65,7 +57,7 @@ def make_tasks(
                 repeat=item.repeat,
                 answerer=answerer,
                 judge=by_repeat[_judging_repeat(item)],
-                passes=_passes(slice_),
+                passes=passes,
                 measurers=extras,
             )
     return {item.key: tasks[item.key] for item in items}
@@ -73,18 +65,18 @@ def make_tasks(
 
 def _judging_repeat(item: Item) -> int:
     """Return which time an answer is judged: only a recorded one comes to the judge again."""
-    return item.repeat if item.slice.kind == "judged" else 1
+    return 1 if item.slice.kind.answered else item.repeat
 
 
 def _answerer(slice_: Slice, model: Model | None, *, recorded: bool) -> Answerer:
-    if model is not None and slice_.kind != "judged":
+    if model is not None and slice_.kind.answered:
         if slice_.prompt is None:
             msg = (
                 f"{slice_.name}: no answer prompt for {slice_.language!r}; add "
                 f"answer.{slice_.language}.yaml beside its dataset.yaml or give --prompt"
             )
             raise UsageError(msg)
-        return PromptedAnswer(model=model, prompt=slice_.prompt, whole=slice_.kind == "yes_no")
+        return PromptedAnswer(model=model, prompt=slice_.prompt, whole=slice_.kind.words)
     if not recorded:
         msg = (
             f"{slice_.path}: no item has a recorded answer, so there is nothing to judge; "
@@ -96,47 +88,23 @@ def _answerer(slice_: Slice, model: Model | None, *, recorded: bool) -> Answerer
 
 def _judge(slice_: Slice, style: Style, repeat: int, judges: JudgeFactory) -> Judge:
     """Return the judge of a slice. Labels test a judge better than an audit does."""
-    if slice_.kind == "yes_no":
+    if slice_.kind.words:
         return YesNoJudge(yes=(slice_.yes,), no=(slice_.no,))
     place = Place(
         style=style,
         rubric=slice_.rubric,
         repeat=repeat,
-        audited=slice_.kind != "judged",
+        audited=slice_.kind.answered,
         name=slice_.name,
     )
     return judges.build(place)
 
 
-def _adjudicated(
-    judge: Judge, slice_: Slice, style: Style, adjudications: Adjudications | None
-) -> Judge:
-    if not adjudications or slice_.kind == "judged":
+def _adjudicated(judge: Judge, slice_: Slice, adjudications: Adjudications | None) -> Judge:
+    if not adjudications or not slice_.kind.answered:
         return judge
-    labels = (YES, NO, UNANSWERED) if slice_.kind == "yes_no" else slice_.labels
-    if style == "rated":
-        labels = tuple(map(str, range(LOWEST, HIGHEST + 1)))
+    labels = slice_.kind.labels(slice_.labels)
     return AdjudicatedJudge(behind=judge, adjudications=adjudications, labels=labels)
-
-
-def _passes(slice_: Slice) -> Passes:
-    if slice_.kind == "graded":
-        return partial(_is_passing, slice_.passing)
-    if slice_.kind == "rated":
-        return partial(_reaches, slice_.pass_bar)
-    return _is_label
-
-
-def _is_passing(labels: Sequence[str], case: Case, verdict: Verdict) -> bool:
-    return verdict.grade in labels
-
-
-def _reaches(bar: int, case: Case, verdict: Verdict) -> bool:
-    return verdict.rating is not None and verdict.rating >= bar
-
-
-def _is_label(case: Case, verdict: Verdict) -> bool:
-    return verdict.label == case.label
 
 
 def measurers(slice_: Slice, cases: Sequence[Case], model: Model | None) -> tuple[Measurer, ...]:

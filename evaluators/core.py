@@ -10,7 +10,6 @@ NOT_ATTEMPTED = "NOT_ATTEMPTED"
 GRADES = (CORRECT, INCORRECT, NOT_ATTEMPTED)
 YES, NO, UNANSWERED = "YES", "NO", "UNANSWERED"
 
-Kind = Literal["graded", "rated", "yes_no", "judged"]
 State = Literal["passed", "failed", "error", "missing"]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from evaluators.core import Ask, CallError, Case, JudgeError, Kind
+from evaluators.core import Ask, CallError, Case, JudgeError
 
 GEVAL = "geval_"
 """What the name of a metric with criteria of one's own begins with."""
@@ -13,8 +13,6 @@ FIELDS = ("input", "actual_output", "expected_output", "context", "retrieval_con
 """What of an item a metric can be shown, in deepeval's words."""
 
 CONTEXTS = frozenset({"context", "retrieval_context"})
-KINDS: tuple[Kind, ...] = ("graded", "rated", "yes_no")
-"""The kinds of dataset that may have extra measures: those in which a model answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,8 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from evaluators.kinds import KINDS, Kind
+
 T = TypeVar("T")
 
 
@@ -56,6 +58,8 @@ def _first(hints: tuple[Any, ...], value: object, name: str) -> object:
 
 
 def _scalar(hint: Any, value: object, name: str) -> object:
+    if hint is Kind:
+        return KINDS[str(_checked(value in KINDS, value, name))]
     if hint is float:
         return _checked(
             isinstance(value, (int, float)) and not isinstance(value, bool), value, name

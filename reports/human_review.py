@@ -2,16 +2,17 @@
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cases.dataset import Slice
 from cases.tools.review.adjudications import DIGEST, is_label
 from cases.tools.review.reviews import AGREED, CONFLICT, Review, settle
 from cases.tools.review.sheet import UNCLEAR, Field, Sheet, SheetItem, choice_set
-from evaluators.core import NO, UNANSWERED, YES, Kind
+from evaluators.core import NO, UNANSWERED, YES
 from evaluators.judges.adjudicated import Adjudication, Adjudications, answer_digest
 from evaluators.judges.judge_spec import PanelSpec
+from evaluators.kinds import KINDS, Kind
 from evaluators.output import plural
 from reports.record import Record, in_order
 from reports.render.clean import MASK
@@ -24,7 +25,6 @@ NEAR = 1
 """A rating is near the bar where one step less or more would change whether it passes."""
 
 SOURCE = "adjudicated by people"
-CHOICES: Mapping[Kind, str] = {"graded": "grade", "rated": "rating", "yes_no": "yes_no"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ def pick(report: Report, sample: int = SAMPLE, seed: int = 0) -> tuple[Pick, ...
     found: dict[str, tuple[Record, Kind, list[str]]] = {}
     for record in in_order(report.records):
         part = slices[f"{record.dataset}:{record.language}"]
-        if part.kind not in CHOICES or record.answer is None or record.adjudicated_by:
+        if not part.kind.choices or record.answer is None or record.adjudicated_by:
             continue
         if MASK in record.answer:  # what was masked in the files cannot be told from another
             continue
@@ -80,7 +80,7 @@ def _reasons(record: Record, part: Slice, judge: str, *, flipped: bool) -> Itera
     if flipped:
         yield "flipped"
     rating, bar = record.rating, part.pass_bar
-    if part.kind == "rated" and rating is not None and bar - NEAR <= rating < bar + NEAR:
+    if part.kind.rated and rating is not None and bar - NEAR <= rating < bar + NEAR:
         yield "near_bar"
 
 
@@ -92,7 +92,11 @@ def sheet_of(picks: Sequence[Pick], name: str = "review") -> Sheet:
     return Sheet(
         name=name,
         items=tuple(map(_item, picks)),
-        choices={choices: choice_set(choices) for choices in CHOICES.values()},
+        choices={
+            choices: choice_set(choices)
+            for choices in (kind.choices for kind in KINDS.values())
+            if choices
+        },
     )
 
 
@@ -100,13 +104,13 @@ def _item(one: Pick) -> SheetItem:
     record = one.record
     texts = {"context": record.context, "question": record.question}
     # A yes/no answer is read for what it says; the gold would only lead astray.
-    texts["expected"] = "" if one.kind == "yes_no" else record.expected
+    texts["expected"] = "" if one.kind.words else record.expected
     shown = [Field(title=title, text=text) for title, text in texts.items() if text]
     return SheetItem(
         id=one.id,
         language=record.language,
         fields=(*shown, Field(title="answer", text=record.answer or "")),
-        choices=CHOICES[one.kind],
+        choices=one.kind.choices,
         reasons=one.reasons,
         group=f"{record.dataset}:{record.language}",
     )

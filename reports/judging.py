@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from cases.dataset import Dataset, Slice
 from evaluators.judges.judge_spec import JudgeSpec, PanelSpec
+from evaluators.kinds import Kind
 from reports.evidence import Calibration, Judging
 from reports.gates.gate import distrust_in
 from reports.record import Record
@@ -32,8 +33,8 @@ def judging(
     ``judge`` is the SPEC. An item counts as settled without a call where rules alone decided it.
     ``outside`` are the calibrations over labelled items that are not among the records.
     """
-    graded_slices = [one for one in _slices(datasets, records) if one.kind in ("graded", "rated")]
-    judged_slices = [one for one in _slices(datasets, records) if one.kind == "judged"]
+    graded_slices = [one for one in _slices(datasets, records) if one.kind.by_rubric]
+    judged_slices = [one for one in _slices(datasets, records) if not one.kind.answered]
     every = {one.name: records[one.name] for one in (*graded_slices, *judged_slices)}
     decided = [record for some in every.values() for record in some if record.is_graded]
     elsewhere = {name for one in outside for name in one.graders}
@@ -64,13 +65,13 @@ def _are_once(records: Sequence[Record]) -> bool:
     return all(record.repeat == 1 for record in records)
 
 
-def judging_notes(found: Judging, judge: str, kinds: Collection[str]) -> list[str]:
+def judging_notes(found: Judging, judge: str, kinds: Collection[Kind]) -> list[str]:
     """Return what votes and labelled items say of the judge, a line each.
 
     ``kinds`` are those of the slices that were run.
     """
     judges = PanelSpec.parse(judge)
-    alone = any(one.is_cascade for one in judges.members) and "rated" in kinds
+    alone = any(one.is_cascade for one in judges.members) and any(kind.rated for kind in kinds)
     return [
         *([f"{judge}: ratings are the model's alone, no rule settles one"] if alone else []),
         *([] if judges.is_offline else _unmeasured_notes(found)),
@@ -92,7 +93,7 @@ def _calibrations(
     graded: Sequence[Slice],
 ) -> list[Calibration]:
     found = []
-    for dataset in (one for one in datasets if one.kind == "judged"):
+    for dataset in (one for one in datasets if not one.kind.answered):
         for language, slice_ in dataset.slices.items():
             summary = summaries.get(slice_.name)
             if summary is None:

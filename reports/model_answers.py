@@ -13,6 +13,7 @@ from cases.dataset import Slice
 from cases.loading import given_id, load_cases
 from cases.tables import Record, Table, read_table
 from evaluators.core import NO, UNANSWERED, YES, Case, UsageError
+from evaluators.kinds import YES_NO
 from evaluators.reading import parse_json, problem, read_text
 from evaluators.replies import Invalid, read_yes_no
 from evaluators.statistics.count_table import CountTable
@@ -71,7 +72,7 @@ def read_data(path: Path, language: str, words: Mapping[str, str]) -> YesNoData:
     slice_ = Slice(
         dataset="boolq",
         language=language,
-        kind="yes_no",
+        kind=YES_NO,
         path=path,
         yes=words[YES],
         no=words[NO],
@@ -275,4 +276,4 @@ def scores(pairs: Iterable[tuple[str, str]]) -> dict[str, Estimate]:
     cells = [[((YES, NO).index(gold), ANSWERS.index(answer))] for gold, answer in pairs]
     counts, items = count_patterns(cells, (2, len(ANSWERS)))
     patterns = CountTable(counts=counts, golds=(YES, NO), outcomes=ANSWERS)
-    return Sample(kind="yes_no", patterns=patterns, items=items, clustered=False).estimates()
+    return Sample(kind=YES_NO, patterns=patterns, items=items, clustered=False).estimates()

@@ -7,8 +7,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from cases.dataset import Choice, Dataset, Plan, Slice, Threshold
-from evaluators.core import CORRECT, GRADES, Kind, Outcome
+from evaluators.core import CORRECT, GRADES, Outcome
 from evaluators.extra_metrics import MetricSpec
+from evaluators.kinds import Kind
 from evaluators.rubric import Protocol, Rubric
 from reports.codec import decode
 
@@ -33,7 +34,7 @@ def provenance(
                 "data_sha256": plan.hashes.get(name, ""),
                 "prompt": slice_.prompt.version if slice_.prompt else "",
                 "rubric": slice_.rubric.version if slice_.rubric else "",
-                "pass_bar": slice_.pass_bar if slice_.kind == "rated" else None,
+                "pass_bar": slice_.pass_bar if slice_.kind.rated else None,
                 "metrics": [asdict(metric) for metric in slice_.metrics],
             }
             for name, slice_ in sorted(slices.items())

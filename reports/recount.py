@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 
-from cases.config import Gates, with_gates
 from cases.dataset import Dataset, Slice
+from cases.thresholds import Gates, with_gates
 from evaluators.core import UsageError
 from reports.assemble import Facts, Material, account
 from reports.evidence import Calibration

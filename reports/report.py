@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from cases.dataset import Dataset, Threshold
+from evaluators.kinds import Kind
 from evaluators.statistics.estimate import Estimate
 from reports.evidence import Comparison, Judging, LanguageGap
 from reports.record import Record
@@ -41,7 +42,7 @@ class SliceSummary:
 
     dataset: str
     language: str
-    kind: str
+    kind: Kind
     counts: Counts
     measures: Mapping[str, Estimate]
     labels: Mapping[str, int]

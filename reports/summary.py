@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cases.dataset import Slice
-from evaluators.core import NO, YES, Kind, Outcome, QAError
+from evaluators.core import Outcome, QAError
+from evaluators.kinds import Axes, Kind
 from evaluators.output import plural
 from evaluators.statistics.count_table import CountTable
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import percentile, resample, unseen_share
-from evaluators.statistics.metrics import ANSWERS, RATINGS, SELF_AGREEMENT
+from evaluators.statistics.metrics import SELF_AGREEMENT
 from evaluators.statistics.sample import Fill, Sample, count_patterns
 from reports.record import Record
 from reports.report import Counts, SliceSummary
@@ -48,7 +49,7 @@ def summarise(
     are counted, and are in no metric. ``partial`` and ``note`` are passed on.
     """
     sample = tabulate(records, slice_)
-    again = slice_.kind == "judged" and sample.clustered
+    again = not slice_.kind.answered and sample.clustered
     repeats = {SELF_AGREEMENT: sample.self_agreement()} if again else {}
     return SliceSummary(
         dataset=slice_.dataset,
@@ -57,7 +58,7 @@ def summarise(
         counts=count(records),
         measures={**sample.estimates(), **repeats, **extra_estimates(records)},
         labels=_labels(sample),
-        confusion=_confusion(sample) if slice_.kind in ("yes_no", "judged") else {},
+        confusion=_confusion(sample) if slice_.kind.has_labels else {},
         breakdowns={name: _breakdown(records, slice_, name) for name in slice_.by},
         partial=partial,
         note=note,
@@ -94,24 +95,14 @@ def _breakdown(
 
 def gold_of(record: Record, kind: Kind) -> str:
     """Return the label that the outcome is held against, empty where there is none."""
-    return (record.label or "") if kind in ("yes_no", "judged") else ""
+    return (record.label or "") if kind.has_labels else ""
 
 
-def axes_of(records: Sequence[Record], slice_: Slice) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def axes_of(records: Sequence[Record], slice_: Slice) -> Axes:
     """Return the gold labels and the outcomes to count, in the order to show them."""
-    kind, grades = slice_.kind, slice_.labels
-    if kind == "graded":
-        return ("",), grades
-    if kind == "rated":
-        return ("",), RATINGS
-    if kind == "yes_no":
-        return (YES, NO), ANSWERS
-    labels = {gold_of(record, kind) for record in records}
-    if labels and labels <= set(RATINGS):
-        return RATINGS, RATINGS
-    seen = labels | {record.result for record in records if record.is_graded}
-    square = (*grades, *sorted(seen.difference(grades)))
-    return square, square
+    labels = {gold_of(record, slice_.kind) for record in records}
+    results = {record.result for record in records if record.is_graded}
+    return slice_.kind.axes(slice_.labels, labels, results)
 
 
 def tabulate(records: Sequence[Record], slice_: Slice, fill: Fill | None = None) -> Sample:

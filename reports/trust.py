@@ -7,6 +7,7 @@ from cases.dataset import Dataset, Slice
 from cases.plan import Labelled
 from evaluators.core import CORRECT, Outcome
 from evaluators.judges.judge_spec import known_names
+from evaluators.kinds import GRADED
 from evaluators.output import plural
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import corrected_rate
@@ -37,16 +38,16 @@ def calibrator(datasets: Sequence[Dataset], slice_: Slice) -> Dataset | None:
 
     Rules need no trust, and labelled slices are the test itself.
     """
-    if slice_.kind not in ("graded", "rated"):
+    if not slice_.kind.by_rubric:
         return None
-    judged = (dataset for dataset in datasets if dataset.kind == "judged")
+    judged = (dataset for dataset in datasets if not dataset.kind.answered)
     return next((dataset for dataset in judged if _calibrates(dataset, slice_)), None)
 
 
 def _calibrates(dataset: Dataset, slice_: Slice) -> bool:
     """Say whether a judged dataset's labels are of the kind that judges this slice."""
     protocols = {one.rubric.protocol == "rate" for one in dataset.slices.values() if one.rubric}
-    return protocols in (set(), {slice_.kind == "rated"})
+    return protocols in (set(), {slice_.kind.rated})
 
 
 def measured(
@@ -213,7 +214,7 @@ def correct_rates(
     The estimate is Rogan and Gladen's, its interval from both samples (``corrected_rate``).
     """
     by_slice = {name: one for one in calibrations for name in one.graders if one.items >= ENOUGH}
-    found = (_corrected(one, by_slice.get(one.name)) for one in slices if one.kind == "graded")
+    found = (_corrected(one, by_slice.get(one.name)) for one in slices if one.kind == GRADED)
     return tuple(one for one in found if one)
 
 

@@ -88,7 +88,7 @@ class PairedSlice:
     @property
     def bar(self) -> int | None:
         """The rating that passes in both runs, None where items are not rated."""
-        return self.slice_.pass_bar if self.slice_.kind == "rated" else None
+        return self.slice_.pass_bar if self.slice_.kind.rated else None
 
     @property
     def graded(self) -> Iterator[Pair]:

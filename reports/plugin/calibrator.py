@@ -23,6 +23,7 @@ from evaluators.core import (
     UsageError,
 )
 from evaluators.judges.factory import JudgeFactory
+from evaluators.kinds import JUDGED
 from evaluators.runtime.engine import Task
 from evaluators.settings import load_settings
 from evaluators.text import request_key
@@ -56,7 +57,7 @@ def find_labelled(options: Options, plan: Plan, root: Path) -> tuple[Labelled, .
 def _is_judged(path: Path) -> bool:
     """Say whether a file declares labelled items; what else is wrong in it is not our business."""
     try:
-        return load_settings(path).values.get("kind") == "judged"
+        return load_settings(path).values.get("kind") == JUDGED
     except UsageError:
         return False
 

@@ -43,13 +43,9 @@ def states(counts: Counts) -> list[Segment]:
 def segments(part: SliceSummary) -> list[Segment]:
     """Return a slice's bar: right, silent, wrong and ungraded items."""
     counts, labels = part.counts, part.labels
-    silent_word = {"graded": "NOT_ATTEMPTED", "yes_no": "UNANSWERED"}.get(part.kind, "")
+    silent_word = part.kind.silent
     silent = min(counts.failed, labels.get(silent_word, 0)) if silent_word else 0
-    right, wrong = {
-        "graded": ("correct", "incorrect"),
-        "judged": ("agree", "disagree"),
-        "rated": ("pass", "below the bar"),
-    }.get(part.kind, ("right", "wrong"))
+    right, wrong = part.kind.outcome_words
     return _bar(
         (
             ("right", right, counts.passed),

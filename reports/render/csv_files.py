@@ -9,6 +9,7 @@ from itertools import chain
 from operator import attrgetter
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
+from evaluators.kinds import GRADED
 from reports.record import Record, in_order
 from reports.render import clean
 from reports.render.clean import find_plain
@@ -45,7 +46,7 @@ def graded(report: Report) -> dict[str, str]:
     """
     files: dict[str, str] = {}
     for part in report.slices:
-        if part.kind == "graded":
+        if part.kind == GRADED:
             name = _free_name(part, files)
             where = part.dataset, part.language, 1
             own = (r for r in report.records if (r.dataset, r.language, r.repeat) == where)

@@ -35,7 +35,7 @@ def error_lines(item: Item, outcome: Outcome) -> str:
 
 
 def _expected(item: Item) -> str:
-    if item.slice.kind == "judged":
+    if not item.slice.kind.answered:
         return f"{item.case.label} (gold: {item.case.expected})"
     return item.case.expected
 

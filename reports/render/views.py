@@ -12,7 +12,6 @@ from reports.render import words
 from reports.render.charts import plot, reach_of
 from reports.report import GateResult, Report, SliceSummary
 
-_KINDS = {"graded": "Graded", "rated": "Rated", "yes_no": "Yes/no", "judged": "Judges"}
 _EXITS = {
     0: "every gate passes, and nothing failed but misses that the gates count",
     1: "a gate fails, or something failed that is not an item's miss",
@@ -87,7 +86,7 @@ def sections(report: Report) -> dict[str, object]:
             one.name: one.pass_bar
             for dataset in report.datasets
             for one in dataset.slices.values()
-            if one.kind == "rated"
+            if one.kind.rated
         },
         "reach": {
             "comparison": reach_of(one.difference for one in compared),
@@ -125,8 +124,7 @@ def kinds(slices: Sequence[SliceSummary]) -> list[KindView]:
         parts = tuple(part for part in slices if part.kind == kind)
         names = tuple(dict.fromkeys(name for part in parts for name in part.measures))
         shown = tuple(name for name in columns(kind) if name in names) or names[:3]
-        title = _KINDS.get(kind, kind)
-        views.append(KindView(title=title, measures=names, shown=shown, slices=parts))
+        views.append(KindView(title=kind.heading, measures=names, shown=shown, slices=parts))
     return views
 
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from cases.config import load_gates, with_gates, with_items
+from cases.config import with_items
 from cases.dataset import Threshold
+from cases.thresholds import load_gates, with_gates
 from evaluators.core import UsageError
 from tests.support.declaring import GRADED, PROMPT, RUBRIC, YES_NO, declared, gates, refusal
 

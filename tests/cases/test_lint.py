@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from cases.tools.check.checks import DATASET_CHECKS, SLICE_CHECKS, check_dataset, check_slice
 from cases.tools.check.findings import Finding, Subject
-from evaluators.core import Case, Kind
+from evaluators.core import Case
 from tests.support.hostile import HOSTILE
 from tests.support.linting import dataset_of, item, slice_of
 
-KINDS: tuple[Kind, ...] = ("graded", "rated", "yes_no", "judged")
+KINDS: tuple[str, ...] = ("graded", "rated", "yes_no", "judged")
 LANGUAGES = ("en", "bg", "pl", "hu", "be", "zh")
 TEXT = st.one_of(
     st.text(max_size=60),

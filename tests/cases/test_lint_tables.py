@@ -12,11 +12,10 @@ from cases.tools.check.findings import Subject, rows_listed
 from cases.tools.check.gaps import aliases, ids, missing_fields, unused_breakdowns
 from cases.tools.check.gates import narrow_margins, ungated
 from cases.tools.check.raters import label_sources, lone_labels, rater_agreement
-from evaluators.core import Kind
 from tests.support.linting import dataset_of, found, from_file, item, said, slice_of, subject
 
 
-def labelled(labels: str, kind: Kind) -> Subject:
+def labelled(labels: str, kind: str) -> Subject:
     words = {"Y": "YES", "N": "NO", "C": "CORRECT", "I": "INCORRECT", "-": "NOT_ATTEMPTED"}
     rows = [item(row, f"{row}?", label=words.get(x, x)) for row, x in enumerate(labels, 1)]
     return subject(*rows, kind=kind)
@@ -38,7 +37,7 @@ def labelled(labels: str, kind: Kind) -> Subject:
         ("CCCCCCCCCC", "graded", 0),
     ],
 )
-def test_classes_out_of_balance_are_a_warning(labels: str, kind: Kind, expected: int) -> None:
+def test_classes_out_of_balance_are_a_warning(labels: str, kind: str, expected: int) -> None:
     """Yes within 40 to 60 %, each label at least 10 %; fewer than ten items prove nothing."""
     assert found(balance, labelled(labels, kind)) == [("warning", 0)] * expected
 

@@ -15,10 +15,11 @@ from cases.tools.review.adjudications import (
     merged,
     save_adjudications,
 )
-from evaluators.core import Case, JudgeError, Kind, Model, Reply, Request, UsageError, Verdict
+from evaluators.core import Case, JudgeError, Model, Reply, Request, UsageError, Verdict
 from evaluators.judges.adjudicated import AdjudicatedJudge, Adjudication, answer_digest
 from evaluators.judges.lexical.lexical_judge import LexicalJudge
 from evaluators.judges.llm import ChoiceJudge
+from evaluators.kinds import kind_of
 from evaluators.rubric import Rubric
 from evaluators.runtime.forecast import single_judges
 from tests.support.judging import judges
@@ -89,11 +90,17 @@ def test_a_rating_is_a_rating_and_a_misfit_an_error() -> None:
     ],
 )
 def test_each_kind_takes_its_own_verdicts(
-    kind: Kind, label: str | None, fits: tuple[str, ...] | None
+    kind: str, label: str | None, fits: tuple[str, ...] | None
 ) -> None:
     """A judge that is itself tested is never overridden, and nothing changes without verdicts."""
     slice_ = Slice(
-        dataset="d", language="bg", kind=kind, path=Path("x"), rubric=RUBRIC, yes="Да", no="Не"
+        dataset="d",
+        language="bg",
+        kind=kind_of(kind),
+        path=Path("x"),
+        rubric=RUBRIC,
+        yes="Да",
+        no="Не",
     )
     item = Item(key="k", slice=slice_, case=make_case(label=label), repeat=1)
     judge = make_tasks([item], None, judges("lexical"), {KEY: decided()})["k"].judge

@@ -9,12 +9,13 @@ import pytest
 from cases.dataset import Item, Slice
 from cases.tasks import make_tasks
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
-from evaluators.core import Kind, Reply, UsageError, Verdict
+from evaluators.core import Reply, UsageError, Verdict
 from evaluators.judges.ensemble import CascadeJudge, PanelJudge
 from evaluators.judges.factory import JudgeFactory
 from evaluators.judges.lexical.lexical_judge import LexicalJudge
 from evaluators.judges.llm import ChoiceJudge, RatingJudge
 from evaluators.judges.offline import OverlapRater, YesNoJudge
+from evaluators.kinds import kind_of
 from evaluators.rubric import Prompt, Rubric
 from tests.support.judging import judges
 from tests.support.scripted import Scripted, make_case
@@ -22,7 +23,12 @@ from tests.support.scripted import Scripted, make_case
 PROMPT = Prompt(name="answer", language="bg", system="", user="{question}", version="v")
 RUBRIC = Rubric(name="r", language="bg", protocol="tool", system="", user="", version="v")
 SLICE = Slice(
-    dataset="d", language="bg", kind="graded", path=Path("bg.csv"), prompt=PROMPT, rubric=RUBRIC
+    dataset="d",
+    language="bg",
+    kind=kind_of("graded"),
+    path=Path("bg.csv"),
+    prompt=PROMPT,
+    rubric=RUBRIC,
 )
 MODEL = Scripted(lambda request: Reply(text="x"))
 LEXICAL = judges("lexical")
@@ -30,8 +36,8 @@ ASKING = judges(MODEL.spec, models=[MODEL])
 BOTH = f"lexical+{MODEL.spec}"
 
 
-def item(kind: Kind, **changes: object) -> Item:
-    slice_ = replace(SLICE, kind=kind, yes="Да", no="Не")
+def item(kind: str, **changes: object) -> Item:
+    slice_ = replace(SLICE, kind=kind_of(kind), yes="Да", no="Не")
     return Item(key="k", slice=slice_, case=make_case(**changes), repeat=1)  # type: ignore[arg-type]
 
 
@@ -45,7 +51,7 @@ def item(kind: Kind, **changes: object) -> Item:
         ("judged", "7", OverlapRater, RatingJudge),
     ],
 )
-def test_each_kind_has_its_judge(kind: Kind, label: str | None, offline: type, asked: type) -> None:
+def test_each_kind_has_its_judge(kind: str, label: str | None, offline: type, asked: type) -> None:
     """Rules without a judge model, the rubric's protocol with one; yes/no is always a rule."""
     one = item(kind, label=label)
     assert isinstance(make_tasks([one], None, LEXICAL)["k"].judge, offline)
@@ -59,7 +65,7 @@ def test_rules_may_stand_before_a_model() -> None:
     assert isinstance(graded.judge, CascadeJudge)
     assert (graded.judge.audit, graded.judge.seed) == (0.5, 3)
     assert graded.judge.spec == BOTH
-    kinds: list[tuple[Kind, str | None, type]] = [
+    kinds: list[tuple[str, str | None, type]] = [
         ("rated", None, RatingJudge),
         ("judged", "7", RatingJudge),
         ("yes_no", "YES", YesNoJudge),
@@ -80,7 +86,7 @@ def test_a_judge_under_test_is_not_audited() -> None:
     ("kind", "asked", "by_rules"),
     [("graded", ChoiceJudge, LexicalJudge), ("rated", RatingJudge, OverlapRater)],
 )
-def test_a_panel_sits_in_each_kind(kind: Kind, asked: type, by_rules: type) -> None:
+def test_a_panel_sits_in_each_kind(kind: str, asked: type, by_rules: type) -> None:
     """Every member gives what the slice needs; yes/no needs none of them."""
     panel = judges(MODEL.spec, "lexical", models=[MODEL], tie_breaker=MODEL.spec)
     (task,) = make_tasks([item(kind)], None, panel).values()
@@ -98,7 +104,7 @@ def test_a_panel_sits_in_each_kind(kind: Kind, asked: type, by_rules: type) -> N
 def test_only_a_recorded_answer_is_judged_again() -> None:
     """``--repeats`` asks the model under test anew; of labelled items it asks the judge anew."""
 
-    def repeats(kind: Kind, label: str | None) -> list[int]:
+    def repeats(kind: str, label: str | None) -> list[int]:
         items = [replace(item(kind, label=label), key=str(n), repeat=n) for n in (1, 2)]
         judges = [task.judge for task in make_tasks(items, None, ASKING).values()]
         return [one.repeat for one in judges if isinstance(one, ChoiceJudge | RatingJudge)]
@@ -157,7 +163,7 @@ def test_a_yes_or_no_must_be_whole() -> None:
         ("judged", "7", Verdict(rating=8), False),
     ],
 )
-def test_what_passes(kind: Kind, label: str | None, verdict: Verdict, passes: bool) -> None:
+def test_what_passes(kind: str, label: str | None, verdict: Verdict, passes: bool) -> None:
     """CORRECT; a rating at the bar; the right word; the given label."""
     one = item(kind, label=label)
     assert make_tasks([one], None, LEXICAL)["k"].passes(one.case, verdict) is passes

@@ -8,6 +8,7 @@ import pytest
 from cases.dataset import Dataset, Item, Plan, Slice, Threshold
 from cases.plan import Labelled, labelled_for
 from evaluators.core import CORRECT, INCORRECT, Outcome, Usage, Verdict
+from evaluators.kinds import kind_of
 from evaluators.rubric import Protocol, Rubric
 from reports.evidence import Calibration, ConfusionCell
 from reports.summary import summarise
@@ -59,7 +60,7 @@ def labels(tmp_path: Path) -> Slice:
     return Slice(
         dataset="labels",
         language="bg",
-        kind="judged",
+        kind=kind_of("judged"),
         path=path,
         rubric=rubric(),
         floor={"agreement": 0.8},

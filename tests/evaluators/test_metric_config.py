@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cases.config import load_gates, with_gates
 from cases.dataset import Threshold
 from cases.tasks import measurers
+from cases.thresholds import load_gates, with_gates
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import (
     Answerer,

@@ -7,10 +7,11 @@ import pytest
 
 from cases.dataset import Dataset, Item, Plan, Slice
 from evaluators.core import Outcome
+from evaluators.kinds import kind_of
 from reports.plugin.session_results import SessionResults, key_of
 from tests.support.scripted import make_case
 
-SLICE = Slice(dataset="simpleqa", language="bg", kind="graded", path=Path("bg.csv"))
+SLICE = Slice(dataset="simpleqa", language="bg", kind=kind_of("graded"), path=Path("bg.csv"))
 KEYS = ("simpleqa-bg-q1", "simpleqa-bg-q2")
 PASSED = Outcome(key=KEYS[0], state="passed")
 
@@ -21,7 +22,7 @@ def results() -> SessionResults:
         key: Item(key=key, slice=SLICE, case=make_case(number), repeat=1)
         for number, key in enumerate(KEYS, start=1)
     }
-    dataset = Dataset(name="simpleqa", folder=Path(), kind="graded", slices={"bg": SLICE})
+    dataset = Dataset(name="simpleqa", folder=Path(), kind=kind_of("graded"), slices={"bg": SLICE})
     made = SessionResults(Plan(datasets=(dataset,), items=items))
     assert made.select([node(key) for key in KEYS] + ["tests/test_x.py::test_y"]) == KEYS
     return made

@@ -8,6 +8,7 @@ import pytest
 
 from cases.dataset import Dataset, Item, Plan, Slice, Threshold
 from evaluators.core import Outcome, Usage, Verdict
+from evaluators.kinds import kind_of
 from evaluators.rubric import Rubric
 from reports.assemble import Baseline, Facts, assemble
 from reports.gates.decide import SessionFacts
@@ -20,7 +21,7 @@ RUBRIC = Rubric(
 GRADED = Slice(
     dataset="simpleqa",
     language="bg",
-    kind="graded",
+    kind=kind_of("graded"),
     path=Path("bg.csv"),
     rubric=RUBRIC,
     rules=(Threshold(measure="correct", min=0.5),),
@@ -28,7 +29,7 @@ GRADED = Slice(
 JUDGED = Slice(
     dataset="judges",
     language="bg",
-    kind="judged",
+    kind=kind_of("judged"),
     path=Path("bg.csv"),
     rubric=RUBRIC,
     floor={"agreement": 0.6},

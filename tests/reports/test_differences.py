@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from evaluators.core import Kind
 from evaluators.statistics.estimate import Estimate
 from reports.compare.differences import differences
 from reports.compare.pairs import PairedSlice, pair_records
@@ -13,7 +12,7 @@ from reports.record import Record
 from tests.support.made_records import make_record, make_slice
 
 
-def moved(kind: Kind, new: Sequence[Record], old: Sequence[Record]) -> dict[str, Estimate]:
+def moved(kind: str, new: Sequence[Record], old: Sequence[Record]) -> dict[str, Estimate]:
     return differences(PairedSlice(slice_=make_slice(kind), pairing=pair_records(new, old)))
 
 

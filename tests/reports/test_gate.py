@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.dataset import Evidence, Slice, Threshold
-from evaluators.core import CORRECT, GRADES, INCORRECT, NO, YES, Kind
+from evaluators.core import CORRECT, GRADES, INCORRECT, NO, YES
 from evaluators.statistics.metrics import ANSWERS, METRICS, RATINGS, metrics_of
 from reports.gates.gate import PARTIAL, distrust_in, evaluate, slice_gates
 from reports.record import Record
@@ -225,7 +225,7 @@ def test_a_judge_is_held_to_its_floor() -> None:
     assert "judge not measured in bg" in distrust_in("bg", None, floor, required=True)
 
 
-def fates(kind: Kind, ungraded: Sequence[Record]) -> list[tuple[dict[str, object], ...]]:
+def fates(kind: str, ungraded: Sequence[Record]) -> list[tuple[dict[str, object], ...]]:
     """Every way in which these ungraded items may have come out."""
     if kind == "graded":
         each: list[dict[str, object]] = [{"grade": grade} for grade in GRADES]
@@ -237,9 +237,9 @@ def fates(kind: Kind, ungraded: Sequence[Record]) -> list[tuple[dict[str, object
     return list(product([{"grade": label} for label in labels], repeat=len(ungraded)))
 
 
-def row(kind: Kind) -> st.SearchStrategy[dict[str, object]]:
+def row(kind: str) -> st.SearchStrategy[dict[str, object]]:
     """A record's fields, one in three ungraded."""
-    graded_rows: dict[Kind, dict[str, st.SearchStrategy[object]]] = {
+    graded_rows: dict[str, dict[str, st.SearchStrategy[object]]] = {
         "graded": {"grade": st.sampled_from(GRADES)},
         "rated": {"rating": st.integers(1, 10)},
         "yes_no": {"label": st.sampled_from([YES, NO]), "grade": st.sampled_from(ANSWERS)},
@@ -258,7 +258,7 @@ def as_ungraded(record: Record) -> Record:
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), kind=st.sampled_from(["graded", "rated", "yes_no", "judged"]))
-def test_no_fate_of_ungraded_items_overturns_a_verdict(data: st.DataObject, kind: Kind) -> None:
+def test_no_fate_of_ungraded_items_overturns_a_verdict(data: st.DataObject, kind: str) -> None:
     """Brute force, every bounded measure: PASS holds under all fates, FAIL under none, and the
     bounds are reached by some fate and passed by none."""
     rows = data.draw(st.lists(row(kind), max_size=7).filter(few_ungraded))

@@ -7,6 +7,7 @@ import pytest
 
 from cases.dataset import Dataset, Slice
 from evaluators.core import Vote
+from evaluators.kinds import kind_of
 from reports.evidence import Judging
 from reports.record import Record
 from tests.support.made_runs import RUBRIC, answered, facts_dataset, run_of
@@ -14,7 +15,7 @@ from tests.support.made_runs import RUBRIC, answered, facts_dataset, run_of
 JUDGED = Slice(
     dataset="judges",
     language="en",
-    kind="judged",
+    kind=kind_of("judged"),
     path=Path("en.csv"),
     rubric=RUBRIC,
     floor={"agreement": 0.6},
@@ -24,7 +25,7 @@ JUDGED = Slice(
 def judged_dataset(**changes: object) -> Dataset:
     """Return labelled items in English, with a floor."""
     one = replace(JUDGED, **changes)  # type: ignore[arg-type]
-    return Dataset(name="judges", folder=Path("judges"), kind="judged", slices={"en": one})
+    return Dataset(name="judges", folder=Path("judges"), kind=kind_of("judged"), slices={"en": one})
 
 
 def labelled(letters: str) -> list[Record]:

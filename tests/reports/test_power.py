@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from cases.dataset import Dataset, Slice, Threshold
-from evaluators.core import Kind
+from evaluators.kinds import kind_of
 from reports.gates.power import power_lines
 
 
-def said(rule: Threshold, count: int, *, kind: Kind = "graded", baseline: bool = True) -> str:
+def said(rule: Threshold, count: int, *, kind: str = "graded", baseline: bool = True) -> str:
     """Return the sentence on one rule of a slice with so many items."""
-    one = Slice(dataset="d", language="bg", kind=kind, path=Path("bg.csv"), rules=(rule,))
-    dataset = Dataset(name="d", folder=Path(), kind=kind, slices={"bg": one})
+    one = Slice(dataset="d", language="bg", kind=kind_of(kind), path=Path("bg.csv"), rules=(rule,))
+    dataset = Dataset(name="d", folder=Path(), kind=kind_of(kind), slices={"bg": one})
     (line,) = power_lines(dataset, {"bg": count}, baseline=baseline)
     return line
 
@@ -62,10 +62,10 @@ def test_ratings_are_told_with_the_spread_assumed() -> None:
 def test_pooled_gates_count_all_languages() -> None:
     """A dataset's own drop looks at the items of all its languages together."""
     slices = {
-        language: Slice(dataset="d", language=language, kind="graded", path=Path("x"))
+        language: Slice(dataset="d", language=language, kind=kind_of("graded"), path=Path("x"))
         for language in ("bg", "pl")
     }
     pooled = (Threshold(measure="drop", max=0.03, pool=True),)
-    dataset = Dataset(name="d", folder=Path(), kind="graded", slices=slices, pooled=pooled)
+    dataset = Dataset(name="d", folder=Path(), kind=kind_of("graded"), slices=slices, pooled=pooled)
     (line,) = power_lines(dataset, {"bg": 60, "pl": 60}, baseline=True)
     assert line.startswith("d:* drop <= 0.03: 120 pairs confirm")

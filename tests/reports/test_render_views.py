@@ -3,6 +3,7 @@
 import pytest
 
 from cases.dataset import Threshold
+from evaluators.kinds import kind_of
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import wilson
 from reports.render import charts, views
@@ -120,6 +121,6 @@ def test_what_became_of_the_other_items_is_counted() -> None:
 
 def test_the_bar_of_ratings_is_the_declared_one() -> None:
     """The histogram needs it; other kinds have none."""
-    rated = graded_slice(kind="rated", pass_bar=7)
+    rated = graded_slice(kind=kind_of("rated"), pass_bar=7)
     found = views.sections(report(datasets=(facts_dataset(rated),)))
     assert found["pass_bars"] == {"facts:en": 7}

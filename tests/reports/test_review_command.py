@@ -11,6 +11,7 @@ from cases.dataset import Slice
 from cases.loading import load_cases
 from cases.tools.review.adjudications import load_adjudications
 from evaluators.core import CORRECT, INCORRECT, Vote
+from evaluators.kinds import kind_of
 from reports.__main__ import main
 from reports.human_review import accept, adjudication_notes, labelled, pick, sheet_of
 from reports.record import Record
@@ -35,12 +36,12 @@ def ids(path: Path) -> list[str]:
 
 
 def rated(ratings: Sequence[int]) -> Report:
-    part = graded_slice(kind="rated", pass_bar=6)
+    part = graded_slice(kind=kind_of("rated"), pass_bar=6)
     records = [
         replace(record, grade=None, rating=rating)
         for record, rating in zip(answered("c" * len(ratings)), ratings, strict=True)
     ]
-    return run_of(records, facts_dataset(part, kind="rated"))
+    return run_of(records, facts_dataset(part, kind=kind_of("rated")))
 
 
 def test_what_judges_differ_on_is_picked() -> None:
@@ -96,9 +97,9 @@ def test_a_person_is_no_judge_of_the_run() -> None:
 
 def test_items_that_test_the_judge_are_not_reviewed() -> None:
     """Their label stands already."""
-    part = graded_slice(kind="judged", rules=())
+    part = graded_slice(kind=kind_of("judged"), rules=())
     records = [replace(one, label=CORRECT) for one in answered("cci")]
-    assert pick(run_of(records, facts_dataset(part, kind="judged")), 99) == ()
+    assert pick(run_of(records, facts_dataset(part, kind=kind_of("judged"))), 99) == ()
 
 
 def test_the_sheet_hides_what_the_judge_said() -> None:
@@ -108,10 +109,10 @@ def test_the_sheet_hides_what_the_judge_said() -> None:
     (item,) = sheet_of(pick(made, 1)).items
     assert [field.title for field in item.fields] == ["context", "question", "expected", "answer"]
     assert "It is INCORRECT." not in str(item)
-    part = graded_slice(kind="yes_no", rules=(), yes="Yes", no="No")
+    part = graded_slice(kind=kind_of("yes_no"), rules=(), yes="Yes", no="No")
     yes_no = run_of(
         [replace(one, grade="YES", label="YES") for one in answered("c")],
-        facts_dataset(part, kind="yes_no"),
+        facts_dataset(part, kind=kind_of("yes_no")),
     )
     (item,) = sheet_of(pick(yes_no, 1)).items
     assert [field.title for field in item.fields] == ["question", "answer"]
@@ -195,7 +196,7 @@ def test_verdicts_become_labelled_items(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["review", "--accept", str(file), "--to", str(target)]) == 0
     assert main(["review", "--export-judges", str(out), str(target), str(path)]) == 0
     assert f"pytest cases/judges --items judges:en={out}" in capsys.readouterr().out
-    judged = Slice(dataset="judges", language="en", kind="judged", path=out)
+    judged = Slice(dataset="judges", language="en", kind=kind_of("judged"), path=out)
     cases = load_cases(judged)
     assert [(case.label, case.recorded, case.expected) for case in cases] == [
         (CORRECT, "c: an answer to 0", "Sofia"),

@@ -16,7 +16,6 @@ from evaluators.core import (
     NOT_ATTEMPTED,
     UNANSWERED,
     YES,
-    Kind,
     QAError,
 )
 from evaluators.rubric import Rubric
@@ -214,7 +213,7 @@ def test_breakdowns_give_every_measure_for_each_value() -> None:
 
 
 @pytest.mark.parametrize("kind", ["graded", "rated", "yes_no", "judged"])
-def test_every_measure_can_have_a_gate(kind: Kind) -> None:
+def test_every_measure_can_have_a_gate(kind: str) -> None:
     """The loader takes the same names, and ``drop``; the majority baseline is no aim of a gate."""
     assert set(gate_ranges(kind)) - {DROP} == set(METRICS[kind]) - {"majority_baseline"}
 
@@ -222,7 +221,7 @@ def test_every_measure_can_have_a_gate(kind: Kind) -> None:
 @pytest.mark.parametrize("kind", ["graded", "rated", "yes_no", "judged"])
 def test_an_empty_slice_has_undefined_measures(kind: str) -> None:
     """No item: every measure is None without interval, and no count is negative."""
-    summary = summarise([], make_slice(kind))  # type: ignore[arg-type]
+    summary = summarise([], make_slice(kind))
     blank = Estimate(value=None, low=None, high=None, n=0)
     assert set(summary.measures.values()) == {blank}
 
@@ -267,7 +266,7 @@ def test_a_score_of_one_is_bounded_by_its_worst_unseen_fate() -> None:
 def test_a_record_of_another_kind_is_an_error(kind: str, fields: dict[str, object]) -> None:
     """A grade or label that the kind does not know is never counted as something else."""
     with pytest.raises(QAError, match=r"d-bg-i7: label .* makes no sense"):
-        summarise([make_record(7, **fields)], make_slice(kind))  # type: ignore[arg-type]
+        summarise([make_record(7, **fields)], make_slice(kind))
 
 
 counts = st.integers(0, 40)

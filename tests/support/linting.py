@@ -5,14 +5,15 @@ from pathlib import Path
 
 from cases.dataset import Dataset, Slice, Threshold
 from cases.tools.check.findings import Note, Subject, read_subject
-from evaluators.core import Case, Kind
+from evaluators.core import Case
+from evaluators.kinds import kind_of
 
 Check = Callable[[Subject], Iterable[Note]]
 
 
-def slice_of(language: str = "en", kind: Kind = "graded", **more: object) -> Slice:
+def slice_of(language: str = "en", kind: str = "graded", **more: object) -> Slice:
     fields: dict[str, object] = {"dataset": "d", "path": Path(f"{language}.csv"), **more}
-    return Slice(language=language, kind=kind, **fields)  # type: ignore[arg-type]
+    return Slice(language=language, kind=kind_of(kind), **fields)  # type: ignore[arg-type]
 
 
 def item(row: int, question: str, *golds: str, **more: object) -> Case:
@@ -20,7 +21,7 @@ def item(row: int, question: str, *golds: str, **more: object) -> Case:
     return Case(row=row, question=question, golds=golds or ("x",), **fields)  # type: ignore[arg-type]
 
 
-def subject(*cases: Case, language: str = "en", kind: Kind = "graded") -> Subject:
+def subject(*cases: Case, language: str = "en", kind: str = "graded") -> Subject:
     return Subject(slice_=slice_of(language, kind), rows=(), cases=cases)
 
 
@@ -29,7 +30,7 @@ def asked(question: str, language: str, context: str = "") -> Subject:
     return subject(item(1, question, context=context), language=language)
 
 
-def from_file(folder: Path, text: str, suffix: str = "csv", kind: Kind = "graded") -> Subject:
+def from_file(folder: Path, text: str, suffix: str = "csv", kind: str = "graded") -> Subject:
     path = folder / f"data.{suffix}"
     path.write_text(text, encoding="utf-8")
     return read_subject(slice_of(kind=kind, path=path))

@@ -7,20 +7,21 @@ import pytest
 
 from cases.dataset import Slice
 from cases.loading import load_cases
-from evaluators.core import Case, Kind, UsageError
+from evaluators.core import Case, UsageError
+from evaluators.kinds import kind_of
 
 
-def made(path: Path, kind: Kind = "graded", yes: str = "", no: str = "") -> Slice:
-    return Slice(dataset="d", language="en", kind=kind, path=path, yes=yes, no=no)
+def made(path: Path, kind: str = "graded", yes: str = "", no: str = "") -> Slice:
+    return Slice(dataset="d", language="en", kind=kind_of(kind), path=path, yes=yes, no=no)
 
 
-def loaded(folder: Path, text: str, suffix: str = "csv", kind: Kind = "graded") -> list[Case]:
+def loaded(folder: Path, text: str, suffix: str = "csv", kind: str = "graded") -> list[Case]:
     path = folder / f"data.{suffix}"
     path.write_bytes(text.encode())
     return load_cases(made(path, kind))
 
 
-def refusal(folder: Path, text: str, suffix: str = "csv", kind: Kind = "graded") -> str:
+def refusal(folder: Path, text: str, suffix: str = "csv", kind: str = "graded") -> str:
     with pytest.raises(UsageError) as caught:
         loaded(folder, text, suffix, kind)
     message = str(caught.value)

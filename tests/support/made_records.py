@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from cases.dataset import Dataset, Slice, Threshold
-from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Kind
+from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
+from evaluators.kinds import kind_of
 from reports.gates.gate import GateInputs, gate_inputs
 from reports.record import Record
 from reports.summary import summarise
@@ -37,9 +38,9 @@ BLANK = Record(
 )
 
 
-def make_slice(kind: Kind = "graded", *rules: Threshold, **fields: object) -> Slice:
+def make_slice(kind: str = "graded", *rules: Threshold, **fields: object) -> Slice:
     """Return a slice d:bg of this kind."""
-    blank = Slice(dataset="d", language="bg", kind=kind, path=Path("bg.csv"), rules=rules)
+    blank = Slice(dataset="d", language="bg", kind=kind_of(kind), path=Path("bg.csv"), rules=rules)
     return replace(blank, **fields)  # type: ignore[arg-type]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cases.dataset import Dataset, Slice, Threshold
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
+from evaluators.kinds import kind_of
 from evaluators.rubric import Rubric
 from reports.assemble import Facts, Material, account
 from reports.evidence import Calibration
@@ -37,7 +38,7 @@ def graded_slice(language: str = "en", *rules: Threshold, **fields: object) -> S
     made = Slice(
         dataset="facts",
         language=language,
-        kind="graded",
+        kind=kind_of("graded"),
         path=Path(f"{language}.csv"),
         rubric=RUBRIC,
         rules=rules or (Threshold(measure="correct", min=0.5),),
@@ -50,7 +51,7 @@ def facts_dataset(*slices: Slice, **fields: object) -> Dataset:
     made = Dataset(
         name="facts",
         folder=Path("facts"),
-        kind="graded",
+        kind=kind_of("graded"),
         slices={one.language: one for one in slices or (graded_slice(),)},
     )
     return replace(made, **fields)  # type: ignore[arg-type]

@@ -13,7 +13,8 @@ from cases.config import RUBRICS, load_dataset  # noqa: E402
 from cases.dataset import Slice  # noqa: E402
 from cases.loading import load_cases  # noqa: E402
 from cases.tables import read_table  # noqa: E402
-from evaluators.core import Kind, UsageError  # noqa: E402
+from evaluators.core import UsageError  # noqa: E402
+from evaluators.kinds import kind_of  # noqa: E402
 from evaluators.models import catalogue, spec  # noqa: E402
 from evaluators.reading import Map  # noqa: E402
 from evaluators.settings import Settings, load_settings  # noqa: E402
@@ -21,7 +22,7 @@ from evaluators.statistics.metrics import METRICS, gate_ranges  # noqa: E402
 from evaluators.text import hint, shown  # noqa: E402
 
 CASES = ROOT / "cases"
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, str] = {
     "simpleqa_csv": "graded",
     "triviaqa_csv": "graded",
     "huqa_jsonl": "graded",
@@ -38,7 +39,7 @@ def load(path: str, format: str, lang: str) -> list[dict[str, object]]:
     """
     if format == "config_yaml":
         return [config(Path(path))]
-    slice_ = Slice(dataset=format, language=lang, kind=KINDS[format], path=Path(path))
+    slice_ = Slice(dataset=format, language=lang, kind=kind_of(KINDS[format]), path=Path(path))
     load_cases(slice_)
     table = read_table(slice_.path)
     return [

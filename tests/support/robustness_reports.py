@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # the kit runs from a folder of its own
 
 from cases.dataset import Slice  # noqa: E402
+from evaluators.kinds import GRADED  # noqa: E402
 from evaluators.text import sendable  # noqa: E402
 from reports.record import Record  # noqa: E402
 from reports.report import Decision, Report  # noqa: E402
@@ -42,7 +43,7 @@ def _report(cases: Sequence[Row]) -> Report:
         groups[case["language"]].append(_record(case, row))
     records = tuple(record for group in groups.values() for record in group)
     slices = tuple(
-        summarise(group, Slice(dataset="kit", language=language, kind="graded", path=Path("kit")))
+        summarise(group, Slice(dataset="kit", language=language, kind=GRADED, path=Path("kit")))
         for language, group in groups.items()
     )
     gates = tuple(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from cases.dataset import Threshold
 from evaluators.core import State
+from evaluators.kinds import kind_of
 from evaluators.statistics.estimate import Estimate
 from reports.record import Record
 from reports.render.report_files import Files
@@ -135,7 +136,7 @@ def part(
     values: dict[str, object] = {
         "dataset": first.dataset,
         "language": first.language,
-        "kind": kind,
+        "kind": kind_of(kind),
         "counts": count(records),
         "measures": shown,
         "labels": Counter(item.grade for item in records if item.grade),

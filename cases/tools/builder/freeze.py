@@ -152,7 +152,7 @@ def data_file(folder: Path, language: str) -> Path:
     if language not in slices:
         return folder / f"{language}.jsonl"
     path = slices[language].path
-    if slices[language].kind != "yes_no" or path.suffix not in (".json", ".jsonl"):
+    if not slices[language].kind.words or path.suffix not in (".json", ".jsonl"):
         msg = (
             f"{folder / FILE}: {path.name} cannot be frozen into: "
             "want .json or .jsonl of kind yes_no"

@@ -17,9 +17,9 @@ def balance(subject: Subject) -> Iterator[Note]:
     counts = Counter(case.label or "" for case in subject.cases)
     if len(subject.cases) < FEWEST:
         return
-    if subject.slice_.kind == "yes_no":
+    if subject.slice_.kind.words:
         yield from _yes_no(counts)
-    elif subject.slice_.kind == "judged" and counts.keys() <= set(GRADES):
+    elif not subject.slice_.kind.answered and counts.keys() <= set(GRADES):
         yield from _grades(counts)
 
 

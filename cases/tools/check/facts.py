@@ -17,7 +17,7 @@ def repeated_facts(subject: Subject) -> Iterator[Note]:
 
     Judged items are left out: several answers to one question are what they are for.
     """
-    if subject.slice_.kind == "judged":
+    if not subject.slice_.kind.answered:
         return
     first: dict[str, Case] = {}
     for case in subject.cases:

@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from cases.dataset import Slice
-from cases.kinds import LAYOUTS
-from cases.loading import load_cases
-from cases.rows import Row, rows_of
-from cases.tables import read_table
+from cases.loading import load_rows
+from cases.rows import Row
 from evaluators.core import Case
 
 Severity = Literal["error", "warning"]
@@ -53,8 +51,7 @@ class Subject:
 
 def read_subject(slice_: Slice) -> Subject:
     """Return a slice with its items. Raises UsageError where the file cannot be loaded."""
-    cases = tuple(load_cases(slice_))
-    rows = tuple(rows_of(read_table(slice_.path), LAYOUTS[slice_.kind]))
+    rows, cases = zip(*load_rows(slice_), strict=True)
     return Subject(slice_=slice_, rows=rows, cases=cases)
 
 

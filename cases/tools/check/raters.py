@@ -16,7 +16,7 @@ AGREEMENT = 0.8
 
 def label_sources(subject: Subject) -> Iterator[Note]:
     """Yield that judged rows do not say who gave their labels."""
-    if subject.slice_.kind != "judged":
+    if subject.slice_.kind.answered:
         return
     bare = [case.row for case in subject.cases if not has_field(case, SOURCE)]
     if bare:
@@ -29,7 +29,7 @@ def label_sources(subject: Subject) -> Iterator[Note]:
 
 def rater_agreement(subject: Subject) -> Iterator[Note]:
     """Yield that a slice's raters agree too seldom; ratings, which differ by degrees, are left."""
-    if subject.slice_.kind != "judged":
+    if subject.slice_.kind.answered:
         return
     rated = [labels for case in subject.cases if (labels := _labels(case))]
     pairs = [pair for labels in rated for pair in combinations(labels, 2)]
@@ -46,7 +46,7 @@ def rater_agreement(subject: Subject) -> Iterator[Note]:
 
 def lone_labels(subject: Subject) -> Iterator[Note]:
     """Yield the rows whose label no rater gave; for ratings, one outside of what they gave."""
-    if subject.slice_.kind != "judged":
+    if subject.slice_.kind.answered:
         return
     for case in subject.cases:
         labels = _labels(case)

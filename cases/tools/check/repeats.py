@@ -52,7 +52,7 @@ def _repeats(subject: Subject) -> Iterator[tuple[Case, Case]]:
 
 def _key(slice_: Slice, case: Case) -> tuple[str, ...]:
     asked = (_flat(case.question), _flat(case.context))
-    if slice_.kind != "judged":  # there the item is an answer, and raters may see other golds
+    if slice_.kind.answered:  # there the item is an answer, and raters may see other golds
         return asked
     return (*asked, _flat(case.recorded or ""), *sorted(map(_flat, case.golds)))
 
@@ -63,7 +63,7 @@ def _flat(text: str) -> str:
 
 
 def _contradict(slice_: Slice, one: Case, two: Case) -> bool:
-    if slice_.kind in ("yes_no", "judged"):
+    if slice_.kind.has_labels:
         return one.label != two.label
     articles = tables(slice_.language).words("articles")
     return not _forms(one, articles) & _forms(two, articles)
@@ -84,7 +84,7 @@ def near_duplicates(subject: Subject) -> Iterator[Note]:
     Words count by their rarity in the slice; figures must agree, for they make another question.
     Judged items are left out: they repeat a question on purpose.
     """
-    if subject.slice_.kind == "judged":
+    if not subject.slice_.kind.answered:
         return
     cases = list({_key(subject.slice_, case): case for case in subject.cases}.values())
     bags = [frozenset(read(case.question).words) for case in cases]
@@ -149,4 +149,4 @@ def _same_answer(slice_: Slice, one: Case, two: Case) -> bool:
     """Return whether two similar questions have one answer; a passage is part of the question."""
     if _flat(one.context) != _flat(two.context):
         return False
-    return slice_.kind == "rated" or not _contradict(slice_, one, two)
+    return slice_.kind.rated or not _contradict(slice_, one, two)

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from cases.rows import LOOK_ALIKES
+from cases.columns import LOOK_ALIKES
 
 RANGES = {
     "Latin": "A-Za-zªº\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff",
