@@ -13,14 +13,18 @@ from types import FrameType
 from evaluators.core import Outcome, UsageError
 from evaluators.runtime.engine import Engine
 from evaluators.runtime.engine_thread import GRACE_SECONDS, Job, nothing
+from evaluators.runtime.outcomes import OutcomeWriter
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 STATUS_SECONDS = 0.1
 TAIL_SECONDS = 2.0  # to write what has arrived, once nothing more is waited for
 
 
-class PipeWriter:
-    """Tells pytest's process how items ended, as long as it listens."""
+class PipeWriter(OutcomeWriter):
+    """Tells pytest's process how items ended, as long as it listens.
+
+    The connection stays open after the end, for the last status.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -34,15 +38,9 @@ class PipeWriter:
         """Tell how items ended."""
         self.send("post", outcomes)
 
-    def beat(self) -> None:
-        """Do nothing: the status is sent more often."""
-
     def end(self, message: str) -> None:
         """Say that nothing more will come."""
         self.send("end", message)
-
-    def close(self) -> None:
-        """Leave the connection open: the status at the end is still to be sent."""
 
 
 def work(

@@ -145,16 +145,16 @@ def single_judges(judge: Judge) -> Iterator[Judge]:
 
 
 def foreseen(
-    calls: Iterable[Call], specs: Mapping[str, Spec], tariffs: Mapping[str, Pricing | None]
+    calls: Iterable[Call], specs: Mapping[str, Spec], pricing: Mapping[str, Pricing | None]
 ) -> Forecast:
-    """Return what calls add up to; ``specs`` and ``tariffs`` by SPEC."""
+    """Return what calls add up to; ``specs`` and ``pricing`` by SPEC."""
     total = Forecast()
     for call in calls:
-        total += _forecast(call, specs[call.spec], tariffs.get(call.spec))
+        total += _forecast(call, specs[call.spec], pricing.get(call.spec))
     return total
 
 
-def _forecast(call: Call, spec: Spec, tariff: Pricing | None) -> Forecast:
+def _forecast(call: Call, spec: Spec, price: Pricing | None) -> Forecast:
     if call.kept:
         return Forecast(calls=1, kept=1)
     limit = output_limit(spec, call.request)
@@ -165,8 +165,8 @@ def _forecast(call: Call, spec: Spec, tariff: Pricing | None) -> Forecast:
         calls=1,
         tokens_in=tokens_in,
         tokens_out=tokens_out,
-        cost=None if tariff is None else tariff.cost(tokens_in, tokens_out),
-        most=None if tariff is None else tariff.most(most_input_tokens(call.request), longest),
+        cost=None if price is None else price.cost(tokens_in, tokens_out),
+        most=None if price is None else price.most(most_input_tokens(call.request), longest),
     )
 
 

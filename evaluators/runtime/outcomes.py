@@ -1,4 +1,4 @@
-"""The board on which the engine posts how each item ended, and where tests wait for their own.
+"""Where the engine posts how each item ended, and where tests wait for their own outcome.
 
 It is a file of its own and not part of the ledger: it lives as long as the run, needs no durable
 commit, and lets ``--replay`` read a ledger that cannot be written.
@@ -8,6 +8,7 @@ import json
 import sqlite3
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -26,37 +27,43 @@ INSERT INTO pulse SELECT 0, NULL WHERE NOT EXISTS (SELECT * FROM pulse);
 """
 
 
+_NEWS = "SELECT (SELECT body FROM outcomes WHERE key = ?), beat, ended FROM pulse"
+"""One statement sees the file at one moment: after the end there is no later outcome."""
+
+
 class EngineLostError(QAError):
     """The engine's heartbeat stopped, so no outcome will come."""
 
 
-class OutcomeWriter(Protocol):
-    """Where an engine tells how its items ended."""
+class OutcomeWriter(ABC):
+    """Where an engine posts how its items ended."""
 
+    @abstractmethod
     def post(self, outcomes: Sequence[Outcome]) -> None:
         """Make these outcomes known."""
 
-    def beat(self) -> None:
-        """Show that the engine is alive."""
-
+    @abstractmethod
     def end(self, message: str) -> None:
         """Say that nothing more will be posted, and why."""
 
-    def close(self) -> None:
-        """Give back what it holds."""
+    def beat(self) -> None:  # noqa: B027  # not all have readers that watch for it
+        """Show that the engine is alive."""
+
+    def close(self) -> None:  # noqa: B027  # not all hold a file
+        """Close what it holds."""
 
 
 class OutcomeSource(Protocol):
     """Where a test waits for its outcome."""
 
     def wait(self, key: str) -> Outcome:
-        """Return the outcome of this item once it is known; MISSING where none will be."""
+        """Return the outcome of this item once it is known; MISSING if none will be."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Close what it holds."""
 
 
-class OutcomeWriters:
+class OutcomeWriters(OutcomeWriter):
     """Several writers, told one after the other."""
 
     def __init__(self, *writers: OutcomeWriter) -> None:
@@ -83,7 +90,7 @@ class OutcomeWriters:
             writer.close()
 
 
-class InMemoryOutcomes:
+class InMemoryOutcomes(OutcomeWriter):
     """The outcomes that have come in, for whoever waits for them in the same process."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -109,9 +116,6 @@ class InMemoryOutcomes:
             self._ended = message
             self._news.notify_all()
 
-    def close(self) -> None:
-        """Do nothing: there is nothing to give back."""
-
     def wait(self, key: str) -> Outcome:
         """Return the outcome of this item once it has come; MISSING where none will.
 
@@ -127,7 +131,7 @@ class InMemoryOutcomes:
             return self.outcomes[key]
 
 
-class OutcomeStore:
+class OutcomeStore(OutcomeWriter):
     """The engine's side of the file that other processes watch: one writer."""
 
     def __init__(self, path: Path) -> None:
@@ -157,7 +161,7 @@ class OutcomeStore:
 
 
 class OutcomeReader:
-    """A test's side: waits for the outcome of one item at a time."""
+    """A test's side of the file: waits for the outcome of one item at a time."""
 
     def __init__(
         self,
@@ -173,33 +177,26 @@ class OutcomeReader:
         self._since = clock()
 
     def wait(self, key: str) -> Outcome:
-        """Return the outcome of this item once it is posted; MISSING where none will be.
+        """Return the outcome of this item once it is posted; MISSING if none will be.
 
         Raises EngineLostError when the engine has shown no sign of life for 30 seconds.
         """
-        while (outcome := self._posted(key)) is None:
-            latest, ended = self._row("SELECT beat, ended FROM pulse") or (None, None)
+        while True:
+            found = self._connection.execute(_NEWS, (key,)).fetchone()
+            body, beat, ended = found or (None, None, None)
+            if body is not None:
+                return decode(str(body))
             if ended is not None:
-                # It may have been posted just before the end was.
-                return self._posted(key) or _missing(key, str(ended))
-            if latest != self._beat:
-                self._beat, self._since = latest, self._clock()
+                return _missing(key, str(ended))
+            if beat != self._beat:
+                self._beat, self._since = beat, self._clock()
             elif self._clock() - self._since > SILENCE_SECONDS:
                 raise _lost()
             self._sleep(POLL_SECONDS)
-        return outcome
 
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
-
-    def _posted(self, key: str) -> Outcome | None:
-        row = self._row("SELECT body FROM outcomes WHERE key = ?", key)
-        return None if row is None else decode(str(row[0]))
-
-    def _row(self, query: str, *values: str) -> tuple[object, ...] | None:
-        row: tuple[object, ...] | None = self._connection.execute(query, values).fetchone()
-        return row
 
 
 def _missing(key: str, message: str) -> Outcome:

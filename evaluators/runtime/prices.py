@@ -54,7 +54,7 @@ class Pricing:
 
 
 def pricing_of(spec: Spec, on: date) -> Pricing | None:
-    """Return the tariff of a model on a day, or None where nobody knows its price.
+    """Return the prices of a model on a day, or None if they are not known.
 
     models.yaml wins. A server of the user's own, on this machine or elsewhere, has no price but
     the one that stands there: the same model costs something else, or nothing, on another server.
@@ -64,10 +64,10 @@ def pricing_of(spec: Spec, on: date) -> Pricing | None:
     return None if spec.is_loopback else _published(spec, on)
 
 
-def cost_of(tariffs: Mapping[str, Pricing | None], spec: str, reply: Reply) -> float | None:
+def cost_of(pricing: Mapping[str, Pricing | None], spec: str, reply: Reply) -> float | None:
     """Return what a reply of the model with this SPEC cost in USD, None for an unknown price."""
-    tariff = tariffs.get(spec)
-    return None if tariff is None else tariff.cost(reply.input_tokens, reply.output_tokens)
+    found = pricing.get(spec)
+    return None if found is None else found.cost(reply.input_tokens, reply.output_tokens)
 
 
 def _published(spec: Spec, on: date) -> Pricing | None:

@@ -131,17 +131,17 @@ class CircuitBreaker:
 class ServerState:
     """One server as all calls of the run see it. ``random`` gives numbers from 0 to 1.
 
-    It is given up after ``patience`` seconds without a success.
+    It is given up after ``give_up_after`` seconds without a success.
     """
 
     def __init__(
-        self, name: str, maximum: int, random: Callable[[], float], patience: float
+        self, name: str, maximum: int, random: Callable[[], float], give_up_after: float
     ) -> None:
         self.name = name
         self.window = CongestionWindow(maximum)
         self.given_up: FatalError | None = None
         self._random = random
-        self._patience = patience
+        self._give_up_after = give_up_after
         self._pace = RateEstimator()
         self._circuit = CircuitBreaker()
         self._resume = float("-inf")
@@ -255,7 +255,7 @@ class ServerState:
         self._failing_since = now if self._failing_since is None else self._failing_since
         unknown = error.kind == UNREACHABLE and not self._answered
         silent = now - self._failing_since
-        if silent >= (min(self._patience, NEVER_ANSWERED) if unknown else self._patience):
+        if silent >= (min(self._give_up_after, NEVER_ANSWERED) if unknown else self._give_up_after):
             what = "could not be reached" if unknown else "has given no reply"
             why = f"{self.name} {what} for {silent:.0f} s; no more calls are made to it: {error}"
             self.given_up = FatalError(error.kind, why)

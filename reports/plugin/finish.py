@@ -86,11 +86,11 @@ def finish(
             run={
                 **ending.about,
                 **ci_link(os.environ),
-                "requests": run.requests,
+                "requests": run.status.requests,
                 "spent": run.spent,
             },
             notes=(*ending.notes, *_notes(options, plan, outcomes, run)),
-            complete=not ending.interrupted and not run.failure,
+            complete=not ending.interrupted and not run.status.failure,
             calibrations=run.calibrations(),
         )
         report = assemble(plan, outcomes, facts, ending.baseline)
@@ -100,7 +100,7 @@ def finish(
 
 
 def _kind_of_missing(run: Run, ending: Ending) -> str:
-    if run.failure:
+    if run.status.failure:
         return "engine"
     return run.stopped or ("interrupted" if ending.interrupted else "stopped")
 
@@ -111,9 +111,9 @@ def _notes(
     """Yield unknown prices, what happened to the ledger and the engine, metrics not measured."""
     if any(one.usage.cost is None for one in outcomes.values()):
         yield f"cost unknown: no price for {', '.join(run.unpriced)}"
-    yield from run.ledger_notes
-    if run.failure:
-        yield run.failure
+    yield from run.status.notes
+    if run.status.failure:
+        yield run.status.failure
     slices = {plan.items[key].slice.name: plan.items[key].slice for key in outcomes}
     offline_judge = "" if run.takes_extras else " ".join(options.judges)
     yield from extra_notes(slices.values(), outcomes.values(), offline_judge)

@@ -45,16 +45,18 @@ class Run:
         *,
         calling: bool,
     ) -> None:
-        parties = connect_models(options, needs_key=calling and not options.replay)
+        connected = connect_models(options, needs_key=calling and not options.replay)
         self.adjudications = adjudications_of(options, plan)
-        tasks = make_tasks(plan.items.values(), parties.model, parties.judges, self.adjudications)
+        tasks = make_tasks(
+            plan.items.values(), connected.model, connected.judges, self.adjudications
+        )
         self._tasks: Mapping[str, Task] = tasks
         self.takes_extras = any(task.measurers for task in tasks.values())
         self._options = options
         self._plan = plan
-        self._calibrator = Calibrator.of(plan, labelled, way_of(options), parties.judges)
-        self._parties = parties
-        self._session = CallSession(parties.models, parties.specs, _settings(options))
+        self._calibrator = Calibrator.of(plan, labelled, way_of(options), connected.judges)
+        self._connected = connected
+        self._session = CallSession(connected.models, connected.specs, _settings(options))
         self._host: EngineHandle | None = None
         self._windowed = False
         self._has_workers = False
@@ -69,21 +71,6 @@ class Run:
     def status(self) -> Status:
         """What the engine is at, or came to; may be read from any thread."""
         return Status() if self._host is None else self._host.status
-
-    @property
-    def requests(self) -> int:
-        """How many requests were sent to models."""
-        return self.status.requests
-
-    @property
-    def failure(self) -> str:
-        """Why the engine had to stop, or nothing."""
-        return self.status.failure
-
-    @property
-    def ledger_notes(self) -> tuple[str, ...]:
-        """What the report says of the ledger: damage, and who could have changed it."""
-        return self.status.notes
 
     @property
     def waiting(self) -> OutcomeSource | None:
@@ -104,7 +91,7 @@ class Run:
     @property
     def unpriced(self) -> tuple[str, ...]:
         """The SPECs of the models whose price is not known."""
-        return tuple(text for text, tariff in self._session.pricing.items() if tariff is None)
+        return tuple(text for text, price in self._session.pricing.items() if price is None)
 
     def open(self, store: Path | None, early: EngineProcess | None, *, ahead: bool) -> None:
         """Open the ledger and get ready, in a process of its own where that can be.
@@ -123,11 +110,11 @@ class Run:
             first=FIRST_ITEMS,
             lead=0,
         )
-        specs = () if self._options.replay else tuple(self._parties.specs.values())
+        specs = () if self._options.replay else tuple(self._connected.specs.values())
         job = Job(
             make=partial(_make, {**self._tasks, **self._calibrator.tasks}, self._session),
             schedule=schedule,
-            models=tuple(self._parties.models.values()),
+            models=tuple(self._connected.models.values()),
             prepare=partial(load, specs),
             store=store,
         )

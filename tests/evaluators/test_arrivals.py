@@ -10,13 +10,14 @@ from evaluators.runtime.outcomes import (
     SILENCE_SECONDS,
     EngineLostError,
     InMemoryOutcomes,
+    OutcomeWriter,
     OutcomeWriters,
 )
 
 OUTCOME = Outcome(key="k1", state="passed")
 
 
-class Told:
+class Told(OutcomeWriter):
     """A sink that remembers what it was told, and by which name."""
 
     def __init__(self, name: str, told: list[str]) -> None:

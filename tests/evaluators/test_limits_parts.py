@@ -15,7 +15,7 @@ from tests.support.virtual_time import run
 @pytest.mark.parametrize("draw", [0.0, 0.5, 1.0])
 def test_a_pause_is_lengthened_and_never_shortened(draw: float) -> None:
     """0 to 20 % are added to what was announced, as drawn."""
-    host = ServerState("host", 16, lambda: draw, patience=900)
+    host = ServerState("host", 16, lambda: draw, give_up_after=900)
     host.start(0)
     host.end(TransientError("rate_limit", "later", 10.0), 0, 1)
     assert host.wait(1) == pytest.approx(10 * (1 + SPREAD * draw))
@@ -108,7 +108,7 @@ def test_a_circuit_lets_one_probe_through() -> None:
 
 def test_a_host_says_what_it_waits_for() -> None:
     """The words are for people: paused, overloaded, slowed down, or nothing."""
-    host = ServerState("api.example", 16, lambda: 0.0, patience=900)
+    host = ServerState("api.example", 16, lambda: 0.0, give_up_after=900)
     assert host.describe(0) == ""
     host.start(0)
     host.end(TransientError("rate_limit", "later", 12.0), 0, 0)
