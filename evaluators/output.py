@@ -44,57 +44,46 @@ def aligned_table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows as lines of plain text: the first column to the left, all others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
-        "  ".join(
-            (row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])),
-        )
-        for row in rows
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
     ]
 
 
-class ProgressLines:
-    """Progress as plain lines: one each time another of ``parts`` equal parts is done."""
+class StepProgress:
+    """Progress as plain lines, one for each of ``parts`` equal parts of the work.
 
-    def __init__(self, say: Callable[[str], object], parts: int = 10) -> None:
+    With a ``terminal`` it is one line there that is written over and over instead.
+    """
+
+    def __init__(
+        self, say: Callable[[str], object], parts: int = 10, terminal: TextIO | None = None
+    ) -> None:
         self._say = say
         self._parts = parts
         self._part = 0
+        self._terminal = terminal
+        self._line = ""
 
     def show(self, line: str, done: int, total: int) -> None:
-        """Say a line where ``done`` of ``total`` things complete another part."""
+        """Show a line; a plain one only where ``done`` of ``total`` complete another part."""
         part = self._parts * done // max(1, total)
-        if part > self._part:
+        if self._terminal is not None and line != self._line:
+            self._terminal.write(f"\r{line.ljust(len(self._line))}")
+            self._terminal.flush()
+            self._line = line
+        elif self._terminal is None and part > self._part:
             self._part = part
             self._say(line)
 
     def close(self) -> None:
-        """End the progress."""
-
-
-class ProgressLine(ProgressLines):
-    """Progress as one line of a terminal that is written over and over."""
-
-    def __init__(self, stream: TextIO) -> None:
-        super().__init__(stream.write)
-        self._stream = stream
-        self._line = ""
-
-    def show(self, line: str, done: int, total: int) -> None:  # every line is shown
-        """Write a line over the one before, if it differs."""
-        if line != self._line:
-            self._stream.write(f"\r{line.ljust(len(self._line))}")
-            self._stream.flush()
-            self._line = line
-
-    def close(self) -> None:
-        """Go on to the next line of the terminal."""
+        """Leave the line on the terminal, if there is one, for whatever is written next."""
         if self._line:
-            say(self._stream, "")
+            self._say("")
         self._line = ""
 
 
-def progress_on(stream: TextIO) -> ProgressLines:
+def progress_on(stream: TextIO) -> StepProgress:
     """Return the progress for a stream: one line that changes on a terminal, else plain lines."""
-    return ProgressLine(stream) if stream.isatty() else ProgressLines(partial(say, stream))
+    return StepProgress(partial(say, stream), terminal=stream if stream.isatty() else None)
 
 
 def write_part(path: Path, content: Iterable[bytes], mode: int = 0o666) -> Path:

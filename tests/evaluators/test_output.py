@@ -9,7 +9,7 @@ import pytest
 from evaluators.core import QAError
 from evaluators.output import (
     PRIVATE,
-    ProgressLines,
+    StepProgress,
     aligned_table,
     markdown_table,
     plural,
@@ -64,7 +64,7 @@ def test_an_aligned_table_sets_numbers_to_the_right() -> None:
 def test_plain_progress_is_a_line_a_part() -> None:
     """However often it is called, each part of the work is said once; nothing for no work."""
     lines: list[str] = []
-    progress = ProgressLines(lines.append, 2)
+    progress = StepProgress(lines.append, 2)
     for done in (0, 1, 2, 2, 3, 4):
         progress.show(f"{done}", done, 4)
     progress.show("none", 0, 0)

@@ -13,7 +13,7 @@ from evaluators.core import Ask, CallError, Model, Usage, UsageError
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import Spec, parse, require_key
-from evaluators.output import ProgressLines
+from evaluators.output import StepProgress
 from evaluators.runtime.budget import money
 from evaluators.runtime.calls import Caller
 from evaluators.runtime.sender import CallSettings
@@ -49,7 +49,7 @@ class StepCalls:
 
         Cancelled, it waits a moment for what is in flight.
         """
-        progress = ProgressLines(self.say, parts=10 if len(jobs) >= MANY else 1)
+        progress = StepProgress(self.say, parts=10 if len(jobs) >= MANY else 1)
 
         def ended(usage: Usage) -> None:
             self.usages.append(usage)
