@@ -4,6 +4,7 @@ The difference is new - old of the share of items that pass (graded: CORRECT; ra
 the new run's bar; yes/no: right), over pairs of the same items.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,9 @@ from evaluators.statistics.paired import (
     drop_p_value,
     mcnemar,
     odds_ratio,
+    pairs_needed,
     shrink,
+    smallest_n,
     tango,
 )
 from reports.record import Record
@@ -153,6 +156,18 @@ class PairedDifference:
         if not self.n:
             return None
         return detectable_drop(int(self.n * self.weight), (self.fixed + self.broke) / self.n)
+
+    def pairs_to_decide(self, margin: float) -> int | None:
+        """Return how many pairs would decide on a drop of at most ``margin``, with 80 % power.
+
+        The difference is taken to be as seen. None where no number would.
+        """
+        gap = self.value + margin if self.value > -margin else self.value
+        needed = pairs_needed(gap, (self.fixed + self.broke) / self.n, self.value)
+        if needed is None:
+            return None
+        fewest = smallest_n(margin) if 0 < margin < 1 else 0
+        return max(self.n + 1, math.ceil(max(needed, fewest) / self.weight))
 
 
 def difference_of(changes: Collection[list[int]]) -> PairedDifference:

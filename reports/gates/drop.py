@@ -3,7 +3,6 @@
 Decided on the difference new - old over pairs of the same items (``compare/pairs.py``).
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ from cases.dataset import Dataset, Threshold
 from evaluators.output import plural
 from evaluators.statistics.estimate import UNDEFINED, figure, span_of
 from evaluators.statistics.metrics import DROP
-from evaluators.statistics.paired import holm, pairs_needed, smallest_n
+from evaluators.statistics.paired import holm
 from reports.compare.pairs import PairedDifference, PairedSlice, paired_difference
 from reports.gates.gate import ROUNDING
 from reports.report import GateResult, GateState
@@ -48,6 +47,14 @@ class DropGate:
         items = plural(self.unpaired, "item")
         return f"no graded item pairs with the baseline ({items} without a partner)"
 
+    def differences(self) -> "Differences":
+        """Return the differences over all pairs of these slices, of which one must be graded."""
+        return Differences(
+            seen=paired_difference(self.sides),
+            worst=paired_difference(self.sides, ungraded=False),
+            best=paired_difference(self.sides, ungraded=True),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differences:
@@ -56,6 +63,43 @@ class Differences:
     seen: PairedDifference
     worst: PairedDifference
     best: PairedDifference
+
+    def state(self, gate: DropGate, p_value: float) -> GateState:
+        """Return PASS or FAIL only where the worst and the best case of ungraded items agree."""
+        if gate.threshold.evidence == "estimate":
+            if self.worst.value >= -gate.margin - ROUNDING:
+                return "PASS"
+            return "FAIL" if self.best.value < -gate.margin - ROUNDING else "INCONCLUSIVE"
+        if self.worst.interval[0] > -gate.margin:
+            return "PASS"
+        failed = p_value < 0.05 and self.best.interval[0] <= -gate.margin
+        return "FAIL" if failed else "INCONCLUSIVE"
+
+    def reason(self, gate: DropGate, state: GateState) -> str:
+        """Return the verdict in words, and the counts it rests on."""
+        margin, seen = gate.margin, self.seen
+        ungraded = self.worst.n - seen.n
+        confident = gate.threshold.evidence == "confident"
+        text = f"new - old is {figure(seen.value, -margin)}"
+        text += f", 95 % interval {span_of(seen.interval)}" if confident else ""
+        if state == "PASS":
+            text += f": the drop is within {margin:g}"
+        elif state == "FAIL":
+            how = "below zero and not shown to be within" if confident else "beyond"
+            text += f": the drop is {how} {margin:g}"
+        else:
+            text += f": not settled for a drop of {margin:g}"
+            if ungraded:
+                text += "; grade the ungraded items first"
+            elif needed := seen.pairs_to_decide(margin):
+                text += f"; about {plural(needed, 'pair')} would decide it"
+        basis = [f"{seen.fixed:,} fixed, {seen.broke:,} broke of {plural(seen.n, 'pair')}"]
+        if ungraded:
+            worst, best = figure(self.worst.value), figure(self.best.value)
+            basis.append(f"{ungraded:,} ungraded: at worst {worst}, at best {best}")
+        if gate.unpaired:
+            basis.append(f"{plural(gate.unpaired, 'item')} without a partner")
+        return f"{text} ({'; '.join(basis)})"
 
 
 def drop_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateResult, ...]:
@@ -71,16 +115,7 @@ def drop_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateResu
         for language, threshold, scope in scopes
         if threshold.measure == DROP
     ]
-    found = [
-        Differences(
-            seen=paired_difference(gate.sides),
-            worst=paired_difference(gate.sides, ungraded=False),
-            best=paired_difference(gate.sides, ungraded=True),
-        )
-        if not gate.obstacle()
-        else None
-        for gate in gates
-    ]
+    found = [None if gate.obstacle() else gate.differences() for gate in gates]
     tested = [one.best.drop_p_value for one in found if one]
     p_values = iter(holm(tested) if dataset.holm else tested)
     return tuple(
@@ -90,7 +125,7 @@ def drop_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateResu
 
 
 def _result(gate: DropGate, found: Differences | None, p_value: float) -> GateResult:
-    state: GateState = _state(gate, found, p_value) if found else "INCONCLUSIVE"
+    state: GateState = found.state(gate, p_value) if found else "INCONCLUSIVE"
     return GateResult(
         dataset=gate.dataset,
         language=gate.language,
@@ -99,53 +134,5 @@ def _result(gate: DropGate, found: Differences | None, p_value: float) -> GateRe
         estimate=found.seen.estimate if found else UNDEFINED,
         worst=found.worst.value if found else None,
         best=found.best.value if found else None,
-        reason=_reason(gate, found, state) if found else gate.obstacle(),
+        reason=found.reason(gate, state) if found else gate.obstacle(),
     )
-
-
-def _state(gate: DropGate, found: Differences, p_value: float) -> GateState:
-    """Return PASS or FAIL only where the worst and the best case of ungraded items agree."""
-    if gate.threshold.evidence == "estimate":
-        if found.worst.value >= -gate.margin - ROUNDING:
-            return "PASS"
-        return "FAIL" if found.best.value < -gate.margin - ROUNDING else "INCONCLUSIVE"
-    if found.worst.interval[0] > -gate.margin:
-        return "PASS"
-    failed = p_value < 0.05 and found.best.interval[0] <= -gate.margin
-    return "FAIL" if failed else "INCONCLUSIVE"
-
-
-def _reason(gate: DropGate, found: Differences, state: GateState) -> str:
-    """Return the verdict in words, and the counts it rests on."""
-    margin, seen = gate.margin, found.seen
-    ungraded = found.worst.n - seen.n
-    text = f"new - old is {figure(seen.value, -margin)}"
-    if gate.threshold.evidence == "confident":
-        text += f", 95 % interval {span_of(seen.interval)}"
-    if state == "PASS":
-        text += f": the drop is within {margin:g}"
-    elif state == "FAIL":
-        confident = gate.threshold.evidence == "confident"
-        how = "below zero and not shown to be within" if confident else "beyond"
-        text += f": the drop is {how} {margin:g}"
-    else:
-        remedy = "; grade the ungraded items first" if ungraded else _remedy(seen, margin)
-        text += f": not settled for a drop of {margin:g}{remedy}"
-    basis = [f"{seen.fixed:,} fixed, {seen.broke:,} broke of {plural(seen.n, 'pair')}"]
-    if ungraded:
-        worst, best = figure(found.worst.value), figure(found.best.value)
-        basis.append(f"{ungraded:,} ungraded: at worst {worst}, at best {best}")
-    if gate.unpaired:
-        basis.append(f"{plural(gate.unpaired, 'item')} without a partner")
-    return f"{text} ({'; '.join(basis)})"
-
-
-def _remedy(seen: PairedDifference, margin: float) -> str:
-    """Return how many pairs would decide, with 80 % power if the difference is as seen."""
-    gap = seen.value + margin if seen.value > -margin else seen.value
-    needed = pairs_needed(gap, (seen.fixed + seen.broke) / seen.n, seen.value)
-    if needed is None:
-        return ""
-    fewest = smallest_n(margin) if 0 < margin < 1 else 0
-    total = max(seen.n + 1, math.ceil(max(needed, fewest) / seen.weight))
-    return f"; about {plural(total, 'pair')} would decide it"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from cases.dataset import Slice, Threshold
 from evaluators.output import plural
-from evaluators.statistics.estimate import UNDEFINED, Estimate, figure
+from evaluators.statistics.estimate import UNDEFINED, figure
 from evaluators.statistics.intervals import Interval
 from evaluators.statistics.metrics import DROP, metrics_of
 from evaluators.statistics.sample import Sample
@@ -33,6 +33,50 @@ class GateInputs:
     cases: tuple[Sample, ...]
     distrust: str = ""
     missing: Mapping[str, int] = field(default_factory=dict)
+
+    def is_bounded(self, name: str) -> bool:
+        """Say whether a metric's worst and best value over the ungraded items are known."""
+        sample = self.cases[0]
+        row = metrics_of(sample.kind, sample.whole).get(name)
+        return row is not None and (row.bounded or not self.summary.counts.ungraded)
+
+    def values(self, name: str) -> Interval | None:
+        """Return a metric's lowest and highest value over all worst cases, None if undefined."""
+        if name in self.missing:
+            value = self.summary.measures[name].value
+            return None if value is None or self.missing[name] else (value, value)
+        if not self.is_bounded(name):
+            return None
+        values = [sample.value(name) for sample in self.cases]
+        return _hull([None if value is None else (value, value) for value in values])
+
+    def ends(self, name: str) -> Interval | None:
+        """Return the lowest and the highest end of its 95 % intervals over all worst cases."""
+        if name in self.missing:
+            return self.summary.measures[name].interval
+        return _hull([sample.estimates((name,))[name].interval for sample in self.cases])
+
+    def obstacle(self, name: str) -> str:
+        """Return why the figures cannot decide a gate on a metric, or nothing."""
+        if name not in self.summary.measures:
+            return f"{name} is not measured on this slice of kind {self.summary.kind}"
+        estimate = self.summary.measures[name]
+        if estimate.value is None:
+            return f"{name} is undefined over {plural(estimate.n, 'graded item')}"
+        if lacking := self.missing.get(name, 0):
+            return f"{name} could not be taken of {plural(lacking, 'item')}; see the notes"
+        if name not in self.missing and not self.is_bounded(name):
+            ungraded = plural(self.summary.counts.ungraded, "ungraded item")
+            return f"{name} has no bounds with {ungraded}; grade them"
+        return ""
+
+
+def _hull(intervals: Sequence[Interval | None]) -> Interval | None:
+    """Return what these intervals span together, None where one of them is not known."""
+    known = [interval for interval in intervals if interval]
+    if len(known) < len(intervals):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
 
 
 def gate_inputs(
@@ -67,13 +111,27 @@ def evaluate(threshold: Threshold, inputs: GateInputs) -> GateResult:
     PASS where the metric (or, with ``evidence: confident``, its whole interval) keeps to the bar
     in every worst case of the ungraded items; FAIL where it does so in none; else INCONCLUSIVE.
     """
-    estimate = inputs.summary.measures.get(threshold.measure, UNDEFINED)
-    values = _values(threshold.measure, inputs)
-    state, sentence = _verdict(threshold, inputs, estimate, values)
+    name, summary = threshold.measure, inputs.summary
+    no_bar = threshold.min is None and threshold.max is None
+    obstacle = (
+        (PARTIAL if summary.partial else inputs.distrust)
+        or (f"{name} has no bar; give min or max" if no_bar else "")
+        or inputs.obstacle(name)
+    )
+    estimate = summary.measures.get(name, UNDEFINED)
+    values = inputs.values(name)
+    confident = threshold.evidence == "confident"
+    bounds = None if obstacle else inputs.ends(name) if confident else values
+    state: GateState = _state(threshold, bounds) if bounds else "INCONCLUSIVE"
+    if bounds:
+        sentence = reason(threshold, state, estimate, bounds, summary.counts)
+    else:
+        missing = "95 % interval" if confident else "bounds"
+        sentence = obstacle or f"{name} has no {missing} over these items"
     low, high = values or (None, None)
     return GateResult(
-        dataset=inputs.summary.dataset,
-        language=inputs.summary.language,
+        dataset=summary.dataset,
+        language=summary.language,
         threshold=threshold,
         state=state,
         estimate=estimate,
@@ -83,21 +141,6 @@ def evaluate(threshold: Threshold, inputs: GateInputs) -> GateResult:
     )
 
 
-def _verdict(
-    threshold: Threshold, inputs: GateInputs, estimate: Estimate, values: Interval | None
-) -> tuple[GateState, str]:
-    obstacle = _blocked(threshold, inputs) or _unfit(threshold.measure, inputs, estimate)
-    if obstacle:
-        return "INCONCLUSIVE", obstacle
-    confident = threshold.evidence == "confident"
-    bounds = _ends(threshold.measure, inputs) if confident else values
-    if bounds is None:
-        what = "95 % interval" if confident else "bounds"
-        return "INCONCLUSIVE", f"{threshold.measure} has no {what} over these items"
-    state = _state(threshold, bounds)
-    return state, reason(threshold, state, estimate, bounds, inputs.summary.counts)
-
-
 def _state(threshold: Threshold, bounds: Interval) -> GateState:
     low, high = bounds
     floor = -math.inf if threshold.min is None else threshold.min - ROUNDING
@@ -105,63 +148,6 @@ def _state(threshold: Threshold, bounds: Interval) -> GateState:
     if floor <= low and high <= ceiling:
         return "PASS"
     return "FAIL" if high < floor or low > ceiling else "INCONCLUSIVE"
-
-
-def _blocked(threshold: Threshold, inputs: GateInputs) -> str:
-    """Return why the gate is not to be decided, whatever the figures, or nothing."""
-    if inputs.summary.partial:
-        return PARTIAL
-    if inputs.distrust:
-        return inputs.distrust
-    no_bar = threshold.min is None and threshold.max is None
-    return f"{threshold.measure} has no bar; give min or max" if no_bar else ""
-
-
-def _unfit(name: str, inputs: GateInputs, estimate: Estimate) -> str:
-    """Return why the figures cannot decide the gate, or nothing."""
-    if name not in inputs.summary.measures:
-        return f"{name} is not measured on this slice of kind {inputs.summary.kind}"
-    if estimate.value is None:
-        return f"{name} is undefined over {plural(estimate.n, 'graded item')}"
-    if lacking := inputs.missing.get(name, 0):
-        return f"{name} could not be taken of {plural(lacking, 'item')}; see the notes"
-    if name not in inputs.missing and not _is_bounded(name, inputs):
-        ungraded = plural(inputs.summary.counts.ungraded, "ungraded item")
-        return f"{name} has no bounds with {ungraded}; grade them"
-    return ""
-
-
-def _is_bounded(name: str, inputs: GateInputs) -> bool:
-    """Say whether the metric's extremes over the ungraded items are known."""
-    sample = inputs.cases[0]
-    row = metrics_of(sample.kind, sample.whole).get(name)
-    return row is not None and (row.bounded or not inputs.summary.counts.ungraded)
-
-
-def _values(name: str, inputs: GateInputs) -> Interval | None:
-    """Return the lowest and the highest value over all worst cases, None where any is undefined."""
-    if name in inputs.missing:
-        value = inputs.summary.measures[name].value
-        return None if value is None or inputs.missing[name] else (value, value)
-    if not _is_bounded(name, inputs):
-        return None
-    values = [sample.value(name) for sample in inputs.cases]
-    return _hull([None if value is None else (value, value) for value in values])
-
-
-def _ends(name: str, inputs: GateInputs) -> Interval | None:
-    """Return the lowest and the highest end of the 95 % intervals over all worst cases."""
-    if name in inputs.missing:
-        return inputs.summary.measures[name].interval
-    return _hull([sample.estimates((name,))[name].interval for sample in inputs.cases])
-
-
-def _hull(intervals: Sequence[Interval | None]) -> Interval | None:
-    """Return what these intervals span together, None where one of them is not known."""
-    known = [interval for interval in intervals if interval]
-    if len(known) < len(intervals):
-        return None
-    return min(low for low, _ in known), max(high for _, high in known)
 
 
 def distrust_in(
