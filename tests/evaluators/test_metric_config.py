@@ -15,7 +15,6 @@ from evaluators.core import (
     CallError,
     Case,
     JudgeError,
-    Outcome,
     Reply,
     UsageError,
 )
@@ -26,13 +25,10 @@ from evaluators.rubric import Prompt
 from evaluators.runtime.engine import Task
 from evaluators.runtime.forecast import Call, calls_ahead
 from evaluators.text import request_key
-from reports.gates.gate import slice_gates
 from reports.provenance import dump_datasets, load_datasets
-from reports.record import Record
-from reports.summary import extra_estimates, extra_notes, missing_extras, summarise
 from tests.support.declaring import GRADED, JUDGED, RATED, gates, refusal
 from tests.support.declaring import declared as loaded
-from tests.support.made_records import make_record, make_slice
+from tests.support.made_records import make_slice
 from tests.support.scripted import Scripted, ask_for, make_case
 
 BASIS = "geval_basis: {criteria: Right?, evaluation_params: [input, context], min: 0.6}"
@@ -183,68 +179,3 @@ def test_calls_of_a_measure_are_foreseen() -> None:
     prompt = Prompt(name="p", language="bg", version="1", system="", user="{question}")
     asked = PromptedAnswer(model=Scripted(lambda request: Reply()), prompt=prompt)
     assert len(ahead(asked, {})) == 1 + 3
-
-
-def with_measure(*values: float | None, **fields: object) -> list[Record]:
-    rows = enumerate(values)
-    return [make_record(n, rating=7, measures={"bias": value}, **fields) for n, value in rows]
-
-
-def test_means_have_intervals_over_items() -> None:
-    """Repeats of an item count as one; where all agree, unseen items leave room."""
-    found = extra_estimates(with_measure(0.0, 0.5, 1.0, None))["bias"]
-    assert (found.value, found.n) == (0.5, 3)
-    assert (found.low, found.high) == (0.0, 1.0)
-    again = with_measure(0.0, 1.0)
-    doubled = extra_estimates([*again, *again])["bias"]
-    once = extra_estimates(again)["bias"]
-    assert (doubled.low, doubled.high, doubled.n) == (once.low, once.high, 4)
-    alike = extra_estimates(with_measure(*[1.0] * 20))["bias"]
-    assert (alike.value, alike.high) == (1.0, 1.0)
-    assert alike.low is not None
-    assert 0.8 < alike.low < 0.9
-    nothing = extra_estimates(with_measure(None))["bias"]
-    assert (nothing.value, nothing.low, nothing.n) == (None, None, 0)
-    assert missing_extras([*with_measure(0.5, None), make_record(3, outcome="error")]) == {
-        "bias": 2
-    }
-
-
-@pytest.mark.parametrize(
-    ("rule", "values", "state"),
-    [
-        (Threshold(measure="bias", min=0.5), (0.5, 0.5), "PASS"),
-        (Threshold(measure="bias", min=0.6), (0.5, 0.5), "FAIL"),
-        (Threshold(measure="bias", max=0.4), (0.5, 0.5), "FAIL"),
-        (Threshold(measure="bias", min=0.1), (1.0, None), "INCONCLUSIVE"),
-        (Threshold(measure="bias", min=0.1), (None,), "INCONCLUSIVE"),
-        (Threshold(measure="toxicity", min=0.1), (1.0,), "INCONCLUSIVE"),
-        (Threshold(measure="bias", min=0.5, evidence="confident"), (1.0,) * 50, "PASS"),
-        (Threshold(measure="bias", min=0.99, evidence="confident"), (1.0,) * 50, "INCONCLUSIVE"),
-        (Threshold(measure="bias", min=0.5, evidence="confident"), (0.1,) * 50, "FAIL"),
-    ],
-)
-def test_gates_on_measures(rule: Threshold, values: tuple[float | None, ...], state: str) -> None:
-    """Decided on the mean, or its interval; any item without the measure leaves the gate open."""
-    records = with_measure(*values)
-    slice_ = make_slice("rated", rule, by=("topic",))
-    summary = summarise(records, slice_)
-    assert "bias" in summary.breakdowns["topic"]["(none)"]
-    (gate,) = slice_gates(slice_, records, summary)
-    assert gate.state == state, gate.reason
-
-
-def test_notes_tell_what_was_not_measured() -> None:
-    """Once for each metric, with the first reason; a judge of rules is named."""
-    slice_ = make_slice(metrics=(MetricSpec(name="bias"), MetricSpec(name="toxicity")))
-    outcomes = [
-        Outcome(key=f"k{n}", state="passed", unmeasured={"bias": f"timeout: no reply {n}"})
-        for n in range(2)
-    ]
-    assert extra_notes([slice_], outcomes, "") == [
-        "bias: 2 items not measured: timeout: no reply 0"
-    ]
-    other = make_slice(dataset="e")
-    assert extra_notes([slice_, other], outcomes, "lexical") == [
-        "d:bg: bias, toxicity not measured: --judge lexical asks no model"
-    ]

@@ -12,7 +12,6 @@ from evaluators.core import UsageError, Vote
 from evaluators.statistics.estimate import Estimate
 from reports.codec import decode
 from reports.evidence import Comparison, Judging, LanguageGap, SliceComparison
-from reports.provenance import dump_datasets, load_datasets
 from reports.report import Report, SessionEnd
 from reports.run_reader import load_report
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
@@ -43,17 +42,6 @@ def test_a_report_comes_back_as_it_was(make: Callable[[], Report], tmp_path: Pat
     assert (again.decision, again.slices, again.comparison, again.parity, again.judging) == (
         *(made.decision, made.slices, made.comparison, made.parity, made.judging),
     )
-
-
-def test_what_was_declared_comes_back() -> None:
-    """Rules, floors, bars and what the rubric is: all that gates need, without paths and texts."""
-    one = graded_slice("en", DROP, floor={"kappa": 0.5}, pass_bar=7, penalty=2.0, by=("topic",))
-    dataset = facts_dataset(one, pooled=(POOLED,), holm=True, require_calibration=True)
-    (found,) = load_datasets(json.loads(json.dumps(dump_datasets([dataset]))))
-    assert (found.pooled, found.holm, found.require_calibration) == ((POOLED,), True, True)
-    assert found.slices == {"en": one}
-    bare = facts_dataset(graded_slice("en", rubric=None))
-    assert load_datasets(dump_datasets([bare]))[0].slices["en"].rubric is None
 
 
 Change = Callable[[dict[str, object]], object]

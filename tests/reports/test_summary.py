@@ -218,6 +218,28 @@ def test_every_measure_can_have_a_gate(kind: str) -> None:
     assert set(gate_ranges(kind)) - {DROP} == set(METRICS[kind]) - {"majority_baseline"}
 
 
+def judgements(*grades: str) -> list[Record]:
+    """Return judgements of two items, in turn."""
+    return [
+        make_record(number % 2, repeat=number // 2 + 1, label=CORRECT, grade=grade)
+        for number, grade in enumerate(grades)
+    ]
+
+
+def test_a_judge_agrees_with_itself() -> None:
+    """The share of pairs of judgements of one answer that are the same."""
+    slice_ = make_slice("judged")
+    records = judgements(CORRECT, CORRECT, CORRECT, INCORRECT, CORRECT, CORRECT)
+    found = summarise(records, slice_).measures["self_agreement"]
+    assert found.n == 6
+    assert found.value == pytest.approx(4 / 6)
+    assert found.low is not None
+    assert found.low < 4 / 6
+    once = summarise(judgements(CORRECT, INCORRECT), slice_).measures
+    assert "self_agreement" not in once
+    assert "self_agreement" not in summarise(records, make_slice("graded")).measures
+
+
 @pytest.mark.parametrize("kind", ["graded", "rated", "yes_no", "judged"])
 def test_an_empty_slice_has_undefined_measures(kind: str) -> None:
     """No item: every measure is None without interval, and no count is negative."""

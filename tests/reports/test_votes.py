@@ -13,9 +13,8 @@ from evaluators.statistics.intervals import wilson
 from reports.codec import decode
 from reports.evidence import Audit, Calibration, ConfusionCell, Corrected, Judging
 from reports.record import Record
-from reports.summary import summarise
 from reports.votes import audit, panels, vote_notes
-from tests.support.made_records import make_record, make_slice, numbered
+from tests.support.made_records import make_record, numbered
 
 CASCADE = "lexical+openai:j"
 ESTIMATE = Estimate(value=0.5, low=0.25, high=0.75, n=8)
@@ -167,28 +166,6 @@ def test_one_label_leaves_agreement_undefined() -> None:
     assert vote_notes("a b", None, [found]) == [
         "d:bg: alpha of 2 judges undefined; kappa of a and b undefined"
     ]
-
-
-def judged(*grades: str) -> list[Record]:
-    """Return judgements of two items, in turn."""
-    return [
-        make_record(number % 2, repeat=number // 2 + 1, label=CORRECT, grade=grade)
-        for number, grade in enumerate(grades)
-    ]
-
-
-def test_a_judge_agrees_with_itself() -> None:
-    """The share of pairs of judgements of one answer that are the same."""
-    slice_ = make_slice("judged")
-    records = judged(CORRECT, CORRECT, CORRECT, INCORRECT, CORRECT, CORRECT)
-    found = summarise(records, slice_).measures["self_agreement"]
-    assert found.n == 6
-    assert found.value == pytest.approx(4 / 6)
-    assert found.low is not None
-    assert found.low < 4 / 6
-    once = summarise(judged(CORRECT, INCORRECT), slice_).measures
-    assert "self_agreement" not in once
-    assert "self_agreement" not in summarise(records, make_slice("graded")).measures
 
 
 def test_what_is_said_of_judges_survives_its_file() -> None:
