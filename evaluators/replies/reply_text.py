@@ -23,22 +23,22 @@ _TAG = re.compile(rf"</?(?:{_TAGS}) ?/?>", re.IGNORECASE)
 
 
 def spoken(text: str) -> str | None:
-    """Return what stands outside ``<think>`` blocks; None where a block is never closed.
+    """Return what is outside ``<think>`` blocks; None where a block is never closed.
 
     A closing tag without an opening one ends thoughts that began in the chat template.
     """
     depth = 0
-    kept: list[str] = []
+    parts: list[str] = []
     for index, part in enumerate(_THOUGHT_TAG.split(text)):
         if index % 2 == 0:  # between the tags
-            kept += [part] if depth == 0 else []
+            parts += [part] if depth == 0 else []
         elif not part.startswith("</"):
             depth += 1
         elif depth == 0:
-            kept = []
+            parts = []
         else:
             depth -= 1
-    return None if depth else "".join(kept)
+    return None if depth else "".join(parts)
 
 
 def plain(text: str) -> str:

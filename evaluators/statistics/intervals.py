@@ -1,6 +1,6 @@
 """Intervals for one sample: Wilson, Wilson over items asked several times, and a bootstrap.
 
-All intervals are two-sided at 95 %. None stands for "cannot be given"; there is never a NaN.
+All intervals are two-sided at 95 %. None means "cannot be given"; there is never a NaN.
 """
 
 from __future__ import annotations
@@ -128,24 +128,26 @@ class CorrectedRate:
     specificity: float
 
 
-def corrected_rate(judged: Count, right_kept: Count, wrong_refused: Count) -> CorrectedRate | None:
+def corrected_rate(
+    judged: Count, right_passed: Count, wrong_refused: Count
+) -> CorrectedRate | None:
     """Return the share of truly correct answers behind the share that a judge called CORRECT.
 
-    ``judged``: answers called CORRECT, of all. ``right_kept``: of the labelled items that are
+    ``judged``: answers called CORRECT, of all. ``right_passed``: of the labelled items that are
     correct, those that the judge called CORRECT (sensitivity). ``wrong_refused``: of those that
     are not, those that it did not call CORRECT (specificity). The estimate is Rogan and Gladen's
     (1978), Am. J. Epidemiol. 107:71; the interval, from all three samples, that of Lang and
     Reiczigel (2014), Prev. Vet. Med. 113:13. Both are clipped to 0..1. None without trials, or
     where sensitivity + specificity is not above 1: such a judge tells nothing apart.
     """
-    samples = (judged, right_kept, wrong_refused)
+    samples = (judged, right_passed, wrong_refused)
     if any(trials <= 0 for _, trials in samples):
         return None
     rate, sensitivity, specificity = (hits / trials for hits, trials in samples)
     if sensitivity + specificity <= 1:
         return None
     value = (rate + specificity - 1) / (sensitivity + specificity - 1)
-    low, high = _interval(judged, right_kept, wrong_refused)
+    low, high = _interval(judged, right_passed, wrong_refused)
     point = _clipped(value)
     return CorrectedRate(
         value=point,
@@ -155,9 +157,9 @@ def corrected_rate(judged: Count, right_kept: Count, wrong_refused: Count) -> Co
     )
 
 
-def _interval(judged: Count, right_kept: Count, wrong_refused: Count) -> Interval:
+def _interval(judged: Count, right_passed: Count, wrong_refused: Count) -> Interval:
     rate, n = _padded(judged, Z95**2)
-    sensitivity, n_right = _padded(right_kept, 2)
+    sensitivity, n_right = _padded(right_passed, 2)
     specificity, n_wrong = _padded(wrong_refused, 2)
     gain = sensitivity + specificity - 1
     if gain <= 0:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 Z80 = 0.8416212335729143  # the 80 % point of the normal distribution
-_FAR = 1e9  # stands for an infinite score; brentq needs finite ends
+_FAR = 1e9  # an infinite score; brentq needs finite ends
 
 
 def tango(fixed: float, broke: float, n: float, z: float = Z95) -> Interval | None:
@@ -69,7 +69,7 @@ def mcnemar(fixed: int, broke: int) -> float:
 def odds_ratio(fixed: int, broke: int) -> tuple[float | None, float | None, float | None]:
     """Return fixed / broke, the paired odds ratio, with its exact 95 % interval (low, high).
 
-    None stands for infinity, and for undefined where no pair differs: then all three are None.
+    None means infinity, or undefined where no pair differs: then all three are None.
     Clopper and Pearson (1934), Biometrika 26:404, for the share of fixed among the pairs that
     differ, of which the ratio is the odds.
     """

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from rapidfuzz.distance import OSA
-
 from evaluators.judges.lexical.folding import Text, sounds
 from evaluators.judges.lexical.language_tables import Tables
 
@@ -91,10 +89,17 @@ class Tolerance:
 def _sound_alike(one: str, other: str) -> bool:
     """Say whether two words sound like one; in longer sounds a letter may be silent."""
     return any(
-        left == right or (min(len(left), len(right)) > 3 and OSA.distance(left, right) == 1)
+        left == right or (min(len(left), len(right)) > 3 and _distance(left, right) == 1)
         for left in sounds(one)
         for right in sounds(other)
     )
+
+
+def _distance(one: str, other: str) -> int:
+    """Return how many letters to insert, delete, replace or swap with the next."""
+    from rapidfuzz.distance import OSA  # noqa: PLC0415  # 40 ms, and few answers need it
+
+    return OSA.distance(one, other)
 
 
 def _inflected(one: str, other: str, endings: frozenset[str]) -> bool:
@@ -118,7 +123,7 @@ def _mistyped(one: str, other: str) -> bool:
         return False
     if one.startswith(other) or other.startswith(one):
         return False  # another ending makes another word
-    return OSA.distance(one, other) <= (1 if shortest < 9 else 2)
+    return _distance(one, other) <= (1 if shortest < 9 else 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
