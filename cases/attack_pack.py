@@ -1,19 +1,18 @@
 """The attack pack: answers that must not be graded CORRECT, and controls that must."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 from evaluators.core import Case, UsageError
-from evaluators.reading import Map, Seq, load_yaml
-from evaluators.text import digest
+from evaluators.settings import Settings, load_settings
+from evaluators.text import digest, shown
 
 FOLDER = Path(__file__).parent / "attacks"
 LANGUAGES = tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
 MOST_TIMES = 10_000
 _REQUIRED = ("id", "kind", "question", "gold", "answer")
-_OPTIONAL = ("before", "times")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,43 +37,29 @@ def load_bundled(languages: Iterable[str]) -> list[Probe]:
 
 def load_pack(path: Path) -> list[Probe]:
     """Return the probes of a file. Raises UsageError naming file, line and key."""
-    top = load_yaml(path)
-    if not isinstance(top, Map):
-        msg = f"{path}:1: want a mapping with keys language, attacks, controls"
-        raise UsageError(msg)
-    _check_keys(path, top, ("language", "attacks"), ("controls",))
-    language = _text(path, top, "language")
+    top = load_settings(path)
+    top.check_keys(("language", "attacks", "controls"), ("language", "attacks"))
+    language = top.text("language")
     probes = [
-        probe for key in ("attacks", "controls") for probe in _probes(path, top, key, language)
+        _probe(entry, row, language, control=key == "controls")
+        for key in ("attacks", "controls")
+        for row, entry in enumerate(top.parts(key), 1)
     ]
-    seen: set[str] = set()
-    for probe in probes:
-        if probe.case.id in seen:
-            msg = f"{path}: id {probe.case.id!r} stands twice; keep one"
+    counts = Counter(probe.case.id for probe in probes)
+    for name, count in counts.items():
+        if count > 1:
+            msg = f"{path}: id {name!r} stands twice; keep one"
             raise UsageError(msg)
-        seen.add(probe.case.id)
     return probes
 
 
-def _probes(path: Path, top: Map, key: str, language: str) -> Iterable[Probe]:
-    entries = top.get(key, Seq(top.line))
-    if not isinstance(entries, Seq):
-        _wrong(path, top, key, "want a list")
-    for row, entry in enumerate(entries, 1):
-        if not isinstance(entry, Map):
-            _wrong(path, top, key, f"entry {row}: want a mapping with {', '.join(_REQUIRED)}")
-        _check_keys(path, entry, _REQUIRED, _OPTIONAL)
-        yield _probe(path, entry, row, (key == "controls", language))
-
-
-def _probe(path: Path, entry: Map, row: int, which: tuple[bool, str]) -> Probe:
-    control, language = which
-    question, golds = _text(path, entry, "question"), _golds(path, entry)
-    answer = _text(path, entry, "answer")
-    if "before" in entry or "times" in entry:
-        answer = _text(path, entry, "before") * _times(path, entry) + answer
+def _probe(entry: Settings, row: int, language: str, *, control: bool) -> Probe:
+    entry.check_keys((*_REQUIRED, "before", "times"), _REQUIRED)
+    question, golds, answer = entry.text("question"), entry.words("gold"), _exact(entry, "answer")
+    times = entry.whole("times", 1, MOST_TIMES) or 1
+    answer = _exact(entry, "before") * times + answer
     case = Case(
-        id=_text(path, entry, "id"),
+        id=entry.text("id"),
         dataset="attacks",
         language=language,
         row=row,
@@ -83,43 +68,12 @@ def _probe(path: Path, entry: Map, row: int, which: tuple[bool, str]) -> Probe:
         recorded=answer,
         digest=digest([question, golds, answer]),
     )
-    return Probe(kind=_text(path, entry, "kind"), control=control, case=case)
+    return Probe(kind=entry.text("kind"), control=control, case=case)
 
 
-def _golds(path: Path, entry: Map) -> tuple[str, ...]:
-    gold = entry["gold"]
-    forms = gold if isinstance(gold, Seq) else [gold]
-    texts = tuple(form for form in forms if isinstance(form, str) and form)
-    if not texts or len(texts) < len(forms):
-        _wrong(path, entry, "gold", "want text, or a list of texts")
-    return texts
-
-
-def _times(path: Path, entry: Map) -> int:
-    text = _text(path, entry, "times") if "times" in entry else "1"
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_TIMES):
-        _wrong(path, entry, "times", f"want a whole number from 1 to {MOST_TIMES:,}")
-    return int(text)
-
-
-def _check_keys(
-    path: Path, entry: Map, required: tuple[str, ...], optional: tuple[str, ...]
-) -> None:
-    for key in entry:
-        if key not in required + optional:
-            _wrong(path, entry, key, f"not known; known: {', '.join(required + optional)}")
-    for key in required:
-        if not entry.get(key):
-            _wrong(path, entry, key, "missing or empty")
-
-
-def _text(path: Path, entry: Map, key: str) -> str:
-    value = entry.get(key)
-    if not isinstance(value, str) or not value:
-        _wrong(path, entry, key, "want text")
+def _exact(entry: Settings, key: str) -> str:
+    """Return a text that may be blank, empty where the key is absent."""
+    value = entry.values.get(key, "")
+    if not isinstance(value, str):
+        raise entry.problem(key, f"text is needed, not {shown(value)}")
     return value
-
-
-def _wrong(path: Path, entry: Map, key: str, problem: str) -> NoReturn:
-    msg = f"{path}:{entry.lines.get(key, entry.line)}: key {key!r}: {problem}"
-    raise UsageError(msg)

@@ -4,10 +4,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NoReturn, cast, get_args
+from typing import Literal, get_args
 
 from evaluators.core import CORRECT, GRADES, UsageError
-from evaluators.reading import Map, Seq, load_yaml, read_text
+from evaluators.reading import Map, read_text
+from evaluators.settings import Settings, load_settings
 from evaluators.template import canonical_places, encode_fixed, fill, places
 from evaluators.text import digest
 
@@ -67,14 +68,17 @@ _TEMPLATE_NAME = re.compile(rf"(?P<name>.+)\.(?P<language>{_LANGUAGE.pattern})\.
 
 def load_prompt(path: Path) -> Prompt:
     """Return the answer prompt of a YAML file. Raises UsageError naming file, line and key."""
-    entry = _Entry.of_file(path, (*_HEAD, "user"), ("system",))
-    system, user = entry.messages()
+    settings = _load(path, (*_HEAD, "user"), ("system",))
+    system, user = _messages(settings)
     if "question" not in places(user):
-        entry.refuse("user", "has no place {question}; put it where the question goes")
+        raise settings.problem(
+            key="user", what="has no place {question}; put it where the question goes"
+        )
     for name in places(system + user):
         if name not in ("question", "context"):
-            entry.refuse("user", f"place {{{name}}} is not known in an answer prompt")
-    return Prompt(**entry.head(), system=system, user=user)
+            what = f"place {{{name}}} is not known in an answer prompt"
+            raise settings.problem(key="user", what=what)
+    return Prompt(**_head(settings), system=system, user=user)
 
 
 def load_rubric(path: Path) -> Rubric:
@@ -83,23 +87,20 @@ def load_rubric(path: Path) -> Rubric:
     Raises UsageError naming file, line and key.
     """
     optional = ("system", "examples", "scores", "labels", "passing")
-    entry = _Entry.of_file(path, (*_HEAD, "protocol", "user"), optional)
-    protocol = entry.data["protocol"]
-    if protocol not in get_args(Protocol):
-        known = ", ".join(get_args(Protocol))
-        entry.refuse("protocol", f"want one of {known}, got {protocol!r}")
-    labels = _labels(entry)
-    system, user = entry.messages()
-    _check_places(entry, system, user)
-    rendered = {"examples": _examples(entry, labels)}
+    settings = _load(path, (*_HEAD, "protocol", "user"), optional)
+    protocol: Protocol = settings.one_of("protocol", get_args(Protocol))
+    system, user = _messages(settings)
+    _check_places(settings, system, user)
+    labels = _labels(settings, protocol)
+    rendered = {"examples": _examples(settings, protocol, labels)}
     return Rubric(
-        **entry.head(),
-        protocol=cast("Protocol", protocol),
+        **_head(settings),
+        protocol=protocol,
         system=fill(system, rendered),
         user=fill(user, rendered),
-        scores=_scores(entry, labels),
+        scores=_scores(settings, protocol, labels),
         labels=labels,
-        passing=_passing(entry, labels),
+        passing=_passing(settings, labels),
     )
 
 
@@ -121,7 +122,7 @@ def load_template(path: Path, language: str, protocol: Protocol = "letter") -> R
     user = canonical_places(read_text(path))
     data = Map(1)
     data["user"] = user
-    _check_places(_Entry(path, data), "", user)
+    _check_places(Settings(path, "", data), "", user)
     name, code = named["name"], named["language"]
     version = f"{name}.{code}@template#{digest(user)[:12]}"
     rubric = Rubric(
@@ -144,149 +145,107 @@ def check_language(rubric: Rubric | Prompt, language: str, where: str) -> None:
         raise UsageError(msg)
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """A mapping of a file, whose errors name file, line and key."""
-
-    path: Path
-    data: Map
-
-    @classmethod
-    def of_file(cls, path: Path, required: Sequence[str], optional: Sequence[str]) -> "_Entry":
-        """Return the whole file's mapping, its keys checked."""
-        data = load_yaml(path)
-        if not isinstance(data, Map):
-            msg = f"{path}:1: want a mapping with keys {', '.join(required)}"
-            raise UsageError(msg)
-        entry = cls(path, data)
-        entry.check_keys(required, optional)
-        return entry
-
-    def refuse(self, key: str, problem: str) -> NoReturn:
-        """Raise the error about one key."""
-        line = self.data.lines.get(key, self.data.line)
-        msg = f"{self.path}:{line}: key {key!r}: {problem}"
-        raise UsageError(msg)
-
-    def check_keys(self, required: Sequence[str], optional: Sequence[str]) -> None:
-        """Raise UsageError for a key that is not known, or a missing one."""
-        for key in self.data:
-            if key not in (*required, *optional):
-                self.refuse(key, f"not known; known: {', '.join((*required, *optional))}")
-        for key in required:
-            if not self.data.get(key):
-                self.refuse(key, "missing or empty")
-
-    def text(self, key: str) -> str:
-        """Return a value that is text, empty where the key is absent."""
-        value = self.data.get(key, "")
-        if not isinstance(value, str):
-            self.refuse(key, "want text")
-        return value
-
-    def listed(self, key: str, problem: str) -> Seq:
-        """Return a value that is a list, an empty one where the key is absent."""
-        value = self.data.get(key, Seq(self.data.line))
-        if not isinstance(value, Seq):
-            self.refuse(key, problem)
-        return value
-
-    def messages(self) -> tuple[str, str]:
-        """Return the system and the user message with the canonical names of places."""
-        return canonical_places(self.text("system")), canonical_places(self.text("user"))
-
-    def head(self) -> dict[str, str]:
-        """Return name, language and full version of the whole file."""
-        name, language, version = (self.text(key) for key in _HEAD)
-        if not _LANGUAGE.fullmatch(language):
-            self.refuse("language", f"want a code such as 'en' or 'bg', got {language!r}")
-        full = f"{name}.{language}@{version}#{digest(self.data)[:12]}"
-        return {"name": name, "language": language, "version": full}
-
-    @property
-    def rates(self) -> bool:
-        """Whether it is a rubric that asks for ratings."""
-        return self.data.get("protocol") == "rate"
+def _load(path: Path, required: Sequence[str], optional: Sequence[str]) -> Settings:
+    settings = load_settings(path)
+    settings.check_keys((*required, *optional), required)
+    return settings
 
 
-def _check_places(entry: _Entry, system: str, user: str) -> None:
+def _head(settings: Settings) -> dict[str, str]:
+    """Return name, language and full version: that of the file with a hash of all its content."""
+    name, language, version = (settings.text(key) for key in _HEAD)
+    if not _LANGUAGE.fullmatch(language):
+        what = f"want a code such as 'en' or 'bg', got {language!r}"
+        raise settings.problem(key="language", what=what)
+    full = f"{name}.{language}@{version}#{digest(settings.values)[:12]}"
+    return {"name": name, "language": language, "version": full}
+
+
+def _messages(settings: Settings) -> tuple[str, str]:
+    """Return the system and the user message, places by their canonical names."""
+    system = settings.text("system") if settings.values.get("system") else ""
+    return canonical_places(system), canonical_places(settings.text("user"))
+
+
+def _check_places(settings: Settings, system: str, user: str) -> None:
     stray = [name for name in places(system) if name in _SLOTS]
     if stray:
-        entry.refuse("system", f"place {{{stray[0]}}} belongs into 'user'")
+        raise settings.problem(key="system", what=f"place {{{stray[0]}}} belongs into 'user'")
     found = places(user)
     needed = ("question", "target", "predicted_answer")
-    for name in needed[-1:] if "labels" in entry.data else needed:
+    for name in needed[-1:] if "labels" in settings.values else needed:
         if name not in found:
-            entry.refuse("user", f"has no place {{{name}}}; put it where that text goes")
+            what = f"has no place {{{name}}}; put it where that text goes"
+            raise settings.problem(key="user", what=what)
     if found.count("predicted_answer") > 1:
-        entry.refuse("user", "place {predicted_answer} stands more than once; keep one")
-    if ("examples" in places(system + user)) != ("examples" in entry.data):
-        entry.refuse("examples", "the key and the place {examples} go together; one is missing")
+        what = "place {predicted_answer} stands more than once; keep one"
+        raise settings.problem(key="user", what=what)
+    if ("examples" in places(system + user)) != ("examples" in settings.values):
+        what = "the key and the place {examples} go together; one is missing"
+        raise settings.problem(key="examples", what=what)
 
 
-def _labels(entry: _Entry) -> tuple[str, ...]:
+def _labels(settings: Settings, protocol: Protocol) -> tuple[str, ...]:
     """Return the grades that a rubric names; the usual three where it names none."""
-    if "labels" not in entry.data:
-        return GRADES
-    labels = entry.data["labels"]
-    if not isinstance(labels, Seq) or entry.rates:
-        entry.refuse("labels", "want a list of grades, and no protocol 'rate'")
-    for label in labels:
-        if not isinstance(label, str) or not _LABEL.fullmatch(label):
-            entry.refuse("labels", f"want words of at most 40 characters, got {label!r:.60}")
-    if not 2 <= len(labels) <= MOST_LABELS:
-        entry.refuse("labels", f"want 2 to {MOST_LABELS} labels, got {len(labels)}")
-    if len({str(label).casefold() for label in labels}) < len(labels):
-        entry.refuse("labels", "a label stands twice; keep one")
-    return tuple(map(str, labels))
+    labels = settings.words("labels")
+    problem = ""
+    if "labels" in settings.values and protocol == "rate":
+        problem = "want a list of grades, and no protocol 'rate'"
+    elif wrong := next((label for label in labels if not _LABEL.fullmatch(label)), ""):
+        problem = f"want words of at most 40 characters, got {wrong!r:.60}"
+    elif "labels" in settings.values and not 2 <= len(labels) <= MOST_LABELS:
+        problem = f"want 2 to {MOST_LABELS} labels, got {len(labels)}"
+    elif len({label.casefold() for label in labels}) < len(labels):
+        problem = "a label stands twice; keep one"
+    if problem:
+        raise settings.problem(key="labels", what=problem)
+    return labels or GRADES
 
 
-def _passing(entry: _Entry, labels: Sequence[str]) -> tuple[str, ...]:
+def _passing(settings: Settings, labels: Sequence[str]) -> tuple[str, ...]:
     """Return the labels of a right answer, which a rubric with labels of its own must name."""
-    passing = entry.listed("passing", "want a list of the labels that pass")
-    if bool(passing) != ("labels" in entry.data):
-        entry.refuse("passing", "the keys 'labels' and 'passing' go together; one is missing")
+    passing = settings.words("passing")
+    if bool(passing) != ("labels" in settings.values):
+        what = "the keys 'labels' and 'passing' go together; one is missing"
+        raise settings.problem(key="passing", what=what)
     for label in passing:
         if label not in labels:
-            entry.refuse("passing", f"want one of {', '.join(labels)}, got {label!r:.60}")
-    return tuple(map(str, passing)) or (CORRECT,)
+            what = f"want one of {', '.join(labels)}, got {label!r:.60}"
+            raise settings.problem(key="passing", what=what)
+    return passing or (CORRECT,)
 
 
-def _scores(entry: _Entry, labels: Sequence[str]) -> dict[str, float]:
-    given = entry.data.get("scores", Map(entry.data.line))
-    if not isinstance(given, Map) or ("scores" in entry.data and entry.rates):
-        entry.refuse("scores", "want a mapping of grades to numbers, and no protocol 'rate'")
-    scores = _Entry(entry.path, given)
+def _scores(settings: Settings, protocol: Protocol, labels: Sequence[str]) -> dict[str, float]:
+    if "scores" in settings.values and protocol == "rate":
+        what = "want a mapping of grades to numbers, and no protocol 'rate'"
+        raise settings.problem(key="scores", what=what)
+    given = settings.part("scores").values
+    scores = Settings(settings.path, "", given)
     for grade in given:
         if grade not in labels:
-            scores.refuse(grade, f"not a grade; known: {', '.join(labels)}")
+            raise scores.problem(grade, f"not a grade; known: {', '.join(labels)}")
         text = str(given[grade])
         if not re.fullmatch(r"[01]|0?\.[0-9]{1,6}|[01]\.0{1,6}", text, re.ASCII):
-            scores.refuse(grade, f"want a number from 0 to 1, got {text!r}")
+            raise scores.problem(grade, f"want a number from 0 to 1, got {text!r}")
     return {grade: float(str(given[grade])) for grade in given}
 
 
-def _examples(entry: _Entry, labels: Sequence[str]) -> str:
+def _examples(settings: Settings, protocol: Protocol, labels: Sequence[str]) -> str:
+    """Return the worked examples: the slots as a judge sees them, then the reply to give."""
+    key = "rating" if protocol == "rate" else "grade"
+    allowed = [str(rating) for rating in range(1, 11)] if protocol == "rate" else list(labels)
+    needed = ("question", "target", "predicted_answer", key)
     examples = []
-    for each in entry.listed("examples", "want a list"):
-        if not isinstance(each, Map):
-            entry.refuse("examples", f"want mappings, got {each!r:.60}")
-        examples.append(_example(_Entry(entry.path, each), entry, labels))
+    for example in settings.parts("examples"):
+        example.check_keys((*needed, "why", "context"), needed)
+        verdict = example.one_of(key, allowed)
+        slots = [name for name in _SLOTS if name in example.values]
+        values = ", ".join(f'"{name}": {encode_fixed(example.text(name))}' for name in slots)
+        why = encode_fixed(example.text("why") if example.values.get("why") else "")
+        reply = f'{{"reason": {why}, "grade": "{verdict}"}}'
+        if protocol in ("letter", "rate"):
+            letter = chr(ord("A") + allowed.index(verdict))
+            last = f'{{"rating": {verdict}}}' if protocol == "rate" else letter
+            reply = "\n".join(line for line in (why[1:-1], last) if line)
+        examples.append(f"{{{values}}}\n{reply}")
     return "\n\n".join(examples)
-
-
-def _example(example: _Entry, rubric: _Entry, labels: Sequence[str]) -> str:
-    """Return a worked example: the slots as a judge sees them, then the reply it should give."""
-    key = "rating" if rubric.rates else "grade"
-    example.check_keys(("question", "target", "predicted_answer", key), ("why", "context"))
-    allowed = [str(rating) for rating in range(1, 11)] if rubric.rates else labels
-    verdict = example.data[key]
-    if verdict not in allowed:
-        example.refuse(key, f"want one of {', '.join(allowed)}, got {verdict!r:.60}")
-    slots = [name for name in _SLOTS if name in example.data]
-    values = ", ".join(f'"{name}": {encode_fixed(example.text(name))}' for name in slots)
-    why = encode_fixed(example.text("why"))
-    if rubric.data["protocol"] in ("tool", "json"):
-        return f'{{{values}}}\n{{"reason": {why}, "grade": "{verdict}"}}'
-    reply = f'{{"rating": {verdict}}}' if rubric.rates else chr(ord("A") + allowed.index(verdict))
-    return "\n".join(line for line in (f"{{{values}}}", why[1:-1], reply) if line)

@@ -158,16 +158,20 @@ def test_a_users_mistake_is_exit_4(
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (PACK, "- x\n", "own.yaml:1: want a mapping with keys language"),
+        (PACK, "- x\n", "own.yaml:1: a mapping of keys to values is needed"),
         ("language: en\n", "", "own.yaml:1: key 'language': missing"),
-        ("language: en\n", "language: [en]\n", "own.yaml:1: key 'language': want text"),
+        (
+            "language: en\n",
+            "language: [en]\n",
+            "own.yaml:1: key 'language': text is needed, not a list",
+        ),
         ("controls:", "odd:", "key 'odd': not known; known: language, attacks, controls"),
         ("kind: order, ", "", "own.yaml:3: key 'kind': missing or empty"),
-        ("gold: Sofia, before", "gold: {a: b}, before", "key 'gold': want text, or a list"),
-        ("times: 3", f"times: {MOST_TIMES + 1}", "key 'times': want a whole number from 1 to"),
+        ("gold: Sofia, before", "gold: {a: b}, before", "key 'gold': a list of names is needed"),
+        ("times: 3", f"times: {MOST_TIMES + 1}", "key 'times': a number from 1 to 10000 is needed"),
         ("id: a2", "id: a1", "id 'a1' stands twice"),
-        ("attacks:\n", "attacks:\n  - text\n", "key 'attacks': entry 1: want a mapping"),
-        (PACK, "language: en\nattacks: text\n", "own.yaml:2: key 'attacks': want a list"),
+        ("attacks:\n", "attacks:\n  - text\n", "key 'attacks': a list of mappings is needed"),
+        (PACK, "language: en\nattacks: text\n", "own.yaml:2: key 'attacks': a list is needed"),
     ],
 )
 def test_a_wrong_pack_names_file_line_and_key(old: str, new: str, message: str) -> None:

@@ -100,13 +100,13 @@ def test_a_version_follows_the_content_and_not_the_comments(write: Writer) -> No
 
 
 WRONG = [
-    ("- a", "1: want a mapping"),
+    ("- a", "1: a mapping of keys to values is needed"),
     (RUBRIC + "colour: red\n", "key 'colour': not known"),
     (RUBRIC.replace("name: short\n", ""), "key 'name': missing"),
     (RUBRIC.replace("language: bg", "language: Bulgarian"), "2: key 'language'.*'Bulgarian'"),
     (RUBRIC.replace("protocol: tool", "protocol: vote"), "4: key 'protocol'.*'vote'"),
     (RUBRIC.replace("protocol: tool", "protocol: [tool]"), "4: key 'protocol'"),
-    (RUBRIC.replace("name: short", "name: [short]"), "1: key 'name': want text"),
+    (RUBRIC.replace("name: short", "name: [short]"), "1: key 'name': text is needed, not a list"),
     (RUBRIC.replace("{target}\n", "\n"), "'user': has no place {target}"),
     (RUBRIC.replace("{question}", "{predicted_answer}{question}"), "more than once"),
     (RUBRIC.replace("Сравни. ", "{question}"), "5: key 'system'.*{question}"),
@@ -118,8 +118,14 @@ WRONG = [
     (RUBRIC.replace("protocol: tool", "protocol: rate"), "missing or empty|'grade': not known"),
     (RUBRIC.replace("grade: INCORRECT", "grade: WRONG"), "11: key 'grade'.*'WRONG'"),
     (RUBRIC.replace("    why:", "    because:"), "'because': not known"),
-    (re.sub(r"examples:\n(  .*\n|    .*\n)+", "examples: [x]\n", RUBRIC), "want mappings"),
-    (re.sub(r"examples:\n(  .*\n|    .*\n)+", "examples: x\n", RUBRIC), "'examples': want a list"),
+    (
+        re.sub(r"examples:\n(  .*\n|    .*\n)+", "examples: [x]\n", RUBRIC),
+        "a list of mappings is needed",
+    ),
+    (
+        re.sub(r"examples:\n(  .*\n|    .*\n)+", "examples: x\n", RUBRIC),
+        "'examples': a list is needed",
+    ),
 ]
 
 
