@@ -1,10 +1,13 @@
-"""The walls of the house: who may import whom, what a worker loads, and how large things get."""
+"""The rules of the tree: who may import whom, what a worker loads, and how large things get."""
 
 import ast
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -15,9 +18,18 @@ FORBIDDEN = {"evaluators": {"cases", "reports"}, "cases": {"reports"}, "reports"
 HEAVY = ("anthropic", "deepeval", "numpy", "openai", "pandas", "scipy", "statsmodels")
 
 
+@cache
+def product() -> Mapping[str, ast.Module]:
+    """Return every file of the product, parsed, by its path."""
+    paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    return {
+        path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path in paths
+    }
+
+
 def modules(package: str) -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted((ROOT / package).rglob("*.py")):
-        yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+    return ((name, tree) for name, tree in product().items() if name.startswith(f"{package}/"))
 
 
 def imported(tree: ast.Module) -> set[str]:
@@ -69,15 +81,53 @@ def test_deepeval_has_one_door() -> None:
     assert set(users) <= {"evaluators/judges/metric.py"}
 
 
+@cache
+def imports() -> Mapping[str, set[str]]:
+    """Return which files each file imports, in functions and for types too."""
+    files = {path.removesuffix(".py").removesuffix("/__init__"): path for path in product()}
+    found: dict[str, set[str]] = {}
+    for path, tree in product().items():
+        names = set(_imported_names(tree))
+        modules = {name if name in files else name.rpartition("/")[0] for name in names}
+        found[path] = {files[name] for name in modules if name in files} - {path}
+    return found
+
+
+def _imported_names(tree: ast.Module) -> Iterator[str]:
+    """Yield what a file imports, with slashes; the last part may be a name in a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.replace(".", "/") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}".replace(".", "/") for alias in node.names)
+
+
+def circle(graph: Mapping[str, set[str]]) -> list[str]:
+    """Return nodes that lead back to the first of them; none where there is no such way."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        nodes: list[str] = error.args[1]
+        return nodes
+    return []
+
+
+def test_no_file_imports_itself_by_way_of_others() -> None:
+    """A circle of files is one file that nobody can read alone."""
+    assert circle(imports()) == []
+
+
+def test_no_two_files_have_one_name() -> None:
+    """A file can be named without its folder."""
+    names = Counter(Path(path).name for path in product())
+    twice = {name for name, count in names.items() if count > 1}
+    assert twice - {"__init__.py", "__main__.py"} == set()
+
+
 def test_no_product_file_is_longer_than_300_lines() -> None:
     """A file that grows past 300 lines holds more than one thought."""
-    long = {
-        path.relative_to(ROOT).as_posix()
-        for package in PACKAGES
-        for path in (ROOT / package).rglob("*.py")
-        if path.read_text(encoding="utf-8").count("\n") > 300
-    }
-    assert long == set()
+    sizes = {path: (ROOT / path).read_text(encoding="utf-8").count("\n") for path in product()}
+    assert {path for path, lines in sizes.items() if lines > 300} == set()
 
 
 def test_loading_the_plugin_loads_nothing_heavy() -> None:
