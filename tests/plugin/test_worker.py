@@ -108,8 +108,9 @@ def test_a_plan_that_cannot_be_written_is_a_usage_error(plan: Plan, tmp_path: Pa
 
 
 def test_a_worker_of_a_session_without_datasets_is_given_nothing() -> None:
-    """The plugin stays out of sessions that are not its own."""
+    """The plugin stays out of sessions that are not its own, or that have ended meanwhile."""
     assert read_worker_input({}) is None
+    assert read_worker_input({INPUT_KEY: "/nowhere/plan.pickle"}) is None
 
 
 def test_a_packed_report_arrives_with_what_xdist_adds(plan: Plan, tmp_path: Path) -> None:
