@@ -13,7 +13,7 @@ COMMANDS: Mapping[str, Command] = {
         "make a BoolQ-type dataset from articles, with models and people", "reports.commands.build"
     ),
     "check": Command(
-        "look for what is wrong with datasets although they can be loaded", "cases.check"
+        "look for what is wrong with datasets although they can be loaded", "reports.commands.check"
     ),
     "download": Command(
         "fetch a public benchmark in its official form", "reports.commands.download"

@@ -12,8 +12,7 @@ import mwparserfromhell
 from rapidfuzz import fuzz, process, utils
 
 from cases.tools.builder.recipe import ParagraphRules, SpellingRules
-from cases.tools.check.languages import Language, known, language_of
-from cases.tools.check.scripts import has, words
+from cases.tools.check.alphabets import Language, has, known, language_of, words
 from evaluators.core import UsageError
 from evaluators.text import sendable, without_invisible
 

@@ -22,7 +22,7 @@ from cases.tools.builder.paragraphs import (
 )
 from cases.tools.builder.recipe import QuestionRules, Recipe
 from cases.tools.builder.work_folder import Item, Values
-from cases.tools.check.scripts import words
+from cases.tools.check.alphabets import words
 from evaluators.core import YES
 from evaluators.statistics.intervals import wilson
 

@@ -1,76 +1,113 @@
-"""Every check by its name, and the running of them."""
+"""Every check by its name, and running them over data sets or a data file."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from cases.config import FILE
+from cases.config import FILE, load_dataset, with_items
 from cases.dataset import Dataset
-from cases.tools.check import (
-    balance,
-    facts,
-    gaps,
-    gates,
-    homoglyphs,
-    leaks,
-    raters,
-    repeats,
-    spelling,
-    typography,
-)
-from cases.tools.check.findings import Finding, Note, Subject
+from cases.tools.check import field_checks, item_checks, text_checks
+from cases.tools.check.findings import Finding, Note, Subject, read_subject
+from evaluators.core import UsageError
+from evaluators.text import hint, shown
+
+BUNDLED = Path(__file__).parents[2]
 
 SLICE_CHECKS: Mapping[str, Callable[[Subject], Iterable[Note]]] = {
-    "duplicate": repeats.duplicates,
-    "conflict": repeats.conflicts,
-    "near-duplicate": repeats.near_duplicates,
-    "leak": leaks.leaked_golds,
-    "balance": balance.balance,
-    "missing-field": gaps.missing_fields,
-    "aliases": gaps.aliases,
-    "id": gaps.ids,
-    "mixed-scripts": homoglyphs.mixed_scripts,
-    "look-alike": homoglyphs.look_alikes,
-    "invisible": typography.invisible,
-    "normal-form": typography.normal_form,
-    "spaces": typography.spaces,
-    "quotes": typography.quotes,
-    "alphabet": spelling.alphabet,
-    "orthography": spelling.orthography,
-    "language": spelling.language,
-    "repeated-fact": facts.repeated_facts,
-    "label-source": raters.label_sources,
-    "raters": raters.rater_agreement,
-    "lone-label": raters.lone_labels,
+    "duplicate": item_checks.duplicates,
+    "conflict": item_checks.conflicts,
+    "near-duplicate": item_checks.near_duplicates,
+    "leak": item_checks.leaked_golds,
+    "balance": item_checks.balance,
+    "missing-field": field_checks.missing_fields,
+    "aliases": field_checks.aliases,
+    "id": field_checks.ids,
+    "mixed-scripts": text_checks.mixed_scripts,
+    "look-alike": text_checks.look_alikes,
+    "invisible": text_checks.invisible,
+    "normal-form": text_checks.normal_form,
+    "spaces": text_checks.spaces,
+    "quotes": text_checks.quotes,
+    "alphabet": text_checks.alphabet,
+    "orthography": text_checks.orthography,
+    "language": text_checks.language,
+    "repeated-fact": field_checks.repeated_facts,
+    "label-source": field_checks.label_sources,
+    "raters": field_checks.rater_agreement,
+    "lone-label": field_checks.lone_labels,
 }
 """What is checked in each slice."""
 
 DATASET_CHECKS: Mapping[str, Callable[[Dataset, Mapping[str, Subject]], Iterable[Note]]] = {
-    "missing-fact": facts.missing_facts,
-    "breakdown": gaps.unused_breakdowns,
-    "gates": gates.ungated,
-    "margin": gates.narrow_margins,
+    "missing-fact": field_checks.missing_facts,
+    "breakdown": field_checks.unused_breakdowns,
+    "gates": field_checks.ungated,
+    "margin": field_checks.narrow_margins,
 }
-"""What is checked over a dataset's slices together; ``subjects`` are by language."""
+"""What is checked over a data set's slices together; ``subjects`` are by language."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """What was found, in order, in so many files and items.
+
+    ``refused`` holds the messages about files that could not be loaded.
+    """
+
+    files: int = 0
+    items: int = 0
+    findings: tuple[Finding, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+def check_datasets(paths: Sequence[Path]) -> CheckResult:
+    """Check the data sets that are named or that are in the folders named, each once.
+
+    Raises UsageError for a path that is neither, or a ``dataset.yaml`` that cannot be loaded.
+    """
+    files = dict.fromkeys(file for path in paths or [_bundled_folder()] for file in _below(path))
+    return _joined([_check_dataset(load_dataset(file)) for file in files])
+
+
+def check_files(paths: Sequence[Path], as_: str) -> CheckResult:
+    """Check data files as the items of a bundled data set's language, without its gates.
+
+    ``as_`` is ``DATASET:LANG``. Raises UsageError where there is no such data set, or no path.
+    """
+    if not paths:
+        msg = f"check: --as {as_}: no file given; name the data files to check"
+        raise UsageError(msg)
+    name, colon, language = as_.partition(":")
+    bundled = {path.parent.name: path for path in sorted(BUNDLED.rglob(FILE))}
+    if name not in bundled or not colon:
+        msg = f"check: --as {shown(as_)}: want DATASET:LANG; {hint(name, bundled)}"
+        raise UsageError(msg)
+    dataset = load_dataset(bundled[name])
+    results = []
+    for path in paths:
+        try:
+            subject = read_subject(with_items(dataset, language, path).slices[language])
+        except UsageError as problem:
+            results.append(CheckResult(files=1, refused=(str(problem),)))
+        else:
+            findings = tuple(check_slice(subject))
+            results.append(CheckResult(files=1, items=len(subject.cases), findings=findings))
+    return _joined(results)
 
 
 def check_slice(subject: Subject) -> list[Finding]:
     """Return what is wrong with one slice, in no order."""
     file = subject.slice_.path
-    return [
-        _finding(note, name, file)
-        for name, check in SLICE_CHECKS.items()
-        for note in check(subject)
-    ]
+    found = ((name, note) for name, check in SLICE_CHECKS.items() for note in check(subject))
+    return [_finding(note, name, file) for name, note in found]
 
 
 def check_dataset(dataset: Dataset, subjects: Mapping[str, Subject]) -> list[Finding]:
-    """Return what is wrong with a dataset as a whole, in no order."""
+    """Return what is wrong with a data set as a whole, in no order."""
     file = dataset.folder / FILE
-    return [
-        _finding(note, name, file)
-        for name, check in DATASET_CHECKS.items()
-        for note in check(dataset, subjects)
-    ]
+    checks = DATASET_CHECKS.items()
+    found = ((name, note) for name, check in checks for note in check(dataset, subjects))
+    return [_finding(note, name, file) for name, note in found]
 
 
 def _finding(note: Note, check: str, file: Path) -> Finding:
@@ -80,4 +117,50 @@ def _finding(note: Note, check: str, file: Path) -> Finding:
         row=note.row,
         check=check,
         message=note.message,
+    )
+
+
+def _bundled_folder() -> Path:
+    """Return the folder of the bundled data sets, as seen from the working folder if below it."""
+    here = Path.cwd()
+    return BUNDLED.relative_to(here) if BUNDLED.is_relative_to(here) else BUNDLED
+
+
+def _below(path: Path) -> list[Path]:
+    if path.is_dir():
+        files = sorted(path.rglob(FILE))
+        if not files:
+            msg = f"{path}: no {FILE} in this folder or below it; name another"
+            raise UsageError(msg)
+        return files
+    if path.name != FILE:
+        msg = f"{path}: neither a folder nor a {FILE}; say --as DATASET:LANG to check a data file"
+        raise UsageError(msg)
+    return [path]
+
+
+def _check_dataset(dataset: Dataset) -> CheckResult:
+    subjects: dict[str, Subject] = {}
+    refused = []
+    for language, slice_ in dataset.slices.items():
+        try:
+            subjects[language] = read_subject(slice_)
+        except UsageError as problem:
+            refused.append(str(problem))
+    findings = [finding for subject in subjects.values() for finding in check_slice(subject)]
+    return CheckResult(
+        files=len(dataset.slices),
+        items=sum(len(subject.cases) for subject in subjects.values()),
+        findings=(*findings, *check_dataset(dataset, subjects)),
+        refused=tuple(refused),
+    )
+
+
+def _joined(results: Sequence[CheckResult]) -> CheckResult:
+    findings = {finding for result in results for finding in result.findings}
+    return CheckResult(
+        files=sum(result.files for result in results),
+        items=sum(result.items for result in results),
+        findings=tuple(sorted(findings, key=Finding.place)),
+        refused=tuple(message for result in results for message in result.refused),
     )

@@ -23,6 +23,10 @@ class Finding:
     check: str
     message: str
 
+    def place(self) -> tuple[str, int, str, str]:
+        """Return what findings are sorted by."""
+        return str(self.file), self.row, self.check, self.message
+
     @property
     def line(self) -> str:
         """The finding as one line of text."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.check import main
+from reports.commands.check import main
 
 ROOT = Path(__file__).parents[2]
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -172,6 +172,7 @@ def test_paths_outside_of_the_working_folder_are_whole(
     assert first == second
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "as_", "code", "checks"),
     [

@@ -6,12 +6,21 @@ from pathlib import Path
 import pytest
 
 from cases.dataset import Threshold
-from cases.tools.check.balance import balance
-from cases.tools.check.facts import missing_facts, repeated_facts
+from cases.tools.check.field_checks import (
+    aliases,
+    ids,
+    label_sources,
+    lone_labels,
+    missing_facts,
+    missing_fields,
+    narrow_margins,
+    rater_agreement,
+    repeated_facts,
+    ungated,
+    unused_breakdowns,
+)
 from cases.tools.check.findings import Subject, rows_listed
-from cases.tools.check.gaps import aliases, ids, missing_fields, unused_breakdowns
-from cases.tools.check.gates import narrow_margins, ungated
-from cases.tools.check.raters import label_sources, lone_labels, rater_agreement
+from cases.tools.check.item_checks import balance
 from tests.support.linting import dataset_of, found, from_file, item, said, slice_of, subject
 
 

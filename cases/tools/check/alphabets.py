@@ -1,11 +1,17 @@
-"""Which script letters belong to, and which letters of two scripts look the same."""
+"""Scripts, letters that look the same in two of them, and what is known of each language."""
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import cast
 
 from cases.columns import LOOK_ALIKES
+from evaluators.reading import load_yaml
 
+FILE = Path(__file__).parent / "languages.yaml"
 RANGES = {
     "Latin": "A-Za-zªº\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff",
     "Cyrillic": "\u0400-\u0481\u048a-\u052f\u1c80-\u1c88",
@@ -68,3 +74,62 @@ def _odd(word: str, found: Counter[str], home: str) -> str:
         return odd
     symbols = not set(odd) <= TWINS | TWINNED or (host == "Greek" and found[host] < 3)
     return "" if symbols else odd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Respelling:
+    """Another orthography of a language: how to notice it, its name, and what to do."""
+
+    pattern: re.Pattern[str]
+    name: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Language:
+    """One language. ``letters`` is its alphabet in small letters, empty where any may stand.
+
+    ``strict`` says that even names are written in these letters; every long text has at least
+    one letter of ``expected``, where there are any; ``stops`` are frequent words.
+    """
+
+    code: str
+    script: str
+    letters: frozenset[str]
+    stops: frozenset[str]
+    strict: bool = False
+    expected: frozenset[str] = frozenset()
+    respelling: Respelling | None = None
+
+
+def language_of(code: str) -> Language | None:
+    """Return what is known of a language; ``en-GB`` is ``en``, but ``be-tarask`` is not ``be``."""
+    name, _, subtag = code.partition("-")
+    return known().get(name if len(subtag) == 2 else code)
+
+
+@cache
+def known() -> Mapping[str, Language]:
+    """Return every known language by its code."""
+    data = cast("Mapping[str, Mapping[str, object]]", load_yaml(FILE))
+    return {code: _language(code, entry) for code, entry in data.items()}
+
+
+def _language(code: str, entry: Mapping[str, object]) -> Language:
+    return Language(
+        code=code,
+        script=str(entry["script"]),
+        letters=frozenset(str(entry["letters"])),
+        stops=frozenset(str(entry["stops"]).split()),
+        strict=entry.get("strict") == "true",
+        expected=frozenset(str(entry.get("expected", ""))),
+        respelling=_respelling(entry),
+    )
+
+
+def _respelling(entry: Mapping[str, object]) -> Respelling | None:
+    if "respelt" not in entry:
+        return None
+    respelt = cast("Mapping[str, object]", entry["respelt"])
+    pattern = re.compile("|".join(cast("list[str]", respelt["patterns"])), re.IGNORECASE)
+    return Respelling(pattern=pattern, name=str(respelt["name"]), hint=str(respelt["hint"]))

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.tools.check.leaks import leaked_golds
-from cases.tools.check.repeats import (
+from cases.tools.check.item_checks import (
     SIMILAR,
     _alike,
     _candidates,
-    _weights,
     conflicts,
     duplicates,
+    leaked_golds,
     near_duplicates,
+    word_weights,
 )
 from tests.support.linting import found, item, said, subject
 
@@ -113,7 +113,7 @@ def test_similar_rated_questions_are_near_repeats_whatever_their_golds() -> None
 @given(BAGS)
 def test_no_similar_pair_is_lost(bags: list[frozenset[str]]) -> None:
     """Comparing only bags with a rare word in common finds every pair that is similar."""
-    weights = _weights(bags)
+    weights = word_weights(bags)
     every = {
         (i, j) for j in range(len(bags)) for i in range(j) if _alike(bags[i], bags[j], weights)
     }

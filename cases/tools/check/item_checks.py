@@ -1,4 +1,4 @@
-"""Items that stand more than once in a slice, word for word or nearly."""
+"""Checks of items against each other: repeats, contradictions, leaks, balance of classes."""
 
 import math
 from collections import Counter, defaultdict
@@ -6,15 +6,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cases.dataset import Slice
 from cases.tools.check.findings import Note, Subject, error, warning
-from evaluators.core import Case
+from evaluators.core import GRADES, NO, YES, Case
 from evaluators.judges.lexical.folding import plain, read, without
-from evaluators.judges.lexical.language_tables import tables
+from evaluators.judges.lexical.language_tables import Tables, tables
 from evaluators.text import shown
 
 SIMILAR = 0.8
 """From which weighted Jaccard similarity on two questions are held to be nearly the same."""
 MOST = 50
 """With how many earlier questions that share a rare word one is compared."""
+
+FEWEST_LETTERS = 4
+"""A gold of fewer letters stands in many questions by chance."""
+FEWEST = 10
+"""Below so many items a share says nothing."""
+YES_SHARE = (0.4, 0.6)
+LEAST_GRADE = 0.1
 
 _OUTER = ".,;:!?\"'`“”„«»()[]"
 
@@ -33,7 +40,7 @@ def conflicts(subject: Subject) -> Iterator[Note]:
     """Yield the items that ask the same as one before and expect something else."""
     for before, case in _repeats(subject):
         if _contradict(subject.slice_, before, case):
-            mine, other = _gold(case), _gold(before)
+            mine, other = (one.label or one.expected for one in (case, before))
             message = (
                 f"the same question as row {before.row} has gold {shown(mine)} here and "
                 f"{shown(other)} there; correct one or word the question more exactly"
@@ -63,19 +70,15 @@ def _flat(text: str) -> str:
 
 
 def _contradict(slice_: Slice, one: Case, two: Case) -> bool:
+    """Return whether two items have no gold in common, articles aside."""
     if slice_.kind.has_labels:
         return one.label != two.label
     articles = tables(slice_.language).words("articles")
-    return not _forms(one, articles) & _forms(two, articles)
-
-
-def _forms(case: Case, articles: frozenset[str]) -> set[tuple[str, ...]]:
-    """Return the words of each gold without articles; a gold without words stands for itself."""
-    return {without(read(gold), articles).words or (gold,) for gold in case.golds}
-
-
-def _gold(case: Case) -> str:
-    return case.label or case.expected
+    forms = (
+        {without(read(gold), articles).words or (gold,) for gold in case.golds}
+        for case in (one, two)
+    )
+    return not set.intersection(*forms)
 
 
 def near_duplicates(subject: Subject) -> Iterator[Note]:
@@ -88,14 +91,14 @@ def near_duplicates(subject: Subject) -> Iterator[Note]:
         return
     cases = list({_key(subject.slice_, case): case for case in subject.cases}.values())
     bags = [frozenset(read(case.question).words) for case in cases]
-    weights = _weights(bags)
-    told: set[int] = set()
+    weights = word_weights(bags)
+    found: set[int] = set()
     for first, second in _candidates(bags, weights):
         before, case = cases[first], cases[second]
-        if second in told or not _alike(bags[first], bags[second], weights):
+        if second in found or not _alike(bags[first], bags[second], weights):
             continue
         if _same_answer(subject.slice_, before, case):
-            told.add(second)
+            found.add(second)
             message = (
                 f"nearly the question of row {before.row}, {shown(before.question)}, with the "
                 f"same answer: {shown(case.question)}; keep one"
@@ -103,9 +106,10 @@ def near_duplicates(subject: Subject) -> Iterator[Note]:
             yield warning(case.row, message)
 
 
-def _weights(bags: Sequence[Bag]) -> Mapping[str, float]:
+def word_weights(bags: Sequence[Bag]) -> Mapping[str, float]:
+    """Return how much each word counts: the more, the fewer bags have it."""
     count = Counter(word for bag in bags for word in bag)
-    return {word: math.log1p(len(bags) / count[word]) for word in count}
+    return {word: math.log1p(len(bags) / times) for word, times in count.items()}
 
 
 def _candidates(bags: Sequence[Bag], weights: Mapping[str, float]) -> Iterator[tuple[int, int]]:
@@ -150,3 +154,55 @@ def _same_answer(slice_: Slice, one: Case, two: Case) -> bool:
     if _flat(one.context) != _flat(two.context):
         return False
     return slice_.kind.rated or not _contradict(slice_, one, two)
+
+
+def leaked_golds(subject: Subject) -> Iterator[Note]:
+    """Yield the items whose question holds a gold form of four letters or more as whole words.
+
+    A question that offers a choice ("X or Y") names its answer rightly, and yes and no are told
+    by no question.
+    """
+    if subject.slice_.kind.words:
+        return
+    own = tables(subject.slice_.language)
+    for case in subject.cases:
+        gold = _leaked(case, own)
+        if gold:
+            message = (
+                f"gold {shown(gold)} stands in the question {shown(case.question)}; "
+                "reword the question or drop this form"
+            )
+            yield warning(case.row, message)
+
+
+def _leaked(case: Case, own: Tables) -> str:
+    words = read(case.question).words
+    if own.words("alternatives") & set(words[1:]):  # as a first word it may only ask
+        return ""
+    question = f" {' '.join(words)} "
+    return next((gold for gold in case.golds if _core(gold, own) in question), "")
+
+
+def _core(gold: str, own: Tables) -> str:
+    """Return a gold's folded words between spaces; where they are too short, what no text holds."""
+    words = without(read(gold), own.words("articles")).words
+    letters = sum(len(word) for word in words if word.isalpha())
+    return f" {' '.join(words)} " if letters >= FEWEST_LETTERS else "\n"
+
+
+def balance(subject: Subject) -> Iterator[Note]:
+    """Yield how a slice's classes are out of balance: yes and no, or the labels of judged items."""
+    counts = Counter(case.label or "" for case in subject.cases)
+    if len(subject.cases) < FEWEST:
+        return
+    if subject.slice_.kind.words:
+        share = counts[YES] / counts.total()
+        if not YES_SHARE[0] <= share <= YES_SHARE[1]:
+            what = f"{share:.0%} of the answers are yes ({counts[YES]} yes, {counts[NO]} no)"
+            wanted = f"{YES_SHARE[0]:.0%} to {YES_SHARE[1]:.0%}"
+            yield warning(0, f"{what}; add items until it is {wanted}")
+    elif not subject.slice_.kind.answered and counts.keys() <= set(GRADES):
+        for grade in GRADES:
+            if counts[grade] / counts.total() < LEAST_GRADE:
+                what = f"{counts[grade]} of {counts.total()} labels are {grade}"
+                yield warning(0, f"{what}; add items until it is {LEAST_GRADE:.0%}")

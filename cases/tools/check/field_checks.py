@@ -1,0 +1,238 @@
+"""Checks of what rows hold beside their texts: fields, aliases, ids, facts, raters, gates."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+
+from cases.dataset import Dataset, Threshold
+from cases.loading import GOOD_ID, raters
+from cases.rows import ALIAS_MARK, id_of
+from cases.tools.check.findings import Note, Subject, error, rows_listed, warning
+from evaluators.core import Case
+from evaluators.statistics.metrics import DROP
+from evaluators.statistics.paired import smallest_n
+from evaluators.text import listed, shown
+
+FACT = "fact_id"
+SHARED = ("topic", "answer_type")
+"""Fields that a fact has in every language alike."""
+FIELDS = (*SHARED, FACT, "source")
+SOURCE = "label_source"
+AGREEMENT = 0.8
+"""The lowest share of equal pairs of labels that passes without a word."""
+
+
+def missing_fields(subject: Subject) -> Iterator[Note]:
+    """Yield the fields that some rows have and others lack: an error for those of ``by:``."""
+    by = subject.slice_.by
+    for field in dict.fromkeys((*by, *FIELDS)):
+        bare = [case.row for case in subject.cases if not has_field(case, field)]
+        if 0 < len(bare) < len(subject.cases):
+            message = (
+                f"{field!r} is missing in {len(bare)} of {len(subject.cases)} rows "
+                f"({rows_listed(bare)}); fill it in"
+            )
+            yield (error if field in by else warning)(bare[0], message)
+
+
+def has_field(case: Case, field: str) -> bool:
+    """Return whether an item has a value in this metadata field."""
+    return str(case.metadata.get(field) or "").strip() != ""
+
+
+def unused_breakdowns(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Note]:
+    """Yield the fields of ``by:`` that no row has: an error where none of any language has it."""
+    by = dict.fromkeys(field for slice_ in dataset.slices.values() for field in slice_.by)
+    for field in by:
+        bare = [
+            own
+            for own in subjects.values()
+            if not any(has_field(case, field) for case in own.cases)
+        ]
+        if bare and len(bare) == len(subjects):
+            message = f"'by' names {field!r}, which no row has; correct the name or take it out"
+            yield error(0, message)
+        else:
+            for own in bare:
+                message = f"no row has {field!r}, which 'by' names; add it to this file too"
+                yield warning(0, message, own.slice_.path)
+
+
+def aliases(subject: Subject) -> Iterator[Note]:
+    """Yield the cells of aliases with an empty entry, or with a bar that separates nothing."""
+    for row in subject.rows:
+        column = row.columns.get("aliases")
+        cell = row.record.values[column] if column else None
+        if not isinstance(cell, str) or not cell.strip():
+            continue
+        forms = cell.split(ALIAS_MARK)
+        if not all(form.strip(" |") for form in forms):
+            yield warning(row.record.row, f"an empty entry in aliases {shown(cell)}; take it out")
+        elif any("|" in form for form in forms):
+            message = f"aliases {shown(cell)} have a bar without spaces; separate them with ' | '"
+            yield warning(row.record.row, message)
+
+
+def ids(subject: Subject) -> Iterator[Note]:
+    """Yield the ids that change when a text is corrected, or that reports will not show."""
+    given = {row.record.row: id_of(row) for row in subject.rows}
+    bare = [number for number, id_ in given.items() if id_ is None]
+    if 0 < len(bare) < len(given):
+        message = (
+            f"{len(bare)} of {len(given)} rows have no id ({rows_listed(bare)}): theirs comes from "
+            "the content and changes with it; give every row one"
+        )
+        yield warning(bare[0], message)
+    odd = {row: id_ for row, id_ in given.items() if id_ and not GOOD_ID.fullmatch(id_)}
+    if odd:
+        message = (
+            f"{len(odd)} of {len(given)} ids are replaced by hashes, such as "
+            f"{listed(list(odd.values())[:3])}; use at most 64 of A-Z, a-z, 0-9, '.', '_' and '-'"
+        )
+        yield warning(min(odd), message)
+
+
+def repeated_facts(subject: Subject) -> Iterator[Note]:
+    """Yield the rows whose fact is asked before in the same slice.
+
+    Judged items are left out: several answers to one question are what they are for.
+    """
+    if not subject.slice_.kind.answered:
+        return
+    first: dict[str, Case] = {}
+    for case in subject.cases:
+        fact = _fact(case)
+        before = first.setdefault(fact, case) if fact else case
+        if before is not case:
+            message = f"fact_id {shown(fact)} is also that of row {before.row}; keep one"
+            yield error(case.row, message)
+
+
+def missing_facts(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Note]:
+    """Yield the facts that a declared language lacks, and those whose shared fields differ.
+
+    ``subjects`` holds the slices that could be loaded. Datasets without ``fact_id`` have none, and
+    a language without a single one asks other questions than the rest.
+    """
+    found = {code: _facts(own.cases) for code, own in subjects.items() if code in dataset.slices}
+    facts = {code: own for code, own in found.items() if own}
+    every = dict.fromkeys(fact for own in facts.values() for fact in own)
+    for code, own in facts.items():
+        lacking = [fact for fact in every if fact not in own]
+        if lacking:
+            there = f"{len(lacking)} of {len(every)} facts of the other languages"
+            message = f"lacks {there}: {listed(lacking)}; add them or drop them everywhere"
+            yield error(0, message, subjects[code].slice_.path)
+    for fact in every:
+        asked = [(code, own[fact]) for code, own in facts.items() if fact in own]
+        yield from _differing(asked, subjects)
+
+
+def _differing(
+    asked: Sequence[tuple[str, Case]], subjects: Mapping[str, Subject]
+) -> Iterator[Note]:
+    """Yield where a fact's shared fields differ from those in the first language that has it."""
+    reference, first = asked[0]
+    for code, case in asked[1:]:
+        for field in SHARED:
+            mine, other = case.metadata.get(field), first.metadata.get(field)
+            if has_field(case, field) and has_field(first, field) and mine != other:
+                message = (
+                    f"fact {shown(_fact(case))} has {field} {shown(mine)} here and {shown(other)} "
+                    f"in {reference!r}; make them agree"
+                )
+                yield error(case.row, message, subjects[code].slice_.path)
+
+
+def _facts(cases: Sequence[Case]) -> dict[str, Case]:
+    found: dict[str, Case] = {}
+    for case in cases:
+        found.setdefault(_fact(case), case)
+    return {fact: case for fact, case in found.items() if fact}
+
+
+def _fact(case: Case) -> str:
+    return str(case.metadata.get(FACT) or "").strip()
+
+
+def label_sources(subject: Subject) -> Iterator[Note]:
+    """Yield that judged rows do not say who gave their labels."""
+    if subject.slice_.kind.answered:
+        return
+    bare = [case.row for case in subject.cases if not has_field(case, SOURCE)]
+    if bare:
+        message = (
+            f"{SOURCE!r} is missing in {len(bare)} of {len(subject.cases)} rows "
+            f"({rows_listed(bare)}); say who gave the label, for instance 'human'"
+        )
+        yield warning(bare[0] if len(bare) < len(subject.cases) else 0, message)
+
+
+def rater_agreement(subject: Subject) -> Iterator[Note]:
+    """Yield that a slice's raters agree too seldom; ratings, which differ by degrees, are left."""
+    if subject.slice_.kind.answered:
+        return
+    rated = [labels for case in subject.cases if (labels := _labels(case))]
+    pairs = [pair for labels in rated for pair in combinations(labels, 2)]
+    if not pairs or any(label.isdigit() for label in rated[0]):
+        return
+    equal = sum(one == two for one, two in pairs)
+    if equal < AGREEMENT * len(pairs):
+        message = (
+            f"the raters agree in {equal} of {len(pairs)} pairs of labels, below {AGREEMENT:.0%}; "
+            "settle the rules of labelling and label again"
+        )
+        yield warning(0, message)
+
+
+def lone_labels(subject: Subject) -> Iterator[Note]:
+    """Yield the rows whose label no rater gave; for ratings, one outside of what they gave."""
+    if subject.slice_.kind.answered:
+        return
+    for case in subject.cases:
+        labels = _labels(case)
+        if labels and not _is_among(case.label or "", labels):
+            given = listed(dict.fromkeys(labels))
+            message = f"label {shown(case.label)} is that of no rater ({given}); correct it"
+            yield warning(case.row, message)
+
+
+def _labels(case: Case) -> list[str]:
+    return [str(case.metadata[name]) for name in raters(case.metadata)]
+
+
+def _is_among(label: str, labels: list[str]) -> bool:
+    numbers = [int(given) for given in labels if given.isdigit()]
+    if numbers and label.isdigit():
+        return min(numbers) <= int(label) <= max(numbers)
+    return label in labels
+
+
+def ungated(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Note]:
+    """Yield the declared languages without a gate of their own: nothing there stops an upgrade."""
+    for code in subjects:
+        if code in dataset.slices and not dataset.slices[code].rules:
+            yield warning(0, f"language {code!r} has no gates; add 'gates:' with a measure and bar")
+
+
+def narrow_margins(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Note]:
+    """Yield the drop gates that so few items can never pass, even if no answer changes."""
+    counts = {code: len(own.cases) for code, own in subjects.items() if code in dataset.slices}
+    for code, count in counts.items():
+        for threshold in dataset.slices[code].rules:
+            yield from _too_narrow(f"{dataset.name}:{code}", threshold, count)
+    for threshold in dataset.pooled:
+        yield from _too_narrow(f"{dataset.name}:*", threshold, sum(counts.values()))
+
+
+def _too_narrow(where: str, threshold: Threshold, count: int) -> Iterator[Note]:
+    margin = threshold.max or 0.0
+    if threshold.measure != DROP or threshold.evidence != "confident" or margin >= 1:
+        return
+    if margin == 0:
+        yield warning(0, f"{where}: no number of items can show a drop of 0; give a margin")
+    elif count < smallest_n(margin):
+        yield warning(
+            0,
+            f"{where}: {count} items can never show a drop below {margin:g}; "
+            f"it takes {smallest_n(margin):,}, or widen the margin",
+        )

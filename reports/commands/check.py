@@ -1,0 +1,67 @@
+"""``python -m cases check``: look for what is wrong with datasets although they can be loaded."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from cases.config import FILE
+from cases.tools.check.checks import CheckResult, check_datasets, check_files
+from evaluators.command_line import Parser
+from evaluators.core import UsageError
+from evaluators.output import plural, say
+
+CLEAN, FOUND, USAGE = 0, 1, 4
+
+_EPILOG = """\
+exit codes: 0 no errors (warnings are allowed unless --strict), 1 errors found,
+4 wrong arguments, or a file that cannot be loaded at all"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Check datasets, print a line for each finding and a summary, and return the exit code."""
+    try:
+        options = _parser().parse_args(argv)
+        paths = [Path(name) for name in options.files]
+        result = check_files(paths, options.as_) if options.as_ else check_datasets(paths)
+    except UsageError as problem:
+        say(sys.stderr, str(problem))
+        return USAGE
+    say(sys.stdout, *(finding.line for finding in result.findings), _summary(result))
+    say(sys.stderr, *result.refused)
+    if result.refused:
+        return USAGE
+    serious = ("error", "warning") if options.strict else ("error",)
+    return FOUND if any(finding.severity in serious for finding in result.findings) else CLEAN
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="python -m cases check",
+        description="Look for duplicates, leaks, wrong letters, gaps and weak gates in datasets.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help=f"a {FILE}, or a folder with some below it; the bundled datasets where none is given",
+    )
+    parser.add_argument(
+        "--as",
+        dest="as_",
+        metavar="DATASET:LANG",
+        default="",
+        help="the files are data files: check them as items of this bundled dataset and language",
+    )
+    parser.add_argument("--strict", action="store_true", help="exit with 1 on warnings too")
+    return parser
+
+
+def _summary(result: CheckResult) -> str:
+    errors = sum(finding.severity == "error" for finding in result.findings)
+    warnings = len(result.findings) - errors
+    refused = f", {len(result.refused)} not loaded" if result.refused else ""
+    checked = f"{plural(result.items, 'item')} in {plural(result.files, 'file')}{refused}"
+    return f"{plural(errors, 'error')}, {plural(warnings, 'warning')}: {checked}"
