@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cases.tools.builder.build_options import DATASET, EVALUATE, Options, read_options
 from cases.tools.builder.build_step import Build
+from cases.tools.builder.datasheet import interval_text
 from cases.tools.builder.freeze import data_file
 from cases.tools.builder.pipeline import STEPS, run_steps
 from cases.tools.builder.recipe import Recipe, find_recipe, load_recipe
@@ -17,7 +18,6 @@ from cases.tools.builder.work_folder import Folder, Values, locked
 from cases.tools.review.sheet_files import cell, visible
 from evaluators.core import UsageError
 from evaluators.output import markdown_table, say, write_texts
-from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.metrics import METRICS
 from reports.model_answers import (
     Facet,
@@ -116,7 +116,7 @@ def markdown(data: YesNoData, table: Sequence[ModelScores]) -> str:
     rows = [
         (
             _escaped(one.name),
-            *(_text(one.measures[row.name]) for row in metrics),
+            *(interval_text(one.measures[row.name]) for row in metrics),
             f"{one.measures['accuracy'].n:,}",
             f"{one.ungraded:,}",
         )
@@ -136,7 +136,7 @@ def markdown(data: YesNoData, table: Sequence[ModelScores]) -> str:
             (
                 _escaped(value),
                 *(
-                    f"{_text(one.kinds[facet][value])}, n = {one.kinds[facet][value].n:,}"
+                    f"{interval_text(one.kinds[facet][value])}, n = {one.kinds[facet][value].n:,}"
                     for one in table
                 ),
             )
@@ -148,10 +148,6 @@ def markdown(data: YesNoData, table: Sequence[ModelScores]) -> str:
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "".join(f"{line}\n" for line in markdown_table(header, rows))
-
-
-def _text(one: Estimate) -> str:
-    return one.text("{value} ({low} to {high})", bare="undefined")
 
 
 def _escaped(text: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from cases.tools.builder.question_rules import check_questions, guessed, question_only
+from cases.tools.builder.question_rules import check_questions, question_only
 from cases.tools.builder.work_folder import Item
 from evaluators.core import NO, YES
 from tests.support.building import make_item, question, recipe
@@ -162,7 +162,7 @@ def test_a_word_of_denial_is_one_of_the_features() -> None:
         )
         for number in range(100)
     ]
-    assert guessed(items, frozenset({"не"}))["word of denial"] == 1.0
+    assert question_only(items, frozenset({"не"}))["shares"]["word of denial"] == 1.0
 
 
 def test_a_dataset_without_a_trace_is_near_its_majority() -> None:
@@ -173,5 +173,5 @@ def test_a_dataset_without_a_trace_is_near_its_majority() -> None:
         )
         for number in range(300)
     ]
-    assert max(guessed(items, frozenset()).values()) < 0.6
+    assert max(question_only(items, frozenset())["shares"].values()) < 0.6
     assert question_only([], frozenset()) == {}

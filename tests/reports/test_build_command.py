@@ -17,7 +17,7 @@ ENTAILMENT = ROOT.parent / "shared/data/belarusian_entailment/bertewd.json"
 
 @pytest.fixture
 def good(tmp_path: Path) -> Iterator[Site]:
-    with site(tmp_path, models(), articles=60) as made:
+    with site(tmp_path, models(), articles=36) as made:
         yield made
 
 
@@ -106,7 +106,7 @@ def test_blind_answers_that_differ_are_counted(tmp_path: Path) -> None:
         is_blind = "Адкажы адным словам" in seen.prompt
         return reply(seen, text="Так") if is_blind else models()(seen)
 
-    with site(tmp_path, always_yes, articles=60) as made:
+    with site(tmp_path, always_yes, articles=36) as made:
         assert made.all("--blind", count=6) == 0
         report = funnel_adds_up(tmp_path / "work")
     assert report["final"]["dropped at validate: blind"] > 3

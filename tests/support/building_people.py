@@ -53,7 +53,7 @@ def agreeing(answers: Mapping[str, str]) -> Fill:
 @contextmanager
 def reviewed_site(path: Path, count: int = 10) -> Iterator[Site]:
     """Make everything up to the sheets of two reviewers."""
-    with site(path, models(), articles=60) as made:
+    with site(path, models(), articles=40) as made:
         assert made.all(count=count) == 0
         assert made.build("review", *TWO) == 0
         yield made

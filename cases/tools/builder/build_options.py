@@ -16,6 +16,7 @@ ALL = "all"
 EVALUATE = "evaluate"
 DATASET = "boolq"
 GROUP = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+MODEL = re.compile(r"\s*[^\s=][^=]*")
 NOTE = """\
 A step that is done is not done again; after an interruption the same command goes on where it
 stopped, and no call that was paid for is made twice. Options of a step that was made before need
@@ -208,26 +209,23 @@ def _add_calling(group: ArgumentGroup) -> None:
 
 def _pair(option: str, read: Callable[[str], T]) -> Callable[[str], tuple[str, T]]:
     """Return what reads GROUP=VALUE."""
-
-    def split(text: str) -> tuple[str, T]:
-        group, mark, value = text.partition("=")
-        if not mark or not GROUP.fullmatch(group) or not value.strip():
-            msg = f"build: {option} {shown(text)}: write GROUP=VALUE, such as news=VALUE"
-            raise UsageError(msg)
-        return group, read(value.strip())
-
-    return split
+    return _split(option, GROUP, read, "GROUP=VALUE, such as news=VALUE")
 
 
 def _model(option: str) -> Callable[[str], tuple[str, Path]]:
     """Return what reads NAME=PATH; the name may be a model's, with any signs but ``=``."""
+    return _split(option, MODEL, Path, "NAME=PATH, such as mdeberta=answers.csv")
 
-    def split(text: str) -> tuple[str, Path]:
-        name, _, where = text.partition("=")
-        if not name.strip() or not where.strip():
-            msg = f"build: {option} {shown(text)}: write NAME=PATH, such as mdeberta=answers.csv"
+
+def _split(
+    option: str, names: re.Pattern[str], read: Callable[[str], T], form: str
+) -> Callable[[str], tuple[str, T]]:
+    def split(text: str) -> tuple[str, T]:
+        name, _, value = text.partition("=")
+        if not names.fullmatch(name) or not value.strip():
+            msg = f"build: {option} {shown(text)}: write {form}"
             raise UsageError(msg)
-        return name.strip(), Path(where.strip())
+        return name.strip(), read(value.strip())
 
     return split
 

@@ -72,7 +72,7 @@ def _do(step: Step, calls: ModelCalls) -> None:
         build.say(f"{summary(step.name, folder.read(step.name))} (done before)")
         step.finish(write_report(build))
         return
-    source = folder.output(step.after) if step.after else ""
+    source = source_of(folder, step.name)
     items = step.work(_items_for(step), calls)
     if step.models and build.options.leave_out_failed:
         items = drop_failed(items)
@@ -110,8 +110,13 @@ def is_done(step: Step) -> bool:
 
 def is_current(folder: Folder, name: str) -> bool:
     """Return whether a step is made, and from what the step before it holds now."""
+    return folder.made(name) and folder.record(name).get("input") == source_of(folder, name)
+
+
+def source_of(folder: Folder, name: str) -> str:
+    """Return the hash of what a step would be made from now; empty for the first step."""
     after = STEPS[name].after
-    return folder.made(name) and folder.input(name) == (folder.output(after) if after else "")
+    return str(folder.record(after).get("output", "")) if after else ""
 
 
 def _is_whole(folder: Folder, name: str) -> bool:

@@ -128,23 +128,13 @@ class CheckStep(Step):
 
 
 def question_only(items: Sequence[Item], negations: frozenset[str]) -> Values:
-    """Return what rules that see only the question get right, and the best one with its interval.
+    """Return the share that each rule gets right which sees only the question, and the best one.
 
-    The best is picked after the fact, so that its share is a little too high.
+    ``majority`` is the share of the commoner answer, with nothing to learn. The best is picked
+    after the fact, so that its share is a little too high; it stands with its interval.
     """
     if not items:
         return {}
-    shares = guessed(items, negations)
-    best = max(shares, key=lambda name: shares[name])
-    interval = wilson(shares[best] * len(items), len(items))
-    return {"items": len(items), "shares": shares, "best": best, "interval": interval}
-
-
-def guessed(items: Sequence[Item], negations: frozenset[str]) -> dict[str, float]:
-    """Return the share of items that each rule answers rightly, by the rule's name.
-
-    ``majority`` is the share of the commoner answer, with nothing to learn.
-    """
     features: Mapping[str, Callable[[str], Hashable]] = {
         "first word": lambda question: _first_words(question, 1),
         "first two words": lambda question: _first_words(question, 2),
@@ -155,18 +145,19 @@ def guessed(items: Sequence[Item], negations: frozenset[str]) -> dict[str, float
         "figure": lambda question: any(letter.isdigit() for letter in question),
     }
     majority = max(Counter(item.answer for item in items).values()) / len(items)
-    shares = {
-        name: _guessed_by(items, [feature(item.question) for item in items])
-        for name, feature in features.items()
-    }
-    return {"majority": majority, **shares}
+    shares = {"majority": majority}
+    for name, feature in features.items():
+        shares[name] = _guessed(items, [feature(item.question) for item in items])
+    best = max(shares, key=lambda name: shares[name])
+    interval = wilson(shares[best] * len(items), len(items))
+    return {"items": len(items), "shares": shares, "best": best, "interval": interval}
 
 
 def _first_words(question: str, count: int) -> tuple[str, ...]:
     return tuple(word.casefold() for word in words(question)[:count])
 
 
-def _guessed_by(items: Sequence[Item], values: Sequence[Hashable]) -> float:
+def _guessed(items: Sequence[Item], values: Sequence[Hashable]) -> float:
     """Return the share of items whose answer follows from a feature with these values."""
     folds = [sha256(item.id.encode()).digest()[0] % FOLDS for item in items]
     by_value: dict[tuple[int, Hashable], Counter[str]] = defaultdict(Counter)

@@ -81,8 +81,15 @@ class Sampler:
             selected: list[Item] = []
             last, missing = None, group.wanted
             for rank, item in fitting:
-                selected.append(_unless_similar(item, seen))
-                missing -= selected[-1].state == "kept"
+                text = comparable(item.paragraph)
+                twin = nearest(text, seen, SIMILAR)
+                if twin is not None:
+                    detail = f"nearly the same as: {seen[twin][:80]}"
+                    selected.append(item.dropped("similar", detail))
+                    continue
+                seen.append(text)
+                selected.append(item)
+                missing -= 1
                 if missing == 0:
                     last = rank
                     break
@@ -138,16 +145,6 @@ class Sampler:
     def _rank(self, text: str) -> int:
         hashed = sha256(f"{self.seed}\x1f{text}".encode("utf-8", "surrogatepass"))
         return int.from_bytes(hashed.digest())
-
-
-def _unless_similar(item: Item, texts: list[str]) -> Item:
-    """Return the item, dropped where a text before says nearly the same; its text is added."""
-    text = comparable(item.paragraph)
-    found = nearest(text, texts, SIMILAR)
-    if found is not None:
-        return item.dropped("similar", f"nearly the same as: {texts[found][:80]}")
-    texts.append(text)
-    return item
 
 
 def articles(source: Source, folder: Path, say: Say) -> Iterable[Article]:

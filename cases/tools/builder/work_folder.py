@@ -172,25 +172,26 @@ class Folder:
         """Return where a step's rows stand."""
         return self.path / f"{step}.jsonl"
 
+    def record(self, step: str) -> Values:
+        """Return what settings.json says of a step; empty where it was not made.
+
+        ``options`` are those it was made with, ``input`` and ``output`` the hashes of the file it
+        was made from and of its own.
+        """
+        record = self._records.get(step) if self.file(step).is_file() else None
+        return record if isinstance(record, dict) else {}
+
     def options(self, step: str) -> Values:
-        """Return what a step was made with; empty where it was not made."""
-        options = self._record(step).get("options", {})
+        """Return the options that a step was made with; empty where it was not made."""
+        options = self.record(step).get("options")
         return options if isinstance(options, dict) else {}
-
-    def input(self, step: str) -> str:
-        """Return the hash of what a step was made from; empty where it was not made."""
-        return str(self._record(step).get("input", ""))
-
-    def output(self, step: str) -> str:
-        """Return the hash of what a step made; empty where it was not made."""
-        return str(self._record(step).get("output", ""))
 
     def made(self, step: str) -> bool:
         """Return whether a step's file is there. Raises UsageError where somebody changed it."""
         path = self.file(step)
         if not path.is_file():
             return False
-        if file_hash(path) != self.output(step):
+        if file_hash(path) != self.record(step).get("output"):
             msg = f"{path}: changed since it was made; delete it to make it again, or put it back"
             raise UsageError(msg)
         return True
@@ -223,10 +224,6 @@ class Folder:
         path = self.path / name
         with _writing(path):
             write_whole(path, [_encoded(json.dumps(value, ensure_ascii=False, indent=2) + "\n")])
-
-    def _record(self, step: str) -> Values:
-        record = self._records.get(step) if self.file(step).is_file() else None
-        return record if isinstance(record, dict) else {}
 
     def _read_settings(self) -> Values:
         path = self.path / SETTINGS
