@@ -1,33 +1,98 @@
-"""Claims about agreement where the sample shows no disagreement, and about alpha of numbers."""
+"""Claims about agreement: kappa, rank correlation, and alpha of labels and numbers."""
 
 from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.stats import spearmanr
+from statsmodels.stats.inter_rater import cohens_kappa
 
 from evaluators.statistics.agreement import (
     cohen_kappa,
     interval_alpha,
+    kappa_parts,
     krippendorff_alpha,
     perfect_interval,
     quadratic_kappa_parts,
     spearman_parts,
     table_estimate,
 )
-from evaluators.statistics.intervals import unseen_share, wilson
+from evaluators.statistics.intervals import unseen_share
 
 Parts = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 labels = st.sampled_from("abc")
+counts = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
 
-def test_what_n_items_leave_unseen_is_wilsons_other_side() -> None:
-    """100 of 100: up to 3.7 % may be otherwise; no item leaves everything open."""
-    found = wilson(100, 100)
-    assert found is not None
-    assert unseen_share(100) == pytest.approx(1 - found[0])
-    assert unseen_share(0) == 1
+def array(*numbers: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    return np.array(numbers, dtype=np.float64)
+
+
+def given_interval(interval: tuple[float, float] | None) -> tuple[float, float]:
+    assert interval is not None
+    return interval
+
+
+def test_kappa_gives_a_textbook_value() -> None:
+    """Cohen (1960): 20, 5, 10, 15 of 50 is 0.4."""
+    pairs = [("y", "y")] * 20 + [("y", "n")] * 5 + [("n", "y")] * 10 + [("n", "n")] * 15
+    assert cohen_kappa(pairs).value == pytest.approx(0.4)
+    low, high = given_interval(cohen_kappa(pairs).interval)
+    assert 0.1 < low < 0.4 < high < 0.7
+
+
+@pytest.mark.parametrize("pairs", [[], [("a", "a")] * 9])
+def test_kappa_of_nothing_or_of_one_class_is_undefined(pairs: list[tuple[str, str]]) -> None:
+    """No item, or one label on both sides: None, not 0 and not 1."""
+    assert cohen_kappa(pairs).value is None
+    assert cohen_kappa(pairs).interval is None
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 6), min_size=16, max_size=16))
+def test_rank_correlation_and_weighted_kappa_agree_with_other_libraries(cells: list[int]) -> None:
+    """Over counts: the same Spearman as scipy's over the items, the same kappa as statsmodels'."""
+    table = np.array(cells, dtype=np.float64).reshape(4, 4)
+    first = [row for row in range(4) for column in range(4) for _ in range(int(table[row, column]))]
+    second = [
+        column for row in range(4) for column in range(4) for _ in range(int(table[row, column]))
+    ]
+    assume(len(set(first)) > 1 and len(set(second)) > 1)
+    top, bottom = spearman_parts(table)
+    assert top / bottom == pytest.approx(spearmanr(first, second).statistic, abs=1e-9)
+    top, bottom = kappa_parts(table)
+    assert top / bottom == pytest.approx(cohens_kappa(table, return_results=False), abs=1e-9)
+    top, bottom = quadratic_kappa_parts(table)
+    weighted = cohens_kappa(table, wt="fc", return_results=False)
+    assert top / bottom == pytest.approx(weighted, abs=1e-9)
+
+
+def test_agreement_of_ratings_that_never_vary_is_undefined() -> None:
+    """Denominator 0 where one side has a single rating."""
+    table = np.zeros((10, 10))
+    table[3] = 2
+    assert spearman_parts(table)[1] == 0
+    assert quadratic_kappa_parts(np.diag(array(0, 5, 0)))[1] == 0
+
+
+def test_alpha_gives_the_published_example() -> None:
+    """Krippendorff (2011), section C: four observers, twelve units, nominal alpha 0.743."""
+    observers = (
+        (1, 2, 3, 3, 2, 1, 4, 1, 2, 0, 0, 0),
+        (1, 2, 3, 3, 2, 2, 4, 1, 2, 5, 0, 3),
+        (0, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, 0),
+        (1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, 0),
+    )
+    units = [[str(label) for label in unit if label] for unit in zip(*observers, strict=True)]
+    assert krippendorff_alpha(units).value == pytest.approx(0.743, abs=5e-4)
+
+
+def test_alpha_of_single_labels_or_of_one_class_is_undefined() -> None:
+    """Nothing pairs, or nothing could differ."""
+    assert krippendorff_alpha([["a"], []]).value is None
+    assert krippendorff_alpha([["a", "a"]]).value is None
 
 
 def test_a_kappa_of_one_is_bounded_by_wilsons_agreement() -> None:

@@ -1,0 +1,184 @@
+"""Claims about intervals of single rates, the bootstrap, and a rate freed of its judge's errors."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.stats.proportion import proportion_confint
+
+from evaluators.statistics.intervals import (
+    clustered_rate,
+    corrected_rate,
+    effective_size,
+    percentile,
+    resample,
+    unseen_share,
+    wilson,
+)
+
+labels = st.sampled_from("abc")
+counts = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
+
+
+def array(*numbers: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    return np.array(numbers, dtype=np.float64)
+
+
+def given_interval(interval: tuple[float, float] | None) -> tuple[float, float]:
+    assert interval is not None
+    return interval
+
+
+def test_wilson_gives_the_published_example() -> None:
+    """Newcombe (1998), Stat. Med. 17:857: 81 of 263, and 15 of 148."""
+    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    assert wilson(15, 148) == pytest.approx((0.0624, 0.1605), abs=5e-5)
+
+
+def test_wilson_at_the_edges_and_without_items() -> None:
+    """0 of n starts at 0, n of n ends at 1, and no item has no interval."""
+    assert given_interval(wilson(0, 20))[0] == 0
+    assert given_interval(wilson(20, 20))[1] == 1
+    assert wilson(0, 0) is None
+
+
+def test_a_clustered_rate_of_single_items_is_wilson() -> None:
+    """Items asked once, none of them repeated: nothing is clustered, up to n / (n - 1)."""
+    found = given_interval(clustered_rate(array(1, 0), array(1, 1), array(300, 700)))
+    assert found == pytest.approx(given_interval(wilson(300, 1000)), abs=1e-4)
+
+
+def test_repeats_that_always_agree_count_once() -> None:
+    """Three identical answers an item are worth one: the interval is that of the items."""
+    found = given_interval(clustered_rate(array(3, 0), array(3, 3), array(30, 70)))
+    assert found == pytest.approx(given_interval(wilson(30, 100)), abs=2e-3)
+
+
+def test_a_clustered_rate_without_variation_still_has_width() -> None:
+    """10 items right in all of 5 repeats say as much as 10 items, not as 50."""
+    assert clustered_rate(array(5), array(5), array(10)) == wilson(10, 10)
+    assert clustered_rate(array(), array(), array()) is None
+
+
+def test_the_effective_size_stays_between_one_and_the_trials() -> None:
+    """Repeats that always differ cannot be worth more than the trials; one item is one item."""
+    assert effective_size(array(0), array(2), array(50), 0.25) == 100
+    assert effective_size(array(0.5), array(4), array(1), 0.25) == 1
+    assert effective_size(array(-9, 9), array(10, 10), array(1, 1), 0.01) == 1
+
+
+def test_the_bootstrap_is_the_same_every_time_and_keeps_the_number_of_items() -> None:
+    """Fixed seed; every resample has as many items as the sample."""
+    patterns, items = np.eye(3).reshape(3, 1, 3), array(5, 10, 20)
+    first, second = resample(patterns, items), resample(patterns, items)
+    assert (first == second).all()
+    assert first.shape == (2000, 1, 3)
+    assert (first.sum(axis=(1, 2)) == 35).all()
+
+
+def test_percentiles_of_resampled_means_match_the_normal_approximation() -> None:
+    """400 items at a rate of 0.3: the interval is about 0.3 ± 1.96·0.0229."""
+    drawn = resample(np.eye(2), array(120, 280))
+    low, high = given_interval(percentile(drawn[:, 0], drawn.sum(axis=1)))
+    assert (low, high) == pytest.approx((0.255, 0.345), abs=0.006)
+
+
+def test_percentiles_leave_out_undefined_rounds_or_give_nothing() -> None:
+    """Denominator 0 is no number; without variation, or mostly undefined, there is no interval."""
+    ones = np.ones(100)
+    assert percentile(ones, ones) is None
+    assert percentile(np.arange(100.0), np.where(np.arange(100) < 60, 0.0, 1.0)) is None
+    low, high = given_interval(
+        percentile(np.arange(100.0), np.where(np.arange(100) < 40, 0.0, 1.0))
+    )
+    assert 40 <= low < high <= 99
+
+
+def test_what_n_items_leave_unseen_is_wilsons_other_side() -> None:
+    """100 of 100: up to 3.7 % may be otherwise; no item leaves everything open."""
+    found = wilson(100, 100)
+    assert found is not None
+    assert unseen_share(100) == pytest.approx(1 - found[0])
+    assert unseen_share(0) == 1
+
+
+@given(st.integers(0, 500), st.integers(1, 500))
+def test_wilson_is_that_of_statsmodels(successes: int, n: int) -> None:
+    """The same interval to rounding, at the edges too."""
+    successes = min(successes, n)
+    found = wilson(successes, n)
+    assert found is not None
+    assert found == pytest.approx(proportion_confint(successes, n, method="wilson"), abs=1e-12)
+
+
+def test_a_judge_that_never_errs_leaves_the_rate_as_it_is() -> None:
+    """Sensitivity and specificity of 1 over many labels: the rate, and almost Wilson's interval."""
+    found = corrected_rate((30, 100), (100_000, 100_000), (100_000, 100_000))
+    assert found is not None
+    assert found.value == pytest.approx(0.3)
+    assert found.interval == pytest.approx(wilson(30, 100), abs=2e-3)
+
+
+def test_rogan_and_gladens_estimate_by_hand() -> None:
+    """40 % called CORRECT by a judge of sensitivity 0.9 and specificity 0.8: (0.4-0.2)/0.7."""
+    found = corrected_rate((40, 100), (90, 100), (80, 100))
+    assert found is not None
+    assert found.value == pytest.approx(0.2 / 0.7)
+    assert (found.sensitivity, found.specificity) == (0.9, 0.8)
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        ((0, 0), (9, 10), (9, 10)),
+        ((5, 10), (0, 0), (9, 10)),
+        ((5, 10), (9, 10), (0, 0)),
+        ((5, 10), (5, 10), (5, 10)),
+        ((5, 10), (3, 10), (4, 10)),
+    ],
+)
+def test_a_judge_that_tells_nothing_apart_corrects_nothing(
+    samples: tuple[tuple[int, int], tuple[int, int], tuple[int, int]],
+) -> None:
+    """No labels of one side, or sensitivity + specificity not above 1: undefined."""
+    assert corrected_rate(*samples) is None
+
+
+def test_a_judge_barely_better_than_chance_leaves_everything_open() -> None:
+    """One label a side, the padded rates add up to 1 at most: the interval is all of 0..1."""
+    found = corrected_rate((5, 10), (1, 1), (1, 10))
+    assert found is not None
+    assert found.interval == (0.0, 1.0)
+
+
+@given(counts, counts, counts)
+def test_the_estimate_lies_in_its_interval_within_0_and_1(
+    judged: tuple[int, int], kept: tuple[int, int], refused: tuple[int, int]
+) -> None:
+    """Whatever was counted: 0 <= low <= value <= high <= 1."""
+    found = corrected_rate(judged, kept, refused)
+    if found is not None:
+        low, high = found.interval
+        assert 0 <= low <= found.value <= high <= 1
+
+
+@pytest.mark.parametrize(
+    ("truth", "sensitivity", "specificity"),
+    [(0.05, 0.9, 0.95), (0.3, 0.95, 0.9), (0.6, 0.9, 0.98), (0.5, 0.7, 0.7), (0.95, 0.97, 0.9)],
+)
+def test_the_interval_covers_the_truth_95_times_in_100(
+    truth: float, sensitivity: float, specificity: float
+) -> None:
+    """1,000 simulated runs, 300 labels each: coverage is 93.5 % at least."""
+    random = np.random.default_rng(7)
+    called = truth * sensitivity + (1 - truth) * (1 - specificity)
+    covered = 0
+    for _ in range(1000):
+        found = corrected_rate(
+            (int(random.binomial(200, called)), 200),
+            (int(random.binomial(150, sensitivity)), 150),
+            (int(random.binomial(150, specificity)), 150),
+        )
+        assert found is not None
+        covered += found.interval[0] <= truth <= found.interval[1]
+    assert covered >= 935

@@ -1,0 +1,179 @@
+"""Claims about paired differences: Tango, McNemar, Holm, odds ratios and sample sizes."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from scipy.stats import binomtest
+
+from evaluators.statistics.paired import (
+    detectable_drop,
+    drop_p_value,
+    holm,
+    mcnemar,
+    odds_ratio,
+    pairs_needed,
+    shrink,
+    smallest_n,
+    tango,
+)
+
+Z90 = 1.6448536269514722
+COUNTS = st.integers(0, 60)
+
+
+def array(*numbers: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    return np.array(numbers, dtype=np.float64)
+
+
+def given_interval(interval: tuple[float, float] | None) -> tuple[float, float]:
+    assert interval is not None
+    return interval
+
+
+def likelihood_score(fixed: int, broke: int, n: int, delta: float) -> float:
+    """The score statistic with the nuisance share found by a general optimiser."""
+    ties = n - fixed - broke
+
+    def loss(share: float) -> float:
+        cells = ((fixed, share + delta), (broke, share), (ties, 1 - 2 * share - delta))
+        return -sum(count * math.log(max(p, 1e-300)) for count, p in cells if count)
+
+    bounds = (max(0.0, -delta), (1 - delta) / 2)
+    share = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-12}).x
+    return (fixed - broke - n * delta) / math.sqrt(n * (2 * share + delta - delta**2))
+
+
+def test_tango_gives_the_published_examples() -> None:
+    """Tango (1998), section 6.1: 0 and 1 of 44, 90 %: lower end -0.096; and a run of PropCIs."""
+    assert given_interval(tango(0, 1, 44, z=1.645))[0] == pytest.approx(-0.096, abs=5e-4)
+    assert tango(28, 25, 618, z=Z90) == pytest.approx((-0.0148, 0.0247), abs=5e-5)
+
+
+@pytest.mark.parametrize(("n", "low"), [(50, -0.071), (125, -0.030)])
+def test_tango_without_a_discordant_pair(n: int, low: float) -> None:
+    """With no pair that differs the interval is symmetric and shrinks like z²/(n + z²)."""
+    found = given_interval(tango(0, 0, n))
+    assert found[0] == pytest.approx(low, abs=5e-4)
+    assert found[1] == pytest.approx(-found[0])
+
+
+def test_tango_at_the_edges() -> None:
+    """All pairs in one direction end at ±1; no pair has no interval."""
+    assert given_interval(tango(5, 0, 5))[1] == 1
+    assert given_interval(tango(0, 5, 5))[0] == -1
+    assert tango(0, 0, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("fixed", "broke", "n"), [(3, 5, 40), (12, 2, 50), (1, 9, 30), (40, 31, 400)]
+)
+def test_tango_ends_where_the_constrained_likelihood_says(fixed: int, broke: int, n: int) -> None:
+    """At both ends the score, with its nuisance parameter fitted numerically, is ±1.96."""
+    low, high = given_interval(tango(fixed, broke, n))
+    assert likelihood_score(fixed, broke, n, low) == pytest.approx(1.96, abs=1e-3)
+    assert likelihood_score(fixed, broke, n, high) == pytest.approx(-1.96, abs=1e-3)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 200))
+def test_tango_holds_its_estimate_mirrors_and_moves_with_the_data(
+    fixed: int, broke: int, ties: int
+) -> None:
+    """Within -1 to 1; swapped data give the mirrored interval; a tie less broken raises it."""
+    n = fixed + broke + ties
+    assume(n)
+    low, high = given_interval(tango(fixed, broke, n))
+    assert -1 <= low <= (fixed - broke) / n <= high <= 1
+    assert tango(broke, fixed, n) == pytest.approx((-high, -low), abs=1e-9)
+    if broke:
+        better = given_interval(tango(fixed, broke - 1, n))
+        assert better[0] >= low - 1e-9
+        assert better[1] >= high - 1e-9
+
+
+@settings(deadline=None)
+@given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 200))
+def test_the_p_value_belongs_to_the_interval(fixed: int, broke: int, ties: int) -> None:
+    """Below 0.05 exactly where the whole interval lies below zero."""
+    n = fixed + broke + ties
+    assume(n)
+    assert (drop_p_value(fixed, broke) < 0.05) == (
+        given_interval(tango(fixed, broke, n))[1] < -1e-12
+    )
+
+
+def test_mcnemar_is_the_exact_binomial_test() -> None:
+    """5 against 15 is 0.0414; no discordant pair is 1."""
+    assert mcnemar(5, 15) == pytest.approx(0.0414, abs=5e-5)
+    assert mcnemar(0, 0) == 1
+
+
+def test_holm_adjusts_step_by_step() -> None:
+    """Sorted p-values times their remaining number, never falling, never above 1."""
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx((0.03, 0.06, 0.06))
+    assert holm([0.6, 0.9]) == (1.0, 1.0)
+    assert holm([]) == ()
+
+
+def test_shrink_counts_identical_repeats_once() -> None:
+    """Each item's three pairs always alike: a third of the pairs is independent."""
+    changes = array(*random.Random(1).choices([-1.0, 0.0, 0.0, 1.0], k=500))
+    assert shrink(3 * changes, 3 * abs(changes), array(*[3.0] * 500)) == pytest.approx(
+        1 / 3, abs=2e-3
+    )
+    assert shrink(array(0, 0), array(0, 0), array(3, 3)) == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("margin", [0.01, 0.03, 0.1, 0.5])
+def test_the_smallest_n_is_the_first_that_can_pass(margin: float) -> None:
+    """With that many pairs and none discordant Tango clears the margin; with one less not."""
+    n = smallest_n(margin)
+    assert given_interval(tango(0, 0, n))[0] > -margin
+    assert n == 1 or given_interval(tango(0, 0, n - 1))[0] <= -margin
+
+
+@pytest.mark.parametrize("margin", [0.0, 1.0, -0.1, math.nan])
+def test_a_margin_outside_zero_to_one_is_refused(margin: float) -> None:
+    """No number of pairs fits such a margin."""
+    with pytest.raises(ValueError, match="above 0 and below 1"):
+        smallest_n(margin)
+
+
+def test_sample_sizes_for_non_inferiority() -> None:
+    """Margin 0.03 at 10 % discordance and 80 % power takes about 900 pairs."""
+    assert pairs_needed(0.03, 0.1) == 873
+    assert pairs_needed(0.0, 0.1) is None
+    assert pairs_needed(0.1, 0.0) == 0
+
+
+def test_the_detectable_drop_is_the_reverse_of_the_sample_size() -> None:
+    """873 pairs detect 0.03; few pairs never less than what no difference could show."""
+    assert detectable_drop(873) == pytest.approx(0.03, abs=1e-4)
+    assert detectable_drop(50, discordance=0.0) == pytest.approx(0.0713, abs=1e-4)
+    assert 0 < (detectable_drop(1) or 0) <= 1
+    assert detectable_drop(0) is None
+
+
+@given(COUNTS, COUNTS)
+def test_mcnemar_is_the_binomial_test(fixed: int, broke: int) -> None:
+    """The exact two-sided p-value, 1 where no pair differs."""
+    p_value = binomtest(fixed, fixed + broke, 0.5).pvalue if fixed + broke else 1.0
+    assert mcnemar(fixed, broke) == pytest.approx(p_value, abs=1e-12)
+
+
+@given(COUNTS, COUNTS)
+def test_the_odds_ratio_has_the_exact_interval_of_its_share(fixed: int, broke: int) -> None:
+    """The odds of Clopper and Pearson's ends; None for infinity."""
+    value, low, high = odds_ratio(fixed, broke)
+    if not fixed + broke:
+        assert (value, low, high) == (None, None, None)
+        return
+    share = binomtest(fixed, fixed + broke).proportion_ci(method="exact")
+    assert value == (pytest.approx(fixed / broke) if broke else None)
+    assert low == pytest.approx(share.low / (1 - share.low))
+    assert high == (pytest.approx(share.high / (1 - share.high)) if broke else None)
