@@ -188,14 +188,13 @@ def test_nobody_asks_before_the_announced_time(
 ) -> None:
     """After the first refusal every item waits, not only the one that was refused."""
     left = [Answer(status=status, headers=headers)]
-    result = run(tmp_path, provider, lambda seen: left.pop() if left else good(seen), 12)
+    result = run(tmp_path, provider, lambda seen: left.pop() if left else good(seen), 4)
     first, *others = (seen.at for seen in result.server.requests)
-    assert result.states == {"passed": 12}
+    assert result.states == {"passed": 4}
     assert min(others) >= first + 0.3
 
 
-@both
-@pytest.mark.parametrize("value", ["-3", "soon", "", "0", "Thu, 01 Jan 1970 00:00:00 GMT"])
+@pytest.mark.parametrize(("provider", "value"), [("openai", "soon"), ("anthropic", "0")])
 def test_an_unusable_announcement_is_none(tmp_path: Path, provider: str, value: str) -> None:
     """A wait in the past, of nothing, or unreadable holds nobody up for long."""
     left = [Answer(status=429, headers={"retry-after": value})]

@@ -24,7 +24,7 @@ from tests.support.model_calls import (
     spec_of,
 )
 
-DEADLINE = 0.3
+DEADLINE = 0.2
 
 
 @both

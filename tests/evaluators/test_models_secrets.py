@@ -3,7 +3,7 @@
 import pickle
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.core import UsageError
@@ -85,6 +85,7 @@ def test_its_own_key_is_masked_whatever_its_shape() -> None:
     assert Key(PLACEHOLDER).mask("no-key was sent") == "no-key was sent"
 
 
+@settings(max_examples=40)
 @given(st.text(), st.integers(1, 400))
 def test_one_line_is_one_printable_line(text: str, limit: int) -> None:
     """Whatever comes in, the line has no control or surrogate characters and keeps its limit."""

@@ -246,12 +246,16 @@ async def _perform(answer: Answer, writer: asyncio.StreamWriter) -> bool:
     if answer.action == "hang":
         await asyncio.Event().wait()
     endless = answer.action == "endless"
+    if answer.action == "send":  # at once: what a client makes of a body alone is not asked here
+        writer.write(_head(answer, len(answer.content)) + answer.content)
+        await writer.drain()
+        return True
     if answer.action != "raw":
         writer.write(_head(answer, 10**12 if endless else len(answer.content)))
     async for part in _parts(answer):
         writer.write(part)
         await writer.drain()
-    return answer.action == "send"
+    return False
 
 
 def _head(answer: Answer, length: int) -> bytes:
