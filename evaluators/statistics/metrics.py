@@ -246,14 +246,12 @@ def gate_ranges(kind: str, labels: tuple[str, ...] = GRADES) -> dict[str, Range]
     return ranges if kind == "judged" else {**ranges, DROP: RATE}
 
 
-def _known(kind: str, labels: tuple[str, ...]) -> dict[str, Metric]:
-    rows = METRICS[kind]
-    if kind != "graded" or labels == GRADES:
-        return dict(rows)
-    shares = [
-        _item_rate(f"{LABEL_SHARE}{label}", f"Share of {label}", share(label)) for label in labels
-    ]
-    return {name: row for name, row in rows.items() if row.any_labels} | _rows(*shares)
+def _known(kind: str, labels: tuple[str, ...]) -> Mapping[str, Metric]:
+    kept = {name: row for name, row in METRICS[kind].items() if row.any_labels}
+    if labels == GRADES or not kept:
+        return METRICS[kind]
+    shares = (_item_rate(f"{LABEL_SHARE}{one}", f"Share of {one}", share(one)) for one in labels)
+    return kept | _rows(*shares)
 
 
 def headlines(kind: str) -> tuple[str, ...]:
