@@ -20,6 +20,7 @@ from evaluators.judges.judge_session import JudgeSession
 from evaluators.judges.metric import BooleanMetric, RatingMetric, SimpleQAMetric
 from evaluators.runtime.sender import CallSettings
 from tests.support.loopback import Answer, Loopback, loopback, plausible
+from tests.support.own_rules import POLITE
 from tests.support.scripted import Scripted, ask_for
 
 
@@ -27,6 +28,19 @@ def case(answer: str = "The city below Vitosha", gold: str | None = "Sofia") -> 
     return LLMTestCase(
         input="What is the capital of Bulgaria?", actual_output=answer, expected_output=gold
     )
+
+
+def test_rules_of_ones_own_are_a_metric_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``python:MODULE:CLASS`` names them, for grades and for ratings."""
+    (tmp_path / "metric_rules.py").write_text(POLITE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    spec = "python:metric_rules:Polite"
+    assert SimpleQAMetric(judge=spec).measure(case("Sofia, please")) == 1
+    assert SimpleQAMetric(judge=spec).measure(case("Sofia")) == 0
+    assert RatingMetric(judge=spec).measure(case("Sofia, please")) == 1
 
 
 @pytest.fixture
