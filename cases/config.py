@@ -147,7 +147,7 @@ def _slice(file: _File, language: str) -> Slice:
     bare = _bare(file, own, language, file.top.path.parent / path)
     gates = own.part("gates")
     bars = read_metric_bars(file.holder(own, METRICS_KEY), gates)
-    return replace(bare, rules=(*read_gates(gates, ranges_of(bare)), *bars))
+    return replace(bare, thresholds=(*read_gates(gates, ranges_of(bare)), *bars))
 
 
 def _stand_in(file: _File, language: str, path: Path) -> Slice:

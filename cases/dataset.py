@@ -1,4 +1,7 @@
-"""What a dataset declares: its slices (dataset × language), thresholds and prompts."""
+"""What a data set declares and what a run asks of it: slices, thresholds, items and the plan.
+
+A worker of xdist gets the plan from the controller, so nothing that reads files is loaded here.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +18,7 @@ Evidence = Literal["estimate", "confident"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """One threshold. ``drop`` rules have only ``max``: the non-inferiority margin.
+    """One threshold. On ``drop`` it has only ``max``: the non-inferiority margin.
 
     ``evidence: confident`` asks that the 95 % interval clear the bar; ``pool`` (only on a
     dataset's own ``drop``) puts all languages together.
@@ -44,7 +47,7 @@ class Slice:
     path: Path
     prompt: Prompt | None = None
     rubric: Rubric | None = None
-    rules: tuple[Threshold, ...] = ()
+    thresholds: tuple[Threshold, ...] = ()
     pass_bar: int = 6
     penalty: float = 1.0
     by: tuple[str, ...] = ()
@@ -72,7 +75,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """One ``dataset.yaml``: its slices by language, and the rules that pool them."""
+    """One ``dataset.yaml``: its slices by language, and the thresholds that pool them."""
 
     name: str
     folder: Path
@@ -85,7 +88,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceFile:
-    """A ``DATASET:LANG=FILE`` option, taken apart."""
+    """The parts of a ``DATASET:LANG=FILE`` option."""
 
     dataset: str
     language: str
@@ -94,7 +97,7 @@ class SliceFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What the user wants to be asked; the defaults ask everything once.
+    """Which items the user wants to run; the defaults ask everything once.
 
     ``limit`` (at least 1) bounds the items of each slice, picked by a hash of id and ``seed``.
     """

@@ -1,4 +1,4 @@
-"""From dataset files and the user's choice to the plan of a run, and what measures its judge."""
+"""The plan of a run, from data set files and the user's choice, and what measures its judge."""
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -164,7 +164,7 @@ def gated(plan: Plan) -> Iterator[Slice]:
     for dataset in plan.datasets:
         for slice_ in dataset.slices.values():
             by_judge = slice_.kind.by_rubric and slice_.name in planned
-            if by_judge and (slice_.rules or dataset.pooled):
+            if by_judge and (slice_.thresholds or dataset.pooled):
                 yield slice_
 
 

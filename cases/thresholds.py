@@ -177,7 +177,7 @@ def with_gates(dataset: Dataset, gates: Gates) -> Dataset:
             msg = f"--gates: {dataset.name}: {language}: {problem}"
             raise UsageError(msg)
     slices = {
-        language: replace(slice_, rules=own.get(language, ()))
+        language: replace(slice_, thresholds=own.get(language, ()))
         for language, slice_ in dataset.slices.items()
     }
     return replace(dataset, slices=slices, pooled=())

@@ -230,4 +230,4 @@ def _gate_notes(run: _Counted, baseline: Baseline | None) -> Iterator[str]:
             yield from margin_warnings(dataset, sizes)
             if baseline is None and (without := no_baseline_note(dataset, own)):
                 yield without
-            yield from (f"{one.name}: no gate declared" for one in own if not one.rules)
+            yield from (f"{one.name}: no gate declared" for one in own if not one.thresholds)

@@ -115,7 +115,7 @@ def _declared(slice_: Slice) -> DeclaredSlice:
     return DeclaredSlice(
         language=slice_.language,
         file=slice_.path.name,
-        rules=slice_.rules,
+        rules=slice_.thresholds,
         pass_bar=slice_.pass_bar,
         penalty=slice_.penalty,
         by=slice_.by,
@@ -171,7 +171,7 @@ def _slice(dataset: DeclaredDataset, one: DeclaredSlice) -> Slice:
         kind=dataset.kind,
         path=Path(one.file),
         rubric=rubric,
-        rules=one.rules,
+        thresholds=one.rules,
         pass_bar=one.pass_bar,
         penalty=one.penalty,
         by=one.by,

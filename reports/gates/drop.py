@@ -108,7 +108,7 @@ def drop_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateResu
     ``sides`` holds the slices of this dataset that were run; call it only with a baseline. With
     ``holm: true`` a FAIL must hold after Holm's adjustment for the number of these gates.
     """
-    scopes = [(one.slice_.language, bar, [one]) for one in sides for bar in one.slice_.rules]
+    scopes = [(one.slice_.language, bar, [one]) for one in sides for bar in one.slice_.thresholds]
     scopes += [("", bar, list(sides)) for bar in dataset.pooled if sides]
     gates = [
         DropGate(dataset=dataset.name, language=language, threshold=threshold, sides=scope)

@@ -18,7 +18,7 @@ def power_lines(dataset: Dataset, items: Mapping[str, int], *, baseline: bool) -
     """Yield a sentence for each gate of a dataset; ``items`` counts distinct items by language."""
     for language, count in items.items():
         slice_ = dataset.slices[language]
-        for threshold in slice_.rules:
+        for threshold in slice_.thresholds:
             if threshold.measure == DROP:
                 power = _drop(threshold, count, baseline=baseline)
             else:
@@ -81,7 +81,7 @@ def margin_warnings(dataset: Dataset, items: Mapping[str, int]) -> Iterator[str]
     ``items`` counts the items by language.
     """
     scopes = [
-        (f"{dataset.name}:{language}", count, dataset.slices[language].rules)
+        (f"{dataset.name}:{language}", count, dataset.slices[language].thresholds)
         for language, count in items.items()
     ]
     for where, count, rules in [
@@ -102,6 +102,6 @@ def margin_warnings(dataset: Dataset, items: Mapping[str, int]) -> Iterator[str]
 
 def no_baseline_note(dataset: Dataset, slices: Sequence[Slice]) -> str:
     """Return what to say where a run has no baseline: its drop gates do not exist, or nothing."""
-    where = [one.name for one in slices if DROP in {bar.measure for bar in one.rules}]
+    where = [one.name for one in slices if DROP in {bar.measure for bar in one.thresholds}]
     where += [f"{dataset.name}:*" for bar in dataset.pooled if bar.measure == DROP]
     return f"no baseline: no drop gate for {', '.join(where)}" if where else ""

@@ -65,7 +65,7 @@ drop: {max: 0.03, pool: languages, evidence: estimate}
     assert dataset.pooled == (Threshold(measure="drop", max=0.03, pool=True),)
     bg, en = dataset.slices["bg"], dataset.slices["en"]
     assert bg.path == folder / "data" / "bg.csv"
-    assert bg.rules == (
+    assert bg.thresholds == (
         Threshold(measure="correct", min=0.35, max=0.9),
         Threshold(measure="incorrect", max=0.5, evidence="confident"),
         Threshold(measure="drop", max=0.1, evidence="confident"),
@@ -74,7 +74,7 @@ drop: {max: 0.03, pool: languages, evidence: estimate}
     assert bg.prompt is not None
     assert bg.rubric is not None
     assert (bg.prompt.language, bg.rubric.language) == ("bg", "bg")
-    assert (en.prompt, en.rules, en.pass_bar) == (None, (), 6)
+    assert (en.prompt, en.thresholds, en.pass_bar) == (None, (), 6)
 
 
 def test_other_kinds(folder: Path) -> None:
@@ -187,9 +187,9 @@ def test_ranges_follow_the_measure(folder: Path) -> None:
     """Ratings go from 1 to 10, a drop is a share of the items, a penalised score may be below 0."""
     gates = "mean_rating: {min: 5.5}, drop: {max: 0.2}"
     rated = declared(folder, f"kind: rated\nlanguages: {{en: {{file: a, gates: {{{gates}}}}}}}\n")
-    assert [rule.measure for rule in rated.slices["en"].rules] == ["mean_rating", "drop"]
+    assert [rule.measure for rule in rated.slices["en"].thresholds] == ["mean_rating", "drop"]
     graded = declared(folder, GRADED + "    gates: {penalised: {min: -2}}\n")
-    assert graded.slices["en"].rules[0].min == -2
+    assert graded.slices["en"].thresholds[0].min == -2
     assert "0.5" in refusal(folder, RATED.replace("a.yaml", "a, gates: {mean_rating: {min: 0.5}}"))
 
 

@@ -218,7 +218,7 @@ def test_only_judged_items_have_raters(check: object) -> None:
 
 def with_rules(language: str, items: int, *rules: Threshold) -> Subject:
     cases = tuple(item(row, f"{row}?") for row in range(1, items + 1))
-    return Subject(slice_=slice_of(language, rules=rules), rows=(), cases=cases)
+    return Subject(slice_=slice_of(language, thresholds=rules), rows=(), cases=cases)
 
 
 def test_a_language_without_gates_is_a_warning() -> None:

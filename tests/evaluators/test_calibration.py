@@ -84,14 +84,14 @@ def test_labels_measure_every_slice_of_their_language_and_rubric(labels: Slice) 
 def test_only_gates_need_a_judge_that_is_measured(labels: Slice) -> None:
     """No gate on the slice, another kind, or no item: nothing is judged; a pooled gate counts."""
     nothing = [
-        dataset(asked(rules=())),
+        dataset(asked(thresholds=())),
         dataset(make_slice("yes_no", BAR)),
         dataset(labels),
     ]
     for some in nothing:
         assert labelled_for(plan(some), [dataset(labels)]) == ()
     assert labelled_for(Plan(datasets=(dataset(asked()),), items={}), [dataset(labels)]) == ()
-    pooled = dataset(asked(rules=()), pooled=(Threshold(measure="drop", max=0.1, pool=True),))
+    pooled = dataset(asked(thresholds=()), pooled=(Threshold(measure="drop", max=0.1, pool=True),))
     assert len(labelled_for(plan(pooled), [dataset(labels)])) == 1
 
 
@@ -120,7 +120,7 @@ def test_graders_are_not_measured_by_ratings(labels: Slice) -> None:
     judged = [dataset(ratings), dataset(labels)]
     (found,) = labelled_for(plan(dataset(asked())), judged)
     assert found.dataset.name == "labels"
-    rated = replace(asked(kind="rated"), rubric=rubric("r1", "rate"))
+    rated = replace(asked(kind=kind_of("rated")), rubric=rubric("r1", "rate"))
     (found,) = labelled_for(plan(dataset(rated)), judged)
     assert found.dataset.name == "ratings"
     assert labelled_for(plan(dataset(rated)), [dataset(labels)]) == ()

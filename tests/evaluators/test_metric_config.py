@@ -42,10 +42,10 @@ def test_metrics_of_a_dataset_and_of_a_language(tmp_path: Path) -> None:
     dataset = loaded(tmp_path, text)
     english, bulgarian = dataset.slices["en"], dataset.slices["bg"]
     assert [metric.name for metric in english.metrics] == ["faithfulness", "bias"]
-    assert [rule.measure for rule in english.rules] == ["mean_rating", "bias", "faithfulness"]
+    assert [rule.measure for rule in english.thresholds] == ["mean_rating", "bias", "faithfulness"]
     own = MetricSpec(name="geval_basis", criteria="Right?", fields=("input", "context"))
     assert bulgarian.metrics == (own,)
-    assert bulgarian.rules == (Threshold(measure="geval_basis", min=0.6),)
+    assert bulgarian.thresholds == (Threshold(measure="geval_basis", min=0.6),)
     (again,) = load_datasets(dump_datasets([dataset]))
     assert [metric.name for metric in again.slices["bg"].metrics] == ["geval_basis"]
 
@@ -85,7 +85,7 @@ def test_a_gates_file_may_name_a_metric_of_the_slice(tmp_path: Path) -> None:
     dataset = loaded(tmp_path, f"{GRADED}    metrics: {{bias: {{}}, {BASIS}}}\n")
     name = dataset.name
     good = gates(tmp_path, f"{name}: {{en: {{bias: {{min: 1}}, geval_basis: {{min: 1}}}}}}\n")
-    rules = with_gates(dataset, load_gates(good)).slices["en"].rules
+    rules = with_gates(dataset, load_gates(good)).slices["en"].thresholds
     assert [rule.measure for rule in rules] == ["bias", "geval_basis"]
     for wrong in ("toxicity", "geval_other"):
         bad = load_gates(gates(tmp_path, f"{name}: {{en: {{{wrong}: {{min: 1}}}}}}\n"))

@@ -24,7 +24,7 @@ GRADED = Slice(
     kind=kind_of("graded"),
     path=Path("bg.csv"),
     rubric=RUBRIC,
-    rules=(Threshold(measure="correct", min=0.5),),
+    thresholds=(Threshold(measure="correct", min=0.5),),
 )
 JUDGED = Slice(
     dataset="judges",
@@ -166,7 +166,7 @@ DROP = Threshold(measure="drop", max=0.1, evidence="confident")
 
 def with_baseline(judge: str = "lexical", rubric: str = RUBRIC.version) -> Report:
     """Return a run of 200 right items beside a baseline that was the same but for its judge."""
-    slice_ = replace(GRADED, rules=(DROP,))
+    slice_ = replace(GRADED, thresholds=(DROP,))
     items = items_of(slice_, 200)
     new = report([dataset(slice_)], items, {key: outcome(key, True) for key in items})
     old = report([dataset(slice_)], items, {key: outcome(key, True, judge) for key in items})
@@ -179,7 +179,7 @@ def with_baseline(judge: str = "lexical", rubric: str = RUBRIC.version) -> Repor
 
 def test_a_drop_gate_needs_a_baseline_and_says_so() -> None:
     """Without one there is no drop gate, and a note instead."""
-    made = simple([True] * 3, rules=(DROP,))
+    made = simple([True] * 3, thresholds=(DROP,))
     assert made.decision.gates == ()
     assert any("no baseline" in note for note in made.notes)
 
@@ -214,7 +214,7 @@ def test_gates_off_leaves_the_code_to_pytest() -> None:
 
 def test_a_slice_without_gates_is_named() -> None:
     """A slice that languages.default serves, or without rules, is said in the report."""
-    made = simple([True], rules=(), declared=False)
+    made = simple([True], thresholds=(), declared=False)
     assert made.slices[0].note
     assert "simpleqa:bg: no gate declared" in made.notes
     assert made.decision.code == 6

@@ -11,7 +11,9 @@ from reports.gates.power import power_lines
 
 def said(rule: Threshold, count: int, *, kind: str = "graded", baseline: bool = True) -> str:
     """Return the sentence on one rule of a slice with so many items."""
-    one = Slice(dataset="d", language="bg", kind=kind_of(kind), path=Path("bg.csv"), rules=(rule,))
+    one = Slice(
+        dataset="d", language="bg", kind=kind_of(kind), path=Path("bg.csv"), thresholds=(rule,)
+    )
     dataset = Dataset(name="d", folder=Path(), kind=kind_of(kind), slices={"bg": one})
     (line,) = power_lines(dataset, {"bg": count}, baseline=baseline)
     return line

@@ -97,7 +97,7 @@ def test_a_person_is_no_judge_of_the_run() -> None:
 
 def test_items_that_test_the_judge_are_not_reviewed() -> None:
     """Their label stands already."""
-    part = graded_slice(kind=kind_of("judged"), rules=())
+    part = graded_slice(kind=kind_of("judged"), thresholds=())
     records = [replace(one, label=CORRECT) for one in answered("cci")]
     assert pick(run_of(records, facts_dataset(part, kind=kind_of("judged"))), 99) == ()
 
@@ -109,7 +109,7 @@ def test_the_sheet_hides_what_the_judge_said() -> None:
     (item,) = sheet_of(pick(made, 1)).items
     assert [field.title for field in item.fields] == ["context", "question", "expected", "answer"]
     assert "It is INCORRECT." not in str(item)
-    part = graded_slice(kind=kind_of("yes_no"), rules=(), yes="Yes", no="No")
+    part = graded_slice(kind=kind_of("yes_no"), thresholds=(), yes="Yes", no="No")
     yes_no = run_of(
         [replace(one, grade="YES", label="YES") for one in answered("c")],
         facts_dataset(part, kind=kind_of("yes_no")),

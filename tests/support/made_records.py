@@ -40,7 +40,9 @@ BLANK = Record(
 
 def make_slice(kind: str = "graded", *rules: Threshold, **fields: object) -> Slice:
     """Return a slice d:bg of this kind."""
-    blank = Slice(dataset="d", language="bg", kind=kind_of(kind), path=Path("bg.csv"), rules=rules)
+    blank = Slice(
+        dataset="d", language="bg", kind=kind_of(kind), path=Path("bg.csv"), thresholds=rules
+    )
     return replace(blank, **fields)  # type: ignore[arg-type]
 
 

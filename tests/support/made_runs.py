@@ -41,7 +41,7 @@ def graded_slice(language: str = "en", *rules: Threshold, **fields: object) -> S
         kind=kind_of("graded"),
         path=Path(f"{language}.csv"),
         rubric=RUBRIC,
-        rules=rules or (Threshold(measure="correct", min=0.5),),
+        thresholds=rules or (Threshold(measure="correct", min=0.5),),
     )
     return replace(made, **fields)  # type: ignore[arg-type]
 

@@ -210,7 +210,7 @@ def _is_among(label: str, labels: list[str]) -> bool:
 def ungated(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Note]:
     """Yield the declared languages without a gate of their own: nothing there stops an upgrade."""
     for code in subjects:
-        if code in dataset.slices and not dataset.slices[code].rules:
+        if code in dataset.slices and not dataset.slices[code].thresholds:
             yield warning(0, f"language {code!r} has no gates; add 'gates:' with a measure and bar")
 
 
@@ -218,7 +218,7 @@ def narrow_margins(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterato
     """Yield the drop gates that so few items can never pass, even if no answer changes."""
     counts = {code: len(own.cases) for code, own in subjects.items() if code in dataset.slices}
     for code, count in counts.items():
-        for threshold in dataset.slices[code].rules:
+        for threshold in dataset.slices[code].thresholds:
             yield from _too_narrow(f"{dataset.name}:{code}", threshold, count)
     for threshold in dataset.pooled:
         yield from _too_narrow(f"{dataset.name}:*", threshold, sum(counts.values()))

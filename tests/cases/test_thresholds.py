@@ -78,7 +78,7 @@ def test_items_replace_a_listed_language(folder: Path, rubrics: Path) -> None:
     """A listed language keeps its gates and takes the file."""
     dataset = declared(folder, GRADED + "    gates: {correct: {min: 0.3}}\n", rubrics)
     own = with_items(dataset, "en", Path("mine.csv"), rubrics).slices["en"]
-    assert (own.path, own.declared, len(own.rules)) == (Path("mine.csv"), True, 1)
+    assert (own.path, own.declared, len(own.thresholds)) == (Path("mine.csv"), True, 1)
 
 
 def test_items_of_another_language_use_the_default(folder: Path, rubrics: Path) -> None:
@@ -86,7 +86,7 @@ def test_items_of_another_language_use_the_default(folder: Path, rubrics: Path) 
     (folder / "answer.en.yaml").write_text(PROMPT.format("en"), encoding="utf-8")
     dataset = declared(folder, GRADED + "rubric: facts\n", rubrics)
     own = with_items(dataset, "cs", Path("cs.csv"), rubrics).slices["cs"]
-    assert (own.path, own.rules, own.declared) == (Path("cs.csv"), (), False)
+    assert (own.path, own.thresholds, own.declared) == (Path("cs.csv"), (), False)
     assert own.rubric is not None
     assert own.prompt is not None
     assert (own.rubric.language, own.prompt.language) == ("en", "en")
@@ -116,10 +116,10 @@ def test_gates_file_takes_the_place_of_own_gates(folder: Path, rubrics: Path) ->
     path = gates(folder, "facts: {en: {incorrect: {max: 0.4}}}\nother: {en: {kappa: {min: 0.5}}}")
     read = load_gates(path)
     found = with_gates(dataset, read)
-    assert found.slices["en"].rules == (Threshold(measure="incorrect", max=0.4),)
+    assert found.slices["en"].thresholds == (Threshold(measure="incorrect", max=0.4),)
     assert found.pooled == ()
     assert read["other"]["en"] == (Threshold(measure="kappa", min=0.5),)
-    assert with_gates(dataset, {}).slices["en"].rules == ()
+    assert with_gates(dataset, {}).slices["en"].thresholds == ()
 
 
 @pytest.mark.parametrize(
