@@ -19,7 +19,7 @@ from reports.plugin.options import Options
 from reports.plugin.run import Run
 from reports.plugin.run_models import provenance_of
 from reports.plugin.session_results import SessionResults
-from reports.plugin.worker import gc_paused
+from reports.plugin.worker_setup import gc_paused
 from reports.provenance import provenance
 from reports.render import clean, console, html, words
 from reports.render.console import annotations
