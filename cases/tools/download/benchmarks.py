@@ -18,7 +18,7 @@ from cases.tools.download.resumable import (
 from evaluators.core import UsageError
 from evaluators.output import say
 from evaluators.reading import ARCHIVES, file_hash, read_text
-from evaluators.settings import Settings, load_settings
+from evaluators.settings import load_settings
 from evaluators.text import listed
 
 FILE = Path(__file__).with_name("benchmarks.yaml")
@@ -60,21 +60,21 @@ def load_benchmarks(path: Path = FILE) -> Mapping[str, Benchmark]:
 
     Raises UsageError naming file, line and key for whatever is missing or not as it must be.
     """
-    settings = load_settings(path)
-    return {name: _benchmark(name, settings.part(name)) for name in settings.values}
-
-
-def _benchmark(name: str, settings: Settings) -> Benchmark:
-    settings.check_keys((*TEXTS, "sha256", "columns"))
-    texts = {key: settings.text(key) for key in (*TEXTS, "sha256")}
-    wrong = {key: "missing; give it" for key in TEXTS if not texts[key]}
-    if texts["sha256"] and not is_sha256(texts["sha256"]):
-        wrong.setdefault("sha256", "64 hexadecimal digits are needed")
-    if Path(texts["file"]).name != texts["file"]:
-        wrong.setdefault("file", "a file name without folders is needed")
-    if wrong:
-        raise settings.problem(*next(iter(wrong.items())))
-    return Benchmark(name=name, **texts, columns=settings.words("columns"))
+    found = {}
+    top = load_settings(path)
+    for name in top.values:
+        settings = top.part(name)
+        settings.check_keys((*TEXTS, "sha256", "columns"))
+        texts = {key: settings.text(key) for key in (*TEXTS, "sha256")}
+        wrong = {key: "missing; give it" for key in TEXTS if not texts[key]}
+        if texts["sha256"] and not is_sha256(texts["sha256"]):
+            wrong.setdefault("sha256", "64 hexadecimal digits are needed")
+        if Path(texts["file"]).name != texts["file"]:
+            wrong.setdefault("file", "a file name without folders is needed")
+        if wrong:
+            raise settings.problem(*next(iter(wrong.items())))
+        found[name] = Benchmark(name=name, **texts, columns=settings.words("columns"))
+    return found
 
 
 def wrong_content(path: Path, columns: tuple[str, ...]) -> str:
@@ -144,29 +144,25 @@ def obtain(order: Order, stream: TextIO) -> str:
     Progress and warnings go to ``stream``. Raises DownloadError, and OSError where a file cannot
     be read or written; nothing that is not right is ever put in the place.
     """
-    if order.target.exists():
-        found = file_hash(order.target)
-        wrong = wrong_content(order.target, order.benchmark.columns)
+    target = order.target
+    if target.exists():
+        found = file_hash(target)
+        wrong = wrong_content(target, order.benchmark.columns)
         if order.expected and order.expected != found:
             wrong = f"another file: its SHA-256 is {found}, not {order.expected}"
         if not wrong:
             _keep_record(order, found, stream)
             return "already there"
-        say(stream, f"warning: {order.target}: {wrong}; fetching it anew")
-    return _fetch(order, stream)
-
-
-def _fetch(order: Order, stream: TextIO) -> str:
-    """Fetch, verify and only then put the file in its place; returns where it came from."""
-    order.target.parent.mkdir(parents=True, exist_ok=True)
-    part = Partial.of(order.target)
+        say(stream, f"warning: {target}: {wrong}; fetching it anew")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = Partial.of(target)
     with watching(order.benchmark.name, stream) as watch:
         fetch(Source(url=order.url, hint=order.benchmark.hint), part, watch)
     found = _verify(order, part)
-    if order.target.exists():
-        aside = _set_aside(order.target, order.target, file_hash(order.target))
+    if target.exists():
+        aside = _set_aside(target, target, file_hash(target))
         say(stream, f"warning: the file that was there is now {aside}")
-    part.finish(order.target)
+    part.finish(target)
     _keep_record(order, found, stream)
     return f"fetched from {without_query(order.url)}"
 
