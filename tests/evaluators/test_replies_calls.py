@@ -121,8 +121,11 @@ def test_a_rating_comes_from_the_one_right_call(reply: Reply) -> None:
 
 
 def test_the_reason_is_the_judges_own_or_empty() -> None:
-    """Only a text in the call's field ``reason`` is one."""
+    """Only a text in the field ``reason`` of the call, or of JSON in the text, is one."""
     assert read_reason(called('{"reason": "wrong year", "grade": "B"}')) == "wrong year"
+    assert (
+        read_reason(Reply(text='So: {"grade": "B", "explanation": "a year off"}')) == "a year off"
+    )
     assert [
         read_reason(reply) for reply in (Reply(text="B"), called("["), called('{"reason": 1}'))
     ] == [""] * 3

@@ -1,1 +1,1 @@
-"""The rooms of the lexical judge: folding, matching, numbers, dates, doubts, and language data."""
+"""The lexical judge: grades by rules of language and number, without a model."""

@@ -14,7 +14,6 @@ from evaluators.judges.lexical.confidence import (
     is_surely_wrong,
 )
 from evaluators.judges.lexical.folding import plain
-from evaluators.judges.lexical.gold_forms import Form
 from evaluators.judges.lexical.gold_matching import find_matches
 from evaluators.judges.lexical.numbers import Quantity
 from evaluators.judges.lexical.rejections import reject_reason
@@ -67,16 +66,13 @@ def _alone(analysis: AnswerAnalysis) -> Verdict | None:
             for word in analysis.full.words
             if word in form.text.words or word not in analysis.idle_words
         )
-        if words == form.text.words and not form.place and _has_same_sign(form, analysis):
+        if words != form.text.words or form.place:
+            continue
+        bare = form.quantity is None and not form.signed  # words alone do not show a minus
+        if bare or any(find_matches(form, analysis)):
             sure = is_firm(analysis)
             return Verdict(grade=CORRECT, reason="the answer is the gold alone", sure=sure)
     return None
-
-
-def _has_same_sign(form: Form, analysis: AnswerAnalysis) -> bool:
-    """Say whether signs leave the gold what it is: words alone do not show a minus."""
-    bare = form.quantity is None and not form.signed
-    return bare or next(find_matches(form, analysis), None) is not None
 
 
 def _found(analysis: AnswerAnalysis) -> Verdict | None:

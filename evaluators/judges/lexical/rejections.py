@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from evaluators.core import INCORRECT, NOT_ATTEMPTED, Verdict
 from evaluators.judges.lexical import rival_answers as rivals
@@ -72,18 +72,8 @@ def _granted(match: Match) -> bool:
     return concession and any(word in analysis.own_words for word in words[:start])
 
 
-def _excluded(match: Match) -> bool:
-    """Say whether "more than" or "less than" leads up to the very number of the gold."""
-    return _bound("excluding", match)
-
-
-def _included(match: Match) -> bool:
-    """Say whether "at least" or "at most" does."""
-    return _bound("inclusive", match)
-
-
-def _bound(key: str, match: Match) -> bool:
-    """Say whether such a phrase leads up to the number, and the gold has none itself."""
+def _bounded(key: str, match: Match) -> bool:
+    """Say whether a phrase such as "more than" leads up to the gold's number, which has none."""
     before, phrases = match.before(_BOUND), match.analysis.tables.phrases(key)
     leads = any(end == len(before) for _, end in phrases.spans(before))
     return leads and bool(match.form.quantity) and phrases.find(match.form.text.words) is None
@@ -178,8 +168,8 @@ _REASONS: tuple[tuple[str, str, Callable[[Match], bool]], ...] = (
     (INCORRECT, "the gold is only one item of a list", rivals.one_of_many),
     (INCORRECT, "another is put beside the gold as equally true", rivals.one_too_many),
     (INCORRECT, "the gold is only granted beside another candidate", _granted),
-    (INCORRECT, "the bound rules the gold out", _excluded),
-    (NOT_ATTEMPTED, "the bound leaves the number open", _included),
+    (INCORRECT, "the bound rules the gold out", partial(_bounded, "excluding")),
+    (NOT_ATTEMPTED, "the bound leaves the number open", partial(_bounded, "inclusive")),
     (INCORRECT, "the gold only repeats the question", _repeats),
     (INCORRECT, "another candidate stands before the gold", _overtaken),
     (INCORRECT, "the gold is only a later item of a list", rivals.trails),
