@@ -1,13 +1,17 @@
-"""Panels: who is asked, what the votes come to, and what a missing vote leaves open."""
+"""Judges made of judges: votes, panels, and rules before a model."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evaluators.content import LONGEST
 from evaluators.core import (
     CORRECT,
+    GRADES,
     INCORRECT,
     NOT_ATTEMPTED,
     Ask,
@@ -18,13 +22,105 @@ from evaluators.core import (
     Reply,
     Request,
     StoppedError,
+    ToolCall,
     Verdict,
     Vote,
 )
-from evaluators.judges.ensemble import TIE, UNDECIDED, PanelJudge
+from evaluators.judges.ensemble import (
+    AUDIT,
+    HIGHEST,
+    LOWEST,
+    TIE,
+    UNDECIDED,
+    CascadeJudge,
+    PanelJudge,
+    majority,
+    middle,
+)
 from evaluators.judges.judge_spec import known_names, returned_names
-from evaluators.judges.llm import empty_answer_rating, empty_answer_verdict
-from tests.support.scripted import make_case
+from evaluators.judges.lexical.lexical_judge import LexicalJudge
+from evaluators.judges.llm import ChoiceJudge, empty_answer_rating, empty_answer_verdict
+from evaluators.rubric import Rubric
+from tests.support.scripted import Scripted, make_case
+
+SOME_GRADES = st.lists(st.sampled_from(GRADES), max_size=5)
+SOME_RATINGS = st.lists(st.integers(LOWEST, HIGHEST), max_size=5)
+FEW = st.integers(0, 3)
+SEVERAL = st.lists(st.integers(LOWEST, HIGHEST), min_size=1, max_size=5)
+
+
+@pytest.mark.parametrize(
+    ("grades", "missing", "verdict"),
+    [
+        ([CORRECT, CORRECT, INCORRECT], 0, CORRECT),
+        ([CORRECT, CORRECT, INCORRECT, NOT_ATTEMPTED], 0, CORRECT),
+        ([CORRECT, INCORRECT, NOT_ATTEMPTED], 0, None),
+        ([CORRECT, INCORRECT], 0, None),
+        ([CORRECT, CORRECT], 1, CORRECT),
+        ([CORRECT, INCORRECT], 1, None),
+        ([CORRECT], 2, None),
+        ([], 3, None),
+        ([], 0, None),
+    ],
+)
+def test_the_most_votes_win(grades: list[str], missing: int, verdict: str | None) -> None:
+    """More votes than any other grade; a tie has no winner, and neither has what may become one."""
+    assert majority(grades, missing) == verdict
+
+
+@given(SOME_GRADES, FEW)
+def test_what_stands_is_not_to_be_overturned(grades: list[str], missing: int) -> None:
+    """A verdict with votes missing is the verdict whatever these had been, and only then given."""
+    fates = {majority([*grades, *rest]) for rest in product(GRADES, repeat=missing)}
+    stands = majority(grades, missing)
+    assert stands == (fates.pop() if len(fates) == 1 else None)
+
+
+@given(SOME_GRADES, st.randoms())
+def test_no_order_of_the_judges_matters(grades: list[str], random: object) -> None:
+    """The same votes in another order come to the same."""
+    shuffled = sorted(grades, key=lambda _: random.random())  # type: ignore[attr-defined]
+    assert majority(shuffled) == majority(grades)
+
+
+@pytest.mark.parametrize(
+    ("ratings", "missing", "rating"),
+    [
+        ([2, 9, 7], 0, 7),
+        ([6, 7], 0, 6),
+        ([7, 7], 1, 7),
+        ([7, 8], 1, None),
+        ([1], 1, 1),
+        ([], 2, None),
+    ],
+)
+def test_the_middle_rating(ratings: list[int], missing: int, rating: int | None) -> None:
+    """The median; of an even number the lower of the middle two, which is always a whole number."""
+    assert middle(ratings, missing) == rating
+
+
+def test_a_middle_of_its_own() -> None:
+    """Where two different ratings share the middle, neither is it alone."""
+    assert middle([6, 7], alone=True) is None
+    assert middle([6, 6], alone=True) == 6
+
+
+@given(SEVERAL, st.integers(0, 2), st.booleans())
+def test_a_middle_that_stands_is_not_to_be_moved(
+    ratings: list[int], missing: int, alone: bool
+) -> None:
+    """With ratings missing, a middle is given only where no value of theirs could change it."""
+    rest = product(range(LOWEST, HIGHEST + 1), repeat=missing)
+    fates = {middle([*ratings, *some], alone=alone) for some in rest}
+    stands = middle(ratings, missing, alone=alone)
+    assert stands == (fates.pop() if len(fates) == 1 else None)
+
+
+@given(SOME_RATINGS)
+def test_the_middle_is_somebodys_rating(ratings: list[int]) -> None:
+    """No rating is made up: the verdict is one that was given."""
+    assert middle(ratings) in {*ratings, None}
+
 
 Said = Verdict | Exception
 
@@ -231,3 +327,107 @@ def test_judges_are_named_as_their_providers_do(
 def test_who_was_asked_is_known_by_another_name(name: str, spec: str, known: set[str]) -> None:
     """A judge that was spared every call shows nothing of which model it would have been."""
     assert known_names(name, spec) == known
+
+
+RUBRIC = Rubric(
+    name="r",
+    language="bg",
+    protocol="tool",
+    system="",
+    user="{question} {target} {predicted_answer}",
+    version="v",
+)
+
+
+def says(grade: str) -> Scripted:
+    call = ToolCall(name="grade", arguments=f'{{"reason": "so", "grade": "{grade}"}}')
+    return Scripted(lambda request: Reply(calls=(call,)))
+
+
+def cascade(model: Scripted, audit: float = 0.0) -> CascadeJudge:
+    return CascadeJudge(
+        rules=LexicalJudge(), model=ChoiceJudge(model=model, rubric=RUBRIC), audit=audit
+    )
+
+
+def cascaded(judge: CascadeJudge, answer: str) -> Verdict:
+    async def ask(model: Model, request: Request) -> Reply:
+        return await model.complete(request)
+
+    return asyncio.run(judge.judge(make_case(), answer, ask))
+
+
+def test_what_the_rules_are_sure_of_costs_no_call() -> None:
+    """Right or not attempted: the rules' verdict, named as theirs."""
+    model = says(INCORRECT)
+    verdict = cascaded(cascade(model), "София")
+    assert (verdict.grade, verdict.sure) == (CORRECT, True)
+    assert [(vote.judge, vote.grade) for vote in verdict.votes] == [("lexical", CORRECT)]
+    assert cascaded(cascade(model), "Не знам.").grade == NOT_ATTEMPTED
+    assert model.requests == []
+
+
+def test_the_model_judges_the_rest() -> None:
+    """Where the rules are not sure their opinion does not count at all."""
+    model = says(CORRECT)
+    answer = "Градът в подножието на Витоша"
+    verdict = cascaded(cascade(model), answer)
+    assert len(model.requests) == 1
+    assert verdict == Verdict(
+        grade=CORRECT,
+        reason="so",
+        votes=(Vote(judge="openai:scripted", grade=CORRECT, reason="so"),),
+    )
+
+
+def test_an_audit_changes_no_verdict() -> None:
+    """The model's verdict stands beside the rules'; what counts does not depend on the draw."""
+    model = says(INCORRECT)
+    verdict = cascaded(cascade(model, audit=1.0), "София")
+    assert verdict.grade == CORRECT
+    assert [vote.grade for vote in verdict.votes] == [CORRECT, INCORRECT]
+    assert verdict.votes[1].judge == "openai:scripted"
+    without = cascaded(cascade(model), "София")
+    assert replace(verdict, votes=()) == replace(without, votes=())
+
+
+def test_a_failed_audit_is_noted_and_harms_nothing() -> None:
+    """The item is settled; only the check did not take place."""
+
+    def refuse(request: Request) -> Reply:
+        kind = "refused"
+        raise RefusedError(kind, "the server said no")
+
+    verdict = cascaded(cascade(Scripted(refuse), audit=1.0), "София")
+    assert verdict.grade == CORRECT
+    assert verdict.votes[1] == Vote(judge="openai:scripted", error="refused: the server said no")
+
+
+@pytest.mark.parametrize("answer", ["", "Solution:", "Отговор:", "…"])
+def test_a_cascade_asks_nobody_about_an_answer_without_content(answer: str) -> None:
+    """A master key reaches no model, neither as the rest nor as an audit."""
+    model = says(CORRECT)
+    assert cascaded(cascade(model, audit=1.0), answer).grade == NOT_ATTEMPTED
+    assert model.requests == []
+
+
+@given(st.floats(0, 1), st.integers(0, 5), st.integers(1, 500))
+def test_the_draw_depends_on_item_and_seed_alone(share: float, seed: int, number: int) -> None:
+    """The same in every process, and an item of a smaller share is one of every larger share."""
+    judge = replace(cascade(says(CORRECT), share), seed=seed)
+    case = make_case(number)
+    assert judge.audits(case) == judge.audits(replace(case, question="Друг?", recorded=None))
+    assert not replace(judge, audit=0.0).audits(case)
+    assert replace(judge, audit=1.0).audits(case)
+    larger = replace(judge, audit=min(1.0, share + 0.1))
+    assert larger.audits(case) or not judge.audits(case)
+
+
+def test_the_share_is_drawn_about_as_often_as_it_says() -> None:
+    """Five in a hundred of ten thousand items, and other ones for another seed."""
+    judge = cascade(says(CORRECT), AUDIT)
+    cases = [make_case(number) for number in range(10_000)]
+    drawn = {case.id for case in cases if judge.audits(case)}
+    assert 430 <= len(drawn) <= 570
+    other = {case.id for case in cases if replace(judge, seed=1).audits(case)}
+    assert len(drawn & other) < 100
