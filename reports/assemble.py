@@ -16,7 +16,7 @@ from reports.gates.gate import PARTIAL, slice_gates
 from reports.gates.power import margin_warnings, no_baseline_note
 from reports.human_review import adjudication_notes
 from reports.judging import judging, judging_notes
-from reports.record import Record, in_order, make_record
+from reports.record import Record, in_order, make_record, total_cost
 from reports.report import GateResult, Report, SessionEnd, SliceSummary
 from reports.summary import count, summarise
 from reports.trust import Baseline, changed_judge, distrust
@@ -92,7 +92,6 @@ def account(material: Material, facts: Facts, baseline: Baseline | None) -> Repo
     gates = tuple(_gates(run, sides))
     session = _session(facts.session, run, gates)
     used: tuple[Record | Calibration, ...] = (*records, *material.outside)
-    costs = [one.cost for one in used]
     found = judging(run.datasets, run.records, run.summaries, facts.judge, material.outside)
     return Report(
         model=facts.model,
@@ -103,7 +102,7 @@ def account(material: Material, facts: Facts, baseline: Baseline | None) -> Repo
         records=records,
         provenance=facts.provenance,
         run=facts.run,
-        cost=None if None in costs else sum(cost for cost in costs if cost is not None),
+        cost=total_cost(one.cost for one in used),
         tokens=sum(one.tokens for one in used),
         baseline=baseline.path if baseline else "",
         complete=facts.complete,
@@ -122,11 +121,7 @@ def account(material: Material, facts: Facts, baseline: Baseline | None) -> Repo
             notes=facts.notes,
         ),
         comparison=compare(tuple(sides.values()), baseline) if baseline else None,
-        parity=tuple(
-            gap
-            for dataset in run.datasets
-            for gap in parity(dataset, {s.language: run.records[s.name] for s in run.of(dataset)})
-        ),
+        parity=tuple(gap for one in run.datasets for gap in parity(one, run.records)),
         judging=found,
     )
 

@@ -78,6 +78,12 @@ def in_order(records: Iterable[Record]) -> list[Record]:
     return sorted(records, key=lambda r: (r.dataset, r.language, r.row, r.repeat, r.key))
 
 
+def total_cost(costs: Iterable[float | None]) -> float | None:
+    """Return the sum in USD, None where one of the costs is not known."""
+    known = list(costs)
+    return None if None in known else sum(cost for cost in known if cost is not None)
+
+
 def make_record(item: Item, outcome: Outcome) -> Record:
     """Return the record of a planned item that ended in this outcome."""
     case, verdict, usage = item.case, outcome.verdict, outcome.usage

@@ -13,7 +13,7 @@ from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import corrected_rate
 from reports.evidence import Calibration, ConfusionCell, Corrected, Source
 from reports.gates.gate import distrust_in
-from reports.record import Record, make_record
+from reports.record import Record, make_record, total_cost
 from reports.report import SliceSummary
 from reports.summary import summarise
 
@@ -149,7 +149,6 @@ def calibrate(labelled: Labelled, outcomes: Mapping[str, Outcome], source: Sourc
     blocks = distrust_in(
         labelled.language, summary, slice_.floor, required=labelled.dataset.require_calibration
     )
-    costs = [record.cost for record in records]
     return Calibration(
         dataset=labelled.dataset.name,
         language=labelled.language,
@@ -163,7 +162,7 @@ def calibrate(labelled: Labelled, outcomes: Mapping[str, Outcome], source: Sourc
         items=len(records),
         confusion=confusion_cells(summary),
         tokens=sum(record.tokens for record in records),
-        cost=None if None in costs else sum(cost for cost in costs if cost is not None),
+        cost=total_cost(record.cost for record in records),
     )
 
 

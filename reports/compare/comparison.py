@@ -95,10 +95,14 @@ def _flip(pair: Pair, bar: int | None) -> Flip:
 def parity(dataset: Dataset, records: Mapping[str, Sequence[Record]]) -> Iterator[LanguageGap]:
     """Yield the gap of every language to the first one declared, over the facts they share.
 
-    ``records`` holds the dataset's by language. Items pair by their ``fact_id`` and repeat; a fact
-    that a language asks more than once pairs with nothing. No gap without a shared, graded fact.
+    ``records`` are those of each slice by its name. Items pair by their ``fact_id`` and repeat; a
+    fact that a language asks more than once pairs with nothing. No gap without a shared, graded
+    fact.
     """
-    every = {language: _facts(records.get(language, ())) for language in dataset.slices}
+    every = {
+        language: _facts(records.get(slice_.name, ()))
+        for language, slice_ in dataset.slices.items()
+    }
     reference, *others = [language for language, facts in every.items() if facts] or [""]
     for language in others:
         shared: dict[str, list[tuple[Record, Record]]] = defaultdict(list)

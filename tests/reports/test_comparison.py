@@ -221,9 +221,9 @@ def test_without_shared_facts_there_is_no_gap() -> None:
     """Other facts, no fact_id, or one language."""
     english, bulgarian = answered("c"), answered("c", "bg")
     other = [replace(one, metadata={"fact_id": "other"}) for one in bulgarian]
-    assert tuple(parity(BOTH, {"en": english, "bg": other})) == ()
+    assert tuple(parity(BOTH, {"facts:en": english, "facts:bg": other})) == ()
     plain = [replace(one, metadata={}) for one in bulgarian]
-    assert tuple(parity(BOTH, {"en": english, "bg": plain})) == ()
+    assert tuple(parity(BOTH, {"facts:en": english, "facts:bg": plain})) == ()
     assert gaps(en="cc") == ()
     assert tuple(parity(BOTH, {})) == ()
 
@@ -231,14 +231,14 @@ def test_without_shared_facts_there_is_no_gap() -> None:
 def test_a_fact_that_is_asked_twice_in_a_language_pairs_with_nothing() -> None:
     """Which of the two would be the other language's is not known."""
     twice = [replace(one, metadata={"fact_id": "F0"}) for one in answered("cc")]
-    assert tuple(parity(BOTH, {"en": twice, "bg": answered("c", "bg")})) == ()
+    assert tuple(parity(BOTH, {"facts:en": twice, "facts:bg": answered("c", "bg")})) == ()
 
 
 def test_repeats_pair_by_their_number() -> None:
     """Three repeats of a fact are one fact to the exact test, and three pairs."""
     english = [one for n in (1, 2, 3) for one in repeat("cc", "en", n)]
     bulgarian = [one for n in (1, 2, 3) for one in repeat("ic", "bg", n)]
-    (gap,) = parity(BOTH, {"en": english, "bg": bulgarian})
+    (gap,) = parity(BOTH, {"facts:en": english, "facts:bg": bulgarian})
     assert (gap.difference.n, len(gap.lapses), gap.p_value) == (6, 3, 1.0)
 
 
