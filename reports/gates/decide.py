@@ -21,14 +21,14 @@ graded miss, and it is neither. An ERROR or MISSING item leaves 0 alone where it
 a gate that passes has counted it against itself.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluators.output import plural
 from reports.report import Decision, GateResult
 
-OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, UNDECIDED = range(7)
-_NAMED = 3  # gates named in the last line; the table above it has them all
+OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, INCONCLUSIVE = range(7)
+_NAMED = 3  # gates named in the last line; the gate table has them all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,31 +74,29 @@ def decide(gates: Sequence[GateResult], facts: SessionFacts) -> Decision:
 
     ``gates`` are all gates evaluated; with ``--gates off`` they decide nothing.
     """
-    verdicts = (row(gates, facts) for row in _ROWS)
-    code, line = next(verdict for verdict in verdicts if verdict is not None)
+    code, line = (
+        _cut_short(facts)
+        or _pytest_decides(facts)
+        or _failed(gates, facts)
+        or _inconclusive(gates, facts)
+        or _passed(gates, facts)
+    )
     return Decision(gates=tuple(gates), code=code, line=line)
 
 
-def _broken(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:
-    if facts.pytest_code not in (INTERNAL, USAGE):
-        return None
-    what = "an internal error" if facts.pytest_code == INTERNAL else "a usage error"
-    return facts.pytest_code, f"pytest ended with {what}: exit {facts.pytest_code}"
+def _cut_short(facts: SessionFacts) -> Verdict | None:
+    if facts.pytest_code in (INTERNAL, USAGE):
+        what = "an internal error" if facts.pytest_code == INTERNAL else "a usage error"
+        return facts.pytest_code, f"pytest ended with {what}: exit {facts.pytest_code}"
+    if facts.interrupted:
+        line = f"INTERRUPTED: exit {INTERRUPTED}; the report is partial, no gate decides"
+        return INTERRUPTED, line
+    if facts.dry_run and not facts.other_failures:
+        return OK, f"dry run: exit {OK}; {plural(facts.selected, 'item')} planned, no call made"
+    return None
 
 
-def _interrupted(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:
-    if not facts.interrupted:
-        return None
-    return INTERRUPTED, f"INTERRUPTED: exit {INTERRUPTED}; the report is partial, no gate decides"
-
-
-def _dry_run(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:
-    if not facts.dry_run or facts.other_failures:
-        return None
-    return OK, f"dry run: exit {OK}; {plural(facts.selected, 'item')} planned, no call made"
-
-
-def _pytest_decides(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:
+def _pytest_decides(facts: SessionFacts) -> Verdict | None:
     code = facts.pytest_code
     if facts.gates_off:
         return code, f"gates off: exit {code}, as pytest has it"
@@ -119,20 +117,20 @@ def _failed(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:
     return (FAILED, f"{_tally(gates)}: exit {FAILED}; {also}") if others else None
 
 
-def _undecided(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:
+def _inconclusive(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:
     unclear = [gate for gate in gates if gate.state == "INCONCLUSIVE"]
     if unclear:
-        return UNDECIDED, f"{_tally(gates)}: exit {UNDECIDED}; {_names(unclear)}"
+        return INCONCLUSIVE, f"{_tally(gates)}: exit {INCONCLUSIVE}; {_names(unclear)}"
     if not gates:
         selected = plural(facts.selected, "item")
-        return UNDECIDED, f"NO GATES: exit {UNDECIDED}; {selected} selected, no gate decides"
+        return INCONCLUSIVE, f"NO GATES: exit {INCONCLUSIVE}; {selected} selected, no gate decides"
     if facts.uncounted:
         what = f"{plural(facts.uncounted, 'item')} failed or went ungraded in slices without a gate"
-        return UNDECIDED, f"{_tally(gates)}: exit {UNDECIDED}; {what}"
+        return INCONCLUSIVE, f"{_tally(gates)}: exit {INCONCLUSIVE}; {what}"
     return None
 
 
-def _passed(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:
+def _passed(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict:
     verb = "is" if facts.misses == 1 else "are"
     misses = f"{facts.misses:,} {'miss' if facts.misses == 1 else 'misses'}"
     line = f"{_tally(gates)}: exit {OK}; {misses} {verb} counted in the measures"
@@ -154,14 +152,3 @@ def _names(gates: Sequence[GateResult]) -> str:
     names = [f"{gate.slice} {gate.threshold.measure}" for gate in gates]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
-
-
-_ROWS: tuple[Callable[[Sequence[GateResult], SessionFacts], Verdict | None], ...] = (
-    _broken,
-    _interrupted,
-    _dry_run,
-    _pytest_decides,
-    _failed,
-    _undecided,
-    _passed,
-)
