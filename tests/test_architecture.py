@@ -117,6 +117,18 @@ def test_no_file_imports_itself_by_way_of_others() -> None:
     assert circle(imports()) == []
 
 
+def test_commands_are_in_one_folder() -> None:
+    """A ``main(argv)`` is in reports/commands, or is the ``__main__`` that finds it there."""
+    elsewhere = {
+        path
+        for path, tree in product().items()
+        if any(isinstance(node, ast.FunctionDef) and node.name == "main" for node in tree.body)
+        and not path.startswith("reports/commands/")
+        and not path.endswith("/__main__.py")
+    }
+    assert elsewhere == set()
+
+
 def test_no_two_files_have_one_name() -> None:
     """A file can be named without its folder."""
     names = Counter(Path(path).name for path in product())
