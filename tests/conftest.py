@@ -8,6 +8,7 @@ import gc
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -27,6 +28,10 @@ ROOT = Path(__file__).parent.parent
 # A busy machine is no reason to fail.
 settings.register_profile("qagate", deadline=None)
 settings.load_profile("qagate")
+
+# A shell lets what it starts in the background ignore Ctrl-C, and so would the tests' processes.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Without byte code every process that a test starts would compile the whole product.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
