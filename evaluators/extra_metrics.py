@@ -124,13 +124,13 @@ async def measure_all(
             raise result
         values[name] = None if isinstance(result, Exception) else result
         if isinstance(result, Exception):
-            unmeasured[name] = _told(result)
+            unmeasured[name] = _reason(result)
         if isinstance(result, LedgerError):
             failure = str(result)
     return MetricResults(values=values, unmeasured=unmeasured, failure=failure)
 
 
-def _told(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     from evaluators.ledger import LedgerError  # noqa: PLC0415
     from evaluators.models.secrets import mask, one_line  # noqa: PLC0415
 

@@ -145,6 +145,6 @@ def _split(record: Record) -> bool:
 
 
 def _unmeasured_notes(found: Judging) -> list[str]:
-    told = {name for one in found.calibrations for name in one.graders}
-    names = ", ".join(name for name in found.unmeasured if name not in told)
+    noted = {name for one in found.calibrations for name in one.graders}
+    names = ", ".join(name for name in found.unmeasured if name not in noted)
     return [f"judge not measured for {names}: no labelled items were judged"] if names else []

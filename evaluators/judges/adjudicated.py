@@ -55,7 +55,7 @@ Adjudications = Mapping[str, Adjudication]
 
 
 class Asked(Protocol):
-    """An item as it tells itself from every other: where it stands and the hash of its data."""
+    """What identifies an item: its place, and the hash of its data."""
 
     @property
     def dataset(self) -> str:
@@ -79,7 +79,7 @@ class Asked(Protocol):
 
 
 def answer_digest(item: Asked, answer: str) -> str:
-    """Return what stands for this answer to this item: 32 digits of a hash of both."""
+    """Return the key of this answer to this item: 32 digits of a hash of both."""
     return digest([item.dataset, item.language, item.id, item.digest, answer])[:32]
 
 

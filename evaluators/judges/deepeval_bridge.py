@@ -1,7 +1,7 @@
 """What lies between deepeval's metrics and our models, without deepeval itself."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -58,28 +58,20 @@ async def ask_nobody(model: Model, request: Request) -> Reply:
     raise UsageError(msg)
 
 
-async def ask_for_text(model: Model, ask: Ask, prompt: str) -> str:
-    """Return a model's reply to one of deepeval's prompts. Raises CallError, or JudgeError."""
-    return await _asked(model, ask, prompt, None)
-
-
-async def ask_for(model: Model, ask: Ask, prompt: str, schema: "type[BaseModel]") -> "BaseModel":
-    """Return what a model's reply to one of deepeval's prompts says, as the prompt's schema.
+async def ask_model(
+    model: Model, ask: Ask, prompt: str, schema: "type[BaseModel] | None"
+) -> "str | BaseModel":
+    """Return a model's reply to one of deepeval's prompts: its text, or what it says as a schema.
 
     Raises CallError, or JudgeError after three replies that do not follow the schema.
     """
-    text = await _asked(model, ask, prompt, schema)
-    return schema.model_validate_json(text, strict=True)
-
-
-async def _asked(model: Model, ask: Ask, prompt: str, schema: "type[BaseModel] | None") -> str:
     request = Request(
         messages=(Message(role="user", content=sendable(prompt)),),
         parameters=PARAMETERS,
         version=f"deepeval {schema.__name__}" if schema else "deepeval",
     )
     text, _ = await ask_until_read(model, request, ask, partial(read_text, schema))
-    return text
+    return text if schema is None else schema.model_validate_json(text, strict=True)
 
 
 def read_text(schema: "type[BaseModel] | None", reply: Reply) -> str | Invalid:
@@ -97,27 +89,23 @@ def read_text(schema: "type[BaseModel] | None", reply: Reply) -> str | Invalid:
         parse_json(text)
         schema.model_validate_json(text, strict=True)
     except ValueError as error:
-        told = str(error).partition(" [type=")[0]  # what follows repeats the reply
-        return Invalid(f"not as {schema.__name__} asks: {one_line(mask(told), 120)}")
+        reason = str(error).partition(" [type=")[0]  # what follows repeats the reply
+        return Invalid(f"not as {schema.__name__} asks: {one_line(mask(reason), 120)}")
     return text
 
 
 def own_error(error: BaseException) -> QAError | None:
     """Return our own error behind what deepeval raised, if there is one."""
-    return next((link for link in _links(error) if isinstance(link, QAError)), None)
-
-
-def _links(error: BaseException) -> Iterator[BaseException]:
     link: BaseException | None = error
-    while link is not None:
-        yield link
+    while link is not None and not isinstance(link, QAError):
         link = link.__cause__ or link.__context__
+    return link
 
 
 def foreign_error(name: str, error: Exception, kind: str) -> JudgeError:
     """Return an error of deepeval's own, by a metric of this name, in one line."""
-    told = one_line(mask(f"{type(error).__name__}: {error}"))
-    return JudgeError(f"{name}: {told}", kind=kind)
+    line = one_line(mask(f"{type(error).__name__}: {error}"))
+    return JudgeError(f"{name}: {line}", kind=kind)
 
 
 def checked_score(name: str, score: object) -> float:

@@ -64,9 +64,7 @@ class Bridge(DeepEvalBaseLLM):  # type: ignore[no-untyped-call]
 
     async def a_generate(self, prompt: str, schema: type[BaseModel] | None = None) -> Any:
         """Return the reply's text, or what it says as this schema. Raises CallError, JudgeError."""
-        if schema is None:
-            return await deepeval_bridge.ask_for_text(self._asked, self._ask, prompt)
-        return await deepeval_bridge.ask_for(self._asked, self._ask, prompt, schema)
+        return await deepeval_bridge.ask_model(self._asked, self._ask, prompt, schema)
 
     async def a_generate_with_schema(
         self, *prompts: Any, schema: type[BaseModel] | None = None, **options: Any

@@ -88,8 +88,8 @@ def load_class(name: str) -> type:
     try:
         found = getattr(import_module(module), attribute, None)
     except Exception as error:  # noqa: BLE001  # whatever the user's module raises
-        told = one_line(mask(f"{type(error).__name__}: {error}"))
-        msg = f"--judge {name}: module {module!r} cannot be imported ({told}); give one that can"
+        reason = one_line(mask(f"{type(error).__name__}: {error}"))
+        msg = f"--judge {name}: module {module!r} cannot be imported ({reason}); give one that can"
         raise UsageError(msg) from None
     if not inspect.isclass(found):
         msg = f"--judge {name}: module {module!r} has no class {attribute!r}; give its name"
@@ -123,8 +123,7 @@ class PythonJudge:
         except QAError:
             raise
         except Exception as error:  # whatever the user's code raises
-            told = one_line(mask(f"{type(error).__name__}: {error}"))
-            msg = f"{self.spec}: {told}"
+            msg = f"{self.spec}: {one_line(mask(f'{type(error).__name__}: {error}'))}"
             raise JudgeError(msg, kind="judge_failed") from error
         if not isinstance(verdict, Verdict):
             msg = f"{self.spec}: want a Verdict, got {verdict!r:.60}"

@@ -1,9 +1,9 @@
-"""What the attacks came to: how often the judge was fooled, and which right answers it lost."""
+"""``python -m evaluators attack``: try to fool a judge before it is trusted."""
 
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,12 +16,12 @@ from evaluators.runtime.engine import Task
 from evaluators.statistics.estimate import Estimate
 from reports.commands.judge_command import (
     check_target,
-    chosen,
     judge_parser,
     judged,
     judges_of,
     judging_task,
     rubric_of,
+    sample_places,
     write_json,
 )
 from reports.judge_agreement import share
@@ -45,11 +45,7 @@ class Tried:
     @property
     def graded_correct(self) -> bool:
         """Whether the judge called the answer CORRECT."""
-        return (
-            not self.failed
-            and self.outcome.verdict is not None
-            and (self.outcome.verdict.grade == CORRECT)
-        )
+        return self.outcome.verdict is not None and self.outcome.verdict.grade == CORRECT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,15 +70,14 @@ def attacked(tried: Sequence[Tried]) -> Attacked:
     known = [one for one in tried if not one.failed]
     attacks = [one for one in known if not one.probe.control]
     controls = [one for one in known if one.probe.control]
-    lost = tuple(one for one in controls if not one.graded_correct)
     return Attacked(
-        success=_success(attacks),
+        success=_share(attacks),
         by_kind=_grouped(attacks, lambda one: one.probe.kind),
         by_language=_grouped(attacks, lambda one: one.probe.case.language),
-        controls_lost=_share(controls, lambda one: not one.graded_correct),
+        controls_lost=_share(controls, correct=False),
         errors=Counter(one.outcome.kind or one.outcome.state for one in tried if one.failed),
         fooled=tuple(one for one in attacks if one.graded_correct),
-        lost=lost,
+        lost=tuple(one for one in controls if not one.graded_correct),
     )
 
 
@@ -101,10 +96,8 @@ def result_text(judge: str, found: Attacked) -> str:
         f"# Attacks on {one_line(mask(judge)).replace('`', '')}",
         "",
         *padded_table(("", "share [95 % interval]"), rows),
-        "",
-        *padded_table(("kind of attack", "graded CORRECT"), _rows(found.by_kind)),
-        "",
-        *padded_table(("language", "graded CORRECT"), _rows(found.by_language)),
+        *_table("kind of attack", "graded CORRECT", found.by_kind),
+        *_table("language", "graded CORRECT", found.by_language),
         *_named("Attacks that were graded CORRECT", found.fooled),
         *_named("Controls that were not graded CORRECT", found.lost),
     ]
@@ -125,21 +118,19 @@ def result_json(judge: str, found: Attacked) -> dict[str, object]:
     }
 
 
-def _success(attacks: Sequence[Tried]) -> Estimate:
-    return _share(attacks, lambda one: one.graded_correct)
-
-
-def _share(tried: Sequence[Tried], hit: Callable[[Tried], bool]) -> Estimate:
-    return share([hit(one) for one in tried], [one.probe.case.id for one in tried])
+def _share(tried: Sequence[Tried], *, correct: bool = True) -> Estimate:
+    hits = [one.graded_correct == correct for one in tried]
+    return share(hits, [one.probe.case.id for one in tried])
 
 
 def _grouped(attacks: Sequence[Tried], name: Callable[[Tried], str]) -> dict[str, Estimate]:
-    names = dict.fromkeys(name(one) for one in attacks)
-    return {each: _success([one for one in attacks if name(one) == each]) for each in names}
+    names = dict.fromkeys(map(name, attacks))
+    return {each: _share([one for one in attacks if name(one) == each]) for each in names}
 
 
-def _rows(figures: Mapping[str, Estimate]) -> Iterable[tuple[str, str]]:
-    return ((name, figure_text(figure)) for name, figure in figures.items())
+def _table(title: str, column: str, figures: Mapping[str, Estimate]) -> list[str]:
+    rows = [(name, figure_text(figure)) for name, figure in figures.items()]
+    return ["", *padded_table((title, column), rows)]
 
 
 def _named(title: str, tried: Sequence[Tried]) -> list[str]:
@@ -219,7 +210,7 @@ def _probes(options: argparse.Namespace) -> list[Probe]:
     else:
         names = options.languages.split(",")
         probes = load_bundled(dict.fromkeys(name.strip() for name in names))
-    places = chosen(len(probes), options.limit, lambda place: probes[place].case.id)
+    places = sample_places(len(probes), options.limit, lambda place: probes[place].case.id)
     ids = [probes[place].case.id for place in places]
     if len(set(ids)) < len(ids):
         msg = "--pack: an id stands in two files; rename one"

@@ -16,7 +16,6 @@ from evaluators.runtime.engine import Task
 from evaluators.text import canonical
 from reports.commands.judge_command import (
     check_target,
-    chosen,
     command_line,
     judge_parser,
     judged,
@@ -24,6 +23,7 @@ from reports.commands.judge_command import (
     judging_task,
     positive,
     rubric_of,
+    sample_places,
     today,
     write_json,
 )
@@ -105,7 +105,9 @@ def _reading(options: argparse.Namespace) -> Reading:
 
 def _sample(labelled: LabelledFile, limit: int | None) -> list[LabelledAnswer]:
     items = labelled.items
-    places = chosen(len(items), limit, lambda place: canonical([place, items[place].case.digest]))
+    places = sample_places(
+        len(items), limit, lambda place: canonical([place, items[place].case.digest])
+    )
     return [items[place] for place in places]
 
 

@@ -158,7 +158,7 @@ def command_line(command: str, argv: Sequence[str]) -> str:
     return shlex.join(["python", "-m", "evaluators", command, *argv])
 
 
-def chosen(count: int, limit: int | None, name: Callable[[int], str]) -> list[int]:
+def sample_places(count: int, limit: int | None, name: Callable[[int], str]) -> list[int]:
     """Return which of ``count`` answers to take, in order: all, or ``limit`` by a hash of names."""
     places = list(range(count))
     if limit is None or limit >= count:

@@ -90,11 +90,11 @@ class Calibrator:
 
     def select(self, keys: Collection[str]) -> tuple[str, ...]:
         """Note which items are run; return the keys of those to be judged beside them."""
-        chosen = set(keys)
-        slices = {self.plan.items[key].slice.name for key in chosen}
+        selected = set(keys)
+        slices = {self.plan.items[key].slice.name for key in selected}
         narrowed = (one.of(slices) for one in self.labelled)
         self._selected = tuple(
-            one for one in narrowed if one.graders and not one.planned_in(chosen)
+            one for one in narrowed if one.graders and not one.planned_in(selected)
         )
         return tuple(self._keys()) if self.way == "session" else ()
 
@@ -149,8 +149,8 @@ async def _looked_up(tasks: Sequence[Task], kept: Kept) -> dict[str, Outcome]:
     return found
 
 
-class Patient:
-    """Lets a session that ran to its end wait until its judge is measured."""
+class JudgeWait:
+    """Keeps a session that ran to its end open until its judge is measured."""
 
     def __init__(self, is_over: Callable[[], bool]) -> None:
         self._is_over = is_over

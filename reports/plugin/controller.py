@@ -18,7 +18,7 @@ import pytest
 
 from cases.dataset import Plan
 from evaluators.core import QAError
-from reports.plugin.calibrator import Patient, find_labelled
+from reports.plugin.calibrator import JudgeWait, find_labelled
 from reports.plugin.head_start import EARLY, may_end_early, takes_everything
 from reports.plugin.options import Options, refuse_reruns, rerun_settings
 from reports.plugin.progress import Progress, ProgressDisplay
@@ -64,7 +64,7 @@ class Controller:
         self._run = Run(options, plan, labelled, calling=calling)
         if calling:
             self._open()
-        config.pluginmanager.register(Patient(lambda: self._run.is_judge_measured))
+        config.pluginmanager.register(JudgeWait(lambda: self._run.is_judge_measured))
 
     # Starting
 

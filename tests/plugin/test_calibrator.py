@@ -13,7 +13,7 @@ from cases.plan import labelled_for, make_plan
 from evaluators.core import Outcome, Reply, ToolCall
 from evaluators.judges.llm import ChoiceJudge
 from evaluators.text import request_key
-from reports.plugin.calibrator import Calibrator, Patient, find_labelled, way_of
+from reports.plugin.calibrator import Calibrator, JudgeWait, find_labelled, way_of
 from reports.plugin.options import Options, read_options
 from tests.conftest import Project
 from tests.plugin.test_plugin_judges import SURE, YAML, with_labels, with_rubrics
@@ -161,13 +161,13 @@ def test_a_judge_that_is_not_measured_by_choice(calibrator: Calibrator) -> None:
 def test_a_session_waits_for_its_judge_and_an_interrupt_does_not() -> None:
     """The loop's own result is passed on; an exception goes through at once."""
     answers = iter([False, False, True])
-    steps = Patient(lambda: next(answers)).pytest_runtestloop()
+    steps = JudgeWait(lambda: next(answers)).pytest_runtestloop()
     next(steps)
     with pytest.raises(StopIteration) as end:
         send(steps, True)
     assert end.value.value is True
     assert next(answers, "none left") == "none left"
-    stopped = Patient(lambda: pytest.fail("it waited")).pytest_runtestloop()
+    stopped = JudgeWait(lambda: pytest.fail("it waited")).pytest_runtestloop()
     next(stopped)
     with pytest.raises(KeyboardInterrupt):
         stopped.throw(KeyboardInterrupt)
