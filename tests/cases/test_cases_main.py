@@ -63,7 +63,7 @@ def test_check_is_run_with_the_other_words(
     path = tmp_path / "mine.jsonl"
     path.write_bytes(ROW)
     code = main(["check", "--as", "boolq:en", str(path)])
-    assert code in (0, 1)
+    assert code == 0
     assert "1 item in 1 file" in capsys.readouterr().out
 
 

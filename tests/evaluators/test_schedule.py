@@ -94,11 +94,13 @@ def test_an_unknown_item_is_ignored() -> None:
 
 
 def test_news_after_the_loop_has_ended_are_harmless() -> None:
-    """Tests may end after the engine has: nobody is left to be woken, and nothing breaks."""
-    schedule = Schedule(["a"], 5)
-    take(schedule, 1)
+    """Tests may end after the engine has: nobody is left to be woken, and nothing is handed out."""
+    schedule = Schedule(["a", "b"], 5)
+    assert take(schedule, 1) == ["a"]
     schedule.ended()
+    schedule.want("b")
     schedule.close()
+    assert take(schedule, 1) == [None]
 
 
 def test_one_room_lets_one_worker_in() -> None:

@@ -1,7 +1,6 @@
 """`python -m evaluators ledger`: stats, export, import and prune."""
 
 import json
-import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -303,9 +302,9 @@ def test_a_damaged_ledger_is_read_as_far_as_it_goes(
     fill(path, 2000, size=5)
     content = bytearray(path.read_bytes())
     middle = len(content) // 8192 * 4096
-    content[middle : middle + 4096] = os.urandom(4096)
+    content[middle : middle + 4096] = b"\xa5" * 4096
     path.write_bytes(content)
-    assert run("stats", "--ledger", path) in (0, 1)
+    assert run("stats", "--ledger", path) == 1
     err = capsys.readouterr().err
     assert "is damaged" in err
     assert "Traceback" not in err

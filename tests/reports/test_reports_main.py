@@ -197,7 +197,7 @@ def test_shards_of_real_sessions_make_one_run(project: Project) -> None:
     """Two sessions of a language each, merged: run.json is that of one session over both."""
     project.dataset("capital", {"en": ["Sofia", "Varna"], "bg": ["Sofia", None]})
     for languages in ("en", "bg", "en,bg"):
-        project.run("qa", f"--languages={languages}", f"--report-dir={languages}")
+        project.run_in_process("qa", f"--languages={languages}", f"--report-dir={languages}")
     folders = [str(project.path / name) for name in ("en", "bg")]
     assert main(["merge", *folders, "--to", str(project.path / "all")]) == 6
     whole, both = (
