@@ -149,16 +149,12 @@ def load_gates(path: Path) -> Gates:
     found: dict[str, dict[str, tuple[Threshold, ...]]] = {}
     for name in top.values:
         languages = top.part(name)
-        parts = {language: languages.part(language) for language in languages.values}
-        found[name] = {
-            language: read_gates(part, {**every, **_own_metrics(part)})
-            for language, part in parts.items()
-        }
+        found[name] = {}
+        for language in languages.values:
+            part = languages.part(language)
+            own = [metric for metric in part.values if metric.startswith((GEVAL, LABEL_SHARE))]
+            found[name][language] = read_gates(part, {**every, **dict.fromkeys(own, RATE)})
     return found
-
-
-def _own_metrics(gates: Settings) -> dict[str, Range]:
-    return {name: RATE for name in gates.values if name.startswith((GEVAL, LABEL_SHARE))}
 
 
 def with_gates(dataset: Dataset, gates: Gates) -> Dataset:

@@ -14,8 +14,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from cases.policy import content_policy
-from evaluators.output import plural
+from evaluators.output import content_policy, plural
 from evaluators.statistics.estimate import number
 from reports.render import charts, clean, views, words
 from reports.render.clean import find_plain
@@ -45,7 +44,7 @@ def render(report: Report, plain_keys: Collection[str] | None = None) -> str:
             verdict=words.verdict(report),
             model=words.model(report),
             exit=views.exit_meaning(report.decision.code),
-            policy=content_policy(script, style),
+            policy=Markup(content_policy(script, style)),  # base64 and fixed words
             script=Markup(script),  # our own file, no data in it
             style=Markup(style),
             data=Markup(block(report, longest, keys)),  # JSON without a markup character

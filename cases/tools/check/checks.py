@@ -65,7 +65,9 @@ def check_datasets(paths: Sequence[Path]) -> CheckResult:
 
     Raises UsageError for a path that is neither, or a ``dataset.yaml`` that cannot be loaded.
     """
-    files = dict.fromkeys(file for path in paths or [_bundled_folder()] for file in _below(path))
+    here = Path.cwd()
+    bundled = BUNDLED.relative_to(here) if BUNDLED.is_relative_to(here) else BUNDLED
+    files = dict.fromkeys(file for path in paths or [bundled] for file in _below(path))
     return _joined([_check_dataset(load_dataset(file)) for file in files])
 
 
@@ -118,12 +120,6 @@ def _finding(note: Note, check: str, file: Path) -> Finding:
         check=check,
         message=note.message,
     )
-
-
-def _bundled_folder() -> Path:
-    """Return the folder of the bundled data sets, as seen from the working folder if below it."""
-    here = Path.cwd()
-    return BUNDLED.relative_to(here) if BUNDLED.is_relative_to(here) else BUNDLED
 
 
 def _below(path: Path) -> list[Path]:

@@ -97,7 +97,10 @@ def near_duplicates(subject: Subject) -> Iterator[Note]:
         before, case = cases[first], cases[second]
         if second in found or not _alike(bags[first], bags[second], weights):
             continue
-        if _same_answer(subject.slice_, before, case):
+        # a passage is part of the question
+        same_question = _flat(before.context) == _flat(case.context)
+        rated = subject.slice_.kind.rated
+        if same_question and (rated or not _contradict(subject.slice_, before, case)):
             found.add(second)
             message = (
                 f"nearly the question of row {before.row}, {shown(before.question)}, with the "
@@ -147,13 +150,6 @@ def _alike(one: Bag, two: Bag, weights: Mapping[str, float]) -> bool:
     if any(word.isdigit() for word in one ^ two):
         return False
     return _weight(one & two, weights) >= SIMILAR * _weight(one | two, weights)
-
-
-def _same_answer(slice_: Slice, one: Case, two: Case) -> bool:
-    """Return whether two similar questions have one answer; a passage is part of the question."""
-    if _flat(one.context) != _flat(two.context):
-        return False
-    return slice_.kind.rated or not _contradict(slice_, one, two)
 
 
 def leaked_golds(subject: Subject) -> Iterator[Note]:

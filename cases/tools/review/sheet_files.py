@@ -15,10 +15,9 @@ from pathlib import Path
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from cases.policy import content_policy
 from cases.tools.review.sheet import Sheet, SheetItem
 from evaluators.models.secrets import mask
-from evaluators.output import write_texts
+from evaluators.output import content_policy, write_texts
 from evaluators.settings import load_settings
 from evaluators.text import INVISIBLE, escaped
 
@@ -101,7 +100,7 @@ def form_page(sheet: Sheet) -> str:
     return environment.get_template("form").render(
         language=first.language,
         words=first.form,
-        policy=content_policy(script, style),
+        policy=Markup(content_policy(script, style)),  # base64 and fixed words
         script=Markup(script),  # our own file, no data in it
         style=Markup(style),
         data=Markup(json.dumps(data, ensure_ascii=False).translate(_INERT)),
