@@ -21,7 +21,7 @@ from evaluators.core import (
 )
 from evaluators.replies import Invalid, read_grade, read_rating, read_reason
 from evaluators.rubric import Rubric
-from evaluators.runtime.rounds import ATTEMPTS, ItemAsk
+from evaluators.runtime.calls import ATTEMPTS, ItemAsk
 from evaluators.template import chat_messages, encode, fill, shortened
 
 PARAMETERS = {"temperature": 0, "max_tokens": 2048}

@@ -139,7 +139,9 @@ class ApiModel:
                 endpoint = self._endpoints[loop] = open_endpoint(self._spec, self._key)
             start = time.perf_counter()
             async with asyncio.timeout(self._spec.deadline):
-                response = await endpoint.post(self._body(request))
+                parameters = self._spec.merged(request.parameters)
+                body = self._adapter.write(self._spec.name, request, parameters)
+                response = await endpoint.post(body)
             reply = self._read(*response)
         except Exception as error:  # noqa: BLE001 - HTTP libraries raise more than they document
             problem = self._masked(failures.of_exception(error), self._key)
@@ -153,10 +155,6 @@ class ApiModel:
         endpoint = self._endpoints.pop(asyncio.get_running_loop(), None)
         if endpoint is not None:
             await endpoint.session.close()
-
-    def _body(self, request: Request) -> Mapping[str, object]:
-        parameters = self._spec.merged(request.parameters)
-        return self._adapter.write(self._spec.name, request, parameters)
 
     def _read(self, status: int, headers: Mapping[str, str], body: bytes) -> Reply:
         """Return the reply in a response of status 2xx; every other one is a failure."""

@@ -62,7 +62,9 @@ class Budget:
             if fits and (urgent or not self._urgent):
                 self._held += most
                 return most
-            await self._change(self._urgent if urgent else self._waiting)
+            changed = asyncio.get_running_loop().create_future()
+            (self._urgent if urgent else self._waiting).append(changed)
+            await changed
 
     def settle(self, reserved: float, spec: str, reply: Reply | None) -> None:
         """Give back what was set aside for a request and book what its reply cost.
@@ -84,11 +86,6 @@ class Budget:
             f"{money(self.spent)} of --max-cost {money(self.limit)} spent, and the next call of "
             f"{spec} could cost {money(most)}; raise --max-cost and run again to go on"
         )
-
-    async def _change(self, queue: list[asyncio.Future[None]]) -> None:
-        changed = asyncio.get_running_loop().create_future()
-        queue.append(changed)
-        await changed
 
     def _wake(self) -> None:
         queues = self._urgent, self._waiting

@@ -1,16 +1,25 @@
-"""One call, asked once: ledger first, then the network within all limits, then the ledger."""
+"""One call, asked once: ledger first, then the network within all limits, then the ledger.
+
+A judge that could not be read may be asked again. Attempts go in rounds of three, of which the
+first is final: a verdict must not be fished for. Only ``--reask-invalid`` opens a further round,
+whose replies are found again by every later run.
+"""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
-from evaluators.core import Ask, CallError, Model, Reply, Request, Usage
+from evaluators.core import Ask, CallError, Message, Model, Reply, Request, Usage
 from evaluators.ledger import Ledger, Row
 from evaluators.runtime.budget import Budget
-from evaluators.runtime.rounds import ItemAsk
 from evaluators.runtime.sender import CallSettings, ItemDeadline, Sender
 from evaluators.text import request_key
+
+ATTEMPTS = 3
+
+CountedAsk = Callable[[Model, Request], Awaitable[tuple[Reply, int]]]
+"""Put a request to a model; the number is how many requests this run sent for the reply."""
 
 Price = Callable[[str, Reply], float | None]
 """What a reply of the model with this SPEC cost in USD; None if no price is known."""
@@ -44,6 +53,37 @@ class Meter:
         self.models[model.spec] = reply.model or model.spec
 
 
+class ItemAsk:
+    """The ``ask`` of one item: it knows which of its requests this run has already sent.
+
+    ``is_kept`` says whether the ledger has the reply to a request.
+    """
+
+    def __init__(
+        self, ask: CountedAsk, is_kept: Callable[[Model, Request], bool], *, reask: bool
+    ) -> None:
+        self._ask = ask
+        self._is_kept = is_kept
+        self._reask = reask
+        self._sent: set[tuple[str, tuple[Message, ...]]] = set()
+
+    async def __call__(self, model: Model, request: Request) -> Reply:
+        """Return the reply, from the ledger or the model."""
+        reply, sent = await self._ask(model, request)
+        if sent:
+            self._sent.add((model.spec, request.messages))
+        return reply
+
+    def opens_round(self, model: Model, request: Request) -> bool:
+        """Whether this request, the first of a further round, may be sent.
+
+        It may if an earlier run has sent it, or if the user wants it and all replies so far are an
+        earlier run's.
+        """
+        fresh = (model.spec, request.messages) in self._sent
+        return self._is_kept(model, request) or (self._reask and not fresh)
+
+
 class Caller:
     """Puts requests to models, in one event loop, with one ledger, sender and set of prices.
 
@@ -69,10 +109,10 @@ class Caller:
             meter.add(model, reply, sent=sent)
             return reply, sent
 
-        return ItemAsk(ask, self._is_kept, reask=self._reask)
+        def is_kept(model: Model, request: Request) -> bool:
+            return self.ledger.get(request_key(model.identity, request)) is not None
 
-    def _is_kept(self, model: Model, request: Request) -> bool:
-        return self.ledger.get(request_key(model.identity, request)) is not None
+        return ItemAsk(ask, is_kept, reask=self._reask)
 
     async def _ask(
         self, model: Model, request: Request, deadline: ItemDeadline
