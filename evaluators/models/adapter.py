@@ -27,7 +27,7 @@ def refuse_body(what: str) -> NoReturn:
 
 
 class JsonObject(dict[str, object]):
-    """An object of a reply. Its methods raise TransientError where a field has another type."""
+    """An object of a reply. Its methods raise TransientError if a field has another type."""
 
     def mapping(self, key: str) -> "JsonObject":
         """Return a field that must be an object."""

@@ -68,7 +68,7 @@ LOOKED_AT = 4000  # characters of an error body in which words are sought
 
 
 def of_exception(error: Exception) -> CallError:
-    """Return the CallError that stands for whatever a call raised; its text is not masked yet."""
+    """Return the CallError for whatever a call raised; its text is not masked yet."""
     if isinstance(error, CallError):
         return error
     cause: BaseException | None = error
@@ -147,7 +147,7 @@ def message_of(content: bytes) -> tuple[str, str]:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return how many seconds the server asks to wait, None where it does not say so readably."""
+    """Return how many seconds the server asks to wait, None if it does not say so readably."""
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000

@@ -36,7 +36,7 @@ _KEYS = (  # what the lower-case text must hold for the pattern to be tried at a
     ("private key", r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[A-Za-z0-9+/=\s]{0,8000}"),
 )
 _PATTERNS = tuple((hint, re.compile(pattern, re.ASCII)) for hint, pattern in _KEYS)
-_SHORTEST_MATCH = 11  # sk- and eight characters; what stands before the @ of a URL is longer too
+_SHORTEST_MATCH = 11  # sk- and eight characters; user and password in a URL are longer too
 
 
 class Key:

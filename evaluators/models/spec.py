@@ -111,7 +111,7 @@ class Spec:
 def parse(text: str, catalogue: Mapping[str, Spec]) -> Spec:
     """Return what a SPEC names: ``provider:name``, ``provider:name@URL`` or a catalogue entry.
 
-    Raises UsageError that lists what is known, with a close match where there is one.
+    Raises UsageError that lists what is known, with a close match if there is one.
     """
     if text in catalogue:
         return replace(catalogue[text], text=text)

@@ -142,7 +142,7 @@ class Admission:
         self._pump()
 
     def halt(self, error: StoppedError) -> None:
-        """Start no further call at all: every call that waits is told why."""
+        """Start no further call at all: every call that waits raises this."""
         self._halted = self._halted or error
         self._pump()
 

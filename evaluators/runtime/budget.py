@@ -142,7 +142,7 @@ def text_bytes(request: Request) -> int:
 
 
 def output_limit(spec: Spec, request: Request) -> int | None:
-    """Return the most tokens that a reply to this request may have, None where nothing says."""
+    """Return the most tokens that a reply to this request may have, None if nothing says."""
     sent = spec.merged(request.parameters)
     limits = [sent[name] for name in (spec.max_tokens_as, *_LIMITS) if name in sent]
     whole = [limit for limit in limits if isinstance(limit, int)]
@@ -150,7 +150,7 @@ def output_limit(spec: Spec, request: Request) -> int | None:
 
 
 def money(amount: float) -> str:
-    """Return an amount in USD: to the cent, or to two digits where it is below ten cents."""
+    """Return an amount in USD: to the cent, or to two digits below ten cents."""
     if amount == 0 or amount >= 0.1:
         return f"${amount:,.2f}"
     return f"${amount:.6f}" if amount < 0.001 else f"${amount:.4f}"

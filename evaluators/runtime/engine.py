@@ -56,7 +56,7 @@ class Status:
     be: what the servers bear. ``retried`` counts by kind the calls that failed and were tried
     again; ``waiting`` says in a few words what holds calls back now. ``stops`` are the reasons why
     calls were no longer made, one line by kind: a wrong key, the deadline, the budget. ``failure``
-    is why the engine had to stop. ``spent`` is in USD and None where there is no budget; ``notes``
+    is why the engine had to stop. ``spent`` is in USD and None without a budget; ``notes``
     are what the report should say of the ledger.
     """
 

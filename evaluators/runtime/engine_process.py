@@ -195,7 +195,7 @@ class EngineProcess(EngineHandle):
         self._reader.join()
 
     def _write(self) -> None:
-        with contextlib.suppress(OSError):  # it has ended: nothing is left to be told
+        with contextlib.suppress(OSError):  # it has ended: there is nobody to tell
             while (word := self._outbox.get()) is not None:
                 self._connection.send(word)
 

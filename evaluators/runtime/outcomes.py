@@ -64,7 +64,7 @@ class OutcomeSource(Protocol):
 
 
 class OutcomeWriters(OutcomeWriter):
-    """Several writers, told one after the other."""
+    """Several writers, each called in its order."""
 
     def __init__(self, *writers: OutcomeWriter) -> None:
         self._writers = writers
@@ -91,7 +91,7 @@ class OutcomeWriters(OutcomeWriter):
 
 
 class InMemoryOutcomes(OutcomeWriter):
-    """The outcomes that have come in, for whoever waits for them in the same process."""
+    """The outcomes that have come in, for tests in the same process."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.outcomes: dict[str, Outcome] = {}
@@ -117,7 +117,7 @@ class InMemoryOutcomes(OutcomeWriter):
             self._news.notify_all()
 
     def wait(self, key: str) -> Outcome:
-        """Return the outcome of this item once it has come; MISSING where none will.
+        """Return the outcome of this item once it has come; MISSING if none will.
 
         Raises EngineLostError when the engine has shown no sign of life for 30 seconds.
         """

@@ -57,7 +57,7 @@ def pricing_of(spec: Spec, on: date) -> Pricing | None:
     """Return the prices of a model on a day, or None if they are not known.
 
     models.yaml wins. A server of the user's own, on this machine or elsewhere, has no price but
-    the one that stands there: the same model costs something else, or nothing, on another server.
+    the one given there: the same model costs something else, or nothing, on another server.
     """
     if spec.prices is not None:
         return Pricing(steps=(Step(above=0, prices=spec.prices),), source=MODELS_YAML)

@@ -172,8 +172,8 @@ async def ask_each(
 ) -> list[T | CallError]:
     """Return each job's result, or the CallError that ended it, in the order of the jobs.
 
-    A job asks, and its result must follow from the replies alone. ``ended`` is told what the calls
-    of each job took. Cancelled, it ends as ``finish`` does.
+    A job asks, and its result must follow from the replies alone. ``ended`` is called with what the
+    calls of each job took. Cancelled, it ends as ``finish`` does.
     """
 
     async def outcome(job: Callable[[Ask], Awaitable[T]]) -> T | CallError:
