@@ -142,6 +142,18 @@ def test_no_product_file_is_longer_than_300_lines() -> None:
     assert {path for path, lines in sizes.items() if lines > 300} == set()
 
 
+def test_no_function_is_longer_than_40_lines() -> None:
+    """A function that grows past 40 lines does more than one thing."""
+    long = {
+        f"{path}:{node.lineno} {node.name}"
+        for path, tree in product().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or node.lineno) - node.lineno + 1 > 40
+    }
+    assert long == set()
+
+
 def test_loading_the_plugin_loads_nothing_heavy() -> None:
     """A session without datasets pays for no SDK and no statistics."""
     code = "import reports.plugin, sys, json; print(json.dumps(sorted(sys.modules)))"
