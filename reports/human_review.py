@@ -10,8 +10,8 @@ from cases.tools.review.adjudications import DIGEST, is_label
 from cases.tools.review.reviews import AGREED, CONFLICT, Review, settle
 from cases.tools.review.sheet import UNCLEAR, Field, Sheet, SheetItem, choice_set
 from evaluators.core import NO, UNANSWERED, YES
+from evaluators.judge_spec import PanelSpec
 from evaluators.judges.adjudicated import Adjudication, Adjudications, answer_digest
-from evaluators.judges.judge_spec import PanelSpec
 from evaluators.kinds import KINDS, Kind
 from evaluators.output import plural
 from reports.record import Record, in_order

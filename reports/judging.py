@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from cases.dataset import Dataset, Slice
-from evaluators.judges.judge_spec import JudgeSpec, PanelSpec
+from evaluators.judge_spec import JudgeSpec, PanelSpec
 from evaluators.kinds import Kind
 from reports.evidence import Calibration, Judging
 from reports.gates.gate import distrust_in

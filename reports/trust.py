@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from cases.dataset import Dataset, Slice
 from cases.plan import Labelled
 from evaluators.core import CORRECT, Outcome
-from evaluators.judges.judge_spec import known_names
+from evaluators.judge_spec import known_names
 from evaluators.kinds import GRADED
 from evaluators.output import plural
 from evaluators.statistics.estimate import Estimate

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from evaluators.judges.judge_spec import PanelSpec
+from evaluators.judge_spec import PanelSpec
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import clustered_rate, wilson
 from evaluators.statistics.rater_agreement import alpha_of, kappas

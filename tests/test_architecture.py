@@ -4,7 +4,7 @@ import ast
 import json
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -115,6 +115,20 @@ def circle(graph: Mapping[str, set[str]]) -> list[str]:
 def test_no_file_imports_itself_by_way_of_others() -> None:
     """A circle of files is one file that nobody can read alone."""
     assert circle(imports()) == []
+
+
+def test_no_folder_imports_itself_by_way_of_others() -> None:
+    """Folders are layers: what one is made of does not need it in turn. One holds its own."""
+    graph: dict[str, set[str]] = defaultdict(set)
+    for path, others in imports().items():
+        folder = path.rpartition("/")[0]
+        apart = {other.rpartition("/")[0] for other in others}
+        graph[folder] |= {one for one in apart if not _holds(folder, one)}
+    assert circle(graph) == []
+
+
+def _holds(one: str, other: str) -> bool:
+    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
 
 
 def test_commands_are_in_one_folder() -> None:

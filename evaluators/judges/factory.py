@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluators.core import GRADES, Judge, Model, UsageError
+from evaluators.judge_spec import BEFORE, LEXICAL, PYTHON, JudgeSpec, PanelSpec
 from evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge, Spared
-from evaluators.judges.judge_spec import BEFORE, LEXICAL, PYTHON, JudgeSpec, PanelSpec
 from evaluators.judges.llm import (
     ChoiceJudge,
     RatingJudge,

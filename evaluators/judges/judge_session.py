@@ -7,8 +7,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from evaluators.core import Case, Judge, Usage, Verdict
+from evaluators.judge_spec import PanelSpec
 from evaluators.judges.factory import connect_judges
-from evaluators.judges.judge_spec import PanelSpec
 from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec, require_key
 from evaluators.runtime.calls import Caller, Meter

@@ -25,7 +25,7 @@ from evaluators.core import (
     UsageError,
     Verdict,
 )
-from evaluators.judges.judge_spec import LEXICAL, PYTHON
+from evaluators.judge_spec import LEXICAL, PYTHON
 from evaluators.judges.lexical.answer_analysis import LIMIT
 from evaluators.judges.lexical.folding import read
 from evaluators.judges.lexical.language_tables import Tables, tables

@@ -23,7 +23,7 @@ from evaluators.core import (
     Verdict,
 )
 from evaluators.extra_metrics import Measurer, MetricResults, measure_all
-from evaluators.judges.judge_spec import returned_names
+from evaluators.judge_spec import returned_names
 from evaluators.ledger import LedgerError
 from evaluators.runtime.calls import Caller, Meter
 from evaluators.runtime.outcomes import BEAT_SECONDS, OutcomeWriter

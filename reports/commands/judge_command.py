@@ -14,8 +14,8 @@ from typing import TextIO
 from evaluators.answerers import RecordedAnswer
 from evaluators.command_line import Parser
 from evaluators.core import GRADES, Case, Judge, Outcome, QAError, UsageError
+from evaluators.judge_spec import LEXICAL, PYTHON, parse_judges
 from evaluators.judges.factory import DEFAULT_RUBRIC, JudgeFactory, connect_judges, rubric_for
-from evaluators.judges.judge_spec import LEXICAL, PYTHON, parse_judges
 from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec, require_key
 from evaluators.output import progress_on, say

@@ -11,11 +11,7 @@ import pytest
 
 from cases.dataset import Plan
 from cases.tasks import make_tasks
-from evaluators.ledger import Ledger
-from evaluators.models.spec import Spec
-from evaluators.runtime.budget import money
-from evaluators.runtime.engine import Task
-from evaluators.runtime.forecast import (
+from evaluators.judges.forecast import (
     BYTES_PER_TOKEN,
     REPLY_TOKENS,
     Call,
@@ -24,6 +20,10 @@ from evaluators.runtime.forecast import (
     calls_ahead,
     foreseen,
 )
+from evaluators.ledger import Ledger
+from evaluators.models.spec import Spec
+from evaluators.runtime.budget import money
+from evaluators.runtime.engine import Task
 from evaluators.runtime.prices import Pricing, pricing_of
 from reports.gates.power import power_lines
 from reports.plugin.calibrator import Calibrator, find_labelled, way_of

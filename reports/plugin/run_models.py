@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from cases.dataset import Plan
 from evaluators.answerers import RECORDED
 from evaluators.core import Model, UsageError
+from evaluators.judge_spec import BEFORE, LEXICAL, PanelSpec, parse_judges
 from evaluators.judges.adjudicated import FILE, Adjudications
 from evaluators.judges.ensemble import AUDIT
 from evaluators.judges.factory import JudgeFactory, address, check_panel, resolve_judges
-from evaluators.judges.judge_spec import BEFORE, LEXICAL, PanelSpec, parse_judges
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import Spec, parse, require_key

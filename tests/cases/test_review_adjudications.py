@@ -17,11 +17,11 @@ from cases.tools.review.adjudications import (
 )
 from evaluators.core import Case, JudgeError, Model, Reply, Request, UsageError, Verdict
 from evaluators.judges.adjudicated import AdjudicatedJudge, Adjudication, answer_digest
+from evaluators.judges.forecast import single_judges
 from evaluators.judges.lexical.lexical_judge import LexicalJudge
 from evaluators.judges.llm import ChoiceJudge
 from evaluators.kinds import kind_of
 from evaluators.rubric import Rubric
-from evaluators.runtime.forecast import single_judges
 from tests.support.judging import judges
 from tests.support.scripted import Scripted, make_case
 

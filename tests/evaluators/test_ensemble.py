@@ -26,6 +26,7 @@ from evaluators.core import (
     Verdict,
     Vote,
 )
+from evaluators.judge_spec import known_names, returned_names
 from evaluators.judges.ensemble import (
     AUDIT,
     HIGHEST,
@@ -37,7 +38,6 @@ from evaluators.judges.ensemble import (
     majority,
     middle,
 )
-from evaluators.judges.judge_spec import known_names, returned_names
 from evaluators.judges.lexical.lexical_judge import LexicalJudge
 from evaluators.judges.llm import ChoiceJudge, empty_answer_rating, empty_answer_verdict
 from evaluators.rubric import Rubric

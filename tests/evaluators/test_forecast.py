@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import Answerer, Judge, Reply, ToolCall
 from evaluators.judges.ensemble import CascadeJudge, PanelJudge
+from evaluators.judges.forecast import Call, Forecast, calls_ahead, foreseen
 from evaluators.judges.lexical.lexical_judge import LexicalJudge
 from evaluators.judges.llm import ChoiceJudge, empty_answer_verdict
 from evaluators.models.spec import Prices, Spec, parse
 from evaluators.rubric import Prompt, Rubric
 from evaluators.runtime.engine import Task
-from evaluators.runtime.forecast import Call, Forecast, calls_ahead, foreseen
 from evaluators.runtime.prices import Pricing, Step
 from evaluators.text import request_key
 from tests.support.scripted import Scripted, make_case

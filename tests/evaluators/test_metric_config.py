@@ -19,11 +19,11 @@ from evaluators.core import (
     UsageError,
 )
 from evaluators.extra_metrics import METRICS, Measurer, MetricResults, MetricSpec, measure_all
+from evaluators.judges.forecast import Call, calls_ahead
 from evaluators.judges.offline import OverlapRater
 from evaluators.ledger import LedgerError
 from evaluators.rubric import Prompt
 from evaluators.runtime.engine import Task
-from evaluators.runtime.forecast import Call, calls_ahead
 from evaluators.text import request_key
 from reports.provenance import dump_datasets, load_datasets
 from tests.support.declaring import GRADED, JUDGED, RATED, gates, refusal

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from evaluators.__main__ import main
 from evaluators.core import Case, JudgeError, Model, Reply, Request, UsageError
+from evaluators.judge_spec import parse_judges
 from evaluators.judges.factory import Place, connect_judges
-from evaluators.judges.judge_spec import parse_judges
 from evaluators.judges.offline import OverlapRater, files_of, offline_judge, rate
 from evaluators.rubric import Style
 from tests.support.labelled_rows import write

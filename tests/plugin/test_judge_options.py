@@ -7,8 +7,8 @@ from typing import cast
 import pytest
 
 from evaluators.core import UsageError
+from evaluators.judge_spec import JudgeSpec, parse_judges
 from evaluators.judges.ensemble import AUDIT
-from evaluators.judges.judge_spec import JudgeSpec, parse_judges
 from reports.plugin.options import read_options
 from reports.plugin.run_models import RunModels, connect_models
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from evaluators.core import Model
+from evaluators.judge_spec import parse_judges
 from evaluators.judges.factory import JudgeFactory
-from evaluators.judges.judge_spec import parse_judges
 
 
 def judges(
