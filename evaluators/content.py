@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from evaluators.replies.lexicon import folded, lexicon
+from evaluators.replies.reply_text import folded, lexicon
 from evaluators.text import without_invisible
 
 LONGEST = 400

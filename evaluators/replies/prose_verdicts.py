@@ -12,8 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evaluators.replies.lexicon import Lexicon, Words
-from evaluators.replies.reply_text import Invalid
+from evaluators.replies.reply_text import Invalid, Lexicon, Words
 
 MAX_CHARS = 300
 """No expression is longer, which bounds the work on any text."""

@@ -7,9 +7,17 @@ from typing import TypeVar
 
 from evaluators.core import GRADES, NO, YES, Reply
 from evaluators.reading import parse_json
-from evaluators.replies.lexicon import Lexicon, folded, lexicon
 from evaluators.replies.prose_verdicts import beside, mentions_other, read_prose, whole
-from evaluators.replies.reply_text import Invalid, plain, spoken, unfinished, without_markup
+from evaluators.replies.reply_text import (
+    Invalid,
+    Lexicon,
+    folded,
+    lexicon,
+    plain,
+    spoken,
+    unfinished,
+    without_markup,
+)
 
 MAX_RAW = 250_000
 MAX_SPOKEN = 12_000

@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING
 from evaluators.core import CORRECT
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Array = npt.NDArray[np.float64]
+    from evaluators.statistics.intervals import Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,10 +17,8 @@ from evaluators.statistics.agreement import kappa_parts, quadratic_kappa_parts, 
 from evaluators.statistics.count_table import CountTable
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    from evaluators.statistics.intervals import Array
 
-    Array = npt.NDArray[np.float64]
     Parts = tuple[Array, Array]
 
 Range = tuple[float, float]

@@ -22,10 +22,7 @@ from evaluators.statistics.intervals import (
 from evaluators.statistics.metrics import RATINGS, Metric, metrics_of
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Array = npt.NDArray[np.float64]
+    from evaluators.statistics.intervals import Array
 
 Fill = Mapping[str, str]
 """The outcome that ungraded items are taken to have come to, by their gold label."""

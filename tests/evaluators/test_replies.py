@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Reply, ToolCall, UsageError
 from evaluators.replies import Invalid, read_grade
-from evaluators.replies.lexicon import LABELS_FILE, read_lexicon, word_key
-from evaluators.replies.reply_text import spoken
+from evaluators.replies.reply_text import LABELS_FILE, read_lexicon, spoken, word_key
 
 
 def grade_of(text: str, finish: str = "stop") -> str | None:

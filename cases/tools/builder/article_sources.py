@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from cases.tables import Record, Table, read_table
+from cases.tables import Table, read_table
 from cases.tools.builder.work_folder import Article, Origin, Say, sha256
 from evaluators.core import UsageError
 from evaluators.models.spec import is_loopback, normalise_url
@@ -107,22 +107,18 @@ def _read_table(source: Source) -> Iterator[Article]:
         text = record.values.get(column)
         if not isinstance(text, str):
             raise table.problem(record, column, "text is needed")
-        yield Article(origin=_row_origin(source, table, record, text), text=text)
+        found = {
+            value: str(record.values.get(_column(table, value)) or "")
+            for value in ("title", "url", "licence", "revision", "page")
+        }
+        found["licence"] = source.licence_or(found["licence"])
+        # An article without an id is identified by its content.
+        found["page"] = found["page"] or sha256("\x1f".join((found["title"], text)))[:16]
+        yield Article(origin=Origin(group=source.group, source=source.where, **found), text=text)
 
 
 def _column(table: Table, value: str) -> str:
     return next((name for name in COLUMNS[value] if name in table.names), "")
-
-
-def _row_origin(source: Source, table: Table, record: Record, text: str) -> Origin:
-    found = {
-        value: str(record.values.get(_column(table, value)) or "")
-        for value in ("title", "url", "licence", "revision", "page")
-    }
-    found["licence"] = source.licence_or(found["licence"])
-    # An article without an id is identified by its content.
-    found["page"] = found["page"] or sha256("\x1f".join((found["title"], text)))[:16]
-    return Origin(group=source.group, source=source.where, **found)
 
 
 def _read_folder(source: Source) -> Iterator[Article]:

@@ -16,7 +16,7 @@ ALL = "all"
 EVALUATE = "evaluate"
 DATASET = "boolq"
 GROUP = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-MODEL = re.compile(r"\s*[^\s=][^=]*")
+MODEL = re.compile(r"\s*[^\s=][^=]*")  # as providers name them
 NOTE = """\
 A step that is done is not done again; after an interruption the same command goes on where it
 stopped, and no call that was paid for is made twice. Options of a step that was made before need
@@ -185,11 +185,12 @@ def _add_people(group: ArgumentGroup) -> None:
 
 def _add_evaluating(group: ArgumentGroup) -> None:
     add, models = group.add_argument, partial(group.add_argument, action="append", default=[])
+    model = partial(_pair, read=Path, names=MODEL, form="NAME=PATH, such as mdeberta=answers.csv")
     add("--data", type=Path, metavar="FILE", help="the items (default: the frozen)")
     text = "a model by the report folder of its run; repeatable"
-    models("--run", type=_model("--run"), metavar="NAME=FOLDER", help=text)
+    models("--run", type=model("--run"), metavar="NAME=FOLDER", help=text)
     text = "a model by a CSV or JSONL file of id and answer; repeatable"
-    models("--predictions", type=_model("--predictions"), metavar="NAME=FILE", help=text)
+    models("--predictions", type=model("--predictions"), metavar="NAME=FILE", help=text)
     add("--allow-missing", action="store_true", help="count items without an answer as unanswered")
     add("--out", type=Path, metavar="DIR", help="default: evaluation in --folder")
 
@@ -207,19 +208,14 @@ def _add_calling(group: ArgumentGroup) -> None:
     add("--leave-out-failed", action="store_true", help=text)
 
 
-def _pair(option: str, read: Callable[[str], T]) -> Callable[[str], tuple[str, T]]:
-    """Return what reads GROUP=VALUE."""
-    return _split(option, GROUP, read, "GROUP=VALUE, such as news=VALUE")
-
-
-def _model(option: str) -> Callable[[str], tuple[str, Path]]:
-    """Return what reads NAME=PATH; the name may be a model's, with any signs but ``=``."""
-    return _split(option, MODEL, Path, "NAME=PATH, such as mdeberta=answers.csv")
-
-
-def _split(
-    option: str, names: re.Pattern[str], read: Callable[[str], T], form: str
+def _pair(
+    option: str,
+    read: Callable[[str], T],
+    names: re.Pattern[str] = GROUP,
+    form: str = "GROUP=VALUE, such as news=VALUE",
 ) -> Callable[[str], tuple[str, T]]:
+    """Return what reads such a pair."""
+
     def split(text: str) -> tuple[str, T]:
         name, _, value = text.partition("=")
         if not names.fullmatch(name) or not value.strip():

@@ -109,23 +109,15 @@ def _funnel(report: Values) -> list[Row]:
 
 
 def _models(facts: Facts) -> list[Row]:
-    written = [item.generator for item in facts.items]
-    confirmed = [item.validator for item in facts.items]
     rows: list[Row] = []
     for step, role, said in (
-        ("generate", "generator", written),
-        ("validate", "validator", confirmed),
+        ("generate", "generator", [item.generator for item in facts.items]),
+        ("validate", "validator", [item.validator for item in facts.items]),
     ):
         requested = public(facts.options.get(step, {}).get(role))
         returned = {public(one.get("returned") or one.get("model")) for one in said}
-        rows.append(
-            (
-                role,
-                _code(requested),
-                _codes(returned),
-                _codes({f"{one.get('prompt')}" for one in said}),
-            )
-        )
+        prompts = {f"{one.get('prompt')}" for one in said}
+        rows.append((role, _code(requested), _codes(returned), _codes(prompts)))
     return rows
 
 
@@ -137,13 +129,8 @@ def _agreement(one: Agreement) -> Row:
         f"{number[pair.first]} and {number[pair.second]}: {interval_text(pair.kappa)}"
         for pair in one.pairs
     )
-    return (
-        one.group or "all",
-        f"{one.items:,}",
-        interval_text(one.raw),
-        interval_text(one.alpha),
-        kappas or "–",
-    )
+    figures = (interval_text(one.raw), interval_text(one.alpha))
+    return one.group or "all", f"{one.items:,}", *figures, kappas or "–"
 
 
 def interval_text(one: Estimate) -> str:

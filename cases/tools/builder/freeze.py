@@ -55,11 +55,11 @@ def balanced(
         split = max(behind, key=lambda name: behind[name], default="")
         taken[split] = taken.get(split, 0) + 1
         split_of |= {item.id: split for item in pair}
-    fewer = {group: _fewer(members) for group, members in groups.items()}
+    answers = Counter((item.origin.group, item.answer) for item in kept(single))
     return [
         replace(item, split=split_of[item.id])
         if item.id in split_of
-        else _left_out(item, fewer[item.origin.group])
+        else _left_out(item, answers)
         if item.state == "kept"
         else item
         for item in single
@@ -88,16 +88,11 @@ def _pairs(members: Sequence[Item], most: int, seed: int) -> list[tuple[Item, It
     return sorted(zip(yes, no, strict=False), key=lambda pair: rank(pair[0]))
 
 
-def _fewer(members: Sequence[Item]) -> str:
-    """Return the answer that a source has fewer of, empty where it has as many of both."""
-    counts = Counter(item.answer for item in members)
-    no = len(members) - counts[YES]
-    return "" if counts[YES] == no else NO if no < counts[YES] else YES
-
-
-def _left_out(item: Item, fewer: str) -> Item:
-    if fewer and item.answer != fewer:
-        return item.dropped("balance", f"not enough {fewer} in {item.origin.group}")
+def _left_out(item: Item, answers: Counter[tuple[str, str]]) -> Item:
+    """Return an item as dropped; ``answers`` counts the items of each source and answer."""
+    group, other = item.origin.group, NO if item.answer == YES else YES
+    if answers[group, item.answer] > answers[group, other]:
+        return item.dropped("balance", f"not enough {other} in {group}")
     return item.dropped("surplus", "more than wanted of its source")
 
 

@@ -109,11 +109,9 @@ class Wiki(AbstractContextManager["Wiki"]):
             raise self._refused(what="no JSON object")
         if isinstance(refused := answer.get("error"), dict):
             what = f"{refused.get('code')}: {refused.get('info')}"
-            raise (
-                _BusyError(what, response)
-                if refused.get("code") in BUSY
-                else self._refused(what=what)
-            )
+            if refused.get("code") in BUSY:
+                raise _BusyError(what, response)
+            raise self._refused(what)
         return answer
 
     def _send(self, query: Mapping[str, str]) -> tuple[httpx2.Response, bytes]:

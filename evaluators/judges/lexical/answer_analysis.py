@@ -151,7 +151,10 @@ def analyse(case: Case, answer: str) -> AnswerAnalysis:
     """Return the analysis of an answer; orders to the judge and what follows them are left out."""
     known = tables(case.language)
     full, question = read(answer[:LIMIT]), read(case.question[:LIMIT])
-    order = _first_order(full, question, known)
+    orders = known.phrases("orders")
+    echoes = {question.words[start:end] for start, end in orders.spans(question.words)}
+    spans = orders.spans(full.words)  # those that the question has too are none
+    order = next((start for start, end in spans if full.words[start:end] not in echoes), None)
     if order is not None:  # the clause with the order, and what follows, are not part of the answer
         while order and not _CLAUSE_END.search(full.gaps[order]):
             order -= 1
@@ -171,14 +174,6 @@ def analyse(case: Case, answer: str) -> AnswerAnalysis:
         capitals=_capitals(answer[:LIMIT]),
         truncated=order is not None or len(answer) > LIMIT,
     )
-
-
-def _first_order(answer: Text, question: Text, known: Tables) -> int | None:
-    """Return the place of the first order to the judge; what the question says too is none."""
-    orders = known.phrases("orders")
-    echoes = {question.words[start:end] for start, end in orders.spans(question.words)}
-    spans = orders.spans(answer.words)
-    return next((start for start, end in spans if answer.words[start:end] not in echoes), None)
 
 
 def _from(place: int, text: Text) -> Text:

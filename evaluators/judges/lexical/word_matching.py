@@ -64,17 +64,15 @@ class Tolerance:
             return True
         if wanted.isdecimal() or word.isdecimal():
             return False
-        if _inflected(wanted, word, self.tables.endings) or self._runs_on(wanted, word):
+        if _inflected(wanted, word, self.tables.endings):
             return True
+        glued = self.names and len(wanted) > _GLUED and word.startswith(wanted)
+        if glued and word[len(wanted) :] in self.tables.words("function"):
+            return True  # a small word run into the end of a name: "Ricky Nelsonin"
         if wanted in self.tables.units:
             return self.tables.units[wanted] == self.tables.units.get(word)
         by_sound = self.scripts and len(wanted) > 2 and _sound_alike(wanted, word)
         return by_sound or (self.names and _mistyped(wanted, word))
-
-    def _runs_on(self, wanted: str, word: str) -> bool:
-        """Say whether a small word is run into the end of a name, as in "Ricky Nelsonin"."""
-        glued = self.names and len(wanted) > _GLUED and word.startswith(wanted)
-        return glued and word[len(wanted) :] in self.tables.words("function")
 
     def places_of(self, wanted: str, answer: Text) -> list[int]:
         """Return the positions of words alike to the wanted one; only equal ones if any is."""
