@@ -86,20 +86,18 @@ def check_columns(table: Table, layout: Layout) -> None:
 
 def _missing(table: Table, names: tuple[str, ...]) -> str:
     """Return what to say of a header without this field, with the column that may be meant."""
-    found = listed(table.names.values())
-    guesses = [hint(name, table.names.values()) for name in names]
-    close = [guess for guess in guesses if guess.startswith("did you mean")]
-    advice = (
-        f"is it{close[0].removeprefix('did you mean')}" if close else "rename the column or add it"
-    )
-    return f"no column {names[0]!r}{spellings(names)}; found {found}; {advice}"
+    found = table.names.values()
+    guesses = (hint(name, found) for name in names)
+    close = next((guess for guess in guesses if guess.startswith("did you mean")), "")
+    advice = close.replace("did you mean", "is it", 1) or "rename the column or add it"
+    return f"no column {names[0]!r}{spellings(names)}; found {listed(found)}; {advice}"
 
 
 def spellings(names: tuple[str, ...]) -> str:
     """Return the other names that a column may have, for a message; empty where there is none."""
     others = [SPELLINGS.get(names[0], ""), *(SPELLINGS.get(name, name) for name in names[1:])]
-    others = [repr(name) for name in others if name]
-    return f" (or {', '.join(others)})" if others else ""
+    quoted = ", ".join(repr(name) for name in others if name)
+    return f" (or {quoted})" if quoted else ""
 
 
 def _check_script(table: Table, column: str, name: str, layout: Layout) -> None:

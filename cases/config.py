@@ -1,7 +1,7 @@
 """``dataset.yaml`` as Dataset and Slice: every setting checked, prompts and rubrics found."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -224,7 +224,9 @@ def _find_rubric(settings: Settings, file: _File, language: str) -> Rubric | Non
         paths = [folder / wanted for folder in (settings.path.parent, file.rubrics)]
         path = next((path for path in paths if path.is_file()), None)
         if path is None:
-            there = _rubrics_named(file.rubrics, name)
+            stems = sorted(path.stem for path in file.rubrics.glob("*.*.yaml"))
+            own = [stem.removeprefix(f"{name}.") for stem in stems if stem.startswith(f"{name}.")]
+            there = f"there is {', '.join(own)}" if own else f"rubrics: {', '.join(stems)}"
             what = f"no rubric {name!r} in language {language!r} ({there}); add {wanted}"
             raise settings.problem(key="rubric", what=f"{what} or set rubric_language")
         rubric = load_rubric(path)
@@ -233,12 +235,6 @@ def _find_rubric(settings: Settings, file: _File, language: str) -> Rubric | Non
         what = f"{rubric.name!r} has protocol {rubric.protocol!r}, which a {file.kind} dataset"
         raise settings.problem(key="rubric", what=f"{what} cannot use; name another rubric")
     return rubric
-
-
-def _rubrics_named(rubrics: Path, name: str) -> str:
-    stems = sorted(path.stem for path in rubrics.glob("*.*.yaml"))
-    found = [stem.removeprefix(f"{name}.") for stem in stems if stem.startswith(f"{name}.")]
-    return f"there is {', '.join(found)}" if found else f"rubrics: {', '.join(stems)}"
 
 
 def _find_prompt(settings: Settings, rubrics: Path, languages: Sequence[str]) -> Prompt | None:
@@ -251,23 +247,21 @@ def _find_prompt(settings: Settings, rubrics: Path, languages: Sequence[str]) ->
     """
     name = settings.text("prompt")
     folders = (settings.path.parent, rubrics) if name else (settings.path.parent,)
-    paths = _prompt_paths(folders, name or "answer", languages)
+    files = (
+        name.replace(PLACE, language) if _is_path(name) else f"{name or 'answer'}.{language}.yaml"
+        for language in languages
+    )
+    paths = (folder / file for file in files for folder in folders)
     path = next((path for path in paths if path.is_file()), None)
-    if path is None and not name:
-        return None
     if path is None:
+        if not name:
+            return None
         what = f"no prompt {name!r} in language {languages[0]!r}; looked beside this file and among"
         raise settings.problem(key="prompt", what=f"{what} the bundled ones")
     prompt = load_prompt(path)
     if prompt.language not in languages:
         check_language(prompt, languages[0], f"{path}")
     return prompt
-
-
-def _prompt_paths(folders: Sequence[Path], name: str, languages: Sequence[str]) -> Iterator[Path]:
-    for language in languages:
-        file = name.replace(PLACE, language) if _is_path(name) else f"{name}.{language}.yaml"
-        yield from (folder / file for folder in folders)
 
 
 def _is_path(name: str) -> bool:

@@ -20,7 +20,7 @@ GOLD = ("gold", "golds", "gold_answer", "golden_answer", "target", "expected", "
         "reference_answer", "correct_answer", "desired_answer", "answer", "answers")  # fmt: skip
 LABEL = ("label", "human", "human_label", "human_correct", "human_rating", "human_score",
          "grade", "rating", "score", "score_avg")  # fmt: skip
-RATER = re.compile(r"(?:label|rater|annotator|human|rating|score)_?\d{1,3}", re.ASCII)
+RATER = re.compile(r"((?:label|rater|annotator|human|rating|score)_?)(\d{1,3})", re.ASCII)
 LANGUAGE = ("language", "lang", "locale")
 CONTEXT = ("context", "passage", "paragraph")
 SOURCE = ("label_source", "source_of_label")
@@ -107,10 +107,14 @@ def read_labelled(path: Path, reading: Reading) -> LabelledFile:
     Raises UsageError naming file, row and column where a column is missing or a value is no
     label, and where the labels leave open whether they are grades or ratings.
     """
-    rows = _Rows(_table(path))
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        msg = f"{path}: want a labelled file that ends in {', '.join(SUFFIXES)}"
+        raise UsageError(msg)
+    rows = _Rows((read_csv if suffix == ".csv" else read_jsonl)(path, read_text(path)))
     columns = _Columns.of(rows, reading)
     style = reading.style or _style(rows, columns)
-    items = tuple(_item(rows, row, columns, (style, reading)) for row in rows.records)
+    items = tuple(_item(rows, row, columns, style, reading) for row in rows.records)
     said = {label for item in items for label in (*item.raters.values(), item.label)}
     source = rows.first(SOURCE)
     sources = Counter(text for row in rows.records if (text := rows.text(row, source).strip()))
@@ -137,14 +141,6 @@ def agreed(labels: Sequence[Label]) -> Label | None:
     top = Counter(labels).most_common(2)
     tied = len(top) == 2 and top[0][1] == top[1][1]
     return top[0][0] if top and not tied else None
-
-
-def _table(path: Path) -> Table:
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        msg = f"{path}: want a labelled file that ends in {', '.join(SUFFIXES)}"
-        raise UsageError(msg)
-    return (read_csv if suffix == ".csv" else read_jsonl)(path, read_text(path))
 
 
 def _normal(name: str) -> str:
@@ -204,8 +200,12 @@ class _Columns:
     @classmethod
     def of(cls, rows: _Rows, reading: Reading) -> "_Columns":
         """Return which columns hold what. Raises UsageError for one that is missing."""
-        found = sorted(filter(RATER.fullmatch, rows.names), key=_rank)
-        raters = [rows.needed((_normal(name),)) for name in reading.raters] or found
+        found = sorted(
+            filter(None, map(RATER.fullmatch, rows.names)),
+            key=lambda match: (match[1], int(match[2])),
+        )
+        raters = [rows.needed((_normal(name),)) for name in reading.raters]
+        raters = raters or [match[0] for match in found]
         if reading.label:
             label = rows.needed((_normal(reading.label),))
         else:
@@ -222,11 +222,6 @@ class _Columns:
         )
 
 
-def _rank(name: str) -> tuple[str, int]:
-    stem = name.rstrip("0123456789")
-    return stem, int(name[len(stem) :])
-
-
 def _style(rows: _Rows, columns: _Columns) -> Style:
     names = [name for name in (columns.label, *columns.raters) if name]
     found = {rows.text(row, name).strip() for row in rows.records for name in names} - {""}
@@ -238,10 +233,8 @@ def _style(rows: _Rows, columns: _Columns) -> Style:
 
 
 def _item(
-    rows: _Rows, row: Record, columns: _Columns, how: tuple[Style, Reading]
+    rows: _Rows, row: Record, columns: _Columns, style: Style, reading: Reading
 ) -> LabelledAnswer:
-    style, reading = how
-
     def read(column: str) -> Label:
         text = rows.text(row, column).strip()
         try:
@@ -254,20 +247,16 @@ def _item(
     if not columns.label and not raters:
         msg = f"no rater has a label; columns {', '.join(columns.raters)}"
         raise rows.problem(row, msg)
-    case = _case(rows, row, columns, reading.language)
-    return LabelledAnswer(case=case, label=label, raters=raters)
-
-
-def _case(rows: _Rows, row: Record, columns: _Columns, language: str) -> Case:
     golds = _golds(rows, row, columns.gold)
     answer = rows.text(row, columns.answer)
     question = rows.text(row, columns.question)
     if not question.strip():
         raise rows.problem(row, f"column {columns.question!r} is empty")
-    return Case(
+    language = rows.text(row, columns.language) or reading.language
+    case = Case(
         id=str(row.row),
         dataset="calibration",
-        language=_normal(rows.text(row, columns.language) or language).replace("_", "-"),
+        language=_normal(language).replace("_", "-"),
         row=row.row,
         question=question,
         golds=golds,
@@ -275,6 +264,7 @@ def _case(rows: _Rows, row: Record, columns: _Columns, language: str) -> Case:
         recorded=answer,
         digest=digest([question, golds, answer]),
     )
+    return LabelledAnswer(case=case, label=label, raters=raters)
 
 
 def _golds(rows: _Rows, row: Record, column: str) -> tuple[str, ...]:

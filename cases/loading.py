@@ -7,14 +7,7 @@ from dataclasses import replace
 from cases.columns import LAYOUTS, check_columns
 from cases.dataset import Slice
 from cases.labels import grade_or_rating, yes_or_no
-from cases.rows import (
-    Row,
-    golds_of,
-    id_of,
-    metadata_of,
-    recorded_of,
-    rows_of,
-)
+from cases.rows import Row, golds_of, id_of, metadata_of, recorded_of, rows_of
 from cases.tables import Record, read_table
 from evaluators.core import Case
 from evaluators.text import digest, shown
@@ -76,39 +69,30 @@ def _case(slice_: Slice, row: Row) -> Case:
 
 
 def _context(row: Row) -> str:
-    optional = "context" not in row.layout.required
-    column = row.columns.get("context") if optional else row.required("context")
-    if column is None or (optional and row.record.values[column] in (None, "")):
-        return ""
-    return row.text(column)
+    if "context" in row.layout.required:
+        return row.text(row.required("context"))
+    column, value = row.find("context")
+    return "" if value in (None, "") else row.text(column)
 
 
 def _golds_and_label(slice_: Slice, row: Row) -> tuple[tuple[str, ...], str | None]:
     kind = slice_.kind
     if kind.words:
-        return _yes_no_gold(slice_, row)
+        column = row.required("gold")
+        value = row.record.values[column]
+        word = str(value).lower() if isinstance(value, bool) else row.text(column)
+        try:
+            return (word,), yes_or_no(word, slice_.yes, slice_.no)
+        except ValueError as error:
+            raise row.problem(column, str(error)) from None
     if not kind.answered:
-        return golds_of(row), _judged_label(row, slice_.labels)
+        golds, column = golds_of(row), row.required("label")
+        if recorded_of(row) is None:
+            raise row.problem(row.required("recorded"), "null; give the answer that was judged")
+        return golds, _label(row, column, slice_.labels)
     if kind.rated:  # a rater is shown one expert answer
         return (row.text(row.required("gold")),), None
     return golds_of(row), None
-
-
-def _yes_no_gold(slice_: Slice, row: Row) -> tuple[tuple[str, ...], str]:
-    column = row.required("gold")
-    value = row.record.values[column]
-    word = str(value).lower() if isinstance(value, bool) else row.text(column)
-    try:
-        return (word,), yes_or_no(word, slice_.yes, slice_.no)
-    except ValueError as error:
-        raise row.problem(column, str(error)) from None
-
-
-def _judged_label(row: Row, labels: Sequence[str]) -> str:
-    column = row.required("label")
-    if recorded_of(row) is None:
-        raise row.problem(row.required("recorded"), "null; give the answer that was judged")
-    return _label(row, column, labels)
 
 
 def _label(row: Row, column: str, labels: Sequence[str]) -> str:

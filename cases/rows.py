@@ -37,6 +37,11 @@ class Row:
             raise self.problem(names[0], f"missing{spellings(names)}; the file has {there}")
         return self.columns[field]
 
+    def find(self, field: str) -> tuple[str, object]:
+        """Return a field's column and value; the value is None where the row has no such column."""
+        column = self.columns.get(field, "")
+        return column, self.record.values[column] if column else None
+
     def text(self, column: str) -> str:
         """Return a text that is not blank and can be encoded, exactly as it stands."""
         value = self.record.values[column]
@@ -84,9 +89,7 @@ def golds_of(row: Row) -> tuple[str, ...]:
     for column in row.layout.gold:
         if column in row.record.values:
             found += _forms(row, column)
-    if "aliases" in row.columns:
-        found += _aliases(row, row.columns["aliases"])
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys([*found, *_aliases(row)]))
 
 
 def _forms(row: Row, column: str) -> list[str]:
@@ -103,12 +106,12 @@ def _forms(row: Row, column: str) -> list[str]:
     return [row.checked(column, form) for form in value]
 
 
-def _aliases(row: Row, column: str) -> list[str]:
-    value = row.record.values[column]
-    if value is None:
+def _aliases(row: Row) -> list[str]:
+    column, value = row.find("aliases")
+    if value is None or value == []:
         return []
     if isinstance(value, list):
-        return _forms(row, column) if value else []
+        return _forms(row, column)
     if not isinstance(value, str):
         raise row.problem(column, f"text or a list of texts is needed, not {shown(value)}")
     return [row.checked(column, form) for form in value.split(ALIAS_MARK) if form.strip()]
@@ -119,9 +122,8 @@ def recorded_of(row: Row) -> str | None:
 
     A model may have written anything, so a blank or a lone surrogate is kept.
     """
-    column = row.columns.get("recorded")
-    value = None if column is None else row.record.values[column]
-    if column is None or value is None:
+    column, value = row.find("recorded")
+    if value is None:
         return None
     if not isinstance(value, str):
         raise row.problem(column, f"text is needed, not {shown(value)}")
@@ -130,9 +132,8 @@ def recorded_of(row: Row) -> str | None:
 
 def id_of(row: Row) -> str | None:
     """Return the given id as text, None where the file gives none."""
-    column = row.columns.get("id")
-    value = None if column is None else row.record.values[column]
-    if column is None or value is None or value == "":
+    column, value = row.find("id")
+    if value is None or value == "":
         return None
     if not isinstance(value, str):
         raise row.problem(column, f"text or a number is needed, not {shown(value)}")
@@ -141,25 +142,16 @@ def id_of(row: Row) -> str | None:
 
 def metadata_of(row: Row) -> dict[str, object]:
     """Return every column without a meaning of its own, and the entries of ``metadata``."""
-    column = row.columns.get("metadata")
-    found = _entries(row, column) if column is not None else {}
-    used = row.layout.used
-    for name, value in row.record.values.items():
-        if name not in used:
-            found[name] = _plain(row, name, value)
-    return found
-
-
-def _entries(row: Row, column: str) -> dict[str, object]:
-    value = row.record.values[column]
+    column, value = row.find("metadata")
     if isinstance(value, str):
         value = _literal(row, column, value)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
+    if value is not None and not isinstance(value, dict):
         what = f"a mapping such as {{'topic': 'Art'}} is needed, not {shown(value)}"
         raise row.problem(column, what)
-    return _plain_map(row, column, value, 0)
+    entries = _plain_map(row, column, value or {}, 0)
+    others = row.record.values.items()
+    used = row.layout.used
+    return entries | {name: _plain(row, name, one) for name, one in others if name not in used}
 
 
 def _literal(row: Row, column: str, text: str) -> object:
@@ -169,18 +161,14 @@ def _literal(row: Row, column: str, text: str) -> object:
     if len(text) > MAX_LITERAL:
         raise row.problem(column, f"{len(text):,} characters; at most {MAX_LITERAL:,} are read")
     try:
-        return _evaluated(text.strip())
+        if "\\" not in text:
+            return ast.literal_eval(text.strip())
+        with warnings.catch_warnings():  # an odd escape such as \d is the file's affair
+            warnings.simplefilter("ignore")
+            return ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         what = f"not a Python literal (nothing is run): {shown(text)}"
         raise row.problem(column, what) from None
-
-
-def _evaluated(text: str) -> object:
-    if "\\" not in text:
-        return ast.literal_eval(text)
-    with warnings.catch_warnings():  # an odd escape such as \d is the file's affair
-        warnings.simplefilter("ignore")
-        return ast.literal_eval(text)
 
 
 def _plain(row: Row, column: str, value: object, depth: int = 0) -> object:

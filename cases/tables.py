@@ -127,26 +127,19 @@ def _records(path: Path, reader: "Reader", header: list[str]) -> Iterator[Record
                 continue
             row += 1
             if len(cells) != len(columns):
-                raise problem(path, line, f"row {row}: {_misfit(len(cells), header)}")
+                what = f"more after column {shown(header[-1])}; put cells with commas in quotes"
+                if len(cells) < len(columns):
+                    what = f"nothing for column {shown(header[len(cells)])}"
+                found = f"{len(cells)} cells for {len(columns)} columns"
+                raise problem(path, line, f"row {row}: {found}: {what}")
             yield Record(row, line, dict(zip(columns, cells, strict=True)))
     except csv.Error as error:
-        what = f"row {row + 1}: not valid CSV: {_worded(str(error))}"
-        raise problem(path, before + 1, what) from None
-
-
-def _misfit(count: int, header: list[str]) -> str:
-    found = f"{count} cells for {len(header)} columns"
-    if count < len(header):
-        return f"{found}: nothing for column {shown(header[count])}"
-    return f"{found}: more after column {shown(header[-1])}; put cells with commas in quotes"
-
-
-def _worded(error: str) -> str:
-    if error == "unexpected end of data":
-        return "a quote opened in this row is never closed"
-    if "expected after" in error:
-        return "text or a space after a closing quote; double the quotes inside a cell"
-    return error
+        reason = str(error)
+        if reason == "unexpected end of data":
+            reason = "a quote opened in this row is never closed"
+        elif "expected after" in reason:
+            reason = "text or a space after a closing quote; double the quotes inside a cell"
+        raise problem(path, before + 1, f"row {row + 1}: not valid CSV: {reason}") from None
 
 
 def read_jsonl(path: Path, text: str) -> Table:
@@ -248,10 +241,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_unique,
-    parse_int=Number,
-    parse_float=Number,
-    parse_constant=_no_constant,
+    object_pairs_hook=_unique, parse_int=Number, parse_float=Number, parse_constant=_no_constant
 )
 
 

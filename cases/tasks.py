@@ -6,13 +6,7 @@ from functools import partial
 
 from cases.dataset import Item, Slice
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
-from evaluators.core import (
-    Answerer,
-    Case,
-    Judge,
-    Model,
-    UsageError,
-)
+from evaluators.core import Answerer, Case, Judge, Model, UsageError
 from evaluators.extra_metrics import Measurer
 from evaluators.judges.adjudicated import AdjudicatedJudge, Adjudications
 from evaluators.judges.factory import JudgeFactory, Place
@@ -45,7 +39,7 @@ def make_tasks(
         answerer = _answerer(slice_, model, recorded=recorded)
         style: Style = "rated" if slice_.kind.rated or name in rated else "graded"
         by_repeat = {
-            repeat: _adjudicated(_judge(slice_, style, repeat, judges), slice_, adjudications)
+            repeat: _judge(slice_, style, repeat, judges, adjudications)
             for repeat in dict.fromkeys(map(_judging_repeat, part))
         }
         passes = partial(slice_.kind.passes, passing=slice_.passing, pass_bar=slice_.pass_bar)
@@ -86,21 +80,26 @@ def _answerer(slice_: Slice, model: Model | None, *, recorded: bool) -> Answerer
     return RecordedAnswer()
 
 
-def _judge(slice_: Slice, style: Style, repeat: int, judges: JudgeFactory) -> Judge:
-    """Return the judge of a slice. Labels test a judge better than an audit does."""
+def _judge(
+    slice_: Slice,
+    style: Style,
+    repeat: int,
+    judges: JudgeFactory,
+    adjudications: Adjudications | None,
+) -> Judge:
+    """Return the judge of a slice, behind the adjudications where a model's answer is judged."""
+    judge: Judge
     if slice_.kind.words:
-        return YesNoJudge(yes=(slice_.yes,), no=(slice_.no,))
-    place = Place(
-        style=style,
-        rubric=slice_.rubric,
-        repeat=repeat,
-        audited=slice_.kind.answered,
-        name=slice_.name,
-    )
-    return judges.build(place)
-
-
-def _adjudicated(judge: Judge, slice_: Slice, adjudications: Adjudications | None) -> Judge:
+        judge = YesNoJudge(yes=(slice_.yes,), no=(slice_.no,))
+    else:
+        place = Place(
+            style=style,
+            rubric=slice_.rubric,
+            repeat=repeat,
+            audited=slice_.kind.answered,  # labels test a judge better than an audit does
+            name=slice_.name,
+        )
+        judge = judges.build(place)
     if not adjudications or not slice_.kind.answered:
         return judge
     labels = slice_.kind.labels(slice_.labels)

@@ -70,12 +70,7 @@ def read_data(path: Path, language: str, words: Mapping[str, str]) -> YesNoData:
     Raises UsageError naming file, row and column for anything that is not as it must be.
     """
     slice_ = Slice(
-        dataset="boolq",
-        language=language,
-        kind=YES_NO,
-        path=path,
-        yes=words[YES],
-        no=words[NO],
+        dataset="boolq", language=language, kind=YES_NO, path=path, yes=words[YES], no=words[NO]
     )
     cases = {case.id: case for case in load_cases(slice_)}
     return YesNoData(path=path, language=language, cases=cases, words=words)

@@ -7,11 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cases.tools.review.adjudications import (
-    load_adjudications,
-    merged,
-    save_adjudications,
-)
+from cases.tools.review.adjudications import load_adjudications, merged, save_adjudications
 from cases.tools.review.reviews import Review, agreement, read_sheets
 from cases.tools.review.sheet_files import FALLBACK, texts_in, write_sheet
 from evaluators.core import UsageError

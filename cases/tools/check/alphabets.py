@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from cases.columns import LOOK_ALIKES
 from evaluators.reading import load_yaml
@@ -76,7 +76,7 @@ def _odd(word: str, found: Counter[str], home: str) -> str:
     return "" if symbols else odd
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Respelling:
     """Another orthography of a language: how to notice it, its name, and what to do."""
 
@@ -111,25 +111,19 @@ def language_of(code: str) -> Language | None:
 @cache
 def known() -> Mapping[str, Language]:
     """Return every known language by its code."""
-    data = cast("Mapping[str, Mapping[str, object]]", load_yaml(FILE))
-    return {code: _language(code, entry) for code, entry in data.items()}
-
-
-def _language(code: str, entry: Mapping[str, object]) -> Language:
-    return Language(
-        code=code,
-        script=str(entry["script"]),
-        letters=frozenset(str(entry["letters"])),
-        stops=frozenset(str(entry["stops"]).split()),
-        strict=entry.get("strict") == "true",
-        expected=frozenset(str(entry.get("expected", ""))),
-        respelling=_respelling(entry),
-    )
-
-
-def _respelling(entry: Mapping[str, object]) -> Respelling | None:
-    if "respelt" not in entry:
-        return None
-    respelt = cast("Mapping[str, object]", entry["respelt"])
-    pattern = re.compile("|".join(cast("list[str]", respelt["patterns"])), re.IGNORECASE)
-    return Respelling(pattern=pattern, name=str(respelt["name"]), hint=str(respelt["hint"]))
+    found = {}
+    for code, entry in cast("Mapping[str, Mapping[str, Any]]", load_yaml(FILE)).items():
+        respelling = None
+        if respelt := entry.get("respelt"):
+            pattern = re.compile("|".join(respelt["patterns"]), re.IGNORECASE)
+            respelling = Respelling(pattern, respelt["name"], respelt["hint"])
+        found[code] = Language(
+            code=code,
+            script=entry["script"],
+            letters=frozenset(entry["letters"]),
+            stops=frozenset(entry["stops"].split()),
+            strict=entry.get("strict") == "true",
+            expected=frozenset(entry.get("expected", "")),
+            respelling=respelling,
+        )
+    return found

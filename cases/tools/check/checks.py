@@ -99,40 +99,39 @@ def check_files(paths: Sequence[Path], as_: str) -> CheckResult:
 
 def check_slice(subject: Subject) -> list[Finding]:
     """Return what is wrong with one slice, in no order."""
-    file = subject.slice_.path
-    found = ((name, note) for name, check in SLICE_CHECKS.items() for note in check(subject))
-    return [_finding(note, name, file) for name, note in found]
+    return _findings(SLICE_CHECKS, subject.slice_.path, subject)
 
 
 def check_dataset(dataset: Dataset, subjects: Mapping[str, Subject]) -> list[Finding]:
     """Return what is wrong with a data set as a whole, in no order."""
-    file = dataset.folder / FILE
-    checks = DATASET_CHECKS.items()
-    found = ((name, note) for name, check in checks for note in check(dataset, subjects))
-    return [_finding(note, name, file) for name, note in found]
+    return _findings(DATASET_CHECKS, dataset.folder / FILE, dataset, subjects)
 
 
-def _finding(note: Note, check: str, file: Path) -> Finding:
-    return Finding(
-        severity=note.severity,
-        file=note.file or file,
-        row=note.row,
-        check=check,
-        message=note.message,
-    )
+def _findings(
+    checks: Mapping[str, Callable[..., Iterable[Note]]], file: Path, *subjects: object
+) -> list[Finding]:
+    return [
+        Finding(
+            severity=note.severity,
+            file=note.file or file,
+            row=note.row,
+            check=name,
+            message=note.message,
+        )
+        for name, check in checks.items()
+        for note in check(*subjects)
+    ]
 
 
 def _below(path: Path) -> list[Path]:
-    if path.is_dir():
-        files = sorted(path.rglob(FILE))
-        if not files:
-            msg = f"{path}: no {FILE} in this folder or below it; name another"
-            raise UsageError(msg)
-        return files
-    if path.name != FILE:
+    files = sorted(path.rglob(FILE)) if path.is_dir() else [path]
+    if not files:
+        msg = f"{path}: no {FILE} in this folder or below it; name another"
+        raise UsageError(msg)
+    if files[0].name != FILE:
         msg = f"{path}: neither a folder nor a {FILE}; say --as DATASET:LANG to check a data file"
         raise UsageError(msg)
-    return [path]
+    return files
 
 
 def _check_dataset(dataset: Dataset) -> CheckResult:

@@ -69,22 +69,22 @@ def warning(row: int, message: str, file: Path | None = None) -> Note:
     return Note(severity="warning", row=row, message=message, file=file)
 
 
-def asked(case: Case) -> Iterator[tuple[str, str]]:
-    """Yield question and context with their names; the context only where there is one."""
-    yield "question", case.question
-    if case.context:
-        yield "context", case.context
+def asked(subject: Subject) -> Iterator[tuple[int, str, str]]:
+    """Yield row, name and text of each question and of each context that is not empty."""
+    for case in subject.cases:
+        yield case.row, "question", case.question
+        if case.context:
+            yield case.row, "context", case.context
 
 
-def written(case: Case) -> Iterator[tuple[str, str]]:
-    """Yield every text that people wrote, with its name; a recorded answer is a model's."""
-    yield from asked(case)
-    for gold in case.golds:
-        yield "gold", gold
+def written(subject: Subject) -> Iterator[tuple[int, str, str]]:
+    """Yield row, name and text of all that people wrote: asked texts and golds."""
+    yield from asked(subject)
+    yield from ((case.row, "gold", gold) for case in subject.cases for gold in case.golds)
 
 
 def rows_listed(rows: Iterable[int], most: int = 5) -> str:
     """Return row numbers for a message, such as ``3, 8 and 12 more``."""
     numbers = list(rows)
-    shown = ", ".join(str(number) for number in numbers[:most])
+    shown = ", ".join(map(str, numbers[:most]))
     return shown if len(numbers) <= most else f"{shown} and {len(numbers) - most} more"

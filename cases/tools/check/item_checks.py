@@ -162,21 +162,17 @@ def leaked_golds(subject: Subject) -> Iterator[Note]:
         return
     own = tables(subject.slice_.language)
     for case in subject.cases:
-        gold = _leaked(case, own)
+        words = read(case.question).words
+        if own.words("alternatives") & set(words[1:]):  # as a first word it may only ask
+            continue
+        question = f" {' '.join(words)} "
+        gold = next((gold for gold in case.golds if _core(gold, own) in question), "")
         if gold:
             message = (
                 f"gold {shown(gold)} stands in the question {shown(case.question)}; "
                 "reword the question or drop this form"
             )
             yield warning(case.row, message)
-
-
-def _leaked(case: Case, own: Tables) -> str:
-    words = read(case.question).words
-    if own.words("alternatives") & set(words[1:]):  # as a first word it may only ask
-        return ""
-    question = f" {' '.join(words)} "
-    return next((gold for gold in case.golds if _core(gold, own) in question), "")
 
 
 def _core(gold: str, own: Tables) -> str:

@@ -2,8 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Iterator
 
 from cases.tools.check.alphabets import (
     RANGES,
@@ -43,16 +42,15 @@ def mixed_scripts(subject: Subject) -> Iterator[Note]:
     """
     language = language_of(subject.slice_.language)
     home = language.script if language else "Latin"
-    for case in subject.cases:
-        for field, text in written(case):
-            for word, odd in mixed_words(text, home):
-                bare = set(_MARKS.sub("", unicodedata.normalize("NFD", odd)))
-                same = bare <= TWINS or bare <= TWINNED
-                message = (
-                    f"word {shown(word)} in the {field} mixes scripts: {_named(odd[0])}; "
-                    "retype the word on one keyboard"
-                )
-                yield (error if same else warning)(case.row, message)
+    for row, field, text in written(subject):
+        for word, odd in mixed_words(text, home):
+            bare = set(_MARKS.sub("", unicodedata.normalize("NFD", odd)))
+            same = bare <= TWINS or bare <= TWINNED
+            message = (
+                f"word {shown(word)} in the {field} mixes scripts: {_named(odd[0])}; "
+                "retype the word on one keyboard"
+            )
+            yield (error if same else warning)(row, message)
 
 
 def look_alikes(subject: Subject) -> Iterator[Note]:
@@ -60,35 +58,32 @@ def look_alikes(subject: Subject) -> Iterator[Note]:
     language = language_of(subject.slice_.language)
     if language is None:
         return
-    for case in subject.cases:
-        for field, text in asked(case):
-            for word in _disguised(text, language):
-                message = f"word {shown(word)} in the {field} is {_named(word[0])}; retype it"
-                yield warning(case.row, message)
-            for letter in sorted(set(_FANCY.findall(text))):
-                message = f"the {field} has {_named(letter)}; write the plain letters"
-                yield warning(case.row, message)
+    disguised = _twins_in_latin if language.script == "Latin" else _latin_among
+    for row, field, text in asked(subject):
+        for word in disguised(text, language):
+            yield warning(row, f"word {shown(word)} in the {field} is {_named(word[0])}; retype it")
+        for letter in sorted(set(_FANCY.findall(text))):
+            yield warning(row, f"the {field} has {_named(letter)}; write the plain letters")
 
 
-def _disguised(text: str, language: Language) -> Iterable[str]:
-    if language.script == "Latin":
-        return () if text.isascii() else _twins_in_latin(words(text))
-    return _latin_among(words(text), language)
-
-
-def _twins_in_latin(found: list[str]) -> list[str]:
+def _twins_in_latin(text: str, _: Language) -> list[str]:
     """Return the words that look Latin and are not, where no word is plainly of another script."""
+    found = [] if text.isascii() else words(text)
     others = [word for word in found if not has("Latin", word) and scripts(word)]
     suspect = [word for word in others if set(word) <= TWINS]
     return suspect if len(suspect) == len(others) else []
 
 
-def _latin_among(found: list[str], language: Language) -> Iterator[str]:
-    """Yield Latin words between two of the language's own that look like its frequent words."""
-    for before, word, after in zip(["", *found], found, [*found[1:], ""], strict=False):
-        alone = not (has("Latin", before) or has("Latin", after))
-        if alone and word.isascii() and word.translate(_SMALL) in language.stops:
-            yield word
+def _latin_among(text: str, language: Language) -> list[str]:
+    """Return Latin words between two of the language's own that look like its frequent words."""
+    found = words(text)
+    return [
+        word
+        for before, word, after in zip(["", *found], found, [*found[1:], ""], strict=False)
+        if not (has("Latin", before) or has("Latin", after))
+        and word.isascii()
+        and word.translate(_SMALL) in language.stops
+    ]
 
 
 def _named(letter: str) -> str:
@@ -101,19 +96,17 @@ def invisible(subject: Subject) -> Iterator[Note]:
     An error where the language is known to need none; others join letters with some of them.
     """
     say = error if language_of(subject.slice_.language) else warning
-    for case in subject.cases:
-        for field, text in written(case):
-            marks = INVISIBLE.finditer(text)
-            found = next((mark for mark in marks if not _is_emoji(text, mark.start())), None)
-            if found:
-                near = _near(text, found.start(), found.end())
-                name = unicodedata.name(found[0], "a control character")
-                what = f"the invisible U+{ord(found[0]):04X} ({name}) near {near}"
-                yield say(case.row, f"the {field} holds {what}; delete it")
+    for row, field, text in written(subject):
+        marks = INVISIBLE.finditer(text)
+        found = next((mark for mark in marks if not _is_emoji(text, mark.start())), None)
+        if found:
+            name = unicodedata.name(found[0], "a control character")
+            what = f"the invisible U+{ord(found[0]):04X} ({name}) near {_near(found)}"
+            yield say(row, f"the {field} holds {what}; delete it")
 
 
-def _near(text: str, start: int, end: int) -> str:
-    return shown(text[max(0, start - _AROUND) : end + _AROUND])
+def _near(match: re.Match[str]) -> str:
+    return shown(match.string[max(0, match.start() - _AROUND) : match.end() + _AROUND])
 
 
 def _is_emoji(text: str, index: int) -> bool:
@@ -125,35 +118,28 @@ def _is_emoji(text: str, index: int) -> bool:
 def normal_form(subject: Subject) -> Iterator[Note]:
     """Yield the texts that are not in Unicode's form NFC: they differ from their own look."""
     normal = unicodedata.is_normalized
-    for case in subject.cases:
-        for field, text in written(case):
-            if not normal("NFC", text):
-                part = next((word for word in text.split() if not normal("NFC", word)), text)
-                message = f"the {field} is not in normal form NFC at {shown(part)}; save it as NFC"
-                yield warning(case.row, message)
+    for row, field, text in written(subject):
+        if not normal("NFC", text):
+            part = next((word for word in text.split() if not normal("NFC", word)), text)
+            message = f"the {field} is not in normal form NFC at {shown(part)}; save it as NFC"
+            yield warning(row, message)
 
 
 def spaces(subject: Subject) -> Iterator[Note]:
     """Yield the texts with a space before, after, or doubled (after a full stop it is a habit)."""
-    for case in subject.cases:
-        for field, text in written(case):
-            if text.strip("\r\n") != text.strip():
-                yield warning(case.row, f"the {field} begins or ends with a space; delete it")
-            double = _DOUBLE.search(text)
-            if double:
-                near = _near(text, double.start(), double.end())
-                yield warning(case.row, f"the {field} has two spaces near {near}; leave one")
+    for row, field, text in written(subject):
+        if text.strip("\r\n") != text.strip():
+            yield warning(row, f"the {field} begins or ends with a space; delete it")
+        if double := _DOUBLE.search(text):
+            yield warning(row, f"the {field} has two spaces near {_near(double)}; leave one")
 
 
 def quotes(subject: Subject) -> Iterator[Note]:
     """Yield the questions and golds whose quotation marks do not close as they opened."""
-    for case in subject.cases:
-        texts = [("question", case.question), *(("gold", gold) for gold in case.golds)]
-        for field, text in texts:
-            what = _unbalanced(text)
-            if what:
-                message = f"the {field} has {what} in {shown(text)}; close each quote as it opened"
-                yield warning(case.row, message)
+    for row, field, text in written(subject):
+        if field != "context" and (what := _unbalanced(text)):
+            message = f"the {field} has {what} in {shown(text)}; close each quote as it opened"
+            yield warning(row, message)
 
 
 def _unbalanced(text: str) -> str:
@@ -181,43 +167,35 @@ def alphabet(subject: Subject) -> Iterator[Note]:
     language = language_of(subject.slice_.language)
     if language is None or not language.letters:
         return
-    for case in subject.cases:
-        for field, text in asked(case):
-            odd = _foreign_words(text, language)
-            own = set(_foreign_words(_QUOTED.sub(" ", text), language))
-            plain = [word for word in odd if word in own and _is_plain(word, language)]
-            foreign = odd if language.strict else plain
-            if foreign:
-                say = error if language.strict and plain else warning
-                yield say(case.row, _letters_message(field, foreign, language))
+    letters = _foreign(language)
+    for row, field, text in asked(subject):
+        odd = _foreign_words(text, letters)
+        own = set(_foreign_words(_QUOTED.sub(" ", text), letters)).intersection(odd)
+        plain = {
+            word for word in own if (not word.isupper() if language.strict else word[0].islower())
+        }
+        foreign = [word for word in odd if language.strict or word in plain]
+        if foreign:
+            found = sorted({letter for word in foreign for letter in letters.findall(word)})
+            message = (
+                f"the {field} has {listed(found)}, no letters of {language.code!r}: "
+                f"{listed(foreign[:5])}; correct them, or is it another language?"
+            )
+            yield (error if language.strict and plain else warning)(row, message)
 
 
-def _is_plain(word: str, language: Language) -> bool:
-    return not word.isupper() if language.strict else word[0].islower()
-
-
-def _letters_message(field: str, found: list[str], language: Language) -> str:
-    letters = sorted({letter for word in found for letter in _foreign(language).findall(word)})
-    return (
-        f"the {field} has {listed(letters)}, no letters of {language.code!r}: "
-        f"{listed(found[:5])}; correct them, or is it another language?"
-    )
-
-
-def _foreign_words(text: str, language: Language) -> list[str]:
-    found = _foreign(language)
-    text = unicodedata.normalize("NFC", text)  # a split letter is another check's affair
-    if not found.search(text):
-        return []
-    bare = (_MARKS.sub("", word) for word in words(text))
-    return list(dict.fromkeys(word for word in bare if found.search(word)))
-
-
-@cache
 def _foreign(language: Language) -> re.Pattern[str]:
     """Return the letters of the language's script that it does not have itself."""
     letters = "".join(sorted(language.letters))
     return re.compile(f"(?![{letters}{letters.upper()}])[{RANGES[language.script]}]")
+
+
+def _foreign_words(text: str, letters: re.Pattern[str]) -> list[str]:
+    text = unicodedata.normalize("NFC", text)  # a split letter is another check's affair
+    if not letters.search(text):
+        return []
+    bare = (_MARKS.sub("", word) for word in words(text))
+    return list(dict.fromkeys(word for word in bare if letters.search(word)))
 
 
 def orthography(subject: Subject) -> Iterator[Note]:
@@ -230,16 +208,14 @@ def orthography(subject: Subject) -> Iterator[Note]:
     whole = " ".join(case.question for case in subject.cases)
     if len(subject.cases) > 1 and _lacks_letters(whole, language):
         yield warning(0, f"all questions together have {lack}")
-    for case in subject.cases:
-        for field, text in asked(case):
-            if _lacks_letters(text, language):
-                yield warning(case.row, f"the {field} has {lack}")
-            other = language.respelling
-            found = other.pattern.search(text) if other else None
-            if other and found:
-                near = next((word for word in words(text) if found[0] in word), found[0])
-                what = f"the {field} seems to be in {other.name}: {shown(near)}; {other.hint}"
-                yield warning(case.row, what)
+    other = language.respelling
+    for row, field, text in asked(subject):
+        if _lacks_letters(text, language):
+            yield warning(row, f"the {field} has {lack}")
+        if other and (found := other.pattern.search(text)):
+            near = next((word for word in words(text) if found[0] in word), found[0])
+            what = f"the {field} seems to be in {other.name}: {shown(near)}; {other.hint}"
+            yield warning(row, what)
 
 
 def _lacks_letters(text: str, language: Language) -> bool:
@@ -253,39 +229,33 @@ def language(subject: Subject) -> Iterator[Note]:
     own = language_of(subject.slice_.language)
     if own is None:
         return
-    for case in subject.cases:
-        for field, text in asked(case):
-            note = _wrong_script(case.row, field, text, own) or _guess(case.row, field, text, own)
-            if note:
-                yield note
+    for row, field, text in asked(subject):
+        ascii_latin = own.script == "Latin" and text.isascii()
+        if not (ascii_latin or has(own.script, text) or len(words(text)) < 3):
+            what = f"no {own.script} letter: {shown(text)}; is it in {own.code!r}?"
+            yield error(row, f"the {field} has {what}")
+            continue
+        best, mine, theirs = _likeliest_other(text, own)
+        if theirs >= max(3, mine + 2):
+            message = (
+                f"the {field} looks like {best!r}: {theirs} frequent words of that language alone "
+                f"against {mine} of {own.code!r} in {shown(text)}; put it in the right file"
+            )
+            yield (error if mine == 0 and theirs >= CLEAR else warning)(row, message)
 
 
-def _wrong_script(row: int, field: str, text: str, own: Language) -> Note | None:
-    if own.script == "Latin" and text.isascii():
-        return None
-    if has(own.script, text) or len(words(text)) < 3:
-        return None
-    message = f"the {field} has no {own.script} letter: {shown(text)}; is it in {own.code!r}?"
-    return error(row, message)
+def _likeliest_other(text: str, own: Language) -> tuple[str, int, int]:
+    """Return a language's code, and how many words are frequent in ``own`` alone and in it alone.
 
-
-def _guess(row: int, field: str, text: str, own: Language) -> Note | None:
-    """Return a note where frequent words of another language alone outnumber the own."""
+    No word is counted in a short text.
+    """
     found = words(_QUOTED.sub(" ", text))
     if len(found) < FEWEST_WORDS:
-        return None
+        return "", 0, 0
     small = {word for word in found if not word[0].isupper()}  # titles are often left as they are
     small.add(found[0].casefold())
-    counts = {
-        code: (len(small & own.stops - other.stops), len(small & other.stops - own.stops))
+    counts = (
+        (code, len(small & own.stops - other.stops), len(small & other.stops - own.stops))
         for code, other in known().items()
-    }
-    best = max(counts, key=lambda code: counts[code][1] - counts[code][0])
-    mine, theirs = counts[best]
-    if theirs < max(3, mine + 2):
-        return None
-    message = (
-        f"the {field} looks like {best!r}: {theirs} frequent words of that language alone against "
-        f"{mine} of {own.code!r} in {shown(text)}; put it in the right file"
     )
-    return (error if mine == 0 and theirs >= CLEAR else warning)(row, message)
+    return max(counts, key=lambda count: count[2] - count[1])
