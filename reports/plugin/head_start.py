@@ -1,9 +1,12 @@
 """What a run may begin before its tests are collected: loading SDKs, and even the first calls."""
 
-from collections.abc import Collection, Mapping, Sequence
+import ast
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatch
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -93,7 +96,7 @@ def _specs(options: Options) -> list[Spec]:
 def takes_everything(config: pytest.Config, files: Sequence[Path]) -> bool:
     """Whether nothing can drop a test of the datasets in these files.
 
-    A False is a guess on the safe side. A True can be wrong if a test module cannot be imported:
+    A False is a guess on the safe side. A True can be wrong if a test module fails as it is run:
     the replies to the calls made until that is noticed are in the ledger.
     """
     if any(getattr(config.option, name, None) for name in NARROWING) or _others(config):
@@ -103,8 +106,10 @@ def takes_everything(config: pytest.Config, files: Sequence[Path]) -> bool:
         return False
     folders = [Path(config.invocation_params.dir, word).resolve() for word in config.args]
     loaded = {Path(str(getattr(plugin, "__file__", ""))).resolve() for plugin in plugins}
-    return all(folder.is_dir() for folder in folders) and all(
-        _is_collected(file.parent.resolve(), folders, loaded, config) for file in files
+    return (
+        all(folder.is_dir() for folder in folders)
+        and all(_is_collected(file.parent.resolve(), folders, loaded, config) for file in files)
+        and all(map(_is_harmless, _modules(folders, config)))
     )
 
 
@@ -124,6 +129,41 @@ def _is_collected(
     patterns = config.getini("python_files")
     modules = [one for one in home.glob("*.py") if _matches(one.name, patterns)]
     return any(one.is_file() and b"mark.qa" in one.read_bytes() for one in modules)
+
+
+def _modules(folders: Collection[Path], config: pytest.Config) -> Iterator[Path]:
+    """Yield the test modules in these folders."""
+    patterns, skipped = config.getini("python_files"), config.getini("norecursedirs")
+    for folder in folders:
+        for here, names, files in os.walk(folder):
+            names[:] = [one for one in names if one != "__pycache__" and not _matches(one, skipped)]
+            yield from (Path(here, name) for name in files if _matches(name, patterns))
+
+
+def _is_harmless(module: Path) -> bool:
+    """Whether a test module is sure to be imported whole: a broken one ends a run before any call.
+
+    It imports what is there, defines functions and classes, and names constants.
+    """
+    try:
+        body = ast.parse(module.read_bytes()).body
+        names = {name for one in body for name in _imported(one)}
+        found = all(map(find_spec, names))
+    except (OSError, ImportError, SyntaxError, ValueError):
+        return False
+    simple = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return found and all(
+        isinstance(one, simple) or isinstance(getattr(one, "value", None), ast.Constant)
+        for one in body
+    )
+
+
+def _imported(statement: ast.stmt) -> Iterator[str]:
+    """Yield the packages that an import needs, but for those beside the module itself."""
+    if isinstance(statement, ast.Import):
+        yield from (alias.name.partition(".")[0] for alias in statement.names)
+    elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
+        yield statement.module.partition(".")[0]
 
 
 def _matches(name: str, patterns: Collection[str]) -> bool:

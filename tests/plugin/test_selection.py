@@ -81,6 +81,32 @@ def test_a_harmless_conftest_changes_nothing(capital: Project) -> None:
     assert known(capital, "qa")
 
 
+@pytest.mark.parametrize(
+    ("text", "sound"),
+    [
+        ("import nothing_of_that_name\n", False),
+        ("from nothing_of_that_name import x\n", False),
+        ("def test_x(:\n", False),
+        ("import json, os.path\nfrom pytest import mark\n", True),
+        ("import json\0\n", False),
+        ("import pytest\npytest.skip('later', allow_module_level=True)\n", False),
+        ("import json\nWORDS = json.loads('[')\n", False),
+        ("from . import beside\nLIMIT: int = 3\n\n\nclass TestIt:\n    pass\n", True),
+    ],
+)
+def test_a_broken_module_is_waited_for(capital: Project, text: str, sound: bool) -> None:
+    """A module that cannot be collected ends the run: nothing may be paid for before that."""
+    capital.write("qa/test_more.py", text)
+    assert known(capital, "qa") == sound
+
+
+def test_hidden_and_cached_folders_are_passed_over(capital: Project) -> None:
+    """What pytest does not collect need not be sound."""
+    capital.write("qa/.old/test_old.py", "import nothing_of_that_name\n")
+    capital.write("qa/__pycache__/test_old.py", "import nothing_of_that_name\n")
+    assert known(capital, "qa")
+
+
 def test_a_dataset_without_a_module_is_waited_for(capital: Project) -> None:
     """Items that no test beside them asks for may never be run."""
     capital.write("qa/orphan/dataset.yaml", "kind: graded\n")
