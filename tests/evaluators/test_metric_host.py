@@ -77,6 +77,7 @@ def unreadable_where_broken(seen: Seen) -> Answer:
     return plausible()(seen)
 
 
+@pytest.mark.slow
 def test_assert_test_and_evaluate_take_our_metrics(pytester: pytest.Pytester) -> None:
     """One run of a host's tests: scores as promised, every call made once, an error is no score."""
     with loopback(handler=unreadable_where_broken) as server:

@@ -82,6 +82,7 @@ def report(project: Project) -> Any:
     return project.report()
 
 
+@pytest.mark.slow
 def test_measures_are_taken_gated_and_kept(project: Project) -> None:
     """Each answer gets its numbers from the judge's model; a run without workers asks nothing more.
 
@@ -129,7 +130,7 @@ def test_a_measure_fails_its_gate_or_leaves_it_open(project: Project) -> None:
     """Too low fails; an item that could not be measured decides nothing, and its grade stands."""
     law(project, {"en": ["[[faithful=no]]", "[[faithful=no]]"], "bg": ["", "[[broken=yes]]"]})
     with loopback(handler=judge) as server:
-        result = project.run(*named(server, "anthropic"), "qa")
+        result = project.run_in_process(*named(server, "anthropic"), "qa")
     assert result.ret == 1
     gates = {(one["language"], one["measure"]): one for one in report(project)["gates"]}
     assert gates["en", "faithfulness"]["state"] == "FAIL"
@@ -146,7 +147,7 @@ def test_a_measure_fails_its_gate_or_leaves_it_open(project: Project) -> None:
 def test_rules_take_no_measures(project: Project) -> None:
     """The offline judge has no model to ask: the report says so, and the gates stay open."""
     law(project, {"en": [""]})
-    result = project.run("qa")
+    result = project.run_in_process("qa")
     assert result.ret == 6
     notes = report(project)["notes"]
     said = "law:en: faithfulness, geval_basis not measured: --judge lexical asks no model"
@@ -158,6 +159,6 @@ def test_a_dry_run_counts_the_calls_of_measures(project: Project) -> None:
     """As an estimate, before anything is kept."""
     law(project, {"en": ["", "", ""]})
     with loopback(handler=judge) as server:
-        result = project.run(*named(server), "--dry-run", "qa")
+        result = project.run_in_process(*named(server), "--dry-run", "qa")
         assert server.count == 0
     result.stdout.fnmatch_lines(["law:en*3 items*18 calls", "extra measures: as many calls*"])
