@@ -166,6 +166,8 @@ def _unknown(text: str, head: str, catalogue: Mapping[str, Spec]) -> UsageError:
     names = [*(f"{provider}:NAME" for provider in PROVIDERS), "openai:NAME@URL", *sorted(catalogue)]
     close = get_close_matches(head, [*PROVIDERS, *catalogue], n=1)
     hint = f"; did you mean {close[0]!r}?" if close else "."
+    if text in PROVIDERS:
+        hint = f": it needs a name, {text}:NAME."
     return UsageError(f"unknown model {_shown(text)}{hint} Known: {', '.join(names)}")
 
 

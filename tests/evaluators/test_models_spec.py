@@ -74,6 +74,7 @@ def test_a_catalogue_name_is_a_model() -> None:
         ("house-jugde", "did you mean 'house-judge'"),
         ("gpt", "Known: openai:NAME, anthropic:NAME, openai:NAME@URL, house-judge"),
         ("", "unknown model ''"),
+        ("openai", "it needs a name, openai:NAME. Known"),
         ("openai:", "'' is not a model's name"),
         ("openai:a b", "'a b' is not a model's name"),
         ("openai:m@ftp://h/v1", "not a model's name"),
