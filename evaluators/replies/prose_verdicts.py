@@ -122,16 +122,6 @@ def whole(text: str, lexicon: Lexicon) -> Expression | None:
     return found if _is_plain(tail) and not tail.startswith(("-", "/", "=", "→")) else None
 
 
-def _leading(text: str, lexicon: Lexicon) -> Expression | None:
-    """Return the marked expression that a text begins with, where a sentence can end behind it."""
-    found = _expression(Words(text[:MAX_CHARS], lexicon), marked=True)
-    if found is None:
-        return None
-    rest = Words(text[found.end : found.end + 40], lexicon)
-    because = rest.phrase(0, lexicon.because) and _SOFT.fullmatch(rest.gap(0))
-    return found if because or _AFTER.match(text, found.end) else None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Verdict:
     """An expression in a text, from ``start`` to ``end``; or ``alone`` on its line."""
@@ -231,16 +221,21 @@ def _verdicts(text: str, lexicon: Lexicon) -> Iterator[_Verdict]:
 
 
 def _marked_in(line: str, offset: int, lexicon: Lexicon) -> Iterator[_Verdict]:
+    """Yield marked expressions with which a clause begins, where a sentence can end behind them."""
     for sentence in _pieces(_SENTENCE, line, range(len(line))):
         free = sentence.start + _first_blocker(line[sentence.start : sentence.stop], lexicon)
         for clause in _pieces(_CLAUSE, line, sentence):
             if clause.start > free:
                 break
-            expression = _leading(line[clause.start : clause.start + 400], lexicon)
-            if expression:
+            text = line[clause.start : clause.start + 400]
+            found = _expression(Words(text[:MAX_CHARS], lexicon), marked=True)
+            if found is None:
+                continue
+            rest = Words(text[found.end : found.end + 40], lexicon)
+            because = rest.phrase(0, lexicon.because) and _SOFT.fullmatch(rest.gap(0))
+            if because or _AFTER.match(text, found.end):
                 start = offset + clause.start
-                end = start + expression.end
-                yield _Verdict(expression=expression, start=start, end=end, alone=False)
+                yield _Verdict(expression=found, start=start, end=start + found.end, alone=False)
 
 
 def _pieces(separator: re.Pattern[str], line: str, part: range) -> Iterator[range]:

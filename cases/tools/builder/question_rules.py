@@ -138,14 +138,13 @@ def question_only(items: Sequence[Item], negations: frozenset[str]) -> Values:
     features: Mapping[str, Callable[[str], Hashable]] = {
         "first word": lambda question: _first_words(question, 1),
         "first two words": lambda question: _first_words(question, 2),
-        "word of denial": lambda question: any(
-            word in negations for word in question.casefold().rstrip("?").split()
+        "word of denial": lambda question: (
+            not negations.isdisjoint(question.casefold().rstrip("?").split())
         ),
         "length": lambda question: len(question) // 20,
         "figure": lambda question: any(letter.isdigit() for letter in question),
     }
-    majority = max(Counter(item.answer for item in items).values()) / len(items)
-    shares = {"majority": majority}
+    shares = {"majority": max(Counter(item.answer for item in items).values()) / len(items)}
     for name, feature in features.items():
         shares[name] = _guessed(items, [feature(item.question) for item in items])
     best = max(shares, key=lambda name: shares[name])

@@ -79,7 +79,7 @@ class Sampler:
             fitting, refused = self._lowest(group, most)
             seen = list(texts)
             selected: list[Item] = []
-            last, missing = None, group.wanted
+            last = None
             for rank, item in fitting:
                 text = comparable(item.paragraph)
                 twin = nearest(text, seen, SIMILAR)
@@ -89,8 +89,7 @@ class Sampler:
                     continue
                 seen.append(text)
                 selected.append(item)
-                missing -= 1
-                if missing == 0:
+                if len(seen) - len(texts) == group.wanted:
                     last = rank
                     break
             if last is not None or len(fitting) < most:
@@ -129,11 +128,9 @@ class Sampler:
         known, spelling = known_language(language), self.recipe.spelling
         name = article.origin.item_id(language)
         item = Item(id=name, language=language, paragraph="", origin=article.origin)
-        if article.markup == "wiki":
-            found = wiki_paragraphs(article.text, bounds.media)
-        else:
-            found = plain_paragraphs(article.text)
-        cut = [text for one in found if (text := bounded(one, bounds))]
+        text, is_wiki = article.text, article.markup == "wiki"
+        found = wiki_paragraphs(text, bounds.media) if is_wiki else plain_paragraphs(text)
+        cut = [*filter(None, (bounded(one, bounds) for one in found))]
         if not cut:
             return item.dropped("length", "no fitting paragraph")
         faults = {text: language_fault(text, known, spelling) for text in cut}

@@ -63,13 +63,22 @@ class Validator:
     async def _one(self, item: Item, ask: Ask) -> Item:
         """Return an item with what was said of it. Raises CallError."""
         said: dict[str, object] = {"model": self.model.spec, "prompt": self.rubric.version}
-        case = self._case(item)
+        labels = self.recipe.labels
+        case = Case(
+            id=item.id,
+            dataset=DATASET,
+            language=item.language,
+            row=0,
+            question=item.question,
+            golds=(labels[YES], labels[NO]),
+            context=item.paragraph,
+        )
         try:
             if self.blind is not None:
                 said["blind"] = await self._blind_answer(case, self.blind, ask)
                 if said["blind"] != item.answer:
                     return item.dropped("blind", f"answered {said['blind']}", validator=said)
-            messages = judge_messages(self.rubric, case, self.recipe.labels[item.answer])
+            messages = judge_messages(self.rubric, case, labels[item.answer])
             version = self.rubric.version
             request = Request(messages=messages, parameters=PARAMETERS, version=version)
             grade, reply = await ask_until_read(self.model, request, ask, _read_verdict)
@@ -92,18 +101,6 @@ class Validator:
 
         answer, _ = await ask_until_read(self.model, request, ask, read)
         return answer
-
-    def _case(self, item: Item) -> Case:
-        labels = self.recipe.labels
-        return Case(
-            id=item.id,
-            dataset=DATASET,
-            language=item.language,
-            row=0,
-            question=item.question,
-            golds=(labels[YES], labels[NO]),
-            context=item.paragraph,
-        )
 
 
 def _read_verdict(reply: Reply) -> str | Invalid:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import cast
+from typing import Any, cast
 
 from evaluators.judges.lexical.folding import FOLDER, fold, read
 from evaluators.reading import load_yaml
@@ -46,7 +46,7 @@ class Conversion:
 class Tables:
     """The data of a language joined with that of English."""
 
-    data: tuple[Mapping[str, object], ...]
+    data: tuple[Mapping[str, Any], ...]
 
     def words(self, key: str) -> frozenset[str]:
         """Return the folded words of a list."""
@@ -68,19 +68,17 @@ class Tables:
     def _words(self) -> dict[str, frozenset[str]]:
         keys = {key for data in self.data for key, value in data.items() if isinstance(value, str)}
         lists = {
-            key: frozenset(
-                word for data in self.data for word in fold(cast("str", data.get(key, ""))).split()
-            )
+            key: frozenset(word for data in self.data for word in fold(data.get(key, "")).split())
             for key in keys
         }
-        joiners = fold(cast("str", self.data[0]["joiners"])).split()
+        joiners = fold(self.data[0]["joiners"]).split()
         return {**lists, "articles": lists["articles"].difference(joiners)}  # "a" is "and" in Czech
 
     @cached_property
     def _phrases(self) -> dict[str, Phrases]:
         keys = {key for data in self.data for key, value in data.items() if isinstance(value, list)}
         return {
-            key: Phrases(p for data in self.data for p in cast("list[str]", data.get(key, [])))
+            key: Phrases(phrase for data in self.data for phrase in data.get(key, []))
             for key in keys.difference(_ROWS)
         }
 
@@ -92,7 +90,7 @@ class Tables:
     @cached_property
     def decimal(self) -> str:
         """The decimal mark of the language itself."""
-        return cast("str", self.data[0].get("decimal", "."))
+        return str(self.data[0].get("decimal", "."))
 
     @property
     def family_first(self) -> bool:
@@ -115,16 +113,15 @@ class Tables:
         return self._figures("days")
 
     def _figures(self, key: str) -> dict[str, float]:
-        tables = (cast("Mapping[str, str]", data.get(key, {})) for data in self.data)
-        return {fold(word): float(value) for table in tables for word, value in table.items()}
+        rows = (row for data in self.data for row in data.get(key, {}).items())
+        return {fold(word): float(value) for word, value in rows}
 
     @cached_property
     def months(self) -> Mapping[str, int]:
         """Month names with their number, inflected forms included."""
         numbers: dict[str, int] = {}
         for data in self.data:
-            rows = cast("list[str]", data.get("months", []))
-            for number, row in enumerate(rows, start=1):
+            for number, row in enumerate(data.get("months", []), start=1):
                 for name in fold(row).split():
                     endings = self.endings if len(name) > 4 else {""}
                     numbers |= dict.fromkeys((name + ending for ending in endings), number)
@@ -145,7 +142,7 @@ class Tables:
         """Unit words with the first form of their row; rows that share a word are one unit."""
         units: dict[str, str] = {}
         for data in self.data:
-            for row in cast("list[str]", data.get("units", [])):
+            for row in data.get("units", []):
                 forms = fold(row).split()
                 first = next((units[form] for form in forms if form in units), forms[0])
                 units = dict.fromkeys(forms, first) | units  # "Ft" is money in Hungarian
@@ -173,5 +170,5 @@ def tables(language: str) -> Tables:
 
 
 @cache
-def _data(language: str) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", load_yaml(FOLDER / f"{language}.yaml"))
+def _data(language: str) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", load_yaml(FOLDER / f"{language}.yaml"))

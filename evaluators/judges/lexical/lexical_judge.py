@@ -54,7 +54,7 @@ def grade(case: Case, answer: str) -> Verdict:
         return verdict
     if content_free(answer[:LIMIT], case.golds):
         return Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing", sure=True)
-    reason, sure = "the answer does not hold the gold", is_surely_wrong(analysis)
+    reason, sure = "the answer does not hold the gold", _is_surely_wrong(analysis)
     return Verdict(grade=INCORRECT, reason=reason, sure=sure)
 
 
@@ -70,7 +70,7 @@ def _alone(analysis: AnswerAnalysis) -> Verdict | None:
             continue
         bare = form.quantity is None and not form.signed  # words alone do not show a minus
         if bare or any(find_matches(form, analysis)):
-            sure = is_firm(analysis)
+            sure = _is_firm(analysis)
             return Verdict(grade=CORRECT, reason="the answer is the gold alone", sure=sure)
     return None
 
@@ -82,7 +82,7 @@ def _found(analysis: AnswerAnalysis) -> Verdict | None:
         for match in islice(find_matches(form, analysis), _TRIES):
             reason = reject_reason(match)
             if not reason:
-                sure = is_surely_right(match)
+                sure = _is_surely_right(match)
                 return Verdict(grade=CORRECT, reason=match.rule, sure=sure)
             rejection = rejection or reason
     return rejection
@@ -112,7 +112,7 @@ def _refused(analysis: AnswerAnalysis) -> Verdict | None:
         if (believed or brief) and any(_is_offer(words[place], analysis) for place in places):
             return None
     reason = "the answer declines and does not give the gold"
-    return Verdict(grade=NOT_ATTEMPTED, reason=reason, sure=is_surely_silent(analysis))
+    return Verdict(grade=NOT_ATTEMPTED, reason=reason, sure=_is_surely_silent(analysis))
 
 
 def _stretches(analysis: AnswerAnalysis) -> Iterator[Span]:
@@ -190,7 +190,7 @@ def _coarse_date(analysis: AnswerAnalysis) -> Verdict | None:
 _RULES = (_alone, _found, _idle, _refused, _loose_figure, _undecided, _coarse_date)
 
 
-def is_firm(analysis: AnswerAnalysis) -> bool:
+def _is_firm(analysis: AnswerAnalysis) -> bool:
     """Say whether an answer is whole, and neither hedges nor denies nor weighs anywhere."""
     return _is_plain(analysis, analysis.answer.words, counted=True)
 
@@ -204,7 +204,7 @@ def _is_plain(analysis: AnswerAnalysis, words: tuple[str, ...], *, counted: bool
     return not approximate and not any(analysis.tables.any_of(key, words) for key in keys)
 
 
-def is_surely_right(match: Match) -> bool:
+def _is_surely_right(match: Match) -> bool:
     """Say whether a firm answer gives the gold itself, and nothing beside or after it."""
     form, analysis = match.form, match.analysis
     near = analysis.answer.words[max(0, match.start - _NEAR) : match.end + _NEAR]
@@ -237,9 +237,9 @@ def _is_shared(match: Match) -> bool:
     return analysis.question_words.issuperset(form.content) and not analysis.asks("alternatives")
 
 
-def is_surely_wrong(analysis: AnswerAnalysis) -> bool:
+def _is_surely_wrong(analysis: AnswerAnalysis) -> bool:
     """Say whether a terse, firm answer gives another year, or another person altogether."""
-    if not analysis.forms or not analysis.own_words or not is_firm(analysis):
+    if not analysis.forms or not analysis.own_words or not _is_firm(analysis):
         return False
     if all(form.date for form in analysis.forms):
         return len(analysis.own_words) <= _TERSE and _is_other_year(analysis)
@@ -270,7 +270,7 @@ def _is_other_person(analysis: AnswerAnalysis) -> bool:
     return len(analysis.forms) <= _GOLDS and initials.isdisjoint(sound(word)[:1] for word in names)
 
 
-def is_surely_silent(analysis: AnswerAnalysis) -> bool:
+def _is_surely_silent(analysis: AnswerAnalysis) -> bool:
     """Say whether a refusal names nothing and counts nothing that could be an answer."""
     if analysis.truncated or len(analysis.answer.words) <= _SILENT:
         return not analysis.truncated

@@ -82,10 +82,8 @@ def _bounded(key: str, match: Match) -> bool:
 def _second_figure(match: Match) -> bool:
     """Say whether an earlier line of the answer gives another figure."""
     gaps = match.analysis.answer.gaps
-    return any(
-        any("\n" in gap for gap in gaps[other.end : match.start + 1])
-        for other in _other_figures(match)
-    )
+    others = _other_figures(match)
+    return any("\n" in "".join(gaps[other.end : match.start + 1]) for other in others)
 
 
 def _overtaken(match: Match) -> bool:

@@ -13,7 +13,6 @@ from evaluators.judges.lexical.word_matching import Span, Tolerance
 
 _SEPARATOR = re.compile(r"[,;/|\n•]")
 _ITEM_STOP = re.compile(r"[.!?:()\"“”]")
-_BREAK = re.compile(r"[.,;:!?\n()\"”“„«»]")
 _CLAUSE = re.compile(r"[.,;:!?\n()—–]")
 _STOP = re.compile(r"[.;!?\n]")
 _COMMA = re.compile(r",\s*$")
