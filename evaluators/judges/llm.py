@@ -6,7 +6,6 @@ from functools import partial
 from itertools import count
 from typing import TypeVar
 
-from evaluators.content import blank, content_free
 from evaluators.core import (
     NOT_ATTEMPTED,
     Ask,
@@ -20,6 +19,7 @@ from evaluators.core import (
     Verdict,
 )
 from evaluators.replies import Invalid, read_grade, read_rating, read_reason
+from evaluators.replies.reply_text import blank, content_free
 from evaluators.rubric import Rubric
 from evaluators.runtime.calls import ATTEMPTS, ItemAsk
 from evaluators.template import chat_messages, encode, fill, shortened

@@ -39,8 +39,8 @@ LEXICAL_FILES = (
     "judges/lexical/*.py",
     "judges/lexical/*.yaml",
     "judges/offline.py",
-    "content.py",
-    "characters.py",
+    "replies/reply_text.py",
+    "text.py",
 )
 
 

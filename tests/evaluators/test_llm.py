@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from evaluators.content import LONGEST, blank, content_free
 from evaluators.core import (
     CORRECT,
     GRADES,
@@ -24,6 +23,7 @@ from evaluators.core import (
 )
 from evaluators.judges.llm import ChoiceJudge, RatingJudge
 from evaluators.judges.offline import YesNoJudge
+from evaluators.replies.reply_text import LONGEST, blank, content_free
 from evaluators.rubric import Protocol, Rubric
 from tests.support.scripted import Scripted, make_case
 

@@ -12,8 +12,8 @@ from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import wilson
 from reports.codec import decode
 from reports.evidence import Audit, Calibration, ConfusionCell, Corrected, Judging
+from reports.judging import audit, panels, vote_notes
 from reports.record import Record
-from reports.votes import audit, panels, vote_notes
 from tests.support.made_records import make_record, numbered
 
 CASCADE = "lexical+openai:j"

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from itertools import islice, pairwise
 
-from evaluators.content import content_free
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Ask, Case, Verdict
 from evaluators.judges.lexical.answer_analysis import LIMIT, AnswerAnalysis, analyse
 from evaluators.judges.lexical.folding import plain, sound
@@ -13,6 +12,7 @@ from evaluators.judges.lexical.numbers import Quantity
 from evaluators.judges.lexical.rejections import reject_reason
 from evaluators.judges.lexical.rival_answers import is_weighed
 from evaluators.judges.lexical.word_matching import Span
+from evaluators.replies.reply_text import content_free
 
 _STOP = re.compile(r"[.;!?\n…]")
 _TRIES = 16  # mentions of one gold; an answer that repeats it more often adds nothing
