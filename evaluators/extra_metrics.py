@@ -112,6 +112,7 @@ async def measure_all(
     import asyncio  # noqa: PLC0415  # workers load the specs, and measure nothing
 
     from evaluators.ledger import LedgerError  # noqa: PLC0415
+    from evaluators.models.secrets import mask, one_line  # noqa: PLC0415
 
     asked = (measurer.measure(case, answer, ask) for measurer in measurers)
     found = await asyncio.gather(*asked, return_exceptions=True)
@@ -120,21 +121,17 @@ async def measure_all(
     failure = ""
     for measurer, result in zip(measurers, found, strict=True):
         name = measurer.spec.name
-        if isinstance(result, BaseException) and not isinstance(result, Exception):
+        if not isinstance(result, BaseException):
+            values[name] = result
+            continue
+        if not isinstance(result, Exception):
             raise result
-        values[name] = None if isinstance(result, Exception) else result
-        if isinstance(result, Exception):
-            unmeasured[name] = _reason(result)
+        values[name] = None
+        if isinstance(result, CallError | JudgeError):
+            unmeasured[name] = f"{result.kind}: {result}"
+            continue
+        kind = "internal"
         if isinstance(result, LedgerError):
-            failure = str(result)
+            kind, failure = "ledger", str(result)
+        unmeasured[name] = f"{kind}: {one_line(mask(f'{type(result).__name__}: {result}'))}"
     return MetricResults(values=values, unmeasured=unmeasured, failure=failure)
-
-
-def _reason(error: Exception) -> str:
-    from evaluators.ledger import LedgerError  # noqa: PLC0415
-    from evaluators.models.secrets import mask, one_line  # noqa: PLC0415
-
-    if isinstance(error, CallError | JudgeError):
-        return f"{error.kind}: {error}"
-    kind = "ledger" if isinstance(error, LedgerError) else "internal"
-    return f"{kind}: {one_line(mask(f'{type(error).__name__}: {error}'))}"

@@ -2,7 +2,7 @@
 
 import types
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -21,8 +21,7 @@ def decode(kind: type[T], value: object) -> T:
         msg = f"an object is needed for {kind.__name__}, not {type(value).__name__}"
         raise ValueError(msg)
     hints = _hints(kind)  # type: ignore[arg-type]  # every class is hashable
-    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
-    if unknown := sorted(set(value) - known):
+    if unknown := sorted(set(value) - hints.keys()):
         msg = f"{kind.__name__} has no {unknown[0]!r}"
         raise ValueError(msg)
     try:
@@ -31,15 +30,14 @@ def decode(kind: type[T], value: object) -> T:
         raise ValueError(str(error)) from None
 
 
-@cache
-def _hints(kind: type[object]) -> Mapping[str, Any]:
-    return get_type_hints(kind)
+_hints = cache(get_type_hints)
 
 
 def _read(hint: Any, value: object, name: str) -> object:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        return _first(arguments, value, name)
+        (one,) = [one for one in arguments if one is not types.NoneType]  # one type or None
+        return None if value is None else _read(one, value, name)
     if origin is Literal:
         return _checked(value in arguments, value, name)
     if origin is tuple:
@@ -49,12 +47,6 @@ def _read(hint: Any, value: object, name: str) -> object:
         _checked(isinstance(value, dict), value, name)
         return {key: _read(arguments[1], part, name) for key, part in value.items()}  # type: ignore[attr-defined]
     return decode(hint, value) if is_dataclass(hint) else _scalar(hint, value, name)  # type: ignore[arg-type]
-
-
-def _first(hints: tuple[Any, ...], value: object, name: str) -> object:
-    """Every union here is one type or None."""
-    (hint,) = [one for one in hints if one is not types.NoneType]
-    return None if value is None else _read(hint, value, name)
 
 
 def _scalar(hint: Any, value: object, name: str) -> object:

@@ -44,18 +44,26 @@ def judging(
     elsewhere = {name for one in outside for name in one.graders}
     inside = [one for one in graded_slices if one.name not in elsewhere]
     calibrations = (*_calibrations(datasets, records, summaries, inside), *outside)
-    split = [record.key for record in decided if _split(record)]
+    split = tuple(
+        record.key
+        for record in decided
+        if len({vote.label for vote in record.votes if vote.label}) > 1
+    )
     cascade = PanelSpec.parse(judge).is_cascade
     measured = {name for one in calibrations if one.measures for name in one.graders}
     return Judging(
         graded=len(decided),
         settled=sum(_settled(record, judge, cascade=cascade) for record in decided),
-        by_judge=dict(sorted(Counter(map(_decider, decided)).items())),
+        by_judge=dict(
+            sorted(
+                Counter("people" if one.adjudicated_by else one.judge for one in decided).items()
+            )
+        ),
         calibrations=calibrations,
         unmeasured=tuple(one.name for one in graded_slices if one.name not in measured),
-        disagreements=() if cascade else tuple(split),
+        disagreements=() if cascade else split,
         audited=sum(len(record.votes) > 1 for record in decided) if cascade else 0,
-        audit_disagreements=tuple(split) if cascade else (),
+        audit_disagreements=split if cascade else (),
         audit=audit([one for part in graded_slices for one in records[part.name]], judge),
         panels=panels(every, judge),
         corrected=correct_rates(
@@ -131,10 +139,6 @@ def _calibration(
     )
 
 
-def _decider(record: Record) -> str:
-    return "people" if record.adjudicated_by else record.judge
-
-
 def _settled(record: Record, judge: str, *, cascade: bool) -> bool:
     """Rules before a model sign with the first vote; where no model was called the SPEC signs."""
     if record.adjudicated_by:
@@ -142,10 +146,6 @@ def _settled(record: Record, judge: str, *, cascade: bool) -> bool:
     if cascade and record.votes:
         return JudgeSpec.parse(record.votes[0].judge).is_offline
     return not record.votes and (JudgeSpec.parse(record.judge).is_offline or record.judge == judge)
-
-
-def _split(record: Record) -> bool:
-    return len({vote.label for vote in record.votes if vote.label}) > 1
 
 
 def _unmeasured_notes(found: Judging) -> list[str]:

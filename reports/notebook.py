@@ -43,23 +43,19 @@ class Run:
         already. ``dataset``, ``language``, ``outcome``, ``grade`` and ``flip`` are ordered
         categories, in the order of the report.
         """
-        return _frame(self.report)
+        import pandas as pd
+
+        cells = {name: list(map(_encodable, one)) for name, one in _columns(self.report).items()}
+        keys = pd.Index([record.key for record in self.report.records], name="key")
+        frame = pd.DataFrame(cells, index=keys)
+        for name, order in _orders(self.report).items():
+            frame[name] = frame[name].astype(pd.CategoricalDtype(list(order), ordered=True))
+        return frame.astype(TYPES)
 
 
 def load(path: str | Path) -> Run:
     """Return the run of a report folder or its ``run.json``. Raises UsageError."""
     return Run(report=load_report(Path(path)))
-
-
-def _frame(report: Report) -> pd.DataFrame:
-    import pandas as pd
-
-    columns = _columns(report)
-    shown = {name: [_encodable(cell) for cell in cells] for name, cells in columns.items()}
-    frame = pd.DataFrame(shown, index=pd.Index([r.key for r in report.records], name="key"))
-    for name, order in _orders(report).items():
-        frame[name] = frame[name].astype(pd.CategoricalDtype(list(order), ordered=True))
-    return frame.astype(TYPES)
 
 
 def _encodable(value: object) -> object:
@@ -80,7 +76,11 @@ def _columns(report: Report) -> dict[str, Sequence[object]]:
     columns["passed"] = [record.passes() for record in records]
     columns["error_kind"] = [record.error.partition(":")[0] or None for record in records]
     columns |= _old(report)
-    return columns | _metadata(records, (*columns, "key"))
+    taken = (*columns, "key")
+    for name in dict.fromkeys(name for record in records for name in record.metadata):
+        cells = [record.metadata.get(name) for record in records]
+        columns[f"meta_{name}" if name in taken else name] = cells
+    return columns
 
 
 def _old(report: Report) -> dict[str, Sequence[object]]:
@@ -103,23 +103,14 @@ def _flip(before: Change | Record | None) -> Flip | None:
     return before.flip if isinstance(before, Change) else "same"
 
 
-def _metadata(records: Sequence[Record], taken: Sequence[str]) -> dict[str, Sequence[object]]:
-    names = dict.fromkeys(name for record in records for name in record.metadata)
-    return {
-        f"meta_{name}" if name in taken else name: [r.metadata.get(name) for r in records]
-        for name in names
-    }
-
-
 def _orders(report: Report) -> Mapping[str, Sequence[str]]:
     """Return the categories of each ordered column."""
-    datasets = dict.fromkeys(record.dataset for record in report.records)
     declared = [one for dataset in report.datasets for one in dataset.slices]
     spoken = {record.language for record in report.records}
     grades = {record.grade for record in report.records if record.grade}
     known = [grade for grade in (*GRADES, YES, NO, UNANSWERED) if grade in grades]
     return {
-        "dataset": list(datasets),
+        "dataset": list(dict.fromkeys(record.dataset for record in report.records)),
         "language": [one for one in dict.fromkeys(declared) if one in spoken],
         "outcome": get_args(State),
         "grade": [*known, *sorted(grades.difference(known))],

@@ -1,6 +1,5 @@
 """Reading a run back from its report folder: only what its own checksum vouches for."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -8,7 +7,7 @@ from pathlib import Path
 
 from cases.dataset import Threshold
 from evaluators.core import UsageError, Vote
-from evaluators.reading import read_text
+from evaluators.reading import file_hash, read_text
 from reports.codec import decode
 from reports.evidence import Comparison, Judging, LanguageGap
 from reports.provenance import load_datasets
@@ -28,8 +27,13 @@ def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
     """
     source = path / RUN if path.is_dir() else path
     run = _run(source)
+    block = run.get("records")
+    sha256 = block.get("sha256") if isinstance(block, dict) else None
+    if not isinstance(sha256, str):
+        msg = f"{source}: 'records.sha256' is {sha256!r}, not a checksum; write the report again"
+        raise UsageError(msg)
     items = source.parent / RECORDS
-    _check(items, source, _checksum(source, run))
+    _check(items, source, sha256)
     lines = read_text(items).split("\n")
     return run, tuple(_record(items, row, line) for row, line in enumerate(lines, 1) if line)
 
@@ -60,19 +64,9 @@ def _run(path: Path) -> dict[str, object]:
     return run
 
 
-def _checksum(path: Path, run: dict[str, object]) -> str:
-    block = run.get("records")
-    sha256 = block.get("sha256") if isinstance(block, dict) else None
-    if not isinstance(sha256, str):
-        msg = f"{path}: 'records.sha256' is {sha256!r}, not a checksum; write the report again"
-        raise UsageError(msg)
-    return sha256
-
-
 def _check(items: Path, source: Path, expected: str) -> None:
     try:
-        with items.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+        found = file_hash(items)
     except OSError as error:
         msg = (
             f"{items}: cannot be read ({error.strerror or error}); "
@@ -120,9 +114,12 @@ def report_from(run: Mapping[str, object], records: tuple[Record, ...]) -> Repor
     """
     return Report(
         **{name: run[name] for name in _PLAIN},  # type: ignore[arg-type]
-        counts=_counts(run["counts"]),
+        counts=decode(Counts, _plan(run["counts"])),
         slices=tuple(_slice(part) for part in _list(run["slices"])),
-        decision=_decision(_object(run["decision"]), _list(run["gates"])),
+        decision=replace(
+            decode(Decision, {**_object(run["decision"]), "gates": []}),
+            gates=tuple(_gate(_object(gate)) for gate in _list(run["gates"])),
+        ),
         records=records,
         notes=tuple(map(str, _list(run["notes"]))),
         datasets=load_datasets(_list(run["datasets"])),
@@ -131,11 +128,6 @@ def report_from(run: Mapping[str, object], records: tuple[Record, ...]) -> Repor
         parity=tuple(decode(LanguageGap, gap) for gap in _list(run["parity"])),
         judging=decode(Judging, run["judging"]),
     )
-
-
-def _decision(decision: Mapping[str, object], gates: Sequence[object]) -> Decision:
-    bare = decode(Decision, {**decision, "gates": []})
-    return replace(bare, gates=tuple(_gate(_object(gate)) for gate in gates))
 
 
 def _gate(gate: Mapping[str, object]) -> GateResult:
@@ -147,16 +139,9 @@ def _slice(value: object) -> SliceSummary:
     part = _object(value)
     rest = {name: one for name, one in part.items() if name not in ("name", "confusion")}
     made = decode(SliceSummary, {**rest, "counts": _plan(part["counts"])})
-    return replace(made, confusion=dict(map(_cell, _list(part["confusion"]))))
-
-
-def _cell(value: object) -> tuple[tuple[str, str], int]:
-    cell = _object(value)
-    return (str(cell["label"]), str(cell["grade"])), int(str(cell["count"]))
-
-
-def _counts(value: object) -> Counts:
-    return decode(Counts, _plan(value))
+    cells = map(_object, _list(part["confusion"]))
+    confusion = {(str(one["label"]), str(one["grade"])): int(str(one["count"])) for one in cells}
+    return replace(made, confusion=confusion)
 
 
 def _plan(value: object) -> dict[str, object]:

@@ -51,24 +51,19 @@ def summarise(
     sample = tabulate(records, slice_)
     again = not slice_.kind.answered and sample.clustered
     repeats = {SELF_AGREEMENT: sample.self_agreement()} if again else {}
+    totals = sample.whole.counts.sum(axis=0)
     return SliceSummary(
         dataset=slice_.dataset,
         language=slice_.language,
         kind=slice_.kind,
         counts=count(records),
         measures={**sample.estimates(), **repeats, **extra_estimates(records)},
-        labels=_labels(sample),
+        labels={label: int(n) for label, n in zip(sample.patterns.outcomes, totals, strict=True)},
         confusion=_confusion(sample) if slice_.kind.has_labels else {},
         breakdowns={name: _breakdown(records, slice_, name) for name in slice_.by},
         partial=partial,
         note=note,
     )
-
-
-def _labels(sample: Sample) -> dict[str, int]:
-    """Count each grade or rating, those that never occurred included."""
-    totals = sample.whole.counts.sum(axis=0)
-    return {label: int(n) for label, n in zip(sample.patterns.outcomes, totals, strict=True)}
 
 
 def _confusion(sample: Sample) -> dict[tuple[str, str], int]:
@@ -122,13 +117,15 @@ def tabulate(records: Sequence[Record], slice_: Slice, fill: Fill | None = None)
                 raise QAError(msg)
             clusters[record.id].append((golds.index(gold), outcomes.index(outcome)))
     patterns, items = count_patterns(clusters.values(), (len(golds), len(outcomes)))
+    seen = {one.grade: one.score for one in records if one.grade and one.score is not None}
+    declared = slice_.rubric.scores if seen and slice_.rubric else {}
     table = CountTable(
         counts=patterns,
         golds=golds,
         outcomes=outcomes,
         pass_bar=slice_.pass_bar,
         penalty=slice_.penalty,
-        scores=_scores(records, slice_),
+        scores={str(grade): score for grade, score in {**declared, **seen}.items()},
         passing=slice_.passing,
     )
     return Sample(
@@ -137,13 +134,6 @@ def tabulate(records: Sequence[Record], slice_: Slice, fill: Fill | None = None)
         items=items,
         clustered=any(len(cells) > 1 for cells in clusters.values()),
     )
-
-
-def _scores(records: Sequence[Record], slice_: Slice) -> dict[str, float]:
-    """Return what each grade is worth; empty where no record carries a score."""
-    seen = {r.grade: r.score for r in records if r.grade and r.score is not None}
-    declared = slice_.rubric.scores if seen and slice_.rubric else {}
-    return {str(grade): score for grade, score in {**declared, **seen}.items()}
 
 
 def missing_extras(records: Sequence[Record]) -> dict[str, int]:

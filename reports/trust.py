@@ -41,13 +41,11 @@ def calibrator(datasets: Sequence[Dataset], slice_: Slice) -> Dataset | None:
     if not slice_.kind.by_rubric:
         return None
     judged = (dataset for dataset in datasets if not dataset.kind.answered)
-    return next((dataset for dataset in judged if _calibrates(dataset, slice_)), None)
-
-
-def _calibrates(dataset: Dataset, slice_: Slice) -> bool:
-    """Say whether a judged dataset's labels are of the kind that judges this slice."""
-    protocols = {one.rubric.protocol == "rate" for one in dataset.slices.values() if one.rubric}
-    return protocols in (set(), {slice_.kind.rated})
+    for dataset in judged:
+        rated = {one.rubric.protocol == "rate" for one in dataset.slices.values() if one.rubric}
+        if rated in (set(), {slice_.kind.rated}):  # its labels are of this slice's kind
+            return dataset
+    return None
 
 
 def measured(
@@ -87,7 +85,8 @@ def changed_judge(
     differs = was != is_ and (bool(before and now) or former != judge)
     graded = any(map(_is_judged, old)) and any(map(_is_judged, new))
     if graded and differs:
-        return f"the judge changed from {_list(was)} to {_list(is_)}"
+        named = (", ".join(sorted(names)) for names in (was, is_))
+        return "the judge changed from {} to {}".format(*named)
     rubric = _known_rubric(baseline.run, slice_.name)
     version = slice_.rubric.version if slice_.rubric else ""
     if graded and rubric is not None and rubric != version:
@@ -112,22 +111,8 @@ def _known_rubric(run: Mapping[str, object], name: str) -> str | None:
     return str(known.get("rubric", "")) if isinstance(known, Mapping) else None
 
 
-def _list(names: set[str]) -> str:
-    return ", ".join(sorted(names))
-
-
 ENOUGH = 300
 """Labelled items from which on a rate may be corrected for the judge's errors."""
-
-_SOURCES: Mapping[Source, str] = {
-    "records": "",
-    "session": "",
-    "ledger": ", measured earlier",
-}
-
-_MENDED: Mapping[Source, str] = {
-    "ledger": " in the ledger; a run without --items measures it",
-}
 
 
 def calibrate(labelled: Labelled, outcomes: Mapping[str, Outcome], source: Source) -> Calibration:
@@ -143,9 +128,10 @@ def calibrate(labelled: Labelled, outcomes: Mapping[str, Outcome], source: Sourc
     slice_ = labelled.items[0].slice
     summary = summarise(records, slice_)
     if not is_whole(summary):
-        ungraded = summary.counts.ungraded
-        why = f"{plural(ungraded, 'labelled item')} without a grade"
-        return unmeasured(labelled, f"{why}{_MENDED.get(source, '')}")
+        why = f"{plural(summary.counts.ungraded, 'labelled item')} without a grade"
+        if source == "ledger":
+            why += " in the ledger; a run without --items measures it"
+        return unmeasured(labelled, why)
     blocks = distrust_in(
         labelled.language, summary, slice_.floor, required=labelled.dataset.require_calibration
     )
@@ -190,19 +176,20 @@ def confusion_cells(summary: SliceSummary) -> tuple[ConfusionCell, ...]:
 
 def calibration_notes(calibrations: Sequence[Calibration]) -> list[str]:
     """Return a line for each language: what the judge reached there, or why nobody knows."""
-    return [_note(one) for one in calibrations if one.source != "records"]
-
-
-def _note(one: Calibration) -> str:
-    slices = ", ".join(one.graders)
-    if not one.measures:
-        return f"judge not measured in {one.language} (for {slices}): {one.reason}"
-    figures = ", ".join(f"{name} {found.text()}" for name, found in one.measures.items())
-    trust = f"; {one.reason}" if one.reason else ""
-    return (
-        f"judge in {one.language} (for {slices}){_SOURCES[one.source]}: {figures} over "
-        f"{plural(one.items, 'labelled item')} of {one.dataset}{trust}"
-    )
+    notes = []
+    for one in (one for one in calibrations if one.source != "records"):
+        slices = ", ".join(one.graders)
+        if not one.measures:
+            notes.append(f"judge not measured in {one.language} (for {slices}): {one.reason}")
+            continue
+        figures = ", ".join(f"{name} {found.text()}" for name, found in one.measures.items())
+        earlier = ", measured earlier" if one.source == "ledger" else ""
+        trust = f"; {one.reason}" if one.reason else ""
+        notes.append(
+            f"judge in {one.language} (for {slices}){earlier}: {figures} over "
+            f"{plural(one.items, 'labelled item')} of {one.dataset}{trust}"
+        )
+    return notes
 
 
 def correct_rates(

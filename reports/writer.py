@@ -1,6 +1,6 @@
 """The one writer: every report file whole or not at all, and ``run.json`` last."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -47,7 +47,12 @@ def write_files(
         folder.mkdir(parents=True, exist_ok=True)
         for name, pieces in files:
             parts[name] = write_part(folder / name, (piece.encode() for piece in pieces))
-        _place(folder, parts, whole=whole)
+        *others, last = parts
+        for name in others:
+            parts[name].replace(folder / name)
+        if whole:
+            _remove_stale(folder, parts)
+        parts[last].replace(folder / last)
     except OSError as error:
         needed = sum(len(piece.encode()) for _, pieces in files for piece in pieces)
         raise WriteError(folder, needed, error) from error
@@ -58,29 +63,17 @@ def write_files(
     return tuple(folder / name for name in parts)
 
 
-def _place(folder: Path, parts: Mapping[str, Path], *, whole: bool) -> None:
-    *others, last = parts
-    for name in others:
-        parts[name].replace(folder / name)
-    if whole:
-        _remove_stale(folder, parts)
-    parts[last].replace(folder / last)
-
-
 def _remove_stale(folder: Path, files: Iterable[str]) -> None:
     """Take away letters that another run left for a slice that did not run this time."""
     kept = {name.casefold() for name in files}
-    for path in folder.glob("*-graded.csv"):
-        if path.name.casefold() not in kept and _is_ours(path):
-            path.unlink()
-
-
-def _is_ours(path: Path) -> bool:
-    if not GRADED_NAME.fullmatch(path.name) or path.is_symlink() or not path.is_file():
-        return False
     header = ",".join(GRADED_HEADER).encode()
-    with path.open("rb") as file:
-        return file.readline(len(header) + 2).rstrip(b"\r\n") == header
+    for path in folder.glob("*-graded.csv"):
+        named = GRADED_NAME.fullmatch(path.name) and path.name.casefold() not in kept
+        if named and path.is_file() and not path.is_symlink():
+            with path.open("rb") as file:
+                ours = file.readline(len(header) + 2).rstrip(b"\r\n") == header
+            if ours:
+                path.unlink()
 
 
 def append_summary(report: Report, path: Path) -> str:

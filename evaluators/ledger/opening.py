@@ -176,20 +176,19 @@ def _is_sound(connection: sqlite3.Connection) -> bool:
 def _warnings(path: Path) -> list[str]:
     """Return what others could do to the ledger; refuse a link to what is not the user's."""
     warnings = []
-    try:
+    with suppress(FileNotFoundError):
         file = path.stat()
-    except FileNotFoundError:
-        file = None
-    if file is not None and not stat.S_ISREG(file.st_mode):
-        msg = "not a regular file"
-        raise OSError(msg)
-    if file is not None and is_foreign(file):
-        if path.is_symlink():
-            msg = f"{path}: a link to a file of another user; give the path of a ledger of your own"
-            raise UsageError(msg)
-        warnings.append(f"{path} belongs to another user, who could change the replies in it")
-    if file is not None and file.st_mode & stat.S_IWOTH:
-        warnings.append(f"{path} can be changed by every user; chmod 600 makes it private")
+        if not stat.S_ISREG(file.st_mode):
+            msg = "not a regular file"
+            raise OSError(msg)
+        if is_foreign(file):
+            if path.is_symlink():
+                own = "give the path of a ledger of your own"
+                msg = f"{path}: a link to a file of another user; {own}"
+                raise UsageError(msg)
+            warnings.append(f"{path} belongs to another user, who could change the replies in it")
+        if file.st_mode & stat.S_IWOTH:
+            warnings.append(f"{path} can be changed by every user; chmod 600 makes it private")
     mode = path.parent.stat().st_mode if path.parent.is_dir() else 0
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
         own = "keep the ledger in one of your own"

@@ -14,7 +14,7 @@ from evaluators.command_line import Parser
 from evaluators.core import UsageError
 from evaluators.ledger import LedgerError, upkeep
 from evaluators.ledger.opening import open_to_read, open_to_write
-from evaluators.ledger.upkeep import LedgerStats, Selection, Total
+from evaluators.ledger.upkeep import LedgerStats, Selection
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.secrets import one_line
 from evaluators.output import PRIVATE, aligned_table, plural, say, write_whole
@@ -46,27 +46,27 @@ def _stats_lines(path: Path, found: LedgerStats) -> Iterator[str]:
     files = (path, path.with_name(f"{path.name}-wal"))
     size = sum(file.stat().st_size for file in files if file.exists())
     yield f"{path}: {calls:,} replies, {size / 1e6:,.1f} MB"
-    if found.models:
-        yield from aligned_table([HEAD, *(_row(*one) for one in found.models.items())])
+    rows = [
+        (
+            one_line(spec),
+            f"{total.calls:,}",
+            f"{total.input_tokens:,}",
+            f"{total.output_tokens:,}",
+            f"{total.seconds:,.0f} s",
+            "unknown" if total.cost is None else money(total.cost),
+            _day(total.first),
+            _day(total.last),
+        )
+        for spec, total in found.models.items()
+    ]
+    if rows:
+        yield from aligned_table([HEAD, *rows])
     if found.damaged:
         yield f"{plural(found.damaged, 'damaged row')}: the next run sets aside what it needs"
     if found.set_aside:
         yield f"{plural(found.set_aside, 'damaged row')} set aside by earlier runs"
     if any(total.cost is None for total in found.models.values()):
         yield "cost unknown: neither models.yaml nor genai-prices has a price"
-
-
-def _row(spec: str, total: Total) -> tuple[str, ...]:
-    return (
-        one_line(spec),
-        f"{total.calls:,}",
-        f"{total.input_tokens:,}",
-        f"{total.output_tokens:,}",
-        f"{total.seconds:,.0f} s",
-        "unknown" if total.cost is None else money(total.cost),
-        _day(total.first),
-        _day(total.last),
-    )
 
 
 def _day(at: float) -> str:

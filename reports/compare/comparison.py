@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from cases.dataset import Dataset
 from reports.compare.differences import differences
-from reports.compare.pairs import Pair, PairedSlice, difference_of, paired_difference
+from reports.compare.pairs import PairedSlice, difference_of, paired_difference
 from reports.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison
 from reports.record import Record
 from reports.trust import Baseline
@@ -70,7 +70,10 @@ def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:
 def _changes(side: PairedSlice) -> Iterator[Change]:
     """Yield every item that is not as it was."""
     for pair in side.pairing.pairs:
-        old, flip = pair.old, _flip(pair, side.bar)
+        old, now, before = pair.old, pair.new.passes(side.bar), bool(pair.old.passes(side.bar))
+        flip: Flip = "same" if now == before else "fixed" if now else "broke"
+        if now is None:
+            flip = "ungraded"
         if flip != "same" or (pair.new.grade, pair.new.rating) != (old.grade, old.rating):
             yield Change(
                 key=pair.new.key,
@@ -83,13 +86,6 @@ def _changes(side: PairedSlice) -> Iterator[Change]:
     flips: Mapping[str, Flip] = {"added": "new", "changed": "changed", "ungraded": "ungraded"}
     for key, why in side.pairing.lone.items():
         yield Change(key=key, flip=flips[why])
-
-
-def _flip(pair: Pair, bar: int | None) -> Flip:
-    now, before = pair.new.passes(bar), bool(pair.old.passes(bar))
-    if now is None:
-        return "ungraded"
-    return "same" if now == before else "fixed" if now else "broke"
 
 
 def parity(dataset: Dataset, records: Mapping[str, Sequence[Record]]) -> Iterator[LanguageGap]:

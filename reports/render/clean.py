@@ -122,10 +122,10 @@ def find_plain(records: Iterable[Record]) -> frozenset[str]:
     Each text goes into three files; to look at all texts of a record at once, and once for all
     files, takes a tenth of the time.
     """
-    return frozenset(record.key for record in records if is_plain(_of(record)))
+    return frozenset(record.key for record in records if is_plain(_texts_of(record)))
 
 
-def _of(record: Record) -> Iterable[str]:
+def _texts_of(record: Record) -> Iterable[str]:
     """Return every text of a record that is not empty."""
     found = [text for text in _texts(record) if text]
     for vote in record.votes:

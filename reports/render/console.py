@@ -105,20 +105,16 @@ def annotations(report: Report) -> Iterator[str]:
         level = _LEVELS.get(gate.state)
         if level and left[level]:
             left[level] -= 1
-            title = _property(f"{gate.state}: {gate.slice} {gate.threshold.measure}")
-            yield f"::{level} title={title}::{_data(_sentence(gate))}"
-
-
-def _sentence(gate: GateResult) -> str:
-    found = gate.estimate
-    shown = f"{gate.threshold.measure} {number(found.value)}"
-    return f"{shown}, 95 % interval {words.interval(found)}, n={found.n}; bar {words.bar(gate)}"
+            measure, found = gate.threshold.measure, gate.estimate
+            title = _data(f"{gate.state}: {gate.slice} {measure}")
+            title = title.replace(":", "%3A").replace(",", "%2C")
+            text = (
+                f"{measure} {number(found.value)}, 95 % interval {words.interval(found)}, "
+                f"n={found.n}; bar {words.bar(gate)}"
+            )
+            yield f"::{level} title={title}::{_data(text)}"
 
 
 def _data(text: str) -> str:
     """Return a message as GitHub's toolkit escapes it."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

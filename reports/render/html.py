@@ -68,18 +68,17 @@ def _environment() -> Environment:
         loader=PackageLoader("reports.render", "page"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_shown,
+        # Stands between every value and the page; markup of the template itself passes.
+        finalize=lambda value: (
+            clean.visible(str(value))
+            if isinstance(value, str) and not isinstance(value, Markup)
+            else value
+        ),
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters.update(_FILTERS)
     return environment
-
-
-def _shown(value: object) -> object:
-    """Stand between every value and the page; markup of the template itself passes."""
-    plain_text = isinstance(value, str) and not isinstance(value, Markup)
-    return clean.visible(str(value)) if plain_text else value
 
 
 def _cut(text: str) -> Markup:

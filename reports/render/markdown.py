@@ -1,7 +1,9 @@
 """``summary.md``: what a pull request needs to show, short enough for a comment."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable
+from itertools import chain, islice
 
 from evaluators.output import markdown_table, plural
 from evaluators.statistics.estimate import number
@@ -41,7 +43,7 @@ def render(report: Report) -> str:
             "Not graded",
             [f"- {count:,} {state}: {clean.span(kind)}" for state, kind, count in kinds],
         ),
-        "" if compared else _section("Some of the misses", list(map(_miss, _worst(report)))),
+        "" if compared else _section("Some of the misses", _misses(report)),
         _section("Notes", [f"- {clean.prose(note)}" for note in (*report.notes, *noted)]),
     )
     return _bounded("\n".join(part for part in parts if part))
@@ -82,18 +84,9 @@ def _pairs(one: SliceComparison) -> tuple[str, ...]:
 
 def _regressions(report: Report) -> str:
     broke = words.broke(report)
-    lines = [_regression(record, change) for record, change in broke[:_MAX_REGRESSIONS]]
+    lines = [_item(*pair) for pair in broke[:_MAX_REGRESSIONS]]
     rest = f"\n{len(broke) - len(lines):,} more in the report.\n" if len(broke) > len(lines) else ""
     return _section("Worst regressions", lines) + rest
-
-
-def _regression(record: Record, change: Change) -> str:
-    return (
-        f"- {clean.prose(record.dataset)}:{clean.prose(record.language)} row {record.row}, "
-        f"{words.mark(change.grade, change.rating)} → {words.mark(record.grade, record.rating)}: "
-        f"{clean.span(record.question)} expected {clean.span(record.expected)} "
-        f"was {clean.span(change.answer or '')} is {clean.span(record.answer or '')}"
-    )
 
 
 def _slice(part: SliceSummary) -> tuple[str, ...]:
@@ -105,23 +98,27 @@ def _slice(part: SliceSummary) -> tuple[str, ...]:
     return name, *(f"{count:,}" for count in numbers), measures
 
 
-def _worst(report: Report) -> list[Record]:
+def _misses(report: Report) -> list[str]:
     """Wrong answers before missing ones and low ratings before high, a few from each slice."""
     failed = [record for record in in_order(report.records) if record.outcome == "failed"]
     failed.sort(key=lambda r: (r.grade in ("NOT_ATTEMPTED", "UNANSWERED"), r.rating or 0))
-    taken: dict[tuple[str, str], list[Record]] = {}
+    slices: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in failed:
-        same = taken.setdefault((record.dataset, record.language), [])
-        if len(same) < _MISSES_A_SLICE:
-            same.append(record)
-    return [record for same in taken.values() for record in same][:_MAX_MISSES]
+        slices[record.dataset, record.language].append(record)
+    taken = chain.from_iterable(some[:_MISSES_A_SLICE] for some in slices.values())
+    return [_item(record) for record in islice(taken, _MAX_MISSES)]
 
 
-def _miss(record: Record) -> str:
+def _item(record: Record, old: Change | None = None) -> str:
+    """Return one item as a line, beside what it was in the baseline where that is given."""
+    mark, answer = words.mark(record.grade, record.rating), clean.span(record.answer or "")
+    got = f"got {answer}"
+    if old:
+        mark = f"{words.mark(old.grade, old.rating)} → {mark}"
+        got = f"was {clean.span(old.answer or '')} is {answer}"
     return (
         f"- {clean.prose(record.dataset)}:{clean.prose(record.language)} row {record.row}, "
-        f"{words.mark(record.grade, record.rating)}: {clean.span(record.question)} "
-        f"expected {clean.span(record.expected)} got {clean.span(record.answer or '')}"
+        f"{mark}: {clean.span(record.question)} expected {clean.span(record.expected)} {got}"
     )
 
 

@@ -13,13 +13,18 @@ WIDTH = 300  # characters of each text that are shown
 
 def miss_lines(item: Item, outcome: Outcome) -> str:
     """Return question, expected, answer, verdict and reason, a line each."""
-    verdict = outcome.verdict or Verdict()
+    case, verdict = item.case, outcome.verdict or Verdict()
+    expected, came = case.expected, verdict.grade or "(none)"
+    if not item.slice.kind.answered:
+        expected = f"{case.label} (gold: {case.expected})"
+    if verdict.rating is not None:
+        came = f"{verdict.rating} of 10, passes from {item.slice.pass_bar}"
     return "\n".join(
         [
-            _line("question", item.case.question),
-            _line("expected", _expected(item)),
+            _line("question", case.question),
+            _line("expected", expected),
             _line("answer", outcome.answer or "(empty)"),
-            _line("verdict", _verdict(verdict, item)),
+            _line("verdict", came),
             _line("reason", verdict.reason or "(none given)"),
         ]
     )
@@ -32,18 +37,6 @@ def error_lines(item: Item, outcome: Outcome) -> str:
     if outcome.answer is not None:
         lines.insert(1, _line("answer", outcome.answer or "(empty)"))
     return "\n".join(lines)
-
-
-def _expected(item: Item) -> str:
-    if not item.slice.kind.answered:
-        return f"{item.case.label} (gold: {item.case.expected})"
-    return item.case.expected
-
-
-def _verdict(verdict: Verdict, item: Item) -> str:
-    if verdict.rating is not None:
-        return f"{verdict.rating} of 10, passes from {item.slice.pass_bar}"
-    return verdict.grade or "(none)"
 
 
 def _line(name: str, text: str) -> str:

@@ -3,9 +3,8 @@
 import json
 import math
 from collections.abc import Callable, Collection, Iterable
-from functools import partial
+from functools import cache
 
-from evaluators.core import Vote
 from reports.evidence import Change
 from reports.record import Record, in_order
 from reports.render import clean
@@ -19,6 +18,7 @@ _PLAIN = ("key", "row", "repeat", "score", "tokens", "cost", "seconds")
 _TEXTS = ("question", "context", "expected", "answer", "reason", "error")
 _LISTS = ("votes", "measures", "metadata", "before")
 COLUMNS = (*_CODED, *_PLAIN, *_TEXTS, *_LISTS)
+_JSON = json.JSONEncoder(ensure_ascii=False, default=str)
 _MARKUP = (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"))
 
 Show = Callable[[str], str]
@@ -31,7 +31,11 @@ def block(report: Report, limit: int, plain_keys: Collection[str]) -> str:
     index into ``words``. ``plain_keys`` is what ``find_plain`` says of the records.
     """
     show = _shower(limit)
-    brief = partial(_brief, show, limit)
+
+    def brief(text: str) -> str:
+        """Return a text that is plain, cut as ``show`` would cut it."""
+        return text if len(text) <= limit else show(text)
+
     changes = {one.key: one for one in report.comparison.changes} if report.comparison else {}
     same = "same" if report.comparison else ""
     coder = _Coder(show)
@@ -85,11 +89,6 @@ class _Coder:
         return {name: [self._show(word) for word in known] for name, known in named}
 
 
-def _brief(show: Show, limit: int, text: str) -> str:
-    """Return a text that is plain, cut as ``show`` would cut it."""
-    return text if len(text) <= limit else show(text)
-
-
 def _rest(record: Record, show: Show, show_any: Show) -> Iterable[object]:
     """Yield the other columns but the last; ``show_any`` is for what no record holds as text."""
     score = record.rating if record.score is None else record.score
@@ -98,16 +97,14 @@ def _rest(record: Record, show: Show, show_any: Show) -> Iterable[object]:
     yield from (show(record.question), show(record.context), show(record.expected))
     yield None if record.answer is None else show(record.answer)
     yield from (show(record.reason), show(record.error))
-    yield [_vote(vote, show) for vote in record.votes]
+    yield [
+        [show(one.judge), show(one.label), show(one.reason or one.error)] for one in record.votes
+    ]
     yield [[show(name), _finite(value)] for name, value in record.measures.items()]
     yield [
-        [show(name), show(value) if isinstance(value, str) else show_any(_text(value))]
-        for name, value in sorted(record.metadata.items())
+        [show(name), show(v) if isinstance(v, str) else show_any(_JSON.encode(v))]
+        for name, v in sorted(record.metadata.items())
     ]
-
-
-def _vote(vote: Vote, show: Show) -> list[str]:
-    return [show(vote.judge), show(vote.label), show(vote.reason or vote.error)]
 
 
 def _before(change: Change | None, show: Show) -> list[str | None] | None:
@@ -118,23 +115,16 @@ def _before(change: Change | None, show: Show) -> list[str | None] | None:
     return [answer, show(mark(change.grade, change.rating)), show(change.reason)]
 
 
-def _text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
 def _finite(number: float | None) -> float | None:
     return number if number is None or math.isfinite(number) else None
 
 
 def _shower(limit: int) -> Show:
     """Return what makes a text harmless and cuts it; every text is read once, however often met."""
-    known: dict[str, str] = {}
 
+    @cache
     def show(text: str) -> str:
-        shown = known.get(text)
-        if shown is None:
-            left = f" […cut: {len(text):,} characters in all; the exact text is in records.jsonl]"
-            shown = known[text] = clean.cut(clean.visible(text), limit, left)
-        return shown
+        left = f" […cut: {len(text):,} characters in all; the exact text is in records.jsonl]"
+        return clean.cut(clean.visible(text), limit, left)
 
     return show

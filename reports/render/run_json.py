@@ -9,7 +9,6 @@ from numbers import Integral, Real
 from operator import attrgetter
 
 from evaluators.core import Vote
-from evaluators.statistics.estimate import Estimate
 from reports.provenance import dump_datasets
 from reports.record import Record, in_order
 from reports.render import clean, words
@@ -42,7 +41,9 @@ def records(report: Report, plain_keys: Collection[str] | None = None) -> Iterat
 
 
 def _line(record: Record, is_plain: bool) -> str:
-    values = _record(record)
+    values = dict(zip(_FIELDS, _values(record), strict=True))
+    values["votes"] = [asdict(vote) for vote in record.votes]
+    values["metadata"] = ordered(record.metadata)
     if is_plain:
         with suppress(TypeError, ValueError):  # a number or a type that strict JSON does not have
             return _STRICT.encode(values)
@@ -66,7 +67,11 @@ def plain(value: object) -> object:
     if value is None or kind is int or kind is bool:
         return value
     if isinstance(value, Mapping):
-        return {_key(key): plain(part) for key, part in value.items()}
+        # A field's name is no secret, and there are millions of them.
+        return {
+            str(key) if key in _KNOWN else clean.mask(str(key)): plain(part)
+            for key, part in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [plain(part) for part in value]
     if isinstance(value, Vote):
@@ -74,14 +79,7 @@ def plain(value: object) -> object:
     return _scalar(value)
 
 
-def _key(key: object) -> str:
-    """Return a key masked; a field's name is no secret, and there are millions of them."""
-    return str(key) if key in _KNOWN else clean.mask(str(key))
-
-
 def _scalar(value: object) -> object:
-    if value is None or isinstance(value, bool):
-        return value
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Real):
@@ -119,24 +117,15 @@ def _run(report: Report, vouched: str) -> dict[str, object]:
         "judging": asdict(report.judging),
         "session": asdict(report.session),
         "datasets": dump_datasets(report.datasets),
-        "records": {
-            "file": RECORDS,
-            "count": len(report.records),
-            "sha256": vouched,
-        },
+        "records": {"file": RECORDS, "count": len(report.records), "sha256": vouched},
         "provenance": ordered(report.provenance),
         "run": ordered(report.run),
     }
 
 
 def _counts(counts: Counts) -> dict[str, int]:
-    return {
-        "plan": counts.planned,
-        "passed": counts.passed,
-        "failed": counts.failed,
-        "error": counts.error,
-        "missing": counts.missing,
-    }
+    named = asdict(counts)
+    return {"plan": named.pop("planned"), **named}
 
 
 def _slice(part: SliceSummary) -> dict[str, object]:
@@ -149,21 +138,20 @@ def _slice(part: SliceSummary) -> dict[str, object]:
         "whole": part.whole,
         "note": part.note,
         "counts": _counts(part.counts),
-        "measures": _measures(part.measures),
+        "measures": {name: asdict(found) for name, found in part.measures.items()},
         "labels": dict(part.labels),
         "confusion": [
             {"label": label, "grade": grade, "count": count}
             for (label, grade), count in sorted(part.confusion.items())
         ],
         "breakdowns": {
-            name: {value: _measures(measures) for value, measures in values.items()}
+            name: {
+                value: {measure: asdict(found) for measure, found in measures.items()}
+                for value, measures in values.items()
+            }
             for name, values in part.breakdowns.items()
         },
     }
-
-
-def _measures(measures: Mapping[str, Estimate]) -> dict[str, object]:
-    return {name: asdict(estimate) for name, estimate in measures.items()}
 
 
 def _gate(gate: GateResult) -> dict[str, object]:
@@ -179,10 +167,3 @@ def _gate(gate: GateResult) -> dict[str, object]:
         "best": gate.best,
         "reason": gate.reason,
     }
-
-
-def _record(record: Record) -> dict[str, object]:
-    values = dict(zip(_FIELDS, _values(record), strict=True))
-    values["votes"] = [asdict(vote) for vote in record.votes]
-    values["metadata"] = ordered(record.metadata)
-    return values

@@ -38,9 +38,8 @@ def model(report: Report) -> str:
 
 def interval(estimate: Estimate) -> str:
     """Return a 95 % interval as ``low to high``, or a dash where there is none."""
-    if estimate.low is None or estimate.high is None:
-        return "–"
-    return f"{number(estimate.low)} to {number(estimate.high)}"
+    known = estimate.interval
+    return " to ".join(map(number, known)) if known else "–"
 
 
 def headline(part: SliceSummary) -> dict[str, Estimate]:
@@ -107,7 +106,7 @@ def signed(estimate: Estimate) -> str:
     """Return a difference with its sign and interval, for instance ``-0.050 [-0.120, +0.020]``."""
     if estimate.value is None:
         return "undefined"
-    if estimate.low is None or estimate.high is None:
+    if estimate.interval is None:
         return f"{estimate.value:+.3f}"
     return f"{estimate.value:+.3f} [{estimate.low:+.3f}, {estimate.high:+.3f}]"
 
