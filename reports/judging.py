@@ -45,20 +45,15 @@ def judging(
     inside = [one for one in graded_slices if one.name not in elsewhere]
     calibrations = (*_calibrations(datasets, records, summaries, inside), *outside)
     split = tuple(
-        record.key
-        for record in decided
-        if len({vote.label for vote in record.votes if vote.label}) > 1
+        one.key for one in decided if len({vote.label for vote in one.votes if vote.label}) > 1
     )
+    deciders = Counter("people" if one.adjudicated_by else one.judge for one in decided)
     cascade = PanelSpec.parse(judge).is_cascade
     measured = {name for one in calibrations if one.measures for name in one.graders}
     return Judging(
         graded=len(decided),
         settled=sum(_settled(record, judge, cascade=cascade) for record in decided),
-        by_judge=dict(
-            sorted(
-                Counter("people" if one.adjudicated_by else one.judge for one in decided).items()
-            )
-        ),
+        by_judge=dict(sorted(deciders.items())),
         calibrations=calibrations,
         unmeasured=tuple(one.name for one in graded_slices if one.name not in measured),
         disagreements=() if cascade else split,
