@@ -92,11 +92,7 @@ def sheet_of(picks: Sequence[Pick], name: str = "review") -> Sheet:
     return Sheet(
         name=name,
         items=tuple(map(_item, picks)),
-        choices={
-            choices: choice_set(choices)
-            for choices in (kind.choices for kind in KINDS.values())
-            if choices
-        },
+        choices={kind.choices: choice_set(kind.choices) for kind in KINDS.values() if kind.choices},
     )
 
 

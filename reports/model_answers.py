@@ -93,24 +93,20 @@ def read_models(
         msg = f"build: two models are named {shown(twice)}; give each a name of its own"
         raise UsageError(msg)
     models = []
-    for read, given in ((_read_run, runs), (_read_predictions, predictions)):
-        for name, path in given:
-            file, answers = read(path, data)
-            whole = _whole(file, answers, data, allow_missing=allow_missing)
-            models.append(ModelAnswers(name=name, answers=whole))
+    given = [(_read_run, *one) for one in runs] + [(_read_predictions, *one) for one in predictions]
+    for read, name, path in given:
+        file, answers = read(path, data)
+        missing = [id_ for id_ in data.cases if id_ not in answers]
+        if missing and (not allow_missing or not answers):
+            msg = (
+                f"{file}: {len(missing)} of {len(data.cases)} items of {data.path} have no answer, "
+                f"the first is {shown(missing[0])}; give --allow-missing to count them as "
+                "unanswered"
+            )
+            raise UsageError(msg)
+        whole = {id_: answers.get(id_, UNANSWERED) for id_ in data.cases}  # in the data's order
+        models.append(ModelAnswers(name=name, answers=whole))
     return models
-
-
-def _whole(path: Path, answers: Answers, data: YesNoData, *, allow_missing: bool) -> Answers:
-    """Return the answers in the order of the data, each item with one."""
-    missing = [id_ for id_ in data.cases if id_ not in answers]
-    if missing and (not allow_missing or not answers):
-        msg = (
-            f"{path}: {len(missing)} of {len(data.cases)} items of {data.path} have no answer, "
-            f"the first is {shown(missing[0])}; give --allow-missing to count them as unanswered"
-        )
-        raise UsageError(msg)
-    return {id_: answers.get(id_, UNANSWERED) for id_ in data.cases}
 
 
 def _read_run(path: Path, data: YesNoData) -> tuple[Path, Answers]:

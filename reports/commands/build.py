@@ -1,10 +1,8 @@
 """``python -m cases build``: make a BoolQ-type dataset, or compare models on one (``evaluate``)."""
 
-import csv
-import io
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from cases.tools.builder.freeze import data_file
 from cases.tools.builder.pipeline import STEPS, run_steps
 from cases.tools.builder.recipe import Recipe, find_recipe, load_recipe
 from cases.tools.builder.work_folder import Folder, Values, locked
-from cases.tools.review.sheet_files import cell, visible
+from cases.tools.review.sheet_files import spreadsheet_text, visible
 from evaluators.core import UsageError
 from evaluators.output import markdown_table, say, write_texts
 from evaluators.statistics.metrics import METRICS
@@ -29,8 +27,6 @@ from reports.model_answers import (
     read_models,
     score_models,
 )
-
-BOM = "\ufeff"  # without it a spreadsheet takes UTF-8 for the local code page
 
 
 def main(argv: Sequence[str]) -> int:
@@ -113,41 +109,29 @@ def _frozen_file(options: Options) -> Path:
 def markdown(data: YesNoData, table: Sequence[ModelScores]) -> str:
     """Return the measures of every model, and its accuracy on each kind of item."""
     metrics = METRICS["yes_no"].values()
-    rows = [
-        (
-            _escaped(one.name),
-            *(interval_text(one.measures[row.name]) for row in metrics),
-            f"{one.measures['accuracy'].n:,}",
-            f"{one.ungraded:,}",
-        )
-        for one in table
-    ]
-    parts = [
+    rows = []
+    for one in table:
+        figures = (interval_text(one.measures[row.name]) for row in metrics)
+        counts = (f"{one.measures['accuracy'].n:,}", f"{one.ungraded:,}")
+        rows.append((_escaped(one.name), *figures, *counts))
+    lines = [
         f"# Models on `{data.path.name}` ({data.language})\n",
         f"{len(data.cases):,} items. Each figure stands with its 95 % interval. The positive class "
         f"is {data.words['YES']}; an unanswered item is wrong. Items whose call failed are not "
         "graded and in no figure.\n",
-        _table(("Model", *(row.title for row in metrics), "Items", "Not graded"), rows),
+        *markdown_table(("Model", *(row.title for row in metrics), "Items", "Not graded"), rows),
     ]
     models = [_escaped(one.name) for one in table]
     for facet in table[0].kinds if table else ():
         title = facet.replace("_", " ")
-        by_value = [
-            (
-                _escaped(value),
-                *(
-                    f"{interval_text(one.kinds[facet][value])}, n = {one.kinds[facet][value].n:,}"
-                    for one in table
-                ),
-            )
-            for value in table[0].kinds[facet]
-        ]
-        parts += [f"\n## Accuracy by {title}\n", _table((title.capitalize(), *models), by_value)]
-    return "\n".join(parts)
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return "".join(f"{line}\n" for line in markdown_table(header, rows))
+        by_value = []
+        for value in table[0].kinds[facet]:
+            found = [one.kinds[facet][value] for one in table]
+            figures = (f"{interval_text(one)}, n = {one.n:,}" for one in found)
+            by_value.append((_escaped(value), *figures))
+        lines += [f"\n\n## Accuracy by {title}\n"]
+        lines += markdown_table((title.capitalize(), *models), by_value)
+    return "\n".join(lines) + "\n"
 
 
 def _escaped(text: str) -> str:
@@ -158,25 +142,16 @@ def _escaped(text: str) -> str:
 
 def csv_table(table: Sequence[ModelScores]) -> str:
     """Return one row a model and measure, with interval and number of items."""
-    rows = [
-        (one.name, name, *map(_number, (found.value, found.low, found.high)), str(found.n))
-        for one in table
-        for name, found in one.measures.items()
-    ]
+    rows = []
+    for one in table:
+        for name, found in one.measures.items():
+            numbers = (found.value, found.low, found.high)
+            texts = ("" if number is None else f"{number:.6f}" for number in numbers)
+            rows.append((one.name, name, *texts, str(found.n)))
     rows += [
         (one.name, "not_graded", str(one.ungraded), "", "", str(one.ungraded)) for one in table
     ]
-    return _csv(("model", "measure", "value", "low", "high", "n"), rows)
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.6f}"
-
-
-def _csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    out = io.StringIO(newline="")
-    csv.writer(out, lineterminator="\r\n").writerows(map(cell, row) for row in (header, *rows))
-    return BOM + out.getvalue()
+    return spreadsheet_text([("model", "measure", "value", "low", "high", "n"), *rows])
 
 
 def json_table(data: YesNoData, table: Sequence[ModelScores]) -> str:
@@ -214,4 +189,4 @@ def error_sheet(
     header = ["id", "missed_by", "of_models", *facets, "question", "passage", "gold"]
     header += [f"answer: {model.name}" for model in models]
     rows = [row for _, _, row in sorted(found, key=lambda one: one[:2])]
-    return _csv(header, rows)
+    return spreadsheet_text([header, *rows])

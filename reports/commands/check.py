@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cases.config import FILE
-from cases.tools.check.checks import CheckResult, check_datasets, check_files
+from cases.tools.check.checks import check_datasets, check_files
 from evaluators.command_line import Parser
 from evaluators.core import UsageError
 from evaluators.output import plural, say
@@ -27,12 +27,16 @@ def main(argv: Sequence[str]) -> int:
     except UsageError as problem:
         say(sys.stderr, str(problem))
         return USAGE
-    say(sys.stdout, *(finding.line for finding in result.findings), _summary(result))
+    errors = sum(finding.severity == "error" for finding in result.findings)
+    warnings = len(result.findings) - errors
+    refused = f", {len(result.refused)} not loaded" if result.refused else ""
+    checked = f"{plural(result.items, 'item')} in {plural(result.files, 'file')}{refused}"
+    summary = f"{plural(errors, 'error')}, {plural(warnings, 'warning')}: {checked}"
+    say(sys.stdout, *(finding.line for finding in result.findings), summary)
     say(sys.stderr, *result.refused)
     if result.refused:
         return USAGE
-    serious = ("error", "warning") if options.strict else ("error",)
-    return FOUND if any(finding.severity in serious for finding in result.findings) else CLEAN
+    return FOUND if errors or (options.strict and warnings) else CLEAN
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -57,11 +61,3 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--strict", action="store_true", help="exit with 1 on warnings too")
     return parser
-
-
-def _summary(result: CheckResult) -> str:
-    errors = sum(finding.severity == "error" for finding in result.findings)
-    warnings = len(result.findings) - errors
-    refused = f", {len(result.refused)} not loaded" if result.refused else ""
-    checked = f"{plural(result.items, 'item')} in {plural(result.files, 'file')}{refused}"
-    return f"{plural(errors, 'error')}, {plural(warnings, 'warning')}: {checked}"

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -88,11 +88,10 @@ def wrong_content(path: Path, columns: tuple[str, ...]) -> str:
             head = line.lstrip()
     if not head:
         return "empty"
-    for beginning, what in BEGINNINGS.items():
-        if head.startswith(beginning):
-            return what
+    known = next((what for start, what in BEGINNINGS.items() if head.startswith(start)), "")
     missing = [name for name in columns if name.encode() not in head]
-    return f"something else: its first line lacks {listed(missing)}" if missing else ""
+    lacks = f"something else: its first line lacks {listed(missing)}" if missing else ""
+    return known or lacks
 
 
 def is_sha256(text: str) -> bool:
@@ -160,8 +159,7 @@ def obtain(order: Order, stream: TextIO) -> str:
         fetch(Source(url=order.url, hint=order.benchmark.hint), part, watch)
     found = _verify(order, part)
     if target.exists():
-        aside = _set_aside(target, target, file_hash(target))
-        say(stream, f"warning: the file that was there is now {aside}")
+        say(stream, f"warning: the file that was there is now {_set_aside(target, target)}")
     part.finish(target)
     _keep_record(order, found, stream)
     return f"fetched from {without_query(order.url)}"
@@ -177,7 +175,7 @@ def _verify(order: Order, part: Partial) -> str:
     found = file_hash(part.path)
     if order.expected in ("", found):
         return found
-    aside = _set_aside(part.path, order.target, found)
+    aside = _set_aside(part.path, order.target)
     part.drop()
     msg = (
         f"{without_query(order.url)}: SHA-256 is {found}, not {order.expected}; set aside as "
@@ -186,9 +184,9 @@ def _verify(order: Order, part: Partial) -> str:
     raise DownloadError(msg)
 
 
-def _set_aside(path: Path, target: Path, found: str) -> Path:
+def _set_aside(path: Path, target: Path) -> Path:
     """Rename a wrong file after its content, so that none that was set aside is overwritten."""
-    return path.replace(target.with_name(f"{target.name}.wrong-{found[:12]}"))
+    return path.replace(target.with_name(f"{target.name}.wrong-{file_hash(path)[:12]}"))
 
 
 def _keep_record(order: Order, found: str, stream: TextIO) -> None:
@@ -205,16 +203,15 @@ def _keep_record(order: Order, found: str, stream: TextIO) -> None:
         )
 
 
-def watching(name: str, stream: TextIO) -> AbstractContextManager[Watch]:
+@contextmanager
+def watching(name: str, stream: TextIO) -> Iterator[Watch]:
     """Return a context whose value shows the progress of a download.
 
     A terminal gets a bar, everything else about ten plain lines.
     """
-    return _bar(name, stream) if stream.isatty() else _lines(name, stream)
-
-
-@contextmanager
-def _bar(name: str, stream: TextIO) -> Iterator[Watch]:
+    if not stream.isatty():
+        yield _line_watch(name, stream)
+        return
     from rich import progress as rich  # noqa: PLC0415  # only a terminal needs it
     from rich.console import Console  # noqa: PLC0415
 
@@ -229,8 +226,7 @@ def _bar(name: str, stream: TextIO) -> Iterator[Watch]:
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
-@contextmanager
-def _lines(name: str, stream: TextIO) -> Iterator[Watch]:
+def _line_watch(name: str, stream: TextIO) -> Watch:
     due = 0
 
     def watch(done: int, total: int | None) -> None:
@@ -240,4 +236,4 @@ def _lines(name: str, stream: TextIO) -> Iterator[Watch]:
             say(stream, f"{name}: {done / MEGABYTE:.1f}{of} MB")
             due = done + (max(1, total // 10) if total else STEP)
 
-    yield watch
+    return watch

@@ -115,12 +115,10 @@ class Partial:
 
     def begin(self, url: str, headers: Mapping[str, str]) -> None:
         """Note which version of the file comes now; one without a version cannot be resumed."""
-        version = version_of(headers)
-        if version:
+        self.note.unlink(missing_ok=True)
+        if version := version_of(headers):
             text = json.dumps({"url": url, "version": version})
             self.note.write_text(text, encoding="utf-8")
-        else:
-            self.note.unlink(missing_ok=True)
 
     def version(self, url: str) -> str:
         """Return the version that has come from this URL so far, ``""`` where it is not known."""
@@ -231,11 +229,14 @@ def _send(client: httpx2.Client, source: Source, headers: Mapping[str, str]) -> 
 def _receive(response: httpx2.Response, source: Source, part: Partial, watch: Watch) -> None:
     if response.headers.get("content-encoding", "identity") != "identity":
         source.refuse(f"sent compressed although asked not to; {source.hint}")
-    start = part.size if response.status_code == PART else 0
-    total = _total(response)
-    source.check_size(total or 0)
-    if not start:
+    if response.status_code == PART:
+        start, found = part.size, RANGE.fullmatch(response.headers["content-range"])
+        size = found[2] if found else ""
+    else:
+        start, size = 0, response.headers.get("content-length", "")
         part.begin(source.url, response.headers)
+    total = int(size) if LENGTH.fullmatch(size) else None
+    source.check_size(total or 0)
     with part.path.open("r+b" if start else "wb") as file:
         file.seek(start)
         for chunk in response.iter_raw():
@@ -245,12 +246,3 @@ def _receive(response: httpx2.Response, source: Source, part: Partial, watch: Wa
     if total not in (None, part.size):
         part.drop()
         source.refuse(f"not the {total:,} bytes that were announced; try again")
-
-
-def _total(response: httpx2.Response) -> int | None:
-    """Return how many bytes the whole file has, if the response says so."""
-    if response.status_code == PART:
-        found = RANGE.fullmatch(response.headers["content-range"])
-        return int(found[2]) if found and found[2] != "*" else None
-    length = response.headers.get("content-length", "")
-    return int(length) if LENGTH.fullmatch(length) else None

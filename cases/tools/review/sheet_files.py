@@ -137,17 +137,22 @@ def csv_twin(sheet: Sheet) -> str:
     titles = list(dict.fromkeys(one.title for item in sheet.items for one in item.fields))
     edits = [TO_EDIT] if any(item.edit is not None for item in sheet.items) else []
     words = {item.language: texts_in(item.language) for item in sheet.items}
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\r\n")
     header = ["item", "language", *(f"shown: {cell(title)}" for title in titles), "why", *edits]
-    writer.writerow([*header, "choices", "verdict", "edited", "comment", "reviewer"])
+    rows = [[*header, "choices", "verdict", "edited", "comment", "reviewer"]]
     for item in sheet.items:
         texts = {one.title: one.text for one in item.fields}
         row = [item.id, item.language, *(texts.get(title, "") for title in titles)]
         row.append(words[item.language].why(item.reasons))
         row += [item.edit or ""] if edits else []
         row.append(BETWEEN.join(one.value for one in sheet.choices[item.choices]))
-        writer.writerow(map(cell, [*row, "", "", "", sheet.reviewer]))
+        rows.append([*row, "", "", "", sheet.reviewer])
+    return spreadsheet_text(rows)
+
+
+def spreadsheet_text(rows: Iterable[Iterable[str]]) -> str:
+    """Return rows as CSV that a spreadsheet opens as UTF-8, every text made safe by ``cell``."""
+    out = io.StringIO(newline="")
+    csv.writer(out, lineterminator="\r\n").writerows(map(cell, row) for row in rows)
     return BOM + out.getvalue()
 
 
