@@ -24,7 +24,13 @@ def make_plan(files: Sequence[Path], choice: Choice) -> Plan:
     chosen = [_narrow(dataset, choice) for dataset in datasets]
     _check_prompts(chosen, choice)
     if choice.gates is not None:
-        chosen = _gated(chosen, choice.gates)
+        gates = load_gates(choice.gates)
+        names = [dataset.name for dataset in chosen]
+        if not set(gates) & set(names):
+            there = ", ".join(names)
+            msg = f"{choice.gates}: no gate for any dataset of this run ({there}); name one of them"
+            raise UsageError(msg)
+        chosen = [with_gates(dataset, gates) for dataset in chosen]
     items: dict[str, Item] = {}
     for item in (item for dataset in chosen for item in _items(dataset, choice)):
         if items.setdefault(item.key, item) is not item:
@@ -67,15 +73,6 @@ def _check_prompts(datasets: Sequence[Dataset], choice: Choice) -> None:
         if name not in there:
             msg = f"--prompt: {name} is not asked in this run; there are {', '.join(sorted(there))}"
             raise UsageError(msg)
-
-
-def _gated(datasets: Sequence[Dataset], path: Path) -> list[Dataset]:
-    gates = load_gates(path)
-    known = [dataset.name for dataset in datasets]
-    if not set(gates) & set(known):
-        msg = f"{path}: no gate for any dataset of this run ({', '.join(known)}); name one of them"
-        raise UsageError(msg)
-    return [with_gates(dataset, gates) for dataset in datasets]
 
 
 def _narrow(dataset: Dataset, choice: Choice) -> Dataset:

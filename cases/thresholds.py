@@ -148,10 +148,9 @@ def load_gates(path: Path) -> Gates:
     top = load_settings(path)
     found: dict[str, dict[str, tuple[Threshold, ...]]] = {}
     for name in top.values:
-        languages = top.part(name)
         found[name] = {}
-        for language in languages.values:
-            part = languages.part(language)
+        for language in top.part(name).values:
+            part = top.part(name).part(language)
             own = [metric for metric in part.values if metric.startswith((GEVAL, LABEL_SHARE))]
             found[name][language] = read_gates(part, {**every, **dict.fromkeys(own, RATE)})
     return found

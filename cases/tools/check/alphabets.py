@@ -26,9 +26,7 @@ _NOT_LATIN = re.compile(f"[{RANGES['Cyrillic']}{RANGES['Greek']}]")
 
 # Small Greek letters stand in Latin words as symbols; only these cannot be told from Latin ones.
 _GREEK = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧο"
-TWINS = frozenset(chr(code) for code in LOOK_ALIKES if _OF["Cyrillic"].match(chr(code))) | set(
-    _GREEK
-)
+TWINS = frozenset(filter(_OF["Cyrillic"].match, map(chr, LOOK_ALIKES))) | set(_GREEK)
 """Cyrillic and Greek letters that are drawn like Latin ones."""
 TWINNED = frozenset("".join(TWINS).translate(LOOK_ALIKES))
 """Latin letters that are drawn like Cyrillic or Greek ones."""

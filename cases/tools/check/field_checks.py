@@ -60,8 +60,7 @@ def unused_breakdowns(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iter
 def aliases(subject: Subject) -> Iterator[Note]:
     """Yield the cells of aliases with an empty entry, or with a bar that separates nothing."""
     for row in subject.rows:
-        column = row.columns.get("aliases")
-        cell = row.record.values[column] if column else None
+        _, cell = row.find("aliases")
         if not isinstance(cell, str) or not cell.strip():
             continue
         forms = cell.split(ALIAS_MARK)
@@ -169,11 +168,9 @@ def label_sources(subject: Subject) -> Iterator[Note]:
 
 def rater_agreement(subject: Subject) -> Iterator[Note]:
     """Yield that a slice's raters agree too seldom; ratings, which differ by degrees, are left."""
-    if subject.slice_.kind.answered:
-        return
-    rated = [labels for case in subject.cases if (labels := _labels(case))]
-    pairs = [pair for labels in rated for pair in combinations(labels, 2)]
-    if not pairs or any(label.isdigit() for label in rated[0]):
+    rated = _rated(subject)
+    pairs = [pair for _, labels in rated for pair in combinations(labels, 2)]
+    if not pairs or any(label.isdigit() for label in rated[0][1]):
         return
     equal = sum(one == two for one, two in pairs)
     if equal < AGREEMENT * len(pairs):
@@ -186,25 +183,23 @@ def rater_agreement(subject: Subject) -> Iterator[Note]:
 
 def lone_labels(subject: Subject) -> Iterator[Note]:
     """Yield the rows whose label no rater gave; for ratings, one outside of what they gave."""
-    if subject.slice_.kind.answered:
-        return
-    for case in subject.cases:
-        labels = _labels(case)
-        if labels and not _is_among(case.label or "", labels):
+    for case, labels in _rated(subject):
+        label, numbers = case.label or "", [int(given) for given in labels if given.isdigit()]
+        if numbers and label.isdigit():
+            among = min(numbers) <= int(label) <= max(numbers)
+        else:
+            among = label in labels
+        if not among:
             given = listed(dict.fromkeys(labels))
             message = f"label {shown(case.label)} is that of no rater ({given}); correct it"
             yield warning(case.row, message)
 
 
-def _labels(case: Case) -> list[str]:
-    return [str(case.metadata[name]) for name in raters(case.metadata)]
-
-
-def _is_among(label: str, labels: list[str]) -> bool:
-    numbers = [int(given) for given in labels if given.isdigit()]
-    if numbers and label.isdigit():
-        return min(numbers) <= int(label) <= max(numbers)
-    return label in labels
+def _rated(subject: Subject) -> list[tuple[Case, list[str]]]:
+    """Return the judged items that raters labelled, each with these labels."""
+    cases = () if subject.slice_.kind.answered else subject.cases
+    rated = ((case, [str(case.metadata[name]) for name in raters(case.metadata)]) for case in cases)
+    return [(case, labels) for case, labels in rated if labels]
 
 
 def ungated(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Note]:

@@ -109,17 +109,10 @@ def save_adjudications(adjudications: Mapping[str, Adjudication], path: Path) ->
     Raises QAError where it cannot be written.
     """
     ordered = sorted(adjudications.values(), key=lambda one: (one.item, one.digest))
-    entries = [
-        {
-            "item": one.item,
-            "digest": one.digest,
-            "verdict": one.label,
-            "name": one.name,
-            "reason": one.reason,
-            "date": one.date,
-        }
-        for one in ordered
-    ]
+    entries = []
+    for one in ordered:
+        values = (one.item, one.digest, one.label, one.name, one.reason, one.date)
+        entries.append(dict(zip(_KEYS, values, strict=True)))
     text = yaml.safe_dump(entries, allow_unicode=True, sort_keys=False, width=100)
     write_texts([(path, _HEAD + text)])
 
