@@ -122,11 +122,12 @@ class Settings:
         value = self.values.get(key, Seq(1))
         if not isinstance(value, Seq):
             raise self.problem(key, f"a list is needed, not {shown(value)}")
-        entries = [entry for entry in value if isinstance(entry, Map)]
-        if len(entries) < len(value):
-            other = next(entry for entry in value if not isinstance(entry, Map))
-            raise self.problem(key, f"a list of mappings is needed; it holds {shown(other)}")
-        return [Settings(self.path, self.name, entry) for entry in entries]
+        found = []
+        for entry in value:
+            if not isinstance(entry, Map):
+                raise self.problem(key, f"a list of mappings is needed; it holds {shown(entry)}")
+            found.append(Settings(self.path, self.name, entry))
+        return found
 
 
 def load_settings(path: Path, *, may_be_empty: bool = False) -> Settings:

@@ -136,7 +136,6 @@ def load_datasets(values: Sequence[object]) -> tuple[Dataset, ...]:
     A rubric has its version, protocol and scores, and no text. Raises ValueError where the data
     is not what ``dump_datasets`` returns.
     """
-    known = [decode(DeclaredDataset, value) for value in values]
     return tuple(
         Dataset(
             name=one.name,
@@ -147,7 +146,7 @@ def load_datasets(values: Sequence[object]) -> tuple[Dataset, ...]:
             holm=one.holm,
             require_calibration=one.require_calibration,
         )
-        for one in known
+        for one in (decode(DeclaredDataset, value) for value in values)
     )
 
 

@@ -31,12 +31,8 @@ def rebuilt(
         whole={one.name: one.whole for one in report.slices},
         outside=_outside_of(report),
     )
-    facts = replace(
-        _facts([report]),
-        provenance=report.provenance,
-        run=report.run,
-        notes=report.session.notes,
-    )
+    notes = report.session.notes
+    facts = replace(_facts([report]), provenance=report.provenance, run=report.run, notes=notes)
     return account(material, facts, baseline)
 
 

@@ -101,13 +101,9 @@ def render(argv: Sequence[str]) -> int:
     )
     parser.add_argument("run", metavar="RUN", type=Path, help=RUN_HELP)
     parser.add_to("where to write; by default beside run.json")
-    words = ",".join(FORMATS)
+    text = f"which files, of {','.join(FORMATS)} (default: all)"
     parser.add_argument(
-        "--format",
-        metavar="WORD,WORD",
-        type=_formats,
-        default=tuple(FORMATS),
-        help=f"which files, of {words} (default: all)",
+        "--format", metavar="WORD,WORD", type=_formats, default=tuple(FORMATS), help=text
     )
     options = parser.parse_args(argv)
     report = load_report(options.run)
@@ -119,10 +115,9 @@ def render(argv: Sequence[str]) -> int:
 
 def _formats(text: str) -> tuple[str, ...]:
     words = tuple(filter(None, map(str.strip, text.split(","))))
-    for word in words:
-        if word not in FORMATS:
-            msg = f"{word!r} is no format; there are {', '.join(FORMATS)}"
-            raise argparse.ArgumentTypeError(msg)
+    if unknown := [word for word in words if word not in FORMATS]:
+        msg = f"{unknown[0]!r} is no format; there are {', '.join(FORMATS)}"
+        raise argparse.ArgumentTypeError(msg)
     if not words:
         msg = f"name a format: {', '.join(FORMATS)}"
         raise argparse.ArgumentTypeError(msg)
@@ -158,12 +153,8 @@ def gate(argv: Sequence[str]) -> int:
         "interrupted, 4 wrong arguments or no readable run, 6 undecided",
     )
     parser.add_argument("run", metavar="RUN", type=Path, help=RUN_HELP)
-    parser.add_argument(
-        "--gates",
-        metavar="FILE",
-        type=Path,
-        help="thresholds in place of the run's own (dataset: {language: {measure: {min: …}}})",
-    )
+    text = "thresholds in place of the run's own (dataset: {language: {measure: {min: …}}})"
+    parser.add_argument("--gates", metavar="FILE", type=Path, help=text)
     parser.add_baseline()
     parser.add_to("a folder for the report with these gates")
     options = parser.parse_args(argv)

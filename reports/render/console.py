@@ -26,7 +26,7 @@ def gates(report: Report) -> Iterator[str]:
 def gate_lines(gate: GateResult) -> list[str]:
     """Return what the gate asked, to stand behind its verdict's 13 columns, and below it why."""
     title = f"{gate.slice:<20} {gate.threshold.measure} {gate.bar}"
-    return [title, *_indented(clean.line(gate.reason))]
+    return [title, *wrapped(clean.line(gate.reason), "    ")]
 
 
 def notes(report: Report) -> Iterator[str]:
@@ -60,7 +60,7 @@ def _moved(one: SliceComparison) -> Iterator[str]:
     lone = [("new", one.added), ("removed", one.removed), ("changed data", one.changed)]
     lone += [("ungraded", one.ungraded)]
     moved += [f"{count:,} {what}" for what, count in lone if count]
-    yield from _indented("; ".join(moved))
+    yield from wrapped("; ".join(moved), "    ")
 
 
 def _broke(report: Report) -> Iterator[str]:
@@ -78,10 +78,6 @@ def _broke(report: Report) -> Iterator[str]:
         yield from (clean.cut(text, WIDTH) for text in texts)
     if len(broke) > LISTED:
         yield f"  and {len(broke) - LISTED:,} more"
-
-
-def _indented(text: str) -> list[str]:
-    return wrapped(text, "    ")
 
 
 def wrapped(text: str, indent: str = "") -> list[str]:

@@ -19,7 +19,7 @@ def render(report: Report) -> str:
     root = ET.Element("testsuites", name="qagate")
     for name in dict.fromkeys(gate.slice for gate in report.decision.gates):
         gates = [gate for gate in report.decision.gates if gate.slice == name]
-        root.append(_suite(name, [_case(gate) for gate in gates]))
+        root.append(_suite(name, list(map(_case, gates))))
     red = any(gate.state != "PASS" for gate in report.decision.gates)
     if not report.complete or (report.decision.code != 0 and not red):
         root.append(_suite("run", [_run_case(report)]))

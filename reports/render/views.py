@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from evaluators.output import plural
 from evaluators.statistics.metrics import columns, counts_every_item
-from reports.evidence import Change, SliceComparison
-from reports.record import Record
+from reports.evidence import SliceComparison
 from reports.render import words
 from reports.render.charts import plot, reach_of
 from reports.report import GateResult, Report, SliceSummary
@@ -28,9 +27,6 @@ _SOURCES = ("file", "data_sha256", "prompt", "rubric", "pass_bar")  # these colu
 _FLIPS = {"broke": "Right then, wrong now", "fixed": "Wrong then, right now"}
 
 
-Pair = tuple[Record, Change]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindView:
     """Slices of one kind: they share their measures, of which ``shown`` stand in the table."""
@@ -49,25 +45,6 @@ class KindView:
     def fields(self) -> tuple[str, ...]:
         """The metadata fields by which any of the slices is broken down."""
         return tuple(dict.fromkeys(name for part in self.slices for name in part.breakdowns))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flipped:
-    """Items that flipped one way, beside what the baseline had; ``total`` of them in all."""
-
-    title: str
-    flip: str
-    first: tuple[Pair, ...]
-    more: tuple[Pair, ...]
-    total: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
-    """The provenance of slices as a table."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[tuple[str, object], ...]], ...]
 
 
 def sections(report: Report) -> dict[str, object]:
@@ -177,21 +154,21 @@ def _spare(gate: GateResult) -> int | None:
     return {"PASS": spare + 1, "FAIL": -spare, "INCONCLUSIVE": None}[gate.state]
 
 
-def _flips(report: Report) -> list[Flipped]:
-    """Return the items that flipped, those that broke first."""
+def _flips(report: Report) -> list[dict[str, object]]:
+    """Return the items that flipped, those that broke first, beside what the baseline had."""
     if report.comparison is None:
         return []
     records = {record.key: record for record in report.records}
     fixed = [(records[one.key], one) for one in report.comparison.changes if one.flip == "fixed"]
     found = {"broke": words.broke(report), "fixed": fixed}
     return [
-        Flipped(
-            title=_FLIPS[flip],
-            flip=flip,
-            first=tuple(pairs[: _AT_ONCE[flip]]),
-            more=tuple(pairs[_AT_ONCE[flip] : _SIDE_BY_SIDE]),
-            total=len(pairs),
-        )
+        {
+            "title": _FLIPS[flip],
+            "flip": flip,
+            "first": pairs[: _AT_ONCE[flip]],
+            "more": pairs[_AT_ONCE[flip] : _SIDE_BY_SIDE],
+            "total": len(pairs),
+        }
         for flip, pairs in found.items()
         if pairs
     ]
@@ -208,14 +185,11 @@ def _origin(report: Report) -> dict[str, object]:
     rest = {name: part for name, part in report.provenance.items() if name != "slices"}
     names = {name for part in known.values() for name, value in part.items() if _is_set(value)}
     columns = (*(name for name in _SOURCES if name in names), *sorted(names.difference(_SOURCES)))
-    rows = tuple(
-        (
-            str(name),
-            tuple((one, str(part[one]) if _is_set(part.get(one)) else "–") for one in columns),
-        )
+    rows = [
+        (str(name), [(one, str(part[one]) if _is_set(part.get(one)) else "–") for one in columns])
         for name, part in sorted(known.items())
-    )
-    return {"sources": Sources(columns=columns, rows=rows), "provenance": rest}
+    ]
+    return {"sources": {"columns": columns, "rows": rows}, "provenance": rest}
 
 
 def _is_set(value: object) -> bool:
