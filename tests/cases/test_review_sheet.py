@@ -47,9 +47,9 @@ def test_every_choice_has_a_key_of_its_own_and_a_label_in_every_language(name: s
 
 
 def test_every_language_says_everything_that_english_says() -> None:
-    """The same keys, and the same places for numbers, in five languages."""
+    """The same keys, and the same places for numbers, in every language."""
     english = texts_in("en")
-    assert tuple(known_languages()) == ("be", "bg", "en", "hu", "pl")
+    assert {"be", "bg", "en", "hu", "pl"} <= set(known_languages())
     for language in known_languages():
         one = texts_in(language)
         assert (one.form.keys(), one.titles.keys()) == (english.form.keys(), english.titles.keys())
