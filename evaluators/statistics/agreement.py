@@ -68,15 +68,19 @@ def _centred_ranks(margin: Array) -> Array:
     return margin.cumsum(axis=-1) - margin / 2 - half
 
 
-def cohen_kappa(pairs: Sequence[tuple[str, str]]) -> Estimate:
-    """Return Cohen's kappa of label pairs (at most 1), undefined where there is no variation."""
+def cohen_kappa(pairs: Sequence[tuple[str, str]], ordered: Sequence[str] = ()) -> Estimate:
+    """Return Cohen's kappa of label pairs (at most 1), undefined where there is no variation.
+
+    It has quadratic weights where ``ordered`` gives all labels in their order.
+    """
     import numpy as np
 
-    places = {label: place for place, label in enumerate(sorted({x for p in pairs for x in p}))}
+    labels = ordered or sorted({label for pair in pairs for label in pair})
+    places = {label: place for place, label in enumerate(labels)}
     table = np.zeros((len(places), len(places)))
     for (first, second), count in Counter(pairs).items():
         table[places[first], places[second]] = count
-    return table_estimate(table, kappa_parts)
+    return table_estimate(table, quadratic_kappa_parts if ordered else kappa_parts)
 
 
 def table_estimate(table: Array, parts: Parts) -> Estimate:

@@ -7,13 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from evaluators.statistics.agreement import (
-    cohen_kappa,
-    interval_alpha,
-    krippendorff_alpha,
-    quadratic_kappa_parts,
-    table_estimate,
-)
+from evaluators.statistics.agreement import cohen_kappa, interval_alpha, krippendorff_alpha
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import clustered_rate
 from evaluators.statistics.metrics import RATINGS
@@ -52,25 +46,12 @@ def kappas(raters: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[PairAg
 
     A row holds an item's labels in the order of the raters, ``""`` where one gave none.
     """
-    return tuple(
-        PairAgreement(
-            first=raters[one],
-            second=raters[two],
-            kappa=_kappa([(row[one], row[two]) for row in rows if row[one] and row[two]]),
-        )
-        for one, two in combinations(range(len(raters)), 2)
-    )
-
-
-def _kappa(pairs: Sequence[tuple[str, str]]) -> Estimate:
-    if not _are_ratings(pairs):
-        return cohen_kappa(pairs)
-    import numpy as np
-
-    table = np.zeros((len(RATINGS), len(RATINGS)))
-    for first, second in pairs:
-        table[RATINGS.index(first), RATINGS.index(second)] += 1
-    return table_estimate(table, quadratic_kappa_parts)
+    found = []
+    for one, two in combinations(range(len(raters)), 2):
+        pairs = [(row[one], row[two]) for row in rows if row[one] and row[two]]
+        kappa = cohen_kappa(pairs, RATINGS if _are_ratings(pairs) else ())
+        found.append(PairAgreement(first=raters[one], second=raters[two], kappa=kappa))
+    return tuple(found)
 
 
 def _are_ratings(units: Iterable[Sequence[str]]) -> bool:

@@ -78,10 +78,9 @@ class AnswerAnalysis:
         return [*self.tables.phrases("unsure").spans(self.answer.words)]
 
     @cached_property
-    def hedges(self) -> list[int]:
+    def hedges(self) -> set[int]:
         """The places of the words that only say how sure the answer is."""
-        spans = self.tables.phrases("hedges").spans(self.answer.words)
-        return [place for span in spans for place in range(*span)]
+        return self.tables.phrases("hedges").places(self.answer.words)
 
     @cached_property
     def descriptions(self) -> frozenset[str]:
@@ -126,8 +125,7 @@ class AnswerAnalysis:
     @cached_property
     def own_words(self) -> tuple[str, ...]:
         """The words of the answer that neither repeat the question nor only hold it together."""
-        choices = self.tables.phrases("choices").spans(self.answer.words)
-        marks = {*self.hedges, *(place for span in choices for place in range(*span))}
+        marks = self.hedges | self.tables.phrases("choices").places(self.answer.words)
         idle = self.idle_words | self.question_words | self.tables.words("contrasts")
         return tuple(
             word for i, word in enumerate(self.answer.words) if word not in idle and i not in marks
@@ -196,7 +194,7 @@ def last_word(answer: Text, known: Tables, gold_words: frozenset[str]) -> Text:
     starts = {*_reversals(answer, known, gold_words), *_choices(answer, known)}
     for start in sorted(starts, reverse=True):
         words = answer.words[start:]
-        marks = {i for span in known.phrases("choices").spans(words) for i in range(*span)}
+        marks = known.phrases("choices").places(words)
         if start and any(i not in marks and word not in idle for i, word in enumerate(words)):
             return _from(start, answer)
     return answer

@@ -32,6 +32,10 @@ class Phrases:
                 if words[index : index + len(phrase)] == phrase:
                     yield index, index + len(phrase)
 
+    def places(self, words: tuple[str, ...]) -> set[int]:
+        """Return the places of all words that are part of a phrase."""
+        return {place for span in self.spans(words) for place in range(*span)}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:

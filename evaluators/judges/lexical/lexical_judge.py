@@ -102,7 +102,7 @@ def _refused(analysis: AnswerAnalysis) -> Verdict | None:
     Beside a refusal an offer takes a word of belief ("I think"); beside mere doubt a short one is
     enough.
     """
-    words, hedges = analysis.answer.words, {*analysis.hedges}
+    words, hedges = analysis.answer.words, analysis.hedges
     if not analysis.refusals and not analysis.doubts:
         return None
     for start, end in _stretches(analysis):
