@@ -72,7 +72,8 @@ def test_a_catalogue_name_is_a_model() -> None:
     [
         ("opnai:gpt-4o", "did you mean 'openai'"),
         ("house-jugde", "did you mean 'house-judge'"),
-        ("gpt", "Known: openai:NAME, anthropic:NAME, openai:NAME@URL, house-judge"),
+        ("gpt", "Known: openai:NAME, anthropic:NAME, "),
+        ("gpt", ", openai:NAME@URL, house-judge"),
         ("", "unknown model ''"),
         ("openai", "it needs a name, openai:NAME. Known"),
         ("openai:", "'' is not a model's name"),
