@@ -48,6 +48,8 @@ def judging(
         one.key for one in decided if len({vote.label for vote in one.votes if vote.label}) > 1
     )
     deciders = Counter("people" if one.adjudicated_by else one.judge for one in decided)
+    # A correction takes items for independent, so none may have been asked twice.
+    once = [name for name, some in records.items() if all(one.repeat == 1 for one in some)]
     cascade = PanelSpec.parse(judge).is_cascade
     measured = {name for one in calibrations if one.measures for name in one.graders}
     return Judging(
@@ -61,15 +63,8 @@ def judging(
         audit_disagreements=split if cascade else (),
         audit=audit([one for part in graded_slices for one in records[part.name]], judge),
         panels=panels(every, judge),
-        corrected=correct_rates(
-            [summaries[name] for name, some in records.items() if _are_once(some)], calibrations
-        ),
+        corrected=correct_rates([summaries[name] for name in once], calibrations),
     )
-
-
-def _are_once(records: Sequence[Record]) -> bool:
-    """Say whether no item was asked twice: what follows takes items for independent."""
-    return all(record.repeat == 1 for record in records)
 
 
 def judging_notes(found: Judging, judge: str, kinds: Collection[Kind]) -> list[str]:
@@ -78,10 +73,15 @@ def judging_notes(found: Judging, judge: str, kinds: Collection[Kind]) -> list[s
     ``kinds`` are those of the slices that were run.
     """
     judges = PanelSpec.parse(judge)
-    alone = any(one.is_cascade for one in judges.members) and any(kind.rated for kind in kinds)
+    notes = []
+    if any(one.is_cascade for one in judges.members) and any(kind.rated for kind in kinds):
+        notes.append(f"{judge}: ratings are the model's alone, no rule settles one")
+    noted = {name for one in found.calibrations for name in one.graders}
+    unknown = [name for name in found.unmeasured if name not in noted]
+    if unknown and not judges.is_offline:
+        notes.append(f"judge not measured for {', '.join(unknown)}: no labelled items were judged")
     return [
-        *([f"{judge}: ratings are the model's alone, no rule settles one"] if alone else []),
-        *([] if judges.is_offline else _unmeasured_notes(found)),
+        *notes,
         *calibration_notes(found.calibrations),
         *vote_notes(judge, found.audit, found.panels),
         *corrected_notes(found.corrected),
@@ -105,33 +105,28 @@ def _calibrations(
             summary = summaries.get(slice_.name)
             if summary is None:
                 continue
-            hanging = [
+            floor, whole = slice_.floor, is_whole(summary)
+            graders = [
                 one.name
                 for one in graded
                 if one.language == language and calibrator(datasets, one) is dataset
             ]
-            items = len({record.id for record in records[slice_.name]})
-            found.append(_calibration(slice_, summary, hanging, items))
+            reason = "only a part of the labelled items came to a grade"
+            if whole:
+                reason = distrust_in(language, summary, floor, required=True) if floor else ""
+            calibration = Calibration(
+                dataset=slice_.dataset,
+                language=language,
+                measures=summary.measures,
+                floor=floor,
+                trusted=not reason if whole and floor else None,
+                reason=reason,
+                graders=tuple(graders),
+                items=len({record.id for record in records[slice_.name]}),
+                confusion=confusion_cells(summary),
+            )
+            found.append(calibration)
     return found
-
-
-def _calibration(
-    slice_: Slice, summary: SliceSummary, graders: Sequence[str], items: int
-) -> Calibration:
-    whole = is_whole(summary)
-    known = bool(slice_.floor) and whole
-    reason = distrust_in(slice_.language, summary, slice_.floor, required=True) if known else ""
-    return Calibration(
-        dataset=slice_.dataset,
-        language=slice_.language,
-        measures=summary.measures,
-        floor=slice_.floor,
-        trusted=not reason if known else None,
-        reason=reason if whole else "only a part of the labelled items came to a grade",
-        graders=tuple(graders),
-        items=items,
-        confusion=confusion_cells(summary),
-    )
 
 
 def _settled(record: Record, judge: str, *, cascade: bool) -> bool:
@@ -141,12 +136,6 @@ def _settled(record: Record, judge: str, *, cascade: bool) -> bool:
     if cascade and record.votes:
         return JudgeSpec.parse(record.votes[0].judge).is_offline
     return not record.votes and (JudgeSpec.parse(record.judge).is_offline or record.judge == judge)
-
-
-def _unmeasured_notes(found: Judging) -> list[str]:
-    noted = {name for one in found.calibrations for name in one.graders}
-    names = ", ".join(name for name in found.unmeasured if name not in noted)
-    return [f"judge not measured for {names}: no labelled items were judged"] if names else []
 
 
 def audit(records: Sequence[Record], judge: str) -> Audit | None:

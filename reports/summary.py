@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cases.dataset import Slice
@@ -119,20 +119,27 @@ def tabulate(records: Sequence[Record], slice_: Slice, fill: Fill | None = None)
     patterns, items = count_patterns(clusters.values(), (len(golds), len(outcomes)))
     seen = {one.grade: one.score for one in records if one.grade and one.score is not None}
     declared = slice_.rubric.scores if seen and slice_.rubric else {}
-    table = CountTable(
-        counts=patterns,
-        golds=golds,
-        outcomes=outcomes,
-        pass_bar=slice_.pass_bar,
-        penalty=slice_.penalty,
-        scores={str(grade): score for grade, score in {**declared, **seen}.items()},
-        passing=slice_.passing,
-    )
+    scores = {str(grade): score for grade, score in {**declared, **seen}.items()}
     return Sample(
         kind=slice_.kind,
-        patterns=table,
+        patterns=count_table(slice_, patterns, (golds, outcomes), scores),
         items=items,
         clustered=any(len(cells) > 1 for cells in clusters.values()),
+    )
+
+
+def count_table(
+    slice_: Slice, counts: Array, axes: Axes, scores: Mapping[str, float]
+) -> CountTable:
+    """Return counts over these axes with the slice's bar, penalty and passing grades."""
+    return CountTable(
+        counts=counts,
+        golds=axes[0],
+        outcomes=axes[1],
+        pass_bar=slice_.pass_bar,
+        penalty=slice_.penalty,
+        scores=scores,
+        passing=slice_.passing,
     )
 
 

@@ -48,14 +48,6 @@ def calibrator(datasets: Sequence[Dataset], slice_: Slice) -> Dataset | None:
     return None
 
 
-def measured(
-    dataset: Dataset, language: str, summaries: Mapping[str, SliceSummary]
-) -> SliceSummary | None:
-    """Return the summary that measures the judge in a language, None where it was not run whole."""
-    judged = summaries.get(f"{dataset.name}:{language}")
-    return judged if judged and is_whole(judged) else None
-
-
 def is_whole(judged: SliceSummary) -> bool:
     """Say whether every labelled item came to a grade."""
     return not judged.partial and not judged.counts.ungraded
@@ -70,8 +62,9 @@ def distrust(
         return ""
     language = slice_.language
     floor = dataset.slices[language].floor if language in dataset.slices else {}
-    judged = measured(dataset, language, summaries)
-    return distrust_in(language, judged, floor, required=dataset.require_calibration)
+    judged = summaries.get(f"{dataset.name}:{language}")
+    known = judged if judged and is_whole(judged) else None
+    return distrust_in(language, known, floor, required=dataset.require_calibration)
 
 
 def changed_judge(
@@ -85,8 +78,7 @@ def changed_judge(
     differs = was != is_ and (bool(before and now) or former != judge)
     graded = any(map(_is_judged, old)) and any(map(_is_judged, new))
     if graded and differs:
-        named = (", ".join(sorted(names)) for names in (was, is_))
-        return "the judge changed from {} to {}".format(*named)
+        return f"the judge changed from {', '.join(sorted(was))} to {', '.join(sorted(is_))}"
     rubric = _known_rubric(baseline.run, slice_.name)
     version = slice_.rubric.version if slice_.rubric else ""
     if graded and rubric is not None and rubric != version:

@@ -16,7 +16,7 @@ from evaluators.statistics.sample import count_patterns
 from reports.compare.pairs import PairedSlice, difference_of, paired_difference
 from reports.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison
 from reports.record import Record
-from reports.summary import axes_of, gold_of
+from reports.summary import axes_of, count_table, gold_of
 from reports.trust import Baseline
 
 if TYPE_CHECKING:
@@ -141,16 +141,8 @@ def _tables(side: PairedSlice) -> tuple[CountTable, Array, int]:
         cell = (number % 2, golds.index(gold_of(record, kind)), outcomes.index(record.result))
         clusters[record.id].append(cell)
     counts, items = count_patterns(clusters.values(), (2, len(golds), len(outcomes)))
-    table = CountTable(
-        counts=counts,
-        golds=golds,
-        outcomes=outcomes,
-        pass_bar=side.slice_.pass_bar,
-        penalty=side.slice_.penalty,
-        scores=side.slice_.rubric.scores if side.slice_.rubric else {},
-        passing=side.slice_.passing,
-    )
-    return table, items, len(pairs)
+    scores = side.slice_.rubric.scores if side.slice_.rubric else {}
+    return count_table(side.slice_, counts, (golds, outcomes), scores), items, len(pairs)
 
 
 def _moved(row: Metric, tables: CountTable) -> tuple[Array, Array]:

@@ -34,10 +34,7 @@ class Column:
 
 def states(counts: Counts) -> list[Segment]:
     """Return a bar of end states."""
-    return _bar(
-        (_TONES[state], state, getattr(counts, state))
-        for state in ("passed", "failed", "error", "missing")
-    )
+    return _bar([(tone, state, getattr(counts, state)) for state, tone in _TONES.items()])
 
 
 def segments(part: SliceSummary) -> list[Segment]:
@@ -47,20 +44,19 @@ def segments(part: SliceSummary) -> list[Segment]:
     silent = min(counts.failed, labels.get(silent_word, 0)) if silent_word else 0
     right, wrong = part.kind.outcome_words
     return _bar(
-        (
+        [
             ("right", right, counts.passed),
             ("silent", silent_word.lower().replace("_", " "), silent),
             ("wrong", wrong, counts.failed - silent),
             ("ungraded", "ungraded", counts.ungraded),
-        )
+        ]
     )
 
 
-def _bar(parts: Iterable[tuple[str, str, int]]) -> list[Segment]:
-    known = list(parts)
-    whole = sum(count for _, _, count in known) or 1
+def _bar(parts: Sequence[tuple[str, str, int]]) -> list[Segment]:
+    whole = sum(count for _, _, count in parts) or 1
     found, start = [], 0
-    for tone, word, count in known:
+    for tone, word, count in parts:
         place, width = round(100 * start / whole, 2), round(100 * count / whole, 2)
         found.append(Segment(tone=tone, word=word, count=count, start=place, width=width))
         start += count
