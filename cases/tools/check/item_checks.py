@@ -30,30 +30,29 @@ Bag = frozenset[str]
 
 def duplicates(subject: Subject) -> Iterator[Note]:
     """Yield the items that ask and expect the same as one before."""
-    for before, case in _repeats(subject):
-        if not _contradict(subject.slice_, before, case):
-            message = f"the same item as row {before.row}: {shown(case.question)}; keep one"
-            yield error(case.row, message)
+    for before, case in _repeats(subject, contradicting=False):
+        message = f"the same item as row {before.row}: {shown(case.question)}; keep one"
+        yield error(case.row, message)
 
 
 def conflicts(subject: Subject) -> Iterator[Note]:
     """Yield the items that ask the same as one before and expect something else."""
-    for before, case in _repeats(subject):
-        if _contradict(subject.slice_, before, case):
-            mine, other = (one.label or one.expected for one in (case, before))
-            message = (
-                f"the same question as row {before.row} has gold {shown(mine)} here and "
-                f"{shown(other)} there; correct one or word the question more exactly"
-            )
-            yield error(case.row, message)
+    for before, case in _repeats(subject, contradicting=True):
+        mine, other = (one.label or one.expected for one in (case, before))
+        message = (
+            f"the same question as row {before.row} has gold {shown(mine)} here and "
+            f"{shown(other)} there; correct one or word the question more exactly"
+        )
+        yield error(case.row, message)
 
 
-def _repeats(subject: Subject) -> Iterator[tuple[Case, Case]]:
+def _repeats(subject: Subject, *, contradicting: bool) -> Iterator[tuple[Case, Case]]:
     """Yield pairs of the first item with a question and each later one with the same."""
+    own = subject.slice_
     first: dict[tuple[str, ...], Case] = {}
     for case in subject.cases:
-        before = first.setdefault(_key(subject.slice_, case), case)
-        if before is not case:
+        before = first.setdefault(_key(own, case), case)
+        if before is not case and _contradict(own, before, case) == contradicting:
             yield before, case
 
 

@@ -74,16 +74,13 @@ def _twins_in_latin(text: str, _: Language) -> list[str]:
     return suspect if len(suspect) == len(others) else []
 
 
-def _latin_among(text: str, language: Language) -> list[str]:
-    """Return Latin words between two of the language's own that look like its frequent words."""
+def _latin_among(text: str, language: Language) -> Iterator[str]:
+    """Yield Latin words between two of the language's own that look like its frequent words."""
     found = words(text)
-    return [
-        word
-        for before, word, after in zip(["", *found], found, [*found[1:], ""], strict=False)
-        if not (has("Latin", before) or has("Latin", after))
-        and word.isascii()
-        and word.translate(_SMALL) in language.stops
-    ]
+    for before, word, after in zip(["", *found], found, [*found[1:], ""], strict=False):
+        alone = not (has("Latin", before) or has("Latin", after))
+        if alone and word.isascii() and word.translate(_SMALL) in language.stops:
+            yield word
 
 
 def _named(letter: str) -> str:
@@ -167,13 +164,14 @@ def alphabet(subject: Subject) -> Iterator[Note]:
     language = language_of(subject.slice_.language)
     if language is None or not language.letters:
         return
-    letters = _foreign(language)
+    own_letters = "".join(sorted(language.letters))
+    others = f"(?![{own_letters}{own_letters.upper()}])[{RANGES[language.script]}]"
+    letters = re.compile(others)  # of the language's script, without its own
     for row, field, text in asked(subject):
         odd = _foreign_words(text, letters)
-        own = set(_foreign_words(_QUOTED.sub(" ", text), letters)).intersection(odd)
-        plain = {
-            word for word in own if (not word.isupper() if language.strict else word[0].islower())
-        }
+        unquoted = set(_foreign_words(_QUOTED.sub(" ", text), letters)).intersection(odd)
+        small = {word for word in unquoted if word[0].islower()}
+        plain = {word for word in unquoted if not word.isupper()} if language.strict else small
         foreign = [word for word in odd if language.strict or word in plain]
         if foreign:
             found = sorted({letter for word in foreign for letter in letters.findall(word)})
@@ -182,12 +180,6 @@ def alphabet(subject: Subject) -> Iterator[Note]:
                 f"{listed(foreign[:5])}; correct them, or is it another language?"
             )
             yield (error if language.strict and plain else warning)(row, message)
-
-
-def _foreign(language: Language) -> re.Pattern[str]:
-    """Return the letters of the language's script that it does not have itself."""
-    letters = "".join(sorted(language.letters))
-    return re.compile(f"(?![{letters}{letters.upper()}])[{RANGES[language.script]}]")
 
 
 def _foreign_words(text: str, letters: re.Pattern[str]) -> list[str]:

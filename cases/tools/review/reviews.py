@@ -223,22 +223,20 @@ def agreement(
     for review in reviews:
         if review.verdict:
             given[review.item][review.reviewer] = review.verdict
-    known = groups or {}
-    by_group = {"": list(given.values())}
-    for name in sorted({known[item] for item in given if known.get(item)}):
-        by_group[name] = [verdicts for item, verdicts in given.items() if known.get(item) == name]
-    return tuple(_agreement(name, verdicts) for name, verdicts in by_group.items())
-
-
-def _agreement(group: str, verdicts: Sequence[Mapping[str, str]]) -> Agreement:
-    """Return the agreement on items, each given as its verdicts by reviewer."""
-    units = [list(one.values()) for one in verdicts if len(one) > 1]
-    reviewers = sorted({name for one in verdicts for name in one})
-    pairs = kappas(reviewers, [[one.get(name, "") for name in reviewers] for one in verdicts])
-    return Agreement(
-        group=group,
-        items=len(units),
-        raw=raw_agreement(units),
-        alpha=alpha_of(units),
-        pairs=tuple(pair for pair in pairs if pair.kappa.n),
-    )
+    group_of = {item: (groups or {}).get(item, "") for item in given}
+    found = []
+    for group in sorted({"", *group_of.values()}):
+        verdicts = [one for item, one in given.items() if group in ("", group_of[item])]
+        units = [list(one.values()) for one in verdicts if len(one) > 1]
+        reviewers = sorted({name for one in verdicts for name in one})
+        pairs = kappas(reviewers, [[one.get(name, "") for name in reviewers] for one in verdicts])
+        found.append(
+            Agreement(
+                group=group,
+                items=len(units),
+                raw=raw_agreement(units),
+                alpha=alpha_of(units),
+                pairs=tuple(pair for pair in pairs if pair.kappa.n),
+            )
+        )
+    return tuple(found)
