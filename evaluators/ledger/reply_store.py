@@ -138,9 +138,7 @@ class Ledger:
                 await asyncio.to_thread(self._insert, [row for row, _ in group])
             except Exception as error:  # noqa: BLE001  # every waiting call must learn of it
                 failure = self._failure(error, group)
-            for _, future in group:
-                if future.cancelled():
-                    continue
+            for future in (future for _, future in group if not future.cancelled()):
                 if failure is None:
                     future.set_result(None)
                 else:

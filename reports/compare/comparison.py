@@ -184,11 +184,8 @@ def _facts(records: Sequence[Record]) -> Facts:
     twice: set[str] = set()
     for record in records:
         fact = str(record.metadata.get(FACT) or "")
-        if (
-            fact
-            and record.is_graded
-            and found.setdefault((fact, record.repeat), record) is not record
-        ):
+        key = fact, record.repeat
+        if fact and record.is_graded and found.setdefault(key, record) is not record:
             twice.add(fact)
     return {key: record for key, record in found.items() if key[0] not in twice}
 

@@ -81,21 +81,17 @@ def margin_warnings(dataset: Dataset, items: Mapping[str, int]) -> Iterator[str]
     ``items`` counts the items by language.
     """
     scopes = [
-        (f"{dataset.name}:{language}", count, dataset.slices[language].thresholds)
-        for language, count in items.items()
+        (language, count, dataset.slices[language].thresholds) for language, count in items.items()
     ]
-    for where, count, rules in [
-        *scopes,
-        (f"{dataset.name}:*", sum(items.values()), dataset.pooled),
-    ]:
-        for threshold in rules:
-            margin = threshold.max or 0.0
-            if threshold.measure != DROP or threshold.evidence != "confident" or not 0 < margin < 1:
+    scopes.append(("*", sum(items.values()), dataset.pooled))
+    for language, count, thresholds in scopes:
+        for bar in thresholds:
+            margin = bar.max or 0.0
+            if bar.measure != DROP or bar.evidence != "confident" or not 0 < margin < 1:
                 continue
-            fewest = smallest_n(margin)
-            if count < fewest:
+            if count < (fewest := smallest_n(margin)):
                 yield (
-                    f"{where}: a drop of {margin:g} can never be excluded with "
+                    f"{dataset.name}:{language}: a drop of {margin:g} can never be excluded with "
                     f"{plural(count, 'item')}; it takes {fewest:,} even if none changes"
                 )
 

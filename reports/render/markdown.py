@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from itertools import chain, islice
 
+from evaluators.core import NOT_ATTEMPTED, UNANSWERED
 from evaluators.output import markdown_table, plural
 from evaluators.statistics.estimate import number
 from reports.evidence import Change, SliceComparison
@@ -101,7 +102,7 @@ def _slice(part: SliceSummary) -> tuple[str, ...]:
 def _misses(report: Report) -> list[str]:
     """Wrong answers before missing ones and low ratings before high, a few from each slice."""
     failed = [record for record in in_order(report.records) if record.outcome == "failed"]
-    failed.sort(key=lambda r: (r.grade in ("NOT_ATTEMPTED", "UNANSWERED"), r.rating or 0))
+    failed.sort(key=lambda r: (r.grade in (NOT_ATTEMPTED, UNANSWERED), r.rating or 0))
     slices: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in failed:
         slices[record.dataset, record.language].append(record)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from evaluators.answerers import RECORDED
+from evaluators.core import NOT_ATTEMPTED, UNANSWERED
 from evaluators.statistics.estimate import Estimate, number
 from evaluators.statistics.metrics import headlines
 from reports.evidence import Change
@@ -94,12 +95,13 @@ def broke(report: Report) -> list[tuple[Record, Change]]:
     records = {record.key: record for record in report.records}
     changes = report.comparison.changes if report.comparison else ()
     found = [(records[one.key], one) for one in changes if one.flip == "broke"]
-    return sorted(found, key=lambda pair: _harm(*pair))
 
+    def harm(pair: tuple[Record, Change]) -> tuple[bool, int]:
+        record, change = pair
+        silent = record.grade in (NOT_ATTEMPTED, UNANSWERED)
+        return silent, (record.rating or 0) - (change.rating or 0)
 
-def _harm(record: Record, change: Change) -> tuple[bool, int]:
-    silent = record.grade in ("NOT_ATTEMPTED", "UNANSWERED")
-    return silent, (record.rating or 0) - (change.rating or 0)
+    return sorted(found, key=harm)
 
 
 def signed(estimate: Estimate) -> str:
