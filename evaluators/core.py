@@ -156,7 +156,7 @@ class Verdict:
     """A judge's reading of one answer: a ``grade`` (or yes/no label) or a ``rating`` of 1 to 10.
 
     ``sure`` says that a rule settled it beyond doubt; only the lexical judge sets it. ``votes``
-    holds what each judge said where several were heard. ``adjudicated_by`` names the person whose
+    holds what each judge said where several judged. ``adjudicated_by`` names the person whose
     verdict this is.
     """
 

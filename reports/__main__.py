@@ -7,7 +7,7 @@ from evaluators.command_line import Command, Program
 
 NOTE = """\
 exit codes: 0 done, or every gate passed; 1 a gate failed, or the report could not be written;
-4 wrong arguments or an unreadable run; 6 undecided; 130 interrupted"""
+4 wrong arguments or an unreadable run; 6 INCONCLUSIVE; 130 interrupted"""
 RUNS = "reports.commands.recorded_runs"
 COMMANDS: Mapping[str, Command] = {
     "render": Command("write the files of a report again, in any format", RUNS, "render"),

@@ -144,7 +144,7 @@ def single_judges(judge: Judge) -> Iterator[Judge]:
         yield judge
 
 
-def foreseen(
+def make_forecast(
     calls: Iterable[Call], specs: Mapping[str, Spec], pricing: Mapping[str, Pricing | None]
 ) -> Forecast:
     """Return what calls add up to; ``specs`` and ``pricing`` by SPEC."""

@@ -150,7 +150,7 @@ def gate(argv: Sequence[str]) -> int:
         "gate",
         "Decide on a recorded run again, with other gates or another baseline; asks no model.",
         "0 every gate passed, 1 a gate failed or the report could not be written, 2 the run was "
-        "interrupted, 4 wrong arguments or no readable run, 6 undecided",
+        "interrupted, 4 wrong arguments or no readable run, 6 INCONCLUSIVE",
     )
     parser.add_argument("run", metavar="RUN", type=Path, help=RUN_HELP)
     text = "thresholds in place of the run's own (dataset: {language: {measure: {min: …}}})"
@@ -176,7 +176,7 @@ def merge(argv: Sequence[str]) -> int:
         "files, prompts, rubrics or gates; an item in two of them must have come to the same.",
         "those of the whole run: 0 every gate passed, 1 a gate failed or the report could not be "
         "written, 2 a shard was interrupted, 4 wrong arguments or runs that do not belong "
-        "together, 6 undecided",
+        "together, 6 INCONCLUSIVE",
     )
     parser.add_argument("runs", metavar="RUN", nargs="+", type=Path, help=RUN_HELP)
     parser.add_baseline()

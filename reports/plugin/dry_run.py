@@ -18,7 +18,7 @@ from evaluators.judges.forecast import (
     Forecast,
     Kept,
     calls_ahead,
-    foreseen,
+    make_forecast,
 )
 from evaluators.ledger import Ledger
 from evaluators.models.spec import Spec
@@ -94,7 +94,7 @@ class DryRun:
             calls = asyncio.run(_calls(tasks, self._recorded(stack)))
         for task, ahead in zip(tasks, calls, strict=True):
             name = f"{task.case.dataset}:{task.case.language}"
-            forecast = foreseen(ahead, self._specs, self._prices)
+            forecast = make_forecast(ahead, self._specs, self._prices)
             found[name] = found.get(name, Forecast()) + forecast
         return found
 

@@ -95,7 +95,7 @@ _LEVELS = {"FAIL": "error", "INCONCLUSIVE": "warning"}
 
 
 def annotations(report: Report) -> Iterator[str]:
-    """Yield a line for each gate that failed or is undecided, FAIL first, at most ten a level."""
+    """Yield a line for each gate that is FAIL or INCONCLUSIVE, FAIL first, at most ten a level."""
     left = dict.fromkeys(_LEVELS.values(), LIMIT)
     for gate in words.by_urgency(report.decision.gates):
         level = _LEVELS.get(gate.state)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import Answerer, Judge, Reply, ToolCall
 from evaluators.judges.ensemble import CascadeJudge, PanelJudge
-from evaluators.judges.forecast import Call, Forecast, calls_ahead, foreseen
+from evaluators.judges.forecast import Call, Forecast, calls_ahead, make_forecast
 from evaluators.judges.lexical.lexical_judge import LexicalJudge
 from evaluators.judges.llm import ChoiceJudge, empty_answer_verdict
 from evaluators.models.spec import Prices, Spec, parse
@@ -100,11 +100,11 @@ def test_calls_add_up() -> None:
     tariff = Pricing(steps=(Step(above=0, prices=Prices(input=0, output=1e4)),), source="t")
     (call, _) = ahead(task(answerer(), choice("m")))
     kept = Call(spec="m", request=call.request, kept=True)
-    total = foreseen([call, kept, call], {"m": spec}, {"m": tariff})
+    total = make_forecast([call, kept, call], {"m": spec}, {"m": tariff})
     assert (total.calls, total.kept, total.tokens_out) == (3, 1, 200)
     assert total.cost == 2.0
     assert total.most == 2 * 40.96
-    unknown = foreseen([call], {"m": spec}, {"m": None})
+    unknown = make_forecast([call], {"m": spec}, {"m": None})
     assert (unknown.cost, unknown.most) == (None, None)
     assert (total + unknown).cost is None
     assert Forecast() + total == total
