@@ -114,8 +114,8 @@ def empty_answer_rating(case: Case, answer: str) -> Verdict | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChoiceJudge:
-    """A model that grades by a rubric: a forced call, or a letter or JSON if it asks so.
+class RubricJudge:
+    """A model that is asked by a rubric.
 
     ``repeat`` counts from 1; asked with another one, the model judges the same answer once more.
     """
@@ -128,6 +128,21 @@ class ChoiceJudge:
     def spec(self) -> str:
         """The model's SPEC."""
         return self.model.spec
+
+    def request(self, case: Case, answer: str, tool: Tool | None) -> Request:
+        """Return what the model is asked about an answer."""
+        return Request(
+            messages=judge_messages(self.rubric, case, answer),
+            tool=tool,
+            parameters=PARAMETERS,
+            version=self.rubric.version,
+            repeat=self.repeat,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceJudge(RubricJudge):
+    """A model that grades by a rubric: a forced call, or a letter or JSON if it asks so."""
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
         """Return the grade, one of the rubric's labels.
@@ -139,33 +154,17 @@ class ChoiceJudge:
         spared = empty_answer_verdict(case, answer)
         if spared and not self.rubric.has_own_labels:
             return spared
-        request = Request(
-            messages=judge_messages(self.rubric, case, answer),
-            tool=grade_tool(self.rubric.labels) if self.rubric.protocol == "tool" else None,
-            parameters=PARAMETERS,
-            version=self.rubric.version,
-            repeat=self.repeat,
-        )
-        read = partial(read_grade, labels=self.rubric.labels)
+        labels = self.rubric.labels
+        tool = grade_tool(labels) if self.rubric.protocol == "tool" else None
+        request = self.request(case, answer, tool)
+        read = partial(read_grade, labels=labels)
         grade, reply = await ask_until_read(self.model, request, ask, read)
         return Verdict(grade=grade, reason=read_reason(reply))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RatingJudge:
-    """A model that rates by a rubric of protocol ``rate``.
-
-    ``repeat`` counts from 1; asked with another one, the model judges the same answer once more.
-    """
-
-    model: Model
-    rubric: Rubric
-    repeat: int = 1
-
-    @property
-    def spec(self) -> str:
-        """The model's SPEC."""
-        return self.model.spec
+class RatingJudge(RubricJudge):
+    """A model that rates by a rubric of protocol ``rate``."""
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
         """Return the rating, 1 to 10; a blank answer is rated 1 and costs no call.
@@ -174,12 +173,6 @@ class RatingJudge:
         """
         if spared := empty_answer_rating(case, answer):
             return spared
-        request = Request(
-            messages=judge_messages(self.rubric, case, answer),
-            tool=RATE_TOOL,
-            parameters=PARAMETERS,
-            version=self.rubric.version,
-            repeat=self.repeat,
-        )
+        request = self.request(case, answer, RATE_TOOL)
         rating, reply = await ask_until_read(self.model, request, ask, read_rating)
         return Verdict(rating=rating, reason=read_reason(reply))

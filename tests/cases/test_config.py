@@ -14,29 +14,11 @@ from tests.support.declaring import (
     JUDGED,
     PROMPT,
     RATED,
-    RUBRIC,
     YES_NO,
     declared,
     gates,
     refusal,
 )
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    own = tmp_path / "facts"
-    own.mkdir()
-    return own
-
-
-@pytest.fixture
-def rubrics(tmp_path: Path) -> Path:
-    own = tmp_path / "rubrics"
-    own.mkdir()
-    for language in ("en", "bg"):
-        text = RUBRIC.format(language)
-        (own / f"facts.{language}.yaml").write_text(text, encoding="utf-8")
-    return own
 
 
 def test_a_dataset_with_everything(folder: Path, rubrics: Path) -> None:

@@ -11,23 +11,6 @@ from evaluators.core import UsageError
 from tests.support.declaring import GRADED, PROMPT, RUBRIC, YES_NO, declared, gates, refusal
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    own = tmp_path / "facts"
-    own.mkdir()
-    return own
-
-
-@pytest.fixture
-def rubrics(tmp_path: Path) -> Path:
-    own = tmp_path / "rubrics"
-    own.mkdir()
-    for language in ("en", "bg"):
-        text = RUBRIC.format(language)
-        (own / f"facts.{language}.yaml").write_text(text, encoding="utf-8")
-    return own
-
-
 def test_prompts_by_name_and_path(folder: Path, rubrics: Path) -> None:
     """A bare name or a path with {lang}, beside the file or among the bundled ones."""
     (folder / "my").mkdir()

@@ -1,0 +1,26 @@
+"""Folders that the tests of datasets and thresholds start from."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.declaring import RUBRIC
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return an empty folder of a dataset."""
+    own = tmp_path / "facts"
+    own.mkdir()
+    return own
+
+
+@pytest.fixture
+def rubrics(tmp_path: Path) -> Path:
+    """Return a folder with the rubric ``facts`` in two languages."""
+    own = tmp_path / "rubrics"
+    own.mkdir()
+    for language in ("en", "bg"):
+        text = RUBRIC.format(language)
+        (own / f"facts.{language}.yaml").write_text(text, encoding="utf-8")
+    return own
