@@ -14,6 +14,7 @@ from cases.thresholds import (
     read_metric_bars,
     read_metrics,
     read_pooled,
+    read_sampling,
 )
 from evaluators.core import UsageError
 from evaluators.kinds import JUDGED, KINDS, Kind
@@ -27,7 +28,7 @@ from evaluators.rubric import (
     load_template,
 )
 from evaluators.settings import Settings, load_settings
-from evaluators.statistics.metrics import DROP, MAX_PENALTY
+from evaluators.statistics.metrics import DROP, MAX_PENALTY, RISE
 from evaluators.text import hint, shown
 
 FILE = "dataset.yaml"
@@ -47,7 +48,8 @@ LANGUAGE_KEYS = (
 )
 SHARED_KEYS = ("prompt", "rubric", "rubric_language", "pass_bar", "floor", METRICS_KEY)
 DATASET_KEYS = (
-    *("kind", "languages", "by", "penalty", DROP, "holm", "require_calibration"),
+    *("kind", "languages", "by", "penalty", DROP, RISE, "holm", "require_calibration"),
+    *("sample", "judge"),
     *SHARED_KEYS,
 )
 
@@ -62,14 +64,19 @@ def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
     if STAND_IN in file.languages.values:
         _stand_in(file, FALLBACK_LANGUAGE, path)  # so that its errors do not wait for --items
     languages = [language for language in file.languages.values if language != STAND_IN]
+    slices = {language: _slice(file, language) for language in languages}
+    shared = set.intersection(*(set(ranges_of(one)) for one in slices.values()))
+    ranges = {name: limits for one in slices.values() for name, limits in ranges_of(one).items()}
     return Dataset(
         name=file.name,
         folder=path.parent,
         kind=file.kind,
-        slices={language: _slice(file, language) for language in languages},
-        pooled=read_pooled(file.top, file.kind),
+        slices=slices,
+        pooled=read_pooled(file.top, {name: ranges[name] for name in ranges if name in shared}),
         holm=file.top.flag("holm"),
         require_calibration=file.top.flag("require_calibration"),
+        sampling=read_sampling(file.top),
+        judge_unmeasured=_judge_unmeasured(file),
     )
 
 
@@ -136,6 +143,15 @@ def _check_kind(file: _File, settings: Settings) -> None:
         owner = next((kind for kind in KINDS.values() if key in kind.keys), file.kind)
         if owner != file.kind:
             raise settings.problem(key, f"only for kind {owner}; this is {file.kind}; take it out")
+
+
+def _judge_unmeasured(file: _File) -> bool:
+    """Return whether ``judge: unmeasured`` lets gates decide without labels of their judge."""
+    if "judge" not in file.top.values:
+        return False
+    if not file.kind.by_rubric:
+        raise file.top.problem(key="judge", what=f"no judge reads the answers of kind {file.kind}")
+    return file.top.one_of("judge", ("unmeasured",)) == "unmeasured"
 
 
 def _slice(file: _File, language: str) -> Slice:

@@ -12,16 +12,21 @@ from evaluators.core import CORRECT, GRADES, Case
 from evaluators.extra_metrics import MetricSpec
 from evaluators.kinds import Kind
 from evaluators.rubric import Prompt, Rubric
+from evaluators.statistics.metrics import DROP, RISE
 
 Evidence = Literal["estimate", "confident"]
+Fail = Literal["", "margin", "zero"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """One threshold. On ``drop`` it has only ``max``: the non-inferiority margin.
+    """One threshold: a bar for a measure, or a margin for its change since the baseline.
 
-    ``evidence: confident`` asks that the 95 % interval clear the bar; ``pool`` (only on a
-    dataset's own ``drop``) puts all languages together.
+    With a ``measure`` of ``drop`` or ``rise`` it has only ``max``, the margin: how far the measure
+    ``of`` may fall or rise; an empty ``of`` is the share of items that pass. ``fail`` says when
+    that is a FAIL: with the whole interval beyond the ``margin``, or with all of it beyond
+    ``zero``; it is empty for bars, and in old runs, which meant zero. ``evidence: confident`` asks
+    that the 95 % interval clear the bar; ``pool`` puts all languages of a data set together.
     """
 
     measure: str
@@ -29,6 +34,32 @@ class Threshold:
     max: float | None = None
     evidence: Evidence = "estimate"
     pool: bool = False
+    of: str = ""
+    fail: Fail = ""
+
+    @property
+    def paired(self) -> bool:
+        """Whether it is about the change since the baseline, item by item."""
+        return self.measure in (DROP, RISE)
+
+    @property
+    def name(self) -> str:
+        """What it is about, for instance ``correct``, ``drop`` or ``rise of incorrect``."""
+        return f"{self.measure} of {self.of}" if self.of else self.measure
+
+    @property
+    def bar(self) -> str:
+        """The bar in words, for instance ``<= 0.35 and >= 0.1``."""
+        parts = [("<=", self.max), (">=", self.min)]
+        return " and ".join(f"{sign} {value:g}" for sign, value in parts if value is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """A part of each slice: ``limit`` items, picked by a hash of item and ``seed``."""
+
+    limit: int
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +106,12 @@ class Slice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """One ``dataset.yaml``: its slices by language, and the thresholds that pool them."""
+    """One ``dataset.yaml``: its slices by language, and the thresholds that pool them.
+
+    ``sampling`` is the only ``--limit`` and ``--seed`` with which a part of a slice decides.
+    ``judge_unmeasured`` lets its gates decide although no labels measure its judge. ``left_out``
+    names the gates that a gates file took away.
+    """
 
     name: str
     folder: Path
@@ -84,6 +120,9 @@ class Dataset:
     pooled: tuple[Threshold, ...] = ()
     holm: bool = False
     require_calibration: bool = False
+    sampling: Sampling | None = None
+    judge_unmeasured: bool = False
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from cases.config import load_dataset, with_items
 from cases.dataset import Choice, Dataset, Item, Plan, Slice
+from cases.gates_file import load_gates, with_gates
 from cases.loading import load_cases
-from cases.thresholds import load_gates, with_gates
 from evaluators.core import Case, UsageError
 from evaluators.reading import file_hash
 from evaluators.rubric import load_prompt
@@ -25,11 +25,7 @@ def make_plan(files: Sequence[Path], choice: Choice) -> Plan:
     _check_prompts(chosen, choice)
     if choice.gates is not None:
         gates = load_gates(choice.gates)
-        names = [dataset.name for dataset in chosen]
-        if not set(gates) & set(names):
-            there = ", ".join(names)
-            msg = f"{choice.gates}: no gate for any dataset of this run ({there}); name one of them"
-            raise UsageError(msg)
+        gates.check_names([dataset.name for dataset in chosen], f"{choice.gates}")
         chosen = [with_gates(dataset, gates) for dataset in chosen]
     items: dict[str, Item] = {}
     for item in (item for dataset in chosen for item in _items(dataset, choice)):

@@ -1,26 +1,22 @@
-"""Thresholds from YAML: gates of a dataset.yaml, bars beside its metrics, and gates files."""
+"""Thresholds from YAML: the gates of a data set, and the bars beside its metrics."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import cast, get_args
 
-from cases.dataset import Dataset, Evidence, Slice, Threshold
-from evaluators.core import UsageError
+from cases.dataset import Evidence, Fail, Sampling, Slice, Threshold
 from evaluators.extra_metrics import FIELDS, GEVAL, METRICS, MetricSpec
-from evaluators.kinds import KINDS, Kind
-from evaluators.settings import Settings, load_settings
-from evaluators.statistics.metrics import DROP, LABEL_SHARE, RATE, Range
+from evaluators.kinds import Kind
+from evaluators.settings import Settings
+from evaluators.statistics.metrics import DROP, RATE, RISE, Range
 from evaluators.text import hint
 
 BAR_KEYS = ("min", "max", "evidence")
+CHANGE_KEYS = ("max", "evidence", "fail")
 METRICS_KEY = "metrics"
 _GEVAL_NAME = re.compile(rf"{GEVAL}[a-z0-9_]+", re.ASCII)
 _GEVAL_KEYS = ("criteria", "steps", "evaluation_params", *BAR_KEYS)
-
-Gates = Mapping[str, Mapping[str, tuple[Threshold, ...]]]
-"""Thresholds by dataset and language."""
 
 
 def read_gates(gates: Settings, metrics: Mapping[str, Range]) -> tuple[Threshold, ...]:
@@ -30,12 +26,12 @@ def read_gates(gates: Settings, metrics: Mapping[str, Range]) -> tuple[Threshold
     out of its range.
     """
     gates.check_keys(metrics)
-    found = []
+    found: list[Threshold] = []
     for metric in gates.values:
-        part = gates.part(metric)
-        if metric == DROP:
-            found.append(_drop(gates, part, metrics[DROP]))
+        if metric in (DROP, RISE):
+            found += _changes(gates, metric, metrics)
             continue
+        part = gates.part(metric)
         part.check_keys(BAR_KEYS)
         threshold = _bar(part, metric, metrics[metric])
         if threshold is None:
@@ -44,24 +40,67 @@ def read_gates(gates: Settings, metrics: Mapping[str, Range]) -> tuple[Threshold
     return tuple(found)
 
 
-def read_pooled(settings: Settings, kind: Kind) -> tuple[Threshold, ...]:
-    """Return the threshold of a dataset's own ``drop``, which puts all languages together."""
-    if DROP not in settings.values:
-        return ()
-    if DROP not in kind.ranges():
-        raise settings.problem(DROP, f"not a measure of kind {kind}")
-    part = settings.part(DROP)
-    if part.text("pool") != "languages":
-        raise settings.problem(DROP, "say 'pool: languages', or put it under a language's gates")
-    return (_drop(settings, part, kind.ranges()[DROP], pool=True),)
+def read_pooled(settings: Settings, metrics: Mapping[str, Range]) -> tuple[Threshold, ...]:
+    """Return the thresholds of a data set's own ``drop`` and ``rise``, over all languages together.
+
+    ``metrics`` are those that every language has.
+    """
+    found: list[Threshold] = []
+    for change in (one for one in (DROP, RISE) if one in settings.values):
+        if change not in metrics:
+            raise settings.problem(change, "not for kind judged, where the judge is what is tested")
+        if settings.part(change).text("pool") != "languages":
+            raise settings.problem(change, "say 'pool: languages', or put it under a language")
+        found += _changes(settings, change, metrics, pool=True)
+    return tuple(found)
 
 
-def _drop(settings: Settings, part: Settings, limits: Range, *, pool: bool = False) -> Threshold:
-    part.check_keys(("max", "evidence", "pool") if pool else ("max", "evidence"))
+def _changes(
+    holder: Settings, change: str, metrics: Mapping[str, Range], *, pool: bool = False
+) -> list[Threshold]:
+    """Return the margins under ``drop`` or ``rise``: of the passing share, and of named metrics."""
+    part = holder.part(change)
+    named = [name for name in metrics if name not in (DROP, RISE)]
+    part.check_keys((*CHANGE_KEYS, *(("pool",) if pool else ()), *named))
+    of_metrics = [name for name in part.values if name in named]
+    found = []
+    if not of_metrics or any(key in part.values for key in CHANGE_KEYS):
+        if change == RISE:
+            raise holder.problem(RISE, "name what must not rise, as in {incorrect: {max: 0.05}}")
+        found.append(_margin(part, change, RATE, pool=pool))
+    for name in of_metrics:
+        own = part.part(name)
+        own.check_keys(CHANGE_KEYS)
+        low, high = metrics[name]
+        found.append(_margin(own, change, (0.0, high - low), of=name, pool=pool))
+    return found
+
+
+def _margin(
+    part: Settings, change: str, limits: Range, *, of: str = "", pool: bool = False
+) -> Threshold:
     margin = part.number("max", *limits)
     if margin is None:
-        raise settings.problem(DROP, "give max, the largest drop that is no loss: {max: 0.05}")
-    return Threshold(measure=DROP, max=margin, evidence=_evidence(part, "confident"), pool=pool)
+        what = f"missing; give the largest {change} that is no loss: {{max: 0.05}}"
+        raise part.problem(key="max", what=what)
+    return Threshold(
+        measure=change,
+        max=margin,
+        evidence=cast("Evidence", _word(part, "evidence", get_args(Evidence), "confident")),
+        pool=pool,
+        of=of,
+        fail=cast("Fail", _word(part, "fail", get_args(Fail)[1:], "margin")),
+    )
+
+
+def read_sampling(settings: Settings) -> Sampling | None:
+    """Return the part of each slice that ``sample: {limit: N, seed: S}`` lets decide, if any."""
+    if "sample" not in settings.values:
+        return None
+    part = settings.part("sample")
+    part.check_keys(("limit", "seed"), ("limit",))
+    limit = part.whole("limit", 1, math.inf)
+    return Sampling(limit=limit or 1, seed=part.whole("seed", 0, math.inf) or 0)
 
 
 def _bar(part: Settings, metric: str, limits: Range) -> Threshold | None:
@@ -71,15 +110,16 @@ def _bar(part: Settings, metric: str, limits: Range) -> Threshold | None:
         return None
     if low is not None and high is not None and low > high:
         raise part.problem(key="min", what=f"{low:g} is above max, {high:g}; no value can pass")
-    return Threshold(measure=metric, min=low, max=high, evidence=_evidence(part, "estimate"))
+    evidence = _word(part, "evidence", get_args(Evidence), "estimate")
+    return Threshold(measure=metric, min=low, max=high, evidence=cast("Evidence", evidence))
 
 
-def _evidence(part: Settings, default: Evidence) -> Evidence:
-    word = part.text("evidence", default)
-    if word not in get_args(Evidence):
-        what = f"'estimate' or 'confident' is needed, not {word!r}"
-        raise part.problem(key="evidence", what=what)
-    return cast("Evidence", word)
+def _word(part: Settings, key: str, known: Sequence[str], default: str) -> str:
+    word = part.text(key, default)
+    if word not in known:
+        what = f"{' or '.join(map(repr, known))} is needed, not {word!r}"
+        raise part.problem(key, what)
+    return word
 
 
 def read_metrics(holder: Settings, kind: Kind) -> tuple[MetricSpec, ...]:
@@ -136,56 +176,3 @@ def ranges_of(slice_: Slice) -> dict[str, Range]:
     """Return what a slice's gates may name: its kind's metrics, and its own, all within 0 to 1."""
     own = {metric.name: RATE for metric in slice_.metrics}
     return {**slice_.kind.ranges(slice_.labels), **own}
-
-
-def load_gates(path: Path) -> Gates:
-    """Return the thresholds of a gates file: ``dataset: {language: {metric: {min: …}}}``.
-
-    Raises UsageError naming file, line and key.
-    """
-    every = {name: limits for kind in KINDS.values() for name, limits in kind.ranges().items()}
-    every.update(dict.fromkeys(METRICS, RATE))
-    top = load_settings(path)
-    found: dict[str, dict[str, tuple[Threshold, ...]]] = {}
-    for name in top.values:
-        found[name] = {}
-        for language in top.part(name).values:
-            part = top.part(name).part(language)
-            own = [metric for metric in part.values if metric.startswith((GEVAL, LABEL_SHARE))]
-            found[name][language] = read_gates(part, {**every, **dict.fromkeys(own, RATE)})
-    return found
-
-
-def with_gates(dataset: Dataset, gates: Gates) -> Dataset:
-    """Return the data set with these gates in place of all its own.
-
-    Raises UsageError for a language that it does not have, or a metric of another kind.
-    """
-    own = gates.get(dataset.name, {})
-    for language, thresholds in own.items():
-        slice_ = dataset.slices.get(language)
-        if slice_ is None:
-            problem = f"no such language here; {hint(language, dataset.slices)}"
-        else:
-            problem = _misfit(thresholds, dataset.kind, ranges_of(slice_))
-        if problem:
-            msg = f"--gates: {dataset.name}: {language}: {problem}"
-            raise UsageError(msg)
-    slices = {
-        language: replace(slice_, thresholds=own.get(language, ()))
-        for language, slice_ in dataset.slices.items()
-    }
-    return replace(dataset, slices=slices, pooled=())
-
-
-def _misfit(thresholds: Sequence[Threshold], kind: Kind, metrics: Mapping[str, Range]) -> str:
-    """Return what is wrong with thresholds over these metrics, ``""`` where nothing is."""
-    for threshold in thresholds:
-        name = threshold.measure
-        if name not in metrics:
-            return f"{name!r} is no measure of kind {kind}; {hint(name, metrics)}"
-        low, high = metrics[name]
-        for bar in (threshold.min, threshold.max):
-            if bar is not None and not low <= bar <= high:
-                return f"{name}: {bar:g} is not within {low:g} to {high:g}"
-    return ""

@@ -226,3 +226,6 @@ def _gate_notes(run: _Counted, baseline: Baseline | None) -> Iterator[str]:
             if baseline is None and (without := no_baseline_note(dataset, own)):
                 yield without
             yield from (f"{one.name}: no gate declared" for one in own if not one.thresholds)
+        if dataset.left_out:
+            gone = ", ".join(dataset.left_out)
+            yield f"gates left out, as the gates file replaces all: {gone}"

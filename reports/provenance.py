@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from cases.dataset import Choice, Dataset, Plan, Slice, Threshold
+from cases.dataset import Choice, Dataset, Plan, Sampling, Slice, Threshold
 from evaluators.core import CORRECT, GRADES, Outcome
 from evaluators.extra_metrics import MetricSpec
 from evaluators.kinds import Kind
@@ -87,6 +87,9 @@ class DeclaredDataset:
     pooled: tuple[Threshold, ...] = ()
     holm: bool = False
     require_calibration: bool = False
+    sampling: Sampling | None = None
+    judge_unmeasured: bool = False
+    left_out: tuple[str, ...] = ()
 
 
 def dump_datasets(datasets: Sequence[Dataset]) -> list[dict[str, object]]:
@@ -100,6 +103,9 @@ def dump_datasets(datasets: Sequence[Dataset]) -> list[dict[str, object]]:
                 pooled=one.pooled,
                 holm=one.holm,
                 require_calibration=one.require_calibration,
+                sampling=one.sampling,
+                judge_unmeasured=one.judge_unmeasured,
+                left_out=one.left_out,
             )
         )
         for one in datasets
@@ -145,6 +151,9 @@ def load_datasets(values: Sequence[object]) -> tuple[Dataset, ...]:
             pooled=one.pooled,
             holm=one.holm,
             require_calibration=one.require_calibration,
+            sampling=one.sampling,
+            judge_unmeasured=one.judge_unmeasured,
+            left_out=one.left_out,
         )
         for one in (decode(DeclaredDataset, value) for value in values)
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 
 from cases.dataset import Dataset, Slice
-from cases.thresholds import Gates, with_gates
+from cases.gates_file import GatesFile, with_gates
 from evaluators.core import UsageError
 from reports.assemble import Facts, Material, account
 from reports.evidence import Calibration
@@ -41,16 +41,13 @@ def _outside_of(report: Report) -> tuple[Calibration, ...]:
     return tuple(one for one in report.judging.calibrations if one.source != "records")
 
 
-def regated(report: Report, gates: Gates, baseline: Baseline | None) -> Report:
-    """Return the report with these gates in place of all that the run had.
+def regated(report: Report, gates: GatesFile, baseline: Baseline | None) -> Report:
+    """Return the report with these gates in place of the run's own for the same measures.
 
     Raises UsageError where the gates name none of the run's datasets, or a language or metric
     that one of them does not have.
     """
-    names = [dataset.name for dataset in report.datasets]
-    if not set(gates) & set(names):
-        msg = f"--gates: no gate for any dataset of this run ({', '.join(names)}); name one of them"
-        raise UsageError(msg)
+    gates.check_names([dataset.name for dataset in report.datasets], "--gates")
     return rebuilt(report, baseline, tuple(with_gates(one, gates) for one in report.datasets))
 
 
@@ -135,7 +132,8 @@ def _outside(reports: Iterable[Report]) -> tuple[Calibration, ...]:
 def _dataset(parts: Sequence[Dataset]) -> Dataset:
     """Return one dataset with the slices of all of these, which have the same name."""
     name = parts[0].name
-    for field in ("kind", "pooled", "holm", "require_calibration"):
+    alike = [field.name for field in fields(Dataset) if field.name not in ("folder", "slices")]
+    for field in alike:
         _same(f"{field} of dataset {name}", [getattr(part, field) for part in parts])
     slices: dict[str, Slice] = {}
     for language, slice_ in (pair for part in parts for pair in part.slices.items()):

@@ -84,8 +84,7 @@ class GateResult:
     @property
     def bar(self) -> str:
         """The threshold in words, for instance ``>= 0.35``."""
-        parts = [("<=", self.threshold.max), (">=", self.threshold.min)]
-        return " and ".join(f"{sign} {value:g}" for sign, value in parts if value is not None)
+        return self.threshold.bar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

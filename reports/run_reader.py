@@ -132,7 +132,9 @@ def report_from(run: Mapping[str, object], records: tuple[Record, ...]) -> Repor
 
 def _gate(gate: Mapping[str, object]) -> GateResult:
     rest = {name: part for name, part in gate.items() if name not in (*_RULE, "slice", "bar")}
-    return decode(GateResult, {**rest, "threshold": {name: gate[name] for name in _RULE}})
+    return decode(
+        GateResult, {**rest, "threshold": {name: gate[name] for name in _RULE if name in gate}}
+    )
 
 
 def _slice(value: object) -> SliceSummary:

@@ -28,8 +28,8 @@ RATE: Range = (0.0, 1.0)
 MAX_PENALTY = 100.0
 RATINGS = tuple(str(rating) for rating in range(1, 11))
 ANSWERS = (YES, NO, UNANSWERED)
-DROP = "drop"
-"""The threshold on the paired difference to a baseline, which is no metric of one run."""
+DROP, RISE = "drop", "rise"
+"""Thresholds on the paired difference to a baseline, which are no metrics of one run."""
 
 LABEL_SHARE = "share_"
 """What the name of the share of one of a rubric's own labels begins with."""
@@ -241,7 +241,7 @@ def gate_ranges(kind: str, labels: tuple[str, ...] = GRADES) -> dict[str, Range]
     ``labels`` are the grades of the slice's rubric.
     """
     ranges = {name: row.range for name, row in _known(kind, labels).items() if row.range}
-    return ranges if kind == "judged" else {**ranges, DROP: RATE}
+    return ranges if kind == "judged" else {**ranges, DROP: RATE, RISE: RATE}
 
 
 def _known(kind: str, labels: tuple[str, ...]) -> Mapping[str, Metric]:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cases.thresholds import load_gates
+from cases.gates_file import load_gates
 from evaluators import command_line
 from evaluators.core import UsageError
 from evaluators.output import say

@@ -149,6 +149,6 @@ def _tally(gates: Sequence[GateResult]) -> str:
 
 
 def _names(gates: Sequence[GateResult]) -> str:
-    names = [f"{gate.slice} {gate.threshold.measure}" for gate in gates]
+    names = [f"{gate.slice} {gate.threshold.name}" for gate in gates]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more

@@ -113,7 +113,7 @@ def drop_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateResu
     gates = [
         DropGate(dataset=dataset.name, language=language, threshold=threshold, sides=scope)
         for language, threshold, scope in scopes
-        if threshold.measure == DROP
+        if threshold.name == DROP
     ]
     found = [None if gate.obstacle() else gate.differences() for gate in gates]
     tested = [one.best.drop_p_value for one in found if one]

@@ -97,7 +97,7 @@ def slice_gates(
 
     ``distrust`` says why the slice's judge is not trusted (``distrust_in``); empty where it is.
     """
-    thresholds = [one for one in slice_.thresholds if one.measure != DROP]
+    thresholds = [one for one in slice_.thresholds if one.name != DROP]
     if not thresholds:
         return ()
     inputs = gate_inputs(slice_, records, summary, distrust)

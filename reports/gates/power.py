@@ -30,9 +30,7 @@ def power_lines(dataset: Dataset, items: Mapping[str, int], *, baseline: bool) -
 
 
 def _bar(threshold: Threshold) -> str:
-    bars = [(">=", threshold.min), ("<=", threshold.max)]
-    shown = " and ".join(f"{sign} {bar:g}" for sign, bar in bars if bar is not None)
-    return f"{threshold.measure} {shown}"
+    return f"{threshold.name} {threshold.bar}"
 
 
 def _interval(threshold: Threshold, slice_: Slice, count: int) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.metrics import DROP
 from reports.evidence import ConfusionCell
 from reports.report import Counts, GateResult, SliceSummary
 
@@ -120,13 +121,14 @@ class Plot:
 
 def plot(gate: GateResult) -> Plot:
     """Return the picture of a gate: 0 to 1 for a rate, 1 to 10 for a rating, else around 0."""
-    rule, is_drop = gate.threshold, gate.threshold.measure == "drop"
-    limits = (None if rule.max is None else -rule.max,) if is_drop else (rule.min, rule.max)
+    rule = gate.threshold
+    falls = rule.measure == DROP and rule.max is not None
+    limits = (-(rule.max or 0.0),) if falls else (rule.min, rule.max)
     bars = tuple(bar for bar in limits if bar is not None)
     numbers = (*_numbers(gate.estimate), gate.worst, gate.best, *bars)
     if rule.measure == "mean_rating":
         axis = (1.0, 10.0)
-    elif not is_drop and all(0 <= x <= 1 for x in _known(numbers)):
+    elif not rule.paired and all(0 <= x <= 1 for x in _known(numbers)):
         axis = (0.0, 1.0)
     else:
         axis = (-_reach(numbers), _reach(numbers))

@@ -25,7 +25,7 @@ def gates(report: Report) -> Iterator[str]:
 
 def gate_lines(gate: GateResult) -> list[str]:
     """Return what the gate asked, to stand behind its verdict's 13 columns, and below it why."""
-    title = f"{gate.slice:<20} {gate.threshold.measure} {gate.bar}"
+    title = f"{gate.slice:<20} {gate.threshold.name} {gate.bar}"
     return [title, *wrapped(clean.line(gate.reason), "    ")]
 
 
@@ -101,7 +101,7 @@ def annotations(report: Report) -> Iterator[str]:
         level = _LEVELS.get(gate.state)
         if level and left[level]:
             left[level] -= 1
-            measure, found = gate.threshold.measure, gate.estimate
+            measure, found = gate.threshold.name, gate.estimate
             title = _data(f"{gate.state}: {gate.slice} {measure}")
             title = title.replace(":", "%3A").replace(",", "%2C")
             text = (

@@ -67,7 +67,7 @@ def _head(report: Report) -> str:
 
 def _gate(gate: GateResult) -> tuple[str, ...]:
     return (
-        f"{gate.slice} {gate.threshold.measure}",
+        f"{gate.slice} {gate.threshold.name}",
         gate.state,
         number(gate.estimate.value),
         words.interval(gate.estimate),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from evaluators.answerers import RECORDED
 from evaluators.core import NOT_ATTEMPTED, UNANSWERED
 from evaluators.statistics.estimate import Estimate, number
-from evaluators.statistics.metrics import headlines
+from evaluators.statistics.metrics import DROP, RISE, headlines
 from reports.evidence import Change
 from reports.record import Record
 from reports.render import clean
@@ -61,9 +61,10 @@ def money(cost: float | None) -> str:
 
 
 def bar(gate: GateResult) -> str:
-    """Return a gate's threshold in words; for ``drop`` the margin below the baseline."""
-    if gate.threshold.measure == "drop" and gate.threshold.max is not None:
-        return f"not below -{gate.threshold.max:g}"
+    """Return a gate's threshold in words; for ``drop`` and ``rise`` the margin to the baseline."""
+    sides = {DROP: "not below -", RISE: "not above +"}
+    if gate.threshold.paired and gate.threshold.max is not None:
+        return f"{sides[gate.threshold.measure]}{gate.threshold.max:g}"
     return gate.bar
 
 

@@ -44,13 +44,13 @@ drop: {max: 0.03, pool: languages, evidence: estimate}
     dataset = declared(folder, text, rubrics)
     assert (dataset.name, dataset.folder, dataset.kind) == ("facts", folder, "graded")
     assert (dataset.holm, dataset.require_calibration) == (True, True)
-    assert dataset.pooled == (Threshold(measure="drop", max=0.03, pool=True),)
+    assert dataset.pooled == (Threshold(measure="drop", max=0.03, pool=True, fail="margin"),)
     bg, en = dataset.slices["bg"], dataset.slices["en"]
     assert bg.path == folder / "data" / "bg.csv"
     assert bg.thresholds == (
         Threshold(measure="correct", min=0.35, max=0.9),
         Threshold(measure="incorrect", max=0.5, evidence="confident"),
-        Threshold(measure="drop", max=0.1, evidence="confident"),
+        Threshold(measure="drop", max=0.1, evidence="confident", fail="margin"),
     )
     assert (bg.penalty, bg.by, bg.declared) == (9, ("topic", "answer_type"), True)
     assert bg.prompt is not None
@@ -113,11 +113,11 @@ def test_bundled_datasets_load(name: str) -> None:
         (GRADED + "drop: {max: 0.1}", ":5: key 'drop': say 'pool: languages'"),
         (GRADED + "drop: {max: 2, pool: languages}", "drop: key 'max': a number from 0 to 1"),
         (GRADED + "drop: {min: 0, pool: languages}", "drop: key 'min': not known"),
-        (GRADED + "drop: {pool: languages}", "key 'drop': give max"),
+        (GRADED + "drop: {pool: languages}", "drop: key 'max': missing; give the largest drop"),
         (GRADED + "  default: {file: a}", "languages: default: key 'file': not known"),
         (RATED + "pass_bar: 11", "key 'pass_bar': a number from 1 to 10 is needed, not '11'"),
         (RATED + "pass_bar: 6.5", "key 'pass_bar': a whole number is needed, not '6.5'"),
-        (JUDGED + "drop: {max: 0.1, pool: languages}", "key 'drop': not a measure of kind judged"),
+        (JUDGED + "drop: {max: 0.1, pool: languages}", "key 'drop': not for kind judged"),
         (JUDGED + "floor: {kapa: 0.6}", "floor: key 'kapa': not known; did you mean 'kappa'?"),
         (JUDGED + "floor: {kappa: 2}", "floor: key 'kappa': a number from -1 to 1"),
         (

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from cases.config import with_items
-from cases.dataset import Threshold
-from cases.thresholds import load_gates, with_gates
+from cases.dataset import Sampling, Threshold
+from cases.gates_file import load_gates, with_gates
 from evaluators.core import UsageError
 from tests.support.declaring import GRADED, PROMPT, RUBRIC, YES_NO, declared, gates, refusal
 
@@ -92,17 +92,39 @@ def test_default_is_declared_once(folder: Path, rubrics: Path) -> None:
         with_items(bare, "cs", Path("x"), rubrics)
 
 
-def test_gates_file_takes_the_place_of_own_gates(folder: Path, rubrics: Path) -> None:
-    """All own gates go, pooled ones too; other datasets' gates are left alone."""
+def test_a_gate_that_the_file_does_not_replace_stays(folder: Path, rubrics: Path) -> None:
+    """A gate goes only for one of the same name and scope, or with ``replace: all``, then named."""
     text = GRADED + "    gates: {correct: {min: 0.3}}\ndrop: {max: 0.1, pool: languages}\n"
     dataset = declared(folder, text, rubrics)
-    path = gates(folder, "facts: {en: {incorrect: {max: 0.4}}}\nother: {en: {kappa: {min: 0.5}}}")
+    own = "facts: {en: {incorrect: {max: 0.4}}, sample: {limit: 9, seed: 2}}\n"
+    path = gates(folder, own + "other: {en: {kappa: {min: 0.5}}}")
     read = load_gates(path)
     found = with_gates(dataset, read)
-    assert found.slices["en"].thresholds == (Threshold(measure="incorrect", max=0.4),)
-    assert found.pooled == ()
-    assert read["other"]["en"] == (Threshold(measure="kappa", min=0.5),)
-    assert with_gates(dataset, {}).slices["en"].thresholds == ()
+    stays, added = Threshold(measure="correct", min=0.3), Threshold(measure="incorrect", max=0.4)
+    assert found.slices["en"].thresholds == (stays, added)
+    assert (found.pooled, found.left_out) == (dataset.pooled, ())
+    assert found.sampling == Sampling(limit=9, seed=2)
+    assert read.datasets["other"].languages["en"] == (Threshold(measure="kappa", min=0.5),)
+    gone = with_gates(dataset, load_gates(gates(folder, f"replace: all\n{own}")))
+    assert (gone.slices["en"].thresholds, gone.pooled) == ((added,), ())
+    assert gone.left_out == ("facts:en correct >= 0.3", "facts:* drop <= 0.1")
+    unnamed = with_gates(dataset, load_gates(gates(folder, "replace: all\nother: {}")))
+    assert unnamed.slices["en"].thresholds == ()
+
+
+def test_a_gates_file_declares_pooled_gates(folder: Path, rubrics: Path) -> None:
+    """Changes of any measure, over all languages, replace those of the same measure alone."""
+    text = GRADED + "drop: {max: 0.1, pool: languages}\n"
+    pooled = "drop: {max: 0.05, f_score: {max: 0.2, fail: zero}, pool: languages}"
+    rise = "rise: {incorrect: {max: 0.05}, pool: languages}"
+    read = load_gates(gates(folder, f"facts: {{{pooled}, {rise}}}"))
+    found = with_gates(declared(folder, text, rubrics), read).pooled
+    assert [(one.name, one.max, one.fail) for one in found] == [
+        ("drop", 0.05, "margin"),
+        ("drop of f_score", 0.2, "zero"),
+        ("rise of incorrect", 0.05, "margin"),
+    ]
+    assert all(one.pool and one.paired and one.evidence == "confident" for one in found)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +134,8 @@ def test_gates_file_takes_the_place_of_own_gates(folder: Path, rubrics: Path) ->
             "en: {kappa: {min: 0.5}}",
             "facts: en: 'kappa' is no measure of kind graded; known: correct",
         ),
+        ("en: {rise: {mean_rating: {max: 1}}}", "facts: en: 'mean_rating' is no measure of kind"),
+        ("drop: {f1: {max: 0.1}, pool: languages}", "facts: en: 'f1' is no measure of kind graded"),
         ("en: {mean_rating: {min: 5}}", "facts: en: 'mean_rating' is no measure of kind graded"),
         ("bg: {correct: {min: 0.5}}", "facts: bg: no such language here; known: en"),
     ],
@@ -131,6 +155,12 @@ def test_gates_that_do_not_fit_are_refused(folder: Path, rules: str, said: str) 
             "facts:\n  en: {corect: {min: 0.5}}",
             ":2: facts: en: key 'corect': not known; did you mean",
         ),
+        ("replace: some", ":1: key 'replace': 'all' is needed, not 'some'"),
+        ("facts:\n  drop: {max: 0.1}", ":2: facts: key 'drop': say 'pool: languages', or put it"),
+        ("facts: {en: {rise: {max: 0.1}}}", "key 'rise': name what must not rise"),
+        ("facts: {en: {drop: {f1: {}}}}", "drop: f1: key 'max': missing; give the largest drop"),
+        ("facts: {en: {drop: {max: 0.1, fail: no}}}", "'margin' or 'zero' is needed, not 'no'"),
+        ("facts: {sample: {seed: 2}}", "facts: sample: key 'limit': missing"),
         ("facts:\n  en:\n    correct: {min: 2}", ":3: facts: en: correct: key 'min': a number"),
     ],
 )

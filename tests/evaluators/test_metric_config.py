@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from cases.dataset import Threshold
+from cases.gates_file import load_gates, with_gates
 from cases.tasks import measurers
-from cases.thresholds import load_gates, with_gates
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import (
     Answerer,

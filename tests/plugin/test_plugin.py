@@ -228,7 +228,8 @@ def test_a_baseline_is_compared_item_by_item(capitals: Project) -> None:
     capitals.run_in_process("qa")
     before = capitals.path / "reports" / "out"
     before.rename(capitals.path / "before")
-    gates = capitals.write("drop.yaml", "capital: {en: {drop: {max: 0.1, evidence: estimate}}}\n")
+    drop = "replace: all\ncapital: {en: {drop: {max: 0.1, evidence: estimate}}}\n"
+    gates = capitals.write("drop.yaml", drop)
     result = capitals.run_in_process("--baseline=before", f"--gates={gates}", "qa")
     assert "drop" in result.stdout.str()
     assert result.ret == 6  # the misses in bg are counted by no gate

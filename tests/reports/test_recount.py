@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from cases.dataset import Threshold
+from cases.gates_file import DatasetGates, GatesFile
 from evaluators.core import UsageError
 from evaluators.statistics.estimate import UNDEFINED
 from reports.evidence import Calibration
@@ -20,6 +21,12 @@ HIGH = Threshold(measure="correct", min=0.9)
 BOTH = facts_dataset(graded_slice("en"), graded_slice("bg"))
 
 
+def gates(**languages: tuple[Threshold, ...]) -> GatesFile:
+    """Return a file that has these thresholds alone."""
+    own = DatasetGates(languages=languages)
+    return GatesFile(datasets={"facts": own}, replaces_all=True)
+
+
 def test_a_run_rebuilt_is_the_same_run() -> None:
     """Nothing but the records and what was declared goes into a report."""
     made = run_of(answered("cice"))
@@ -30,7 +37,7 @@ def test_other_gates_decide_anew() -> None:
     """Verdicts and exit code are those that the run would have had with these gates."""
     made = run_of(answered("ccci"))
     assert made.decision.code == 0
-    again = regated(made, {"facts": {"en": (HIGH,)}}, None)
+    again = regated(made, gates(en=(HIGH,)), None)
     assert [(gate.threshold, gate.state) for gate in again.decision.gates] == [(HIGH, "FAIL")]
     assert again.decision.code == 1
     direct = run_of(answered("ccci"), facts_dataset(graded_slice("en", HIGH)))
@@ -48,19 +55,20 @@ def test_a_new_baseline_brings_the_drop_gates_into_play() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gates", "words"),
+    ("wrong", "words"),
     [
-        ({"other": {"en": (HIGH,)}}, r"no gate for any dataset of this run \(facts\)"),
-        ({"facts": {"fr": (HIGH,)}}, "no such language here"),
-        ({"facts": {"en": (Threshold(measure="kappa", min=0.5),)}}, "no measure of kind graded"),
+        (
+            GatesFile(datasets={"other": DatasetGates()}),
+            r"no gate for any dataset of this run \(facts\)",
+        ),
+        (gates(fr=(HIGH,)), "no such language here"),
+        (gates(en=(Threshold(measure="kappa", min=0.5),)), "no measure of kind graded"),
     ],
 )
-def test_gates_that_fit_no_part_of_the_run_are_refused(
-    gates: dict[str, dict[str, tuple[Threshold, ...]]], words: str
-) -> None:
+def test_gates_that_fit_no_part_of_the_run_are_refused(wrong: GatesFile, words: str) -> None:
     """A gate that decides nothing would pass."""
     with pytest.raises(UsageError, match=words):
-        regated(run_of(answered("c")), gates, None)
+        regated(run_of(answered("c")), wrong, None)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +84,7 @@ def test_what_else_happened_in_the_session_still_counts(facts: SessionFacts, cod
     """New gates excuse no failing test, interrupt or internal error."""
     made = run_of(answered("cc"), session=facts)
     assert made.decision.code == code
-    assert regated(made, {"facts": {"en": (HIGH,)}}, None).decision.code == code
+    assert regated(made, gates(en=(HIGH,)), None).decision.code == code
 
 
 def shards() -> list[Report]:

@@ -1,0 +1,138 @@
+"""A gates file: thresholds beside those of the data sets, or in place of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from cases.dataset import Dataset, Sampling, Threshold
+from cases.thresholds import ranges_of, read_gates, read_pooled, read_sampling
+from evaluators.core import UsageError
+from evaluators.extra_metrics import GEVAL, METRICS
+from evaluators.kinds import KINDS, Kind
+from evaluators.settings import Settings, load_settings
+from evaluators.statistics.metrics import DROP, LABEL_SHARE, RATE, RISE, Range
+from evaluators.text import hint
+
+REPLACE = "replace"
+_DATASET_KEYS = (DROP, RISE, "sample")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetGates:
+    """What the file says of one data set: thresholds by language, pooled ones, and a sample."""
+
+    languages: Mapping[str, tuple[Threshold, ...]] = field(default_factory=dict)
+    pooled: tuple[Threshold, ...] = ()
+    sampling: Sampling | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatesFile:
+    """The gates by data set. ``replaces_all`` leaves no other gate of any data set in place."""
+
+    datasets: Mapping[str, DatasetGates]
+    replaces_all: bool = False
+
+    def check_names(self, names: Sequence[str], where: str) -> None:
+        """Raise UsageError where none of these data sets is named."""
+        if not set(self.datasets) & set(names):
+            there = ", ".join(names)
+            msg = f"{where}: no gate for any dataset of this run ({there}); name one of them"
+            raise UsageError(msg)
+
+
+def load_gates(path: Path) -> GatesFile:
+    """Return the gates of a file: ``dataset: {language: {metric: {min: …}}}``.
+
+    A data set may also have pooled ``drop`` and ``rise`` gates and a ``sample``; ``replace: all``
+    stands on top. Raises UsageError naming file, line and key.
+    """
+    top = load_settings(path)
+    word = top.text(REPLACE, "all")
+    if word != "all":
+        raise top.problem(REPLACE, f"'all' is needed, not {word!r}; or take the line out")
+    names = [name for name in top.values if name != REPLACE]
+    found = {name: _dataset_gates(top.part(name)) for name in names}
+    return GatesFile(datasets=found, replaces_all=REPLACE in top.values)
+
+
+def _dataset_gates(part: Settings) -> DatasetGates:
+    every = {name: limits for kind in KINDS.values() for name, limits in kind.ranges().items()}
+    every.update(dict.fromkeys(METRICS, RATE))
+    languages = [key for key in part.values if key not in _DATASET_KEYS]
+    return DatasetGates(
+        languages={
+            language: read_gates(own, {**every, **_own_metrics(own)})
+            for language, own in ((one, part.part(one)) for one in languages)
+        },
+        pooled=read_pooled(part, {**every, **_own_metrics(part)}),
+        sampling=read_sampling(part),
+    )
+
+
+def _own_metrics(part: Settings) -> dict[str, Range]:
+    """Return the metrics named here that only a data set of the user's can have."""
+    changes = [part.part(change) for change in (DROP, RISE) if change in part.values]
+    names = (name for one in (part, *changes) for name in one.values)
+    return dict.fromkeys((one for one in names if one.startswith((GEVAL, LABEL_SHARE))), RATE)
+
+
+def with_gates(dataset: Dataset, gates: GatesFile) -> Dataset:
+    """Return the data set with these gates; one of its own stays unless the file has it too.
+
+    Where the file replaces all, the others go, and ``left_out`` names them. Raises UsageError for
+    a language that the data set does not have, or a metric of another kind.
+    """
+    own = gates.datasets.get(dataset.name, DatasetGates())
+    _check(dataset, own)
+    slices, left_out = {}, list(dataset.left_out)
+    for language, slice_ in dataset.slices.items():
+        mine = own.languages.get(language, ())
+        kept, gone = _split(slice_.thresholds, mine, gates)
+        slices[language] = replace(slice_, thresholds=(*kept, *mine))
+        left_out += (f"{slice_.name} {one.name} {one.bar}" for one in gone)
+    kept, gone = _split(dataset.pooled, own.pooled, gates)
+    left_out += (f"{dataset.name}:* {one.name} {one.bar}" for one in gone)
+    return replace(
+        dataset,
+        slices=slices,
+        pooled=(*kept, *own.pooled),
+        sampling=own.sampling or dataset.sampling,
+        left_out=tuple(left_out),
+    )
+
+
+def _split(
+    before: Sequence[Threshold], own: Sequence[Threshold], gates: GatesFile
+) -> tuple[list[Threshold], list[Threshold]]:
+    """Return the gates that stay beside the file's own, and those that it leaves out."""
+    named = {one.name for one in own}
+    others = [one for one in before if one.name not in named]
+    return ([], others) if gates.replaces_all else (others, [])
+
+
+def _check(dataset: Dataset, own: DatasetGates) -> None:
+    for language in own.languages:
+        if language not in dataset.slices:
+            what = f"no such language here; {hint(language, dataset.slices)}"
+            msg = f"--gates: {dataset.name}: {language}: {what}"
+            raise UsageError(msg)
+    for language, slice_ in dataset.slices.items():
+        for threshold in (*own.languages.get(language, ()), *own.pooled):
+            for what in _misfits(threshold, dataset.kind, ranges_of(slice_)):
+                msg = f"--gates: {dataset.name}: {language}: {what}"
+                raise UsageError(msg)
+
+
+def _misfits(threshold: Threshold, kind: Kind, metrics: Mapping[str, Range]) -> Iterator[str]:
+    """Yield what is wrong with a threshold over these metrics."""
+    name = threshold.of or threshold.measure
+    if name not in metrics or threshold.measure not in (*metrics, DROP, RISE):
+        yield f"{name!r} is no measure of kind {kind}; {hint(name, metrics)}"
+        return
+    if threshold.paired and DROP not in metrics:
+        yield f"{threshold.measure!r} is no measure of kind {kind}; {hint(name, metrics)}"
+    low, high = (0.0, metrics[name][1] - metrics[name][0]) if threshold.of else metrics[name]
+    for bar in (threshold.min, threshold.max):
+        if bar is not None and not low <= bar <= high:
+            yield f"{threshold.name}: {bar:g} is not within {low:g} to {high:g}"
