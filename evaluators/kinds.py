@@ -5,7 +5,8 @@ from typing import ClassVar
 
 from evaluators.core import GRADES, NO, NOT_ATTEMPTED, UNANSWERED, YES, Case, Verdict
 from evaluators.rubric import Protocol
-from evaluators.statistics.metrics import ANSWERS, RATINGS, Range, gate_ranges
+from evaluators.statistics.count_table import RATINGS
+from evaluators.statistics.metrics import ANSWERS, Range, gate_ranges
 
 Axes = tuple[tuple[str, ...], tuple[str, ...]]
 """Gold labels and outcomes, in the order to count and show them."""

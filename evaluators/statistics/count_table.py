@@ -11,6 +11,8 @@ from evaluators.core import CORRECT
 if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array
 
+RATINGS = tuple(str(rating) for rating in range(1, 11))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountTable:

@@ -14,10 +14,16 @@ from typing import TYPE_CHECKING
 
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES
 from evaluators.statistics.agreement import kappa_parts, quadratic_kappa_parts, spearman_parts
-from evaluators.statistics.count_table import CountTable
+from evaluators.statistics.count_table import RATINGS, CountTable
+from evaluators.statistics.youden import (
+    incorrect_label,
+    passing_labels,
+    youden_interval,
+    youden_parts,
+)
 
 if TYPE_CHECKING:
-    from evaluators.statistics.intervals import Array
+    from evaluators.statistics.intervals import Array, Interval
 
     Parts = tuple[Array, Array]
 
@@ -26,7 +32,6 @@ Range = tuple[float, float]
 
 RATE: Range = (0.0, 1.0)
 MAX_PENALTY = 100.0
-RATINGS = tuple(str(rating) for rating in range(1, 11))
 ANSWERS = (YES, NO, UNANSWERED)
 DROP, RISE = "drop", "rise"
 """Thresholds on the paired difference to a baseline, which are no metrics of one run."""
@@ -37,6 +42,9 @@ LABEL_SHARE = "share_"
 SELF_AGREEMENT = "self_agreement"
 """How often two judgements of one answer agree: measured only where items were judged again."""
 
+YOUDEN, YOUDEN_INCORRECT = "youden", "youden_incorrect"
+"""How well a judge tells answers that pass from others, and those INCORRECT from others."""
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
@@ -44,8 +52,9 @@ class Metric:
 
     ``parts`` returns numerator and denominator; denominator 0 means undefined. ``range`` is what a
     threshold on it can be, None where no gate may name it. A ``rate`` counts successes by trials,
-    item by item, so that Wilson's interval fits; others have a bootstrap over items. The trials of
-    an ``every_item`` rate are all graded items. ``bounded`` says that its worst and best value over
+    item by item, so that Wilson's interval fits; others have a bootstrap over items, or what
+    ``interval`` returns for the tables of clusters and how many have each. The trials of an
+    ``every_item`` rate are all graded items. ``bounded`` says that its worst and best value over
     ungraded items are known (``Sample.worst_case_bounds``). ``headline`` metrics sum a slice up in
     one line; ``column`` is its place among the columns of the report page, 0 below the columns.
     ``compared`` says that its difference to a baseline is shown beside that of the passing share.
@@ -60,6 +69,7 @@ class Metric:
     _: KW_ONLY
     range: Range | None = RATE
     rate: bool = False
+    interval: Callable[[CountTable, Array], Interval | None] | None = None
     every_item: bool = False
     bounded: bool = True
     headline: bool = False
@@ -168,6 +178,17 @@ def agreement(table: CountTable) -> Parts:
     return table.counts.diagonal(axis1=-2, axis2=-1).sum(axis=-1), table.total
 
 
+def _youden(name: str, title: str, positive: Callable[[CountTable], tuple[str, ...]]) -> Metric:
+    return Metric(
+        name,
+        title,
+        lambda table: youden_parts(table, positive(table)),
+        range=(-1.0, 1.0),
+        interval=lambda clusters, items: youden_interval(clusters, items, positive(clusters)),
+        applies=lambda table: any(label in table.outcomes for label in positive(table)),
+    )
+
+
 def _on_counts(parts: Callable[[Array], Parts]) -> Callable[[CountTable], Parts]:
     return lambda table: parts(table.counts)
 
@@ -221,6 +242,8 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
         _of_ratings(
             "quadratic_kappa", "Quadratic-weighted kappa", _on_counts(quadratic_kappa_parts)
         ),
+        _youden(YOUDEN, "Youden's J", passing_labels),
+        _youden(YOUDEN_INCORRECT, "Youden's J of INCORRECT", incorrect_label),
     ),
 }
 """Every metric by kind of dataset and name, in the order to show them."""

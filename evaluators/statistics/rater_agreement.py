@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from evaluators.statistics.agreement import cohen_kappa, interval_alpha, krippendorff_alpha
+from evaluators.statistics.count_table import RATINGS
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import clustered_rate
-from evaluators.statistics.metrics import RATINGS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

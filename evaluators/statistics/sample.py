@@ -9,7 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from evaluators.statistics.agreement import PERFECT, perfect_interval
-from evaluators.statistics.count_table import CountTable
+from evaluators.statistics.count_table import RATINGS, CountTable
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import (
     Interval,
@@ -19,7 +19,8 @@ from evaluators.statistics.intervals import (
     unseen_share,
     wilson,
 )
-from evaluators.statistics.metrics import RATINGS, Metric, metrics_of
+from evaluators.statistics.metrics import Metric, metrics_of
+from evaluators.statistics.youden import incorrect_label, passing_labels
 
 if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array
@@ -58,7 +59,7 @@ class Sample:
         rows = metrics_of(self.kind, whole)
         wanted = {name: row for name, row in rows.items() if not names or name in names}
         drawn = None
-        if len(self.items) and not all(row.rate for row in wanted.values()):
+        if len(self.items) and not all(row.rate or row.interval for row in wanted.values()):
             counts = resample(self.patterns.counts, self.items)
             drawn = replace(self.patterns, counts=counts)
         return {name: self._estimate(row, whole, drawn) for name, row in wanted.items()}
@@ -68,7 +69,9 @@ class Sample:
         top, bottom = row.parts(whole)
         n = int(bottom if row.rate else whole.total)
         interval = None
-        if value is not None and not row.rate:
+        if row.interval:
+            interval = row.interval(self.patterns, self.items)
+        elif value is not None and not row.rate:
             interval = percentile(*row.parts(drawn)) if drawn else None
         elif value is not None and self.clustered:
             interval = clustered_rate(*row.parts(self.patterns), self.items)
@@ -100,13 +103,14 @@ class Sample:
         any group of items: its extremes over all mixtures lie where all ungraded items of one gold
         label have one outcome. (``macro_f1`` is a mean of two such ratios; an ungraded item moves
         only one of them at a time, and each of them in one direction.) Ratings count through their
-        sum or their place above the bar, so that 1 and 10 suffice; agreement through right or not
-        right.
+        sum or their place above the bar, so that 1 and 10 suffice. Against given labels agreement
+        counts right and not right, and J on which side of the pass mark, or of INCORRECT, a wrong
+        verdict lies: all are wrong on the other side, of either.
         """
         golds, outcomes = self.patterns.golds, self.patterns.outcomes
         if golds == outcomes:
-            others = (*golds[1:], golds[0])
-            return dict(zip(golds, golds, strict=True)), dict(zip(golds, others, strict=True))
+            sides = (passing_labels(self.patterns), incorrect_label(self.patterns))
+            return dict(zip(golds, golds, strict=True)), *(_crossed(golds, one) for one in sides)
         ends = (outcomes[0], outcomes[-1]) if outcomes == RATINGS else outcomes
         fills = product(ends, repeat=len(golds))
         return tuple(dict(zip(golds, fill, strict=True)) for fill in fills)
@@ -140,6 +144,18 @@ def count_patterns(
         for cell in cells:
             patterns[(place, *cell)] += 1
     return patterns, np.array([count for _, count in items], dtype=np.float64)
+
+
+def _crossed(labels: Sequence[str], side: Collection[str]) -> Fill:
+    """Return a wrong outcome for every label, on the other side where there is one."""
+    return {
+        label: min(
+            (one for one in labels if one != label),
+            key=lambda one: (one in side) == (label in side),
+            default=label,
+        )
+        for label in labels
+    }
 
 
 def _mixed(whole: CountTable, fill: Fill, share: float) -> CountTable:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from cases.dataset import Evidence, Slice, Threshold
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, YES
-from evaluators.statistics.metrics import ANSWERS, METRICS, RATINGS, metrics_of
+from evaluators.statistics.count_table import RATINGS
+from evaluators.statistics.metrics import ANSWERS, METRICS, metrics_of
 from reports.gates.gate import PARTIAL, distrust_in, evaluate, slice_gates
 from reports.record import Record
 from reports.report import GateResult
@@ -225,6 +226,15 @@ def test_a_judge_is_held_to_its_floor() -> None:
     assert "judge not measured in bg" in distrust_in("bg", None, floor, required=True)
 
 
+def test_ratings_of_ungraded_labels_are_bounded_by_the_side_of_the_bar() -> None:
+    """J of ratings: the worst case rates every ungraded answer on the other side of the bar."""
+    rows = [{"label": str(n), "rating": n} for n in (2, 3, 7, 8)] * 5
+    rows += [{"label": "4", "outcome": "error"}, {"label": "9", "outcome": "error"}]
+    result = judge(at_least("youden", 0.8), numbered(rows), make_slice("judged"))
+    assert (result.state, result.best) == ("PASS", 1.0)
+    assert result.worst == pytest.approx(10 / 11 + 10 / 11 - 1)
+
+
 def fates(kind: str, ungraded: Sequence[Record]) -> list[tuple[dict[str, object], ...]]:
     """Every way in which these ungraded items may have come out."""
     if kind == "graded":
@@ -233,7 +243,7 @@ def fates(kind: str, ungraded: Sequence[Record]) -> list[tuple[dict[str, object]
     if kind == "rated":
         each = [{"rating": int(rating)} for rating in RATINGS]
         return list(combinations_with_replacement(each, len(ungraded)))
-    labels = ANSWERS if kind == "yes_no" else (CORRECT, INCORRECT)
+    labels = ANSWERS if kind == "yes_no" else GRADES
     return list(product([{"grade": label} for label in labels], repeat=len(ungraded)))
 
 
@@ -244,8 +254,8 @@ def row(kind: str) -> st.SearchStrategy[dict[str, object]]:
         "rated": {"rating": st.integers(1, 10)},
         "yes_no": {"label": st.sampled_from([YES, NO]), "grade": st.sampled_from(ANSWERS)},
         "judged": {
-            "label": st.sampled_from([CORRECT, INCORRECT]),
-            "grade": st.sampled_from([CORRECT, INCORRECT]),
+            "label": st.sampled_from(GRADES),
+            "grade": st.sampled_from(GRADES),
         },
     }
     outcome = st.sampled_from(["passed", "failed", "error"])

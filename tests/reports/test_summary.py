@@ -163,7 +163,9 @@ def test_judged_grades_by_hand() -> None:
     ] * 4
     rows.append({"label": INCORRECT, "grade": CORRECT})
     summary = summarise(numbered(rows), make_slice("judged"))
-    assert values(summary) == pytest.approx({"agreement": 0.9, "kappa": 0.8})
+    assert values(summary) == pytest.approx(
+        {"agreement": 0.9, "kappa": 0.8, "youden": 0.8, "youden_incorrect": 0.8}
+    )
     assert summary.confusion[INCORRECT, CORRECT] == 1
     assert tuple(summary.labels) == GRADES
 
@@ -172,8 +174,9 @@ def test_judged_ratings_have_ordered_measures() -> None:
     """Labels in digits: Spearman and quadratic kappa in place of kappa."""
     rows = [{"label": str(n), "rating": min(10, n + 1)} for n in range(1, 11)]
     found = values(summarise(numbered(rows), make_slice("judged")))
-    assert list(found) == ["agreement", "spearman", "quadratic_kappa"]
+    assert list(found) == ["agreement", "spearman", "quadratic_kappa", "youden"]
     assert found["agreement"] == 0.1
+    assert found["youden"] == 0.8  # of the five below the bar of 6, one is rated above it
     assert (found["spearman"] or 0) > 0.99
 
 
@@ -181,7 +184,8 @@ def test_judged_labels_outside_the_three_grades_are_kept() -> None:
     """Yes/no judges: their labels join the table."""
     rows = [{"label": YES, "grade": YES}, {"label": NO, "grade": YES}]
     summary = summarise(numbered(rows), make_slice("judged"))
-    assert values(summary) == {"agreement": 0.5, "kappa": 0.0}
+    undefined = {"youden": None, "youden_incorrect": None}
+    assert values(summary) == {"agreement": 0.5, "kappa": 0.0, **undefined}
 
 
 def test_repeats_are_clustered_by_item() -> None:

@@ -1,0 +1,145 @@
+"""How well a judge tells two classes of answers apart: Youden's J, and the two rates behind it.
+
+J is sensitivity + specificity - 1: 1 for a judge that never errs, 0 for one that tells nothing
+apart. A judge that errs alike on two runs shows J times the true difference of their rates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evaluators.core import INCORRECT
+from evaluators.statistics.count_table import RATINGS, CountTable
+from evaluators.statistics.estimate import UNDEFINED, Estimate
+from evaluators.statistics.intervals import Count, Interval, effective_size, wilson
+
+if TYPE_CHECKING:
+    from evaluators.statistics.intervals import Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassRate:
+    """On how many items of one class a judge was right: ``hits`` of ``trials``, at least 1.
+
+    ``size`` is how many independent items they are worth (``effective_size``).
+    """
+
+    hits: int
+    trials: int
+    size: float
+
+    @property
+    def value(self) -> float:
+        """The sensitivity or specificity."""
+        return self.hits / self.trials
+
+    @property
+    def independent(self) -> Count:
+        """The same rate over independent items: hits, trials."""
+        return self.value * self.size, self.size
+
+
+def passing_labels(table: CountTable) -> tuple[str, ...]:
+    """Return the labels of a right answer: the rubric's, or the ratings from the bar on."""
+    rated = table.outcomes == RATINGS
+    return tuple(one for one in RATINGS if int(one) >= table.pass_bar) if rated else table.passing
+
+
+def incorrect_label(_: CountTable) -> tuple[str, ...]:
+    """Return the one label of a wrong answer."""
+    return (INCORRECT,)
+
+
+def youden_parts(table: CountTable, positive: Collection[str]) -> tuple[Array, Array]:
+    """Return J as a ratio; the labels ``positive`` are one class, all others the other.
+
+    Youden (1950), Cancer 3:32. Undefined where either class has no item.
+    """
+    (passed, right), (refused, wrong) = _classes(table, positive)
+    return passed * wrong + refused * right - right * wrong, right * wrong
+
+
+def class_rates(
+    clusters: CountTable, items: Array, positive: Collection[str]
+) -> tuple[ClassRate, ...]:
+    """Return sensitivity and specificity; nothing where either class has no item.
+
+    ``items[i]`` clusters of dependent items have the table ``clusters.counts[i]``.
+    """
+    found = []
+    for hits, sizes in _classes(clusters, positive):
+        right, trials = float((items * hits).sum()), float((items * sizes).sum())
+        if not trials:
+            return ()
+        rate = right / trials
+        size = effective_size(hits - rate * sizes, sizes, items, rate * (1 - rate))
+        found.append(ClassRate(hits=round(right), trials=round(trials), size=size))
+    return tuple(found)
+
+
+def youden_interval(
+    clusters: CountTable, items: Array, positive: Collection[str]
+) -> Interval | None:
+    """Return the 95 % interval of J, from the same as ``class_rates``; None where J is undefined.
+
+    Wilson's intervals of both rates, combined by MOVER: Zou and Donner (2008), Stat. Med. 27:1693;
+    without clusters it is method 10 of Newcombe (1998), Stat. Med. 17:873. A correlation of the
+    two rates within clusters counts where it widens the interval.
+    """
+    rates = class_rates(clusters, items, positive)
+    if not rates:
+        return None
+    residuals = [
+        hits - rate.value * sizes
+        for rate, (hits, sizes) in zip(rates, _classes(clusters, positive), strict=True)
+    ]
+    spread = math.prod(float((items * one**2).sum()) for one in residuals)
+    common = float((items * residuals[0] * residuals[1]).sum())
+    correlation = max(0.0, common / math.sqrt(spread)) if spread else 0.0
+    ends = [wilson(*one.independent) or (0.0, 1.0) for one in rates]
+    value = sum(one.value for one in rates) - 1
+    below = [one.value - low for one, (low, _) in zip(rates, ends, strict=True)]
+    above = [high - one.value for one, (_, high) in zip(rates, ends, strict=True)]
+    low, high = value - _reach(below, correlation), value + _reach(above, correlation)
+    return max(-1.0, low), min(1.0, high)
+
+
+def _reach(parts: Sequence[float], correlation: float = 0.0) -> float:
+    """Return how far an end of a sum lies from it, given how far those of its parts do."""
+    squares = math.fsum(part**2 for part in parts)
+    return math.sqrt(squares + 2 * correlation * math.prod(parts)) if correlation else squares**0.5
+
+
+def _classes(table: CountTable, positive: Collection[str]) -> list[tuple[Array, Array]]:
+    """Return of the positive class, and of the other, how many items were judged right, of all."""
+    found = []
+    for wanted in (True, False):
+        golds = [gold for gold in table.golds if (gold in positive) is wanted]
+        hits = [
+            table.of(outcome, gold)
+            for gold in golds
+            for outcome in table.outcomes
+            if (outcome in positive) is wanted
+        ]
+        found.append((table.sum(hits), table.sum(map(table.with_gold, golds))))
+    return found
+
+
+def pooled_youden(parts: Sequence[tuple[Estimate, float]]) -> Estimate:
+    """Return the weighted mean of J of several languages, with its interval.
+
+    ``parts`` holds a defined J and its weight; their labels are independent samples. The interval
+    is MOVER's, as in ``youden_interval``.
+    """
+    total = sum(weight for _, weight in parts)
+    if not total:
+        return UNDEFINED
+    shares = [(one, weight / total) for one, weight in parts]
+    value = sum(share * (one.value or 0.0) for one, share in shares)
+    below = _reach([share * ((one.value or 0.0) - (one.low or 0.0)) for one, share in shares])
+    above = _reach([share * ((one.high or 0.0) - (one.value or 0.0)) for one, share in shares])
+    n = sum(one.n for one, _ in parts)
+    return Estimate.of(value, (value - below, value + above), n)

@@ -1,0 +1,135 @@
+"""Claims about Youden's J: its value, its interval with and without clusters, and pooling."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED
+from evaluators.statistics.count_table import CountTable
+from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import wilson
+from evaluators.statistics.youden import (
+    class_rates,
+    pooled_youden,
+    youden_interval,
+    youden_parts,
+)
+
+RIGHT = (CORRECT,)
+hits = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
+
+
+def table(*cells: tuple[str, str, float]) -> CountTable:
+    """Return one table of (label, grade, count) cells."""
+    counts = np.zeros((3, 3))
+    for label, grade, count in cells:
+        counts[GRADES.index(label), GRADES.index(grade)] += count
+    return CountTable(counts=counts, golds=GRADES, outcomes=GRADES)
+
+
+def judged(right: tuple[int, int], wrong: tuple[int, int]) -> CountTable:
+    """Return so many hits of all right answers, and of all wrong ones."""
+    return table(
+        (CORRECT, CORRECT, right[0]),
+        (CORRECT, INCORRECT, right[1] - right[0]),
+        (INCORRECT, INCORRECT, wrong[0]),
+        (INCORRECT, CORRECT, wrong[1] - wrong[0]),
+    )
+
+
+def one_by_one(whole: CountTable, size: int = 1) -> tuple[CountTable, np.ndarray]:
+    """Return clusters of ``size`` items that all came out alike, and how many there are of each."""
+    cells = np.flatnonzero(whole.counts)
+    patterns = size * np.eye(9)[cells].reshape(-1, 3, 3)
+    return CountTable(counts=patterns, golds=GRADES, outcomes=GRADES), whole.counts.ravel()[cells]
+
+
+def interval_of(whole: CountTable, size: int = 1) -> tuple[float, float]:
+    found = youden_interval(*one_by_one(whole, size), RIGHT)
+    assert found is not None
+    return found
+
+
+def test_j_is_sensitivity_and_specificity_less_one() -> None:
+    """9 of 10 right answers pass, 16 of 20 others do not, whichever of the others they are."""
+    whole = table(
+        (CORRECT, CORRECT, 9),
+        (CORRECT, NOT_ATTEMPTED, 1),
+        (INCORRECT, NOT_ATTEMPTED, 6),
+        (NOT_ATTEMPTED, NOT_ATTEMPTED, 10),
+        (INCORRECT, CORRECT, 4),
+    )
+    top, bottom = youden_parts(whole, RIGHT)
+    assert top / bottom == pytest.approx(0.9 + 0.8 - 1)
+    top, bottom = youden_parts(whole, (INCORRECT,))
+    assert top / bottom == pytest.approx(0 + 1 - 1)  # no INCORRECT answer is called so
+
+
+def test_without_one_of_the_classes_there_is_no_j() -> None:
+    """All labels alike: undefined, without rates and without an interval."""
+    whole = judged((9, 10), (0, 0))
+    assert youden_parts(whole, RIGHT)[1] == 0
+    assert youden_interval(*one_by_one(whole), RIGHT) is None
+    assert class_rates(*one_by_one(whole), RIGHT) == ()
+
+
+@given(hits, hits)
+def test_the_interval_of_single_items_is_newcombes(
+    right: tuple[int, int], wrong: tuple[int, int]
+) -> None:
+    """Newcombe (1998), method 10, but for n - 1 in place of n where a rate is not 0 or 1."""
+    low, high = interval_of(judged(right, wrong))
+    value = right[0] / right[1] + wrong[0] / wrong[1] - 1
+    below, above = 0.0, 0.0
+    for count, n in (right, wrong):
+        size = n - 1 if 0 < count < n else n
+        ends = wilson(count / n * size, size)
+        assert ends is not None
+        below += (count / n - ends[0]) ** 2
+        above += (ends[1] - count / n) ** 2
+    assert low == pytest.approx(max(-1, value - math.sqrt(below)), abs=1e-9)
+    assert high == pytest.approx(min(1, value + math.sqrt(above)), abs=1e-9)
+
+
+def test_newcombes_published_example() -> None:
+    """Newcombe (1998), table II, method 10: 56/70 - 48/80 is 0.2, 0.0524 to 0.3339."""
+    found = interval_of(judged((560, 700), (320, 800)))
+    wide = interval_of(judged((56, 70), (32, 80)))
+    assert wide == pytest.approx((0.0524, 0.3339), abs=2e-3)
+    assert wide[0] < found[0] < 0.2 < found[1] < wide[1]
+
+
+def test_answers_of_one_question_that_share_their_fate_count_once() -> None:
+    """Three answers a question, always judged alike, are worth one."""
+    whole = judged((24, 30), (20, 30))
+    assert interval_of(whole, 3) == pytest.approx(interval_of(whole), abs=1e-9)
+    (right, wrong) = class_rates(*one_by_one(whole, 3), RIGHT)
+    assert (right.hits, right.trials, wrong.hits, wrong.trials) == (72, 90, 60, 90)
+    assert right.size == pytest.approx(29)
+    assert right.independent == pytest.approx((0.8 * 29, 29))
+
+
+def test_errors_of_both_kinds_on_one_question_widen_the_interval() -> None:
+    """A right and a wrong answer a question, both misjudged together, or never both."""
+    both = np.zeros((2, 3, 3))
+    both[0, 0, 0] = both[0, 1, 1] = 1
+    both[1, 0, 1] = both[1, 1, 0] = 1
+    clusters = CountTable(counts=both, golds=GRADES, outcomes=GRADES)
+    together = youden_interval(clusters, np.array([40.0, 10.0]), RIGHT)
+    apart = interval_of(judged((40, 50), (40, 50)))
+    assert together is not None
+    assert together[0] < apart[0] - 0.03
+
+
+def test_pooling_weighs_the_languages() -> None:
+    """Twice the weight, twice the say; alike languages make the interval narrower, not wider."""
+    good, poor = (Estimate.of(value, (value - 0.1, value + 0.1), 50) for value in (0.9, 0.6))
+    found = pooled_youden([(good, 2.0), (poor, 1.0)])
+    assert found.value == pytest.approx(0.8)
+    assert found.n == 100
+    assert found.interval == pytest.approx((0.8 - math.sqrt(5) / 30, 0.8 + math.sqrt(5) / 30))
+    assert pooled_youden([(good, 1.0)]) == good
+    assert pooled_youden([]).value is None
