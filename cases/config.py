@@ -49,7 +49,7 @@ LANGUAGE_KEYS = (
 SHARED_KEYS = ("prompt", "rubric", "rubric_language", "pass_bar", "floor", METRICS_KEY)
 DATASET_KEYS = (
     *("kind", "languages", "by", "penalty", DROP, RISE, "holm", "require_calibration"),
-    *("sample", "judge"),
+    *("cluster", "sample", "judge"),
     *SHARED_KEYS,
 )
 
@@ -195,6 +195,7 @@ def _bare(file: _File, own: Settings, language: str, path: Path) -> Slice:
         no=_word(file, own, "no"),
         floor=_floor(file.holder(own, "floor").part("floor")),
         metrics=read_metrics(file.holder(own, METRICS_KEY), file.kind),
+        cluster=normal(file.top.text("cluster")),
     )
 
 

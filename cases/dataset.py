@@ -3,14 +3,15 @@
 A worker of xdist gets the plan from the controller, so nothing that reads files is loaded here.
 """
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from evaluators.core import CORRECT, GRADES, Case
 from evaluators.extra_metrics import MetricSpec
-from evaluators.kinds import Kind
+from evaluators.kinds import Asked, Cluster, Kind
 from evaluators.rubric import Prompt, Rubric
 from evaluators.statistics.metrics import DROP, RISE
 
@@ -67,7 +68,8 @@ class Slice:
     """One language of one dataset.
 
     ``pass_bar`` is the lowest rating that passes (1 to 10); ``penalty`` the p of ``penalised``;
-    ``floor`` (kind ``judged`` only) the lowest trustworthy agreement or kappa of a judge.
+    ``floor`` (kind ``judged`` only) the lowest trustworthy agreement or kappa of a judge;
+    ``cluster`` the metadata field that dependent items share, empty for ``Kind.cluster_of``'s own.
     ``metrics`` are extra measures that a judge's model takes. ``declared`` is False where
     ``languages.default`` stood in for a missing line.
     """
@@ -87,6 +89,7 @@ class Slice:
     floor: Mapping[str, float] = field(default_factory=dict)
     metrics: tuple[MetricSpec, ...] = ()
     declared: bool = True
+    cluster: str = ""
 
     @property
     def name(self) -> str:
@@ -102,6 +105,10 @@ class Slice:
     def passing(self) -> tuple[str, ...]:
         """The grades of a right answer."""
         return self.rubric.passing if self.rubric else (CORRECT,)
+
+    def cluster_of(self, item: Asked) -> Cluster:
+        """Return what is equal for this item and all those that it is not independent of."""
+        return self.kind.cluster_of(item, self.cluster)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +165,14 @@ class Item:
     slice: Slice
     case: Case
     repeat: int
+
+
+def clusters_in(items: Iterable[tuple[Slice, Asked]]) -> dict[str, set[Cluster]]:
+    """Return the different clusters of a dataset's items, by language."""
+    found: dict[str, set[Cluster]] = defaultdict(set)
+    for slice_, item in items:
+        found[slice_.language].add(slice_.cluster_of(item))
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from cases.labels import NOT_CORRECT, WORDS, Label, Scale, is_number, read_grade, read_number
 from cases.tables import Record, Table, read_csv, read_jsonl
 from evaluators.core import CORRECT, GRADES, Case, UsageError
+from evaluators.kinds import FACT, JUDGED, Cluster
 from evaluators.reading import file_hash, problem, read_text
 from evaluators.rubric import Style
 from evaluators.text import digest, shown
@@ -46,9 +47,12 @@ class LabelledAnswer:
         return self.case.recorded or ""
 
     @property
-    def cluster(self) -> str:
-        """What answers to the same question share: they are not independent."""
-        return f"{self.case.language} {self.case.question}"
+    def cluster(self) -> Cluster:
+        """What answers to the same question share: they are not independent.
+
+        The same as in a data set of such answers that does not say otherwise.
+        """
+        return JUDGED.cluster_of(self.case)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,6 +266,7 @@ def _item(
         golds=golds,
         context=rows.text(row, columns.context),
         recorded=answer,
+        metadata={FACT: rows.text(row, FACT)} if FACT in rows.names else {},
         digest=digest([question, golds, answer]),
     )
     return LabelledAnswer(case=case, label=label, raters=raters)

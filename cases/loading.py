@@ -9,8 +9,8 @@ from cases.dataset import Slice
 from cases.labels import grade_or_rating, yes_or_no
 from cases.rows import Row, golds_of, id_of, metadata_of, recorded_of, rows_of
 from cases.tables import Record, read_table
-from evaluators.core import Case
-from evaluators.text import digest, shown
+from evaluators.core import Case, UsageError
+from evaluators.text import digest, listed, shown
 
 RATERS = "label_"
 """What a column of one rater's labels begins with; a number follows."""
@@ -38,6 +38,7 @@ def load_rows(slice_: Slice) -> list[tuple[Row, Case]]:
         _check_golds(rows, cases)
     else:  # raters may well see other golds for the same question
         _check_labels(rows, cases)
+    _check_cluster(slice_, cases)
     ids = unique(case.id for case in cases)
     return [
         (row, case if case.id == id_ else replace(case, id=id_))
@@ -139,6 +140,17 @@ def _check_labels(rows: Sequence[Row], cases: Sequence[Case]) -> None:
             other = "a rating" if rated else "a grade"
             what = f"got {shown(case.label)}, but row 1 has {other}; one file holds one of the two"
             raise row.problem(row.required("label"), what)
+
+
+def _check_cluster(slice_: Slice, cases: Sequence[Case]) -> None:
+    """Refuse a file without the field that dependent items share: all would seem independent."""
+    if slice_.cluster and not any(slice_.cluster in case.metadata for case in cases):
+        there = listed(dict.fromkeys(name for case in cases for name in case.metadata))
+        msg = (
+            f"{slice_.path}: no item has a field {slice_.cluster!r}, which 'cluster:' of "
+            f"{slice_.dataset} names; add the column, or name one of the file's ({there or 'none'})"
+        )
+        raise UsageError(msg)
 
 
 def _check_golds(rows: Sequence[Row], cases: Sequence[Case]) -> None:

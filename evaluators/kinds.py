@@ -1,5 +1,6 @@
 """The kinds of data sets: what a verdict on their items can be, and which verdicts pass."""
 
+import typing
 from collections.abc import Collection, Mapping
 from typing import ClassVar
 
@@ -10,6 +11,36 @@ from evaluators.statistics.metrics import ANSWERS, Range, gate_ranges
 
 Axes = tuple[tuple[str, ...], tuple[str, ...]]
 """Gold labels and outcomes, in the order to count and show them."""
+
+Cluster = tuple[str, ...]
+"""What items have in common that are not independent of each other; equal for all of them."""
+
+FACT = "fact_id"
+"""The metadata field that is the same for a fact in every language."""
+
+
+class Asked(typing.Protocol):
+    """What a case and the record of its end have in common."""
+
+    @property
+    def id(self) -> str:
+        """Its name within its data set and language."""
+
+    @property
+    def language(self) -> str:
+        """The code of its language."""
+
+    @property
+    def question(self) -> str:
+        """The question, as it was asked."""
+
+    @property
+    def context(self) -> str:
+        """The passage that the question is about, empty where it has none."""
+
+    @property
+    def metadata(self) -> Mapping[str, object]:
+        """The fields of its row that mean nothing to this suite."""
 
 
 class Kind(str):
@@ -63,6 +94,22 @@ class Kind(str):
     ) -> Axes:
         """Return the axes of a count table for items with these labels and results."""
         raise NotImplementedError
+
+    def cluster_of(self, item: Asked, field: str = "") -> Cluster:
+        """Return the cluster of an item: items of one cluster are not independent of each other.
+
+        It is the value of the metadata ``field``. Without one it is ``fact_id``, in whatever
+        language; where an item has none, what this kind's items share (``shared``). An item that
+        shares nothing is its own cluster, all its repeats together.
+        """
+        value = item.metadata.get(field or FACT)
+        if text := "" if value is None else str(value).strip():
+            return field or FACT, text
+        return (() if field else self.shared(item)) or (item.language, item.id)
+
+    def shared(self, item: Asked) -> Cluster:
+        """Return what an item of this kind may share with others, empty where it is nothing."""
+        return ()
 
 
 class _Graded(Kind):
@@ -140,6 +187,10 @@ class _YesNo(Kind):
         """Return yes and no against yes, no and neither."""
         return (YES, NO), ANSWERS
 
+    def shared(self, item: Asked) -> Cluster:
+        """Return the passage: a model that misreads it misses all questions about it."""
+        return (item.context,) if item.context else ()
+
 
 class _Judged(Kind):
     """Recorded answers with a label given beforehand: the judge is what is tested."""
@@ -158,6 +209,10 @@ class _Judged(Kind):
             return RATINGS, RATINGS
         square = (*grades, *sorted({*labels, *results}.difference(grades)))
         return square, square
+
+    def shared(self, item: Asked) -> Cluster:
+        """Return the question: a judge that has it wrong misjudges all answers to it."""
+        return item.language, item.question
 
 
 GRADED, RATED, YES_NO, JUDGED = (

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cases.dataset import Dataset, Plan, Slice
+from cases.dataset import Dataset, Plan, Slice, clusters_in
 from evaluators.core import Outcome
 from evaluators.output import plural
 from reports.compare.comparison import compare, parity
@@ -221,8 +221,8 @@ def _gate_notes(run: _Counted, baseline: Baseline | None) -> Iterator[str]:
     for dataset in run.datasets:
         own = run.of(dataset)
         if own:
-            sizes = {one.language: len(run.records[one.name]) for one in own}
-            yield from margin_warnings(dataset, sizes)
+            asked = ((one, record) for one in own for record in run.records[one.name])
+            yield from margin_warnings(dataset, clusters_in(asked))
             if baseline is None and (without := no_baseline_note(dataset, own)):
                 yield without
             yield from (f"{one.name}: no gate declared" for one in own if not one.thresholds)

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -40,11 +40,11 @@ class Pair:
 
     label: Label
     given: Label
-    cluster: str
+    cluster: Hashable
     length: int = 0
 
 
-def share(hits: Sequence[bool], clusters: Sequence[str]) -> Estimate:
+def share(hits: Sequence[bool], clusters: Sequence[Hashable]) -> Estimate:
     """Return a share with Wilson's interval, trials of one cluster counted together."""
     n = len(hits)
     if len(set(clusters)) == n:
@@ -123,7 +123,7 @@ def self_agreement(verdicts: Sequence[Sequence[str]]) -> Estimate:
     return share(same, [str(place) for place in range(len(same))])
 
 
-def mean(values: Sequence[float], clusters: Sequence[str]) -> Estimate:
+def mean(values: Sequence[float], clusters: Sequence[Hashable]) -> Estimate:
     """Return a mean with Student's interval, or a bootstrap's where clusters have several values.
 
     No interval where nothing varies, or one value or cluster is all.
@@ -139,7 +139,9 @@ def mean(values: Sequence[float], clusters: Sequence[str]) -> Estimate:
     return Estimate.of(middle, (middle - reach, middle + reach) if reach else None, n)
 
 
-def slope(places: Sequence[float], values: Sequence[float], clusters: Sequence[str]) -> Estimate:
+def slope(
+    places: Sequence[float], values: Sequence[float], clusters: Sequence[Hashable]
+) -> Estimate:
     """Return the least-squares slope of values over places, with an interval as ``mean`` has it.
 
     Undefined with fewer than three items or where no place differs.
@@ -158,7 +160,9 @@ def slope(places: Sequence[float], values: Sequence[float], clusters: Sequence[s
     return Estimate.of(value, interval, n)
 
 
-def correlation(pairs: Sequence[tuple[Label, Label]], clusters: Sequence[str] = ()) -> Estimate:
+def correlation(
+    pairs: Sequence[tuple[Label, Label]], clusters: Sequence[Hashable] = ()
+) -> Estimate:
     """Return Spearman's rank correlation of numbers with its bootstrap interval.
 
     Numbers of more than 100 different values are taken to the nearest tenth.
@@ -180,7 +184,10 @@ def _levels(values: Sequence[float]) -> list[int]:
 
 
 def _coefficient(
-    cells: Sequence[tuple[int, int]], clusters: Sequence[str], shape: tuple[int, int], parts: Parts
+    cells: Sequence[tuple[int, int]],
+    clusters: Sequence[Hashable],
+    shape: tuple[int, int],
+    parts: Parts,
 ) -> Estimate:
     """Return a coefficient of a table of counts; whole clusters are drawn for its interval."""
     if not cells:
@@ -205,11 +212,11 @@ def _coefficient(
     return Estimate.of(value, interval, len(cells))
 
 
-def _clusters(pairs: Sequence[Pair]) -> list[str]:
+def _clusters(pairs: Sequence[Pair]) -> list[Hashable]:
     return [pair.cluster for pair in pairs]
 
 
-def _sums(clusters: Sequence[str], rows: Sequence[Sequence[float]]) -> Array:
+def _sums(clusters: Sequence[Hashable], rows: Sequence[Sequence[float]]) -> Array:
     """Return the sums of the rows of each cluster."""
     places = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
     sums = np.zeros((len(places), len(rows[0])))
@@ -217,7 +224,7 @@ def _sums(clusters: Sequence[str], rows: Sequence[Sequence[float]]) -> Array:
     return sums
 
 
-def _resampled(clusters: Sequence[str], rows: Sequence[Sequence[float]]) -> Array:
+def _resampled(clusters: Sequence[Hashable], rows: Sequence[Sequence[float]]) -> Array:
     """Return the sums over clusters drawn again and again, for a bootstrap."""
     sums = _sums(clusters, rows)
     return resample(sums, np.ones(len(sums)))

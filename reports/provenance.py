@@ -75,6 +75,7 @@ class DeclaredSlice:
     scores: Mapping[str, float] = field(default_factory=dict)
     labels: tuple[str, ...] = GRADES
     passing: tuple[str, ...] = (CORRECT,)
+    cluster: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +134,7 @@ def _declared(slice_: Slice) -> DeclaredSlice:
         scores=dict(rubric.scores) if rubric else {},
         labels=slice_.labels,
         passing=slice_.passing,
+        cluster=slice_.cluster,
     )
 
 
@@ -186,4 +188,5 @@ def _slice(dataset: DeclaredDataset, one: DeclaredSlice) -> Slice:
         floor=one.floor,
         metrics=tuple(MetricSpec(name=name) for name in one.metrics),
         declared=one.declared,
+        cluster=one.cluster,
     )

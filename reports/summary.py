@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cases.dataset import Slice
 from evaluators.core import Outcome, QAError
-from evaluators.kinds import Axes, Kind
+from evaluators.kinds import Axes, Cluster, Kind
 from evaluators.output import plural
 from evaluators.statistics.count_table import CountTable
 from evaluators.statistics.estimate import UNDEFINED, Estimate
@@ -49,15 +49,16 @@ def summarise(
     are counted, and are in no metric. ``partial`` and ``note`` are passed on.
     """
     sample = tabulate(records, slice_)
-    again = not slice_.kind.answered and sample.clustered
-    repeats = {SELF_AGREEMENT: sample.self_agreement()} if again else {}
+    by_item = tabulate(records, slice_, cluster_of=lambda record: (record.id,))
+    again = not slice_.kind.answered and by_item.clustered
+    repeats = {SELF_AGREEMENT: by_item.self_agreement()} if again else {}
     totals = sample.whole.counts.sum(axis=0)
     return SliceSummary(
         dataset=slice_.dataset,
         language=slice_.language,
         kind=slice_.kind,
         counts=count(records),
-        measures={**sample.estimates(), **repeats, **extra_estimates(records)},
+        measures={**sample.estimates(), **repeats, **extra_estimates(records, slice_)},
         labels={label: int(n) for label, n in zip(sample.patterns.outcomes, totals, strict=True)},
         confusion=_confusion(sample) if slice_.kind.has_labels else {},
         breakdowns={name: _breakdown(records, slice_, name) for name in slice_.by},
@@ -83,8 +84,8 @@ def _breakdown(
         if record.is_graded:
             groups[str(record.metadata.get(name, NO_VALUE))].append(record)
     return {
-        text: {**tabulate(groups[text], slice_).estimates(), **extra_estimates(groups[text])}
-        for text in sorted(groups)
+        text: {**tabulate(some, slice_).estimates(), **extra_estimates(some, slice_)}
+        for text, some in sorted(groups.items())
     }
 
 
@@ -100,13 +101,20 @@ def axes_of(records: Sequence[Record], slice_: Slice) -> Axes:
     return slice_.kind.axes(slice_.labels, labels, results)
 
 
-def tabulate(records: Sequence[Record], slice_: Slice, fill: Fill | None = None) -> Sample:
+def tabulate(
+    records: Sequence[Record],
+    slice_: Slice,
+    fill: Fill | None = None,
+    cluster_of: Callable[[Record], Cluster] | None = None,
+) -> Sample:
     """Count the graded records; with ``fill``, the ungraded too, as it says.
 
-    Raises QAError for a record whose label or grade does not belong to the slice's kind.
+    They are clustered as the slice does it, unless ``cluster_of`` is given. Raises QAError for a
+    record whose label or grade does not belong to the slice's kind.
     """
     golds, outcomes = axes_of(records, slice_)
-    clusters: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    cluster_of = cluster_of or slice_.cluster_of
+    clusters: dict[Cluster, list[tuple[int, int]]] = defaultdict(list)
     for record in records:
         if record.is_graded or fill is not None:
             gold = gold_of(record, slice_.kind)
@@ -115,7 +123,7 @@ def tabulate(records: Sequence[Record], slice_: Slice, fill: Fill | None = None)
                 what = f"label {gold!r} with {outcome!r} makes no sense for kind {slice_.kind}"
                 msg = f"{record.key}: {what}"
                 raise QAError(msg)
-            clusters[record.id].append((golds.index(gold), outcomes.index(outcome)))
+            clusters[cluster_of(record)].append((golds.index(gold), outcomes.index(outcome)))
     patterns, items = count_patterns(clusters.values(), (len(golds), len(outcomes)))
     seen = {one.grade: one.score for one in records if one.grade and one.score is not None}
     declared = slice_.rubric.scores if seen and slice_.rubric else {}
@@ -151,20 +159,20 @@ def missing_extras(records: Sequence[Record]) -> dict[str, int]:
     }
 
 
-def extra_estimates(records: Sequence[Record]) -> dict[str, Estimate]:
+def extra_estimates(records: Sequence[Record], slice_: Slice) -> dict[str, Estimate]:
     """Return the mean of each extra metric over the items that have it.
 
-    The interval is a bootstrap over items, all repeats of one together; where no resample differs,
-    it is what unseen items leave open.
+    The interval is a bootstrap over clusters, all items and repeats of one together; where no
+    resample differs, it is what unseen clusters leave open.
     """
     found = {}
     for name in _extra_names(records):
-        items: dict[str, list[float]] = defaultdict(list)
+        clusters: dict[Cluster, list[float]] = defaultdict(list)
         for record in records:
             value = record.measures.get(name)
             if value is not None:
-                items[record.id].append(value)
-        found[name] = _mean(list(items.values())) if items else UNDEFINED
+                clusters[slice_.cluster_of(record)].append(value)
+        found[name] = _mean(list(clusters.values())) if clusters else UNDEFINED
     return found
 
 
@@ -173,14 +181,14 @@ def _extra_names(records: Iterable[Record]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for record in records for name in record.measures))
 
 
-def _mean(items: Sequence[Sequence[float]]) -> Estimate:
+def _mean(clusters: Sequence[Sequence[float]]) -> Estimate:
     import numpy as np
 
-    n = sum(map(len, items))
-    mean = sum(map(sum, items)) / n
-    sums: Array = np.array([[sum(values), len(values)] for values in items], dtype=np.float64)
-    drawn = resample(sums, np.ones(len(items)))
-    share = unseen_share(len(items))
+    n = sum(map(len, clusters))
+    mean = sum(map(sum, clusters)) / n
+    sums: Array = np.array([[sum(values), len(values)] for values in clusters], dtype=np.float64)
+    drawn = resample(sums, np.ones(len(clusters)))
+    share = unseen_share(len(clusters))
     unvaried = (mean * (1 - share), mean * (1 - share) + share)
     return Estimate.of(mean, percentile(drawn[:, 0], drawn[:, 1]) or unvaried, n)
 

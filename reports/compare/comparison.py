@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cases.dataset import Dataset
+from cases.dataset import Dataset, Slice
+from evaluators.kinds import FACT, Cluster
 from evaluators.statistics.count_table import CountTable
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import percentile, resample
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array = npt.NDArray[np.float64]
-
-FACT = "fact_id"
-"""The metadata field that is the same for a fact in every language."""
 
 Facts = Mapping[tuple[str, int], Record]
 """Graded records of a slice by fact and repeat."""
@@ -106,8 +104,8 @@ def _changes(side: PairedSlice) -> Iterator[Change]:
 def differences(side: PairedSlice) -> dict[str, Estimate]:
     """Return new - old of each metric over the pairs graded in both runs; empty without a pair.
 
-    Items are drawn with both their answers and all their repeats, so that what is common to the
-    two runs cancels out. Without an interval where no draw differs.
+    Clusters are drawn with both answers of all their items, so that what is common to the two runs
+    cancels out. Without an interval where no draw differs.
     """
     import numpy as np
 
@@ -125,7 +123,7 @@ def differences(side: PairedSlice) -> dict[str, Estimate]:
 
 
 def _tables(side: PairedSlice) -> tuple[CountTable, Array, int]:
-    """Return the different tables of an item, how many items have each, and the number of pairs.
+    """Return the different tables of a cluster, how many have each, and the number of pairs.
 
     The first axis of the counts is that of the tables, the second that of the runs, old and new.
     A baseline over a dataset that was of another kind then has no pair.
@@ -136,10 +134,10 @@ def _tables(side: PairedSlice) -> tuple[CountTable, Array, int]:
     pairs = [pair for pair in side.graded if pair.old.result in known]
     records = [record for pair in pairs for record in (pair.old, pair.new)]
     golds, outcomes = axes_of(records, side.slice_)
-    clusters: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
+    clusters: dict[Cluster, list[tuple[int, int, int]]] = defaultdict(list)
     for number, record in enumerate(records):
         cell = (number % 2, golds.index(gold_of(record, kind)), outcomes.index(record.result))
-        clusters[record.id].append(cell)
+        clusters[side.slice_.cluster_of(record)].append(cell)
     counts, items = count_patterns(clusters.values(), (2, len(golds), len(outcomes)))
     scores = side.slice_.rubric.scores if side.slice_.rubric else {}
     return count_table(side.slice_, counts, (golds, outcomes), scores), items, len(pairs)
@@ -176,7 +174,7 @@ def parity(dataset: Dataset, records: Mapping[str, Sequence[Record]]) -> Iterato
             if there := every[language].get((fact, repeat)):
                 shared[fact].append((here, there))
         if shared:
-            yield _gap(dataset.name, reference, language, shared)
+            yield _gap(dataset.slices[reference], language, shared)
 
 
 def _facts(records: Sequence[Record]) -> Facts:
@@ -191,21 +189,17 @@ def _facts(records: Sequence[Record]) -> Facts:
 
 
 def _gap(
-    dataset: str,
-    reference: str,
-    language: str,
-    shared: Mapping[str, Sequence[tuple[Record, Record]]],
+    reference: Slice, language: str, shared: Mapping[str, Sequence[tuple[Record, Record]]]
 ) -> LanguageGap:
     """Return the gap over facts, each with its records in the two languages, one pair a repeat."""
-    found = difference_of(
-        [
-            [bool(there.passes()) - bool(here.passes()) for here, there in repeats]
-            for repeats in shared.values()
-        ]
-    )
+    changes: dict[Cluster, list[int]] = defaultdict(list)
+    for here, there in (pair for pairs in shared.values() for pair in pairs):
+        change = bool(there.passes()) - bool(here.passes())
+        changes[reference.cluster_of(here)].append(change)
+    found = difference_of(changes.values())
     return LanguageGap(
-        dataset=dataset,
-        reference=reference,
+        dataset=reference.dataset,
+        reference=reference.language,
         language=language,
         difference=found.estimate,
         p_value=found.p_value,

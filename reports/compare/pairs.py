@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from cases.dataset import Slice
+from evaluators.kinds import Cluster
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import Interval
 from evaluators.statistics.paired import (
@@ -103,9 +104,9 @@ class PairedSlice:
 class PairedDifference:
     """How far the share of pairs that pass moved.
 
-    ``weight`` is the share of pairs that count as independent: 1 unless items were repeated.
-    ``better`` and ``worse`` count items, the repeats of each taken together: McNemar's exact test
-    asks for independent pairs, which repeats of one item are not.
+    ``weight`` is the share of pairs that count as independent: 1 unless some are of one cluster
+    (``Slice.cluster_of``). ``better`` and ``worse`` count clusters, all pairs of each taken
+    together: McNemar's exact test asks for independent pairs.
     """
 
     n: int
@@ -122,7 +123,7 @@ class PairedDifference:
 
     @property
     def interval(self) -> Interval:
-        """Tango's 95 % interval; under repeats with as many pairs as count as independent.
+        """Tango's 95 % interval, with as many pairs as count as independent.
 
         Not a bootstrap: where no pair differs that would have no width, and pass any slice.
         """
@@ -171,15 +172,15 @@ class PairedDifference:
 
 
 def difference_of(changes: Collection[list[int]]) -> PairedDifference:
-    """Return the difference over items, each with the changes of all its repeats."""
-    flat = [change for item in changes for change in item]
-    sums = [sum(item) for item in changes]
+    """Return the difference over clusters, each with the changes of all its pairs."""
+    flat = [change for cluster in changes for change in cluster]
+    sums = [sum(cluster) for cluster in changes]
     weight = 1.0
     if len(flat) > len(changes):
         import numpy as np
 
-        squares = np.array([sum(map(abs, item)) for item in changes], dtype=np.float64)
-        sizes = np.array([len(item) for item in changes], dtype=np.float64)
+        squares = np.array([sum(map(abs, one)) for one in changes], dtype=np.float64)
+        sizes = np.array([len(one) for one in changes], dtype=np.float64)
         weight = shrink(np.array(sums, dtype=np.float64), squares, sizes)
     return PairedDifference(
         n=len(flat),
@@ -198,12 +199,12 @@ def paired_difference(
 
     The new run's ungraded items count as passed (True) or failed (False); None leaves them out.
     """
-    changes: dict[tuple[str, str], list[int]] = defaultdict(list)
+    changes: dict[Cluster, list[int]] = defaultdict(list)
     for one in sides:
         for pair in one.pairing.pairs:
             passes = pair.new.passes(one.bar)
             now = ungraded if passes is None else passes
             if now is not None:
                 before = bool(pair.old.passes(one.bar))
-                changes[pair.new.language, pair.new.id].append(now - before)
+                changes[one.slice_.cluster_of(pair.new)].append(now - before)
     return difference_of(changes.values())

@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from cases.dataset import Dataset, Slice, Threshold
+from evaluators.kinds import Cluster
 from evaluators.output import plural
 from evaluators.statistics.estimate import figure
 from evaluators.statistics.intervals import wilson
@@ -14,18 +16,22 @@ DISCORDANCE = 0.1
 """The share of pairs that a forecast takes to differ between two runs."""
 
 
-def power_lines(dataset: Dataset, items: Mapping[str, int], *, baseline: bool) -> Iterator[str]:
-    """Yield a sentence for each gate of a dataset; ``items`` counts distinct items by language."""
-    for language, count in items.items():
-        slice_ = dataset.slices[language]
+Clusters = Mapping[str, AbstractSet[Cluster]]
+"""The clusters of a dataset's items, by language: so many of its items are independent at least."""
+
+
+def power_lines(dataset: Dataset, clusters: Clusters, *, baseline: bool) -> Iterator[str]:
+    """Yield a sentence for each gate of a dataset, with as many items as it has clusters."""
+    for language, own in clusters.items():
+        slice_, count = dataset.slices[language], len(own)
         for threshold in slice_.thresholds:
             if threshold.measure == DROP:
                 power = _drop(threshold, count, baseline=baseline)
             else:
                 power = _interval(threshold, slice_, count)
             yield f"{slice_.name} {_bar(threshold)}: {power}"
-    for threshold in dataset.pooled if items else ():
-        power = _drop(threshold, sum(items.values()), baseline=baseline)
+    for threshold in dataset.pooled if clusters else ():
+        power = _drop(threshold, _together(clusters), baseline=baseline)
         yield f"{dataset.name}:* {_bar(threshold)}: {power}"
 
 
@@ -73,15 +79,17 @@ def _drop(threshold: Threshold, count: int, *, baseline: bool) -> str:
     )
 
 
-def margin_warnings(dataset: Dataset, items: Mapping[str, int]) -> Iterator[str]:
-    """Yield a warning for each drop gate that too few items keep from ever passing.
+def _together(clusters: Clusters) -> int:
+    return len(set[Cluster]().union(*clusters.values()))
 
-    ``items`` counts the items by language.
-    """
+
+def margin_warnings(dataset: Dataset, clusters: Clusters) -> Iterator[str]:
+    """Yield a warning for each drop gate that too few independent items keep from ever passing."""
     scopes = [
-        (language, count, dataset.slices[language].thresholds) for language, count in items.items()
+        (language, len(own), dataset.slices[language].thresholds)
+        for language, own in clusters.items()
     ]
-    scopes.append(("*", sum(items.values()), dataset.pooled))
+    scopes.append(("*", _together(clusters), dataset.pooled))
     for language, count, thresholds in scopes:
         for bar in thresholds:
             margin = bar.max or 0.0
@@ -90,7 +98,7 @@ def margin_warnings(dataset: Dataset, items: Mapping[str, int]) -> Iterator[str]
             if count < (fewest := smallest_n(margin)):
                 yield (
                     f"{dataset.name}:{language}: a drop of {margin:g} can never be excluded with "
-                    f"{plural(count, 'item')}; it takes {fewest:,} even if none changes"
+                    f"{plural(count, 'independent item')}; it takes {fewest:,} even if none changes"
                 )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.dataset import Plan
+from cases.dataset import Plan, clusters_in
 from cases.tasks import make_tasks
 from evaluators.judges.forecast import (
     BYTES_PER_TOKEN,
@@ -111,10 +111,9 @@ class DryRun:
             return
         planned = [self._plan.items[key] for key in keys]
         for dataset in self._plan.datasets:
-            of_dataset = (item for item in planned if item.slice.dataset == dataset.name)
-            ids = {(item.slice.language, item.case.id) for item in of_dataset}
-            items = Counter(language for language, _ in sorted(ids))
-            yield from power_lines(dataset, items, baseline=self._options.baseline is not None)
+            own = (item for item in planned if item.slice.dataset == dataset.name)
+            clusters = clusters_in((item.slice, item.case) for item in own)
+            yield from power_lines(dataset, clusters, baseline=self._options.baseline is not None)
 
 
 async def _calls(tasks: Sequence[Task], recorded: Kept) -> list[list[Call]]:

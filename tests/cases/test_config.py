@@ -28,6 +28,7 @@ def test_a_dataset_with_everything(folder: Path, rubrics: Path) -> None:
 kind: graded
 rubric: facts
 by: [topic, Answer type]
+cluster: Story id
 penalty: 9
 holm: true
 require_calibration: True
@@ -53,6 +54,7 @@ drop: {max: 0.03, pool: languages, evidence: estimate}
         Threshold(measure="drop", max=0.1, evidence="confident", fail="margin"),
     )
     assert (bg.penalty, bg.by, bg.declared) == (9, ("topic", "answer_type"), True)
+    assert (bg.cluster, en.cluster) == ("story_id", "story_id")
     assert bg.prompt is not None
     assert bg.rubric is not None
     assert (bg.prompt.language, bg.rubric.language) == ("bg", "bg")

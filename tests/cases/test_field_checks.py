@@ -1,6 +1,7 @@
 """The linter finds gaps between rows, languages, raters and gates."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -217,7 +218,8 @@ def test_only_judged_items_have_raters(check: object) -> None:
 
 
 def with_rules(language: str, items: int, *rules: Threshold) -> Subject:
-    cases = tuple(item(row, f"{row}?") for row in range(1, items + 1))
+    named = (item(row, f"{row}?") for row in range(1, items + 1))
+    cases = tuple(replace(case, language=language) for case in named)
     return Subject(slice_=slice_of(language, thresholds=rules), rows=(), cases=cases)
 
 

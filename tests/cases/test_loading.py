@@ -1,6 +1,7 @@
 """Files become cases: every layout, every format, real files."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -187,3 +188,13 @@ def test_real_files(name: str, kind: str, count: int) -> None:
     cases = load_cases(made(path, kind))
     assert len(cases) == len({c.id for c in cases}) == count
     assert all(GOOD_ID.fullmatch(c.id) for c in cases)
+
+
+def test_a_file_without_the_field_of_dependent_items_is_refused(tmp_path: Path) -> None:
+    """A misspelt ``cluster:`` would let every item count as independent; one value is enough."""
+    path = tmp_path / "items.csv"
+    path.write_text("question,answer,story\na,b,\nc,d,one\n", encoding="utf-8")
+    slice_ = replace(made(path, "graded"), cluster="story")
+    assert len(load_cases(slice_)) == 2
+    with pytest.raises(UsageError, match=r"no item has a field 'storey'.*name one.*\('story'\)"):
+        load_cases(replace(slice_, cluster="storey"))

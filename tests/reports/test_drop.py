@@ -226,15 +226,19 @@ def test_without_a_baseline_the_missing_gates_are_named() -> None:
     assert no_baseline_note(make_dataset(make_slice()), [make_slice()]) == ""
 
 
+def clusters(count: int) -> dict[str, set[tuple[str, ...]]]:
+    return {"bg": {("bg", str(number)) for number in range(count)}}
+
+
 def test_a_slice_too_small_for_its_margin_is_warned_of() -> None:
     """Below the number that could pass even if nothing changed; not for estimate evidence."""
     dataset = make_dataset(make_slice("graded", drop(0.03)), pooled=[drop(0.5, pool=True)])
-    assert tuple(margin_warnings(dataset, {"bg": 50})) == (
-        "d:bg: a drop of 0.03 can never be excluded with 50 items; it takes 125 even if none "
-        "changes",
+    assert tuple(margin_warnings(dataset, clusters(50))) == (
+        "d:bg: a drop of 0.03 can never be excluded with 50 independent items; it takes 125 even "
+        "if none changes",
     )
-    assert tuple(margin_warnings(dataset, {"bg": 125})) == ()
+    assert tuple(margin_warnings(dataset, clusters(125))) == ()
     lenient = make_dataset(
         make_slice("graded", drop(0.03, "estimate"), Threshold(measure="correct", min=0.1))
     )
-    assert tuple(margin_warnings(lenient, {"bg": 5})) == ()
+    assert tuple(margin_warnings(lenient, clusters(5))) == ()

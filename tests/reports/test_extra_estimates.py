@@ -10,6 +10,8 @@ from reports.record import Record
 from reports.summary import extra_estimates, extra_notes, missing_extras, summarise
 from tests.support.made_records import make_record, make_slice
 
+RATED = make_slice("rated")
+
 
 def with_measure(*values: float | None, **fields: object) -> list[Record]:
     rows = enumerate(values)
@@ -18,18 +20,18 @@ def with_measure(*values: float | None, **fields: object) -> list[Record]:
 
 def test_means_have_intervals_over_items() -> None:
     """Repeats of an item count as one; where all agree, unseen items leave room."""
-    found = extra_estimates(with_measure(0.0, 0.5, 1.0, None))["bias"]
+    found = extra_estimates(with_measure(0.0, 0.5, 1.0, None), RATED)["bias"]
     assert (found.value, found.n) == (0.5, 3)
     assert (found.low, found.high) == (0.0, 1.0)
     again = with_measure(0.0, 1.0)
-    doubled = extra_estimates([*again, *again])["bias"]
-    once = extra_estimates(again)["bias"]
+    doubled = extra_estimates([*again, *again], RATED)["bias"]
+    once = extra_estimates(again, RATED)["bias"]
     assert (doubled.low, doubled.high, doubled.n) == (once.low, once.high, 4)
-    alike = extra_estimates(with_measure(*[1.0] * 20))["bias"]
+    alike = extra_estimates(with_measure(*[1.0] * 20), RATED)["bias"]
     assert (alike.value, alike.high) == (1.0, 1.0)
     assert alike.low is not None
     assert 0.8 < alike.low < 0.9
-    nothing = extra_estimates(with_measure(None))["bias"]
+    nothing = extra_estimates(with_measure(None), RATED)["bias"]
     assert (nothing.value, nothing.low, nothing.n) == (None, None, 0)
     assert missing_extras([*with_measure(0.5, None), make_record(3, outcome="error")]) == {
         "bias": 2

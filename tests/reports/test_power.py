@@ -9,13 +9,18 @@ from evaluators.kinds import kind_of
 from reports.gates.power import power_lines
 
 
+def clusters(count: int, name: str = "fact_id") -> set[tuple[str, ...]]:
+    """Return so many different clusters."""
+    return {(name, str(number)) for number in range(count)}
+
+
 def said(rule: Threshold, count: int, *, kind: str = "graded", baseline: bool = True) -> str:
     """Return the sentence on one rule of a slice with so many items."""
     one = Slice(
         dataset="d", language="bg", kind=kind_of(kind), path=Path("bg.csv"), thresholds=(rule,)
     )
     dataset = Dataset(name="d", folder=Path(), kind=kind_of(kind), slices={"bg": one})
-    (line,) = power_lines(dataset, {"bg": count}, baseline=baseline)
+    (line,) = power_lines(dataset, {"bg": clusters(count)}, baseline=baseline)
     return line
 
 
@@ -62,12 +67,16 @@ def test_ratings_are_told_with_the_spread_assumed() -> None:
 
 
 def test_pooled_gates_count_all_languages() -> None:
-    """A dataset's own drop looks at the items of all its languages together."""
+    """A dataset's own drop looks at all its languages together; a fact in several counts once."""
     slices = {
         language: Slice(dataset="d", language=language, kind=kind_of("graded"), path=Path("x"))
         for language in ("bg", "pl")
     }
     pooled = (Threshold(measure="drop", max=0.03, pool=True),)
     dataset = Dataset(name="d", folder=Path(), kind=kind_of("graded"), slices=slices, pooled=pooled)
-    (line,) = power_lines(dataset, {"bg": 60, "pl": 60}, baseline=True)
+    apart = {"bg": clusters(60, "bg"), "pl": clusters(60, "pl")}
+    (line,) = power_lines(dataset, apart, baseline=True)
     assert line.startswith("d:* drop <= 0.03: 120 pairs confirm")
+    linked = {"bg": clusters(60), "pl": clusters(60)}
+    (line,) = power_lines(dataset, linked, baseline=True)
+    assert line.startswith("d:* drop <= 0.03: 60 pairs confirm")

@@ -60,7 +60,9 @@ def make_dataset(*slices: Slice, pooled: Sequence[Threshold] = (), holm: bool = 
 
 def make_record(number: int, **fields: object) -> Record:
     """Return item ``i<number>``, passed unless said otherwise."""
-    named = replace(BLANK, id=f"i{number}", key=f"d-bg-i{number}", row=number + 1)
+    named = replace(
+        BLANK, id=f"i{number}", key=f"d-bg-i{number}", row=number + 1, question=f"{number}?"
+    )
     return replace(named, **fields)  # type: ignore[arg-type]
 
 

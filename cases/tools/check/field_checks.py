@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
-from cases.dataset import Dataset, Threshold
+from cases.dataset import Dataset, Threshold, clusters_in
 from cases.loading import GOOD_ID, raters
 from cases.rows import ALIAS_MARK, id_of
 from cases.tools.check.findings import Note, Subject, error, rows_listed, warning
 from evaluators.core import Case
+from evaluators.kinds import FACT
 from evaluators.statistics.metrics import DROP
 from evaluators.statistics.paired import smallest_n
 from evaluators.text import listed, shown
 
-FACT = "fact_id"
 SHARED = ("topic", "answer_type")
 """Fields that a fact has in every language alike."""
 FIELDS = (*SHARED, FACT, "source")
@@ -211,12 +211,14 @@ def ungated(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Note]
 
 def narrow_margins(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Note]:
     """Yield the drop gates that so few items can never pass, even if no answer changes."""
-    counts = {code: len(own.cases) for code, own in subjects.items() if code in dataset.slices}
-    for code, count in counts.items():
+    declared = [own for code, own in subjects.items() if code in dataset.slices]
+    clusters = clusters_in((own.slice_, case) for own in declared for case in own.cases)
+    for code, some in clusters.items():
         for threshold in dataset.slices[code].thresholds:
-            yield from _too_narrow(f"{dataset.name}:{code}", threshold, count)
+            yield from _too_narrow(f"{dataset.name}:{code}", threshold, len(some))
     for threshold in dataset.pooled:
-        yield from _too_narrow(f"{dataset.name}:*", threshold, sum(counts.values()))
+        count = len(set().union(*clusters.values()))
+        yield from _too_narrow(f"{dataset.name}:*", threshold, count)
 
 
 def _too_narrow(where: str, threshold: Threshold, count: int) -> Iterator[Note]:
@@ -228,6 +230,6 @@ def _too_narrow(where: str, threshold: Threshold, count: int) -> Iterator[Note]:
     elif count < smallest_n(margin):
         yield warning(
             0,
-            f"{where}: {count} items can never show a drop below {margin:g}; "
+            f"{where}: {count} independent items can never show a drop below {margin:g}; "
             f"it takes {smallest_n(margin):,}, or widen the margin",
         )

@@ -1,0 +1,148 @@
+"""Claims about what is independent: a fact in four languages is one event, not four."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from cases.dataset import Slice, Threshold, clusters_in
+from evaluators.core import CORRECT, INCORRECT, YES
+from reports.compare.comparison import compare, differences
+from reports.compare.pairs import PairedSlice, pair_records, paired_difference
+from reports.gates.drop import drop_gates
+from reports.provenance import dump_datasets, load_datasets
+from reports.record import Record
+from reports.summary import extra_estimates, summarise
+from tests.support.made_records import make_dataset, make_record, make_slice
+from tests.support.made_runs import before, run_of
+
+LANGUAGES = ("en", "bg", "pl", "hu")
+DROP = Threshold(measure="drop", max=0.1, evidence="confident", pool=True)
+
+
+def fact(number: int, language: str, *, right: bool, **fields: object) -> Record:
+    """Return one fact in one language."""
+    return make_record(
+        number,
+        key=f"d-{language}-i{number}",
+        language=language,
+        grade=CORRECT if right else INCORRECT,
+        outcome="passed" if right else "failed",
+        **{"metadata": {"fact_id": f"F{number}"}, **fields},
+    )
+
+
+def side(slice_: Slice, lost: Sequence[int], items: int = 60, **fields: object) -> PairedSlice:
+    """Return a slice that was all right before and is wrong on the ``lost`` items now."""
+    language = slice_.language
+    old = [fact(n, language, right=True, **fields) for n in range(items)]
+    new = [fact(n, language, right=n not in lost, **fields) for n in range(items)]
+    return PairedSlice(slice_=slice_, pairing=pair_records(new, old))
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "fields", "cluster"),
+    [
+        ("graded", "", {"metadata": {"fact_id": "F1"}}, ("fact_id", "F1")),
+        ("judged", "", {"metadata": {"fact_id": 1}}, ("fact_id", "1")),
+        ("yes_no", "", {"metadata": {"fact_id": " F1 "}, "context": "p"}, ("fact_id", "F1")),
+        ("yes_no", "", {"metadata": {"fact_id": ""}, "context": "A passage."}, ("A passage.",)),
+        ("judged", "", {"question": "Who?"}, ("bg", "Who?")),
+        ("graded", "", {"question": "Who?", "context": "A passage."}, ("bg", "i1")),
+        ("rated", "", {"metadata": {"fact_id": None}}, ("bg", "i1")),
+        ("graded", "topic", {"metadata": {"fact_id": "F1", "topic": "art"}}, ("topic", "art")),
+        ("yes_no", "topic", {"metadata": {"topic": 0}, "context": "p"}, ("topic", "0")),
+        ("yes_no", "topic", {"metadata": {"topic": " "}, "context": "p"}, ("bg", "i1")),
+    ],
+)
+def test_what_an_item_shares_with_those_it_depends_on(
+    kind: str, field: str, fields: dict[str, object], cluster: tuple[str, ...]
+) -> None:
+    """The declared field; else the fact; else the passage or the question; else nothing."""
+    record = make_record(1, label=YES, **fields)
+    assert make_slice(kind, cluster=field).cluster_of(record) == cluster
+
+
+def test_three_facts_lost_in_four_languages_are_three_losses() -> None:
+    """Twelve broken pairs of 240 would pass a margin of 0.1; three facts of sixty do not."""
+    slices = [make_slice(language=language) for language in LANGUAGES]
+    sides = [side(one, lost=(3, 4, 5)) for one in slices]
+    found = paired_difference(sides)
+    assert (found.n, found.fixed, found.broke) == (240, 0, 12)
+    assert found.interval == pytest.approx((-0.137, 0.013), abs=0.004)
+    assert (found.better, found.worse, found.p_value) == (0, 3, 0.25)
+    (gate,) = drop_gates(make_dataset(*slices, pooled=[DROP]), sides)
+    assert gate.state == "INCONCLUSIVE"
+    apart = paired_difference([side(one, lost=(3, 4, 5), metadata={}) for one in slices])
+    assert apart.interval == pytest.approx((-0.085, -0.029), abs=0.001)
+
+
+def test_a_comparison_pools_by_fact_too() -> None:
+    """The pooled row of a comparison is what the pooled gate decides on."""
+    slices = [make_slice(language=language) for language in LANGUAGES]
+    sides = [side(one, lost=(3, 4, 5)) for one in slices]
+    baseline = before(run_of([fact(0, "en", right=True)], make_dataset(*slices)))
+    pooled = compare(sides, baseline).slices[-1]
+    assert pooled.difference.interval == paired_difference(sides).interval
+    assert (pooled.p_value, pooled.odds.n) == (0.25, 3)
+
+
+def test_questions_on_one_passage_hang_together() -> None:
+    """Ten passages of six questions each, right or wrong together: ten items' interval."""
+    rows = [(number, number // 6) for number in range(60)]
+    records = [
+        make_record(
+            number,
+            context=f"Passage {passage}",
+            label=YES,
+            grade=YES if passage < 7 else "NO",
+            outcome="passed" if passage < 7 else "failed",
+            measures={"tone": float(passage < 7)},
+        )
+        for number, passage in rows
+    ]
+    alone = [replace(one, context=f"Passage {one.id}") for one in records]
+    slice_ = make_slice("yes_no")
+    for name in ("accuracy", "f1", "tone"):
+        together = summarise(records, slice_).measures[name]
+        apart = summarise(alone, slice_).measures[name]
+        assert (together.value, together.n) == (apart.value, apart.n)
+        assert width(together.interval) > 2 * width(apart.interval)
+    tens = extra_estimates(records[::6], slice_)["tone"]
+    sixties = extra_estimates(records, slice_)["tone"]
+    assert sixties.interval == pytest.approx(tens.interval)
+    beside = PairedSlice(slice_=slice_, pairing=pair_records(records, flipped(records)))
+    single = PairedSlice(slice_=slice_, pairing=pair_records(alone, flipped(alone)))
+    wide, narrow = (differences(one)["macro_f1"].interval for one in (beside, single))
+    assert width(wide) > 2 * width(narrow)
+
+
+def flipped(records: Sequence[Record]) -> list[Record]:
+    """Return the records with the first passage answered the other way."""
+    first = records[:6]
+    return [replace(one, grade="NO", outcome="failed") for one in first] + list(records[6:])
+
+
+def width(interval: tuple[float, float] | None) -> float:
+    assert interval
+    return interval[1] - interval[0]
+
+
+def test_a_fact_in_several_languages_counts_once_in_a_plan() -> None:
+    """By language and, over all of them, by fact; the repeats of an item add nothing."""
+    slices = [make_slice(language=language) for language in LANGUAGES]
+    asked = [(one, fact(n, one.language, right=True)) for one in slices for n in range(5)]
+    found = clusters_in([*asked, *asked])
+    assert {language: len(some) for language, some in found.items()} == dict.fromkeys(LANGUAGES, 5)
+    assert len(set().union(*found.values())) == 5
+
+
+def test_the_field_is_kept_with_the_run() -> None:
+    """Counted again, a run clusters as it did; a run from before there was one, by default."""
+    dumped = json.loads(json.dumps(dump_datasets([make_dataset(make_slice(cluster="topic"))])))
+    (read,) = load_datasets(dumped)
+    assert read.slices["bg"].cluster == "topic"
+    del dumped[0]["slices"][0]["cluster"]
+    (read,) = load_datasets(dumped)
+    assert read.slices["bg"].cluster == ""
