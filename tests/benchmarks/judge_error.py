@@ -1,0 +1,125 @@
+"""What a judge's errors do to a drop gate: ``python -m tests.benchmarks.judge_error``.
+
+Simulated are models that are truly worse by exactly the margin, and unchanged ones, item by item:
+whether the old and the new answer are right, then whether a judge that errs on a share of all
+answers, on each for itself, says so. The same judge reads labelled answers, from which J is
+estimated. The gate passes where the lower end of Tango's interval is above -margin × J, J at the
+lower end of its own interval; without J it passes where it is above -margin.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluators.core import CORRECT, INCORRECT
+from evaluators.statistics.count_table import CountTable
+from evaluators.statistics.intervals import Z95
+from evaluators.statistics.youden import youden_interval
+from tests.benchmarks.coverage import scores
+
+Array = npt.NDArray[np.float64]
+
+SEED = 20261122
+ROUNDS = 20_000
+QUALITIES = (0.75, 0.80, 0.85, 0.90, 0.95, 0.98, 1.0)
+SIZES = (240, 1000, 4326)
+MARGINS = (0.05, 0.10)
+LABELS = ((27, 40), (300, 300))
+"""Labelled answers that are right, and that are not: of the smallest bundled language, and many."""
+OLD_RATE = 0.7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """A judge right on a share ``quality`` of all answers, ``n`` items, and the labels.
+
+    ``discordance`` is the share of items whose two answers are truly not alike right or wrong;
+    ``drop`` is by how much the new model is truly worse.
+    """
+
+    quality: float
+    n: int
+    margin: float
+    labels: tuple[int, int]
+    discordance: float = 0.15
+    drop: float = 0.0
+
+
+def observed(one: Situation, rounds: int, random: np.random.Generator) -> tuple[Array, Array]:
+    """Return how many items the judge says were fixed, and broke, in each round."""
+    fixed, broke = (one.discordance - one.drop) / 2, (one.discordance + one.drop) / 2
+    truth = [fixed, broke, OLD_RATE - broke, 1 - OLD_RATE - fixed]
+    counts = random.multinomial(one.n, truth, size=rounds)
+    seen_fixed, seen_broke = np.zeros(rounds), np.zeros(rounds)
+    for place, (old, new) in enumerate([(0, 1), (1, 0), (1, 1), (0, 0)]):
+        says_old, says_new = (one.quality if right else 1 - one.quality for right in (old, new))
+        chances = [(1 - says_old) * says_new, says_old * (1 - says_new)]
+        said = random.multinomial(counts[:, place], [*chances, max(0.0, 1 - sum(chances))])
+        seen_fixed, seen_broke = seen_fixed + said[:, 0], seen_broke + said[:, 1]
+    return seen_fixed, seen_broke
+
+
+def lowest_j(one: Situation, rounds: int, random: np.random.Generator) -> Array:
+    """Return the lower end of the interval of J in each round, from fresh labels."""
+    hits = np.stack([random.binomial(n, one.quality, size=rounds) for n in one.labels], axis=-1)
+    distinct, places = np.unique(hits, axis=0, return_inverse=True)
+    lows = np.array([low_of((int(a), int(b)), one.labels) for a, b in distinct])
+    return lows[places.reshape(-1)]
+
+
+def low_of(hits: tuple[int, int], labels: tuple[int, int]) -> float:
+    """Return the lower end of J where so many labelled answers of either class were judged right."""
+    (right, wrong), (passed, refused) = labels, hits
+    cells = np.array([passed, right - passed, wrong - refused, refused], dtype=np.float64)
+    names = (CORRECT, INCORRECT)
+    table = CountTable(counts=np.eye(4).reshape(4, 2, 2), golds=names, outcomes=names)
+    found = youden_interval(table, cells, (CORRECT,))
+    return found[0] if found else -1.0
+
+
+def pass_rates(one: Situation, rounds: int, random: np.random.Generator) -> tuple[float, float]:
+    """Return how often the gate passes: on the judge's scale, and as if the judge never erred."""
+    fixed, broke = observed(one, rounds, random)
+    low = lowest_j(one, rounds, random)
+    scaled = (scores(fixed, broke, one.n, -one.margin * np.maximum(low, 0.0)) > Z95) & (low > 0)
+    plain = scores(fixed, broke, one.n, -one.margin) > Z95
+    return float(scaled.mean()), float(plain.mean())
+
+
+def grid(sizes: tuple[int, ...] = SIZES) -> Iterator[Situation]:
+    """Yield every situation of the table, the new model worse by exactly the margin."""
+    for margin, n, labels, quality in product(MARGINS, sizes, LABELS, QUALITIES):
+        yield Situation(quality=quality, n=n, margin=margin, labels=labels, drop=margin)
+
+
+def main() -> int:
+    """Print how often a model worse by the margin passes, and an unchanged one."""
+    say = sys.stdout.write
+    random = np.random.default_rng(SEED)
+    say(f"seed {SEED}, {ROUNDS:,} rounds a row; passes in percent, on the judge's scale (as if it ")
+    say("never erred)\n")
+    say(f"{'margin':>6} {'items':>6} {'labels':>8} {'judge':>6} {'worse by margin':>18} ")
+    say(f"{'unchanged':>16}\n")
+    highest = 0.0
+    for one in grid():
+        same = Situation(
+            quality=one.quality, n=one.n, margin=one.margin, labels=one.labels, drop=0.0
+        )
+        (wrong, wrong_plain), (right, right_plain) = (
+            pass_rates(each, ROUNDS, random) for each in (one, same)
+        )
+        highest = max(highest, wrong)
+        labels = f"{one.labels[0]}+{one.labels[1]}"
+        say(f"{one.margin:>6.2f} {one.n:>6} {labels:>8} {one.quality:>6.2f} ")
+        say(f"{100 * wrong:>9.2f} ({100 * wrong_plain:5.2f}) ")
+        say(f"{100 * right:>8.1f} ({100 * right_plain:5.1f})\n")
+    say(f"highest chance that a model worse by the margin passes: {100 * highest:.2f} %\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
