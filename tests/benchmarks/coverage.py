@@ -87,7 +87,7 @@ def _window(n: int, rate: float) -> Array:
     return np.arange(max(0, math.floor(low)), min(n, math.ceil(high)) + 1, dtype=np.float64)
 
 
-def scores(fixed: Array, broke: Array, n: int, delta: float) -> Array:
+def scores(fixed: Array, broke: Array, n: int, delta: float | Array) -> Array:
     """Return Tango's score of the hypothesis that the difference is ``delta``, for each outcome."""
     linear = (2 * n - fixed + broke) * delta - fixed - broke
     constant = -broke * delta * (1 - delta)

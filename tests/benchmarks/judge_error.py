@@ -72,7 +72,7 @@ def lowest_j(one: Situation, rounds: int, random: np.random.Generator) -> Array:
 
 
 def low_of(hits: tuple[int, int], labels: tuple[int, int]) -> float:
-    """Return the lower end of J where so many labelled answers of either class were judged right."""
+    """Return the lower end of J where so many labels of either class were judged right."""
     (right, wrong), (passed, refused) = labels, hits
     cells = np.array([passed, right - passed, wrong - refused, refused], dtype=np.float64)
     names = (CORRECT, INCORRECT)
