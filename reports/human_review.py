@@ -31,13 +31,19 @@ SOURCE = "adjudicated by people"
 class Pick:
     """An answer that a person should judge, and why: keys of the form's ``reasons``.
 
-    ``id`` names the item and this very answer to it.
+    ``id`` names the item and this very answer to it; ``probability`` is that of being picked.
     """
 
     id: str
     record: Record
     kind: Kind
     reasons: tuple[str, ...]
+    probability: float = 1.0
+
+    @property
+    def digest(self) -> str:
+        """That of the answer (``answer_digest``)."""
+        return self.id.rpartition("@")[2]
 
 
 def pick(report: Report, sample: int = SAMPLE, seed: int = 0) -> tuple[Pick, ...]:
@@ -66,7 +72,13 @@ def pick(report: Report, sample: int = SAMPLE, seed: int = 0) -> tuple[Pick, ...
     others.sort(key=lambda id_: hashlib.sha256(f"review:{seed}:{id_}".encode()).digest())
     drawn = frozenset(others[:sample])
     return tuple(
-        Pick(id=id_, record=record, kind=kind, reasons=tuple(dict.fromkeys(why)) or ("sample",))
+        Pick(
+            id=id_,
+            record=record,
+            kind=kind,
+            reasons=tuple(dict.fromkeys(why)) or ("sample",),
+            probability=1.0 if why else len(drawn) / len(others),
+        )
         for id_, (record, kind, why) in found.items()
         if why or id_ in drawn
     )
@@ -158,12 +170,15 @@ def accept(reviews: Sequence[Review], date: str) -> Accepted:
 
 
 def labelled(
-    report: Report, adjudications: Adjudications
+    report: Report, adjudications: Adjudications, picks: Sequence[Pick] = ()
 ) -> dict[tuple[str, bool], list[dict[str, str]]]:
     """Return rows for judged datasets by language and whether they are ratings.
 
     One row an answer of the run that a person judged; readings of yes or no test no judge.
+    ``picks`` are those of the form, with the same sample: a row says why its answer was picked, and
+    with what probability, for answers that stand out are harder than those of the run.
     """
+    by_digest = {one.digest: one for one in picks}
     found: dict[tuple[str, bool], dict[str, dict[str, str]]] = defaultdict(dict)
     for record in in_order(report.records):
         digest = answer_digest(record, record.answer or "")
@@ -171,6 +186,15 @@ def labelled(
         if one is None or record.answer is None or one.label in (YES, NO, UNANSWERED):
             continue
         context = {"context": record.context} if record.context else {}
+        picked = by_digest.get(digest)
+        why = (
+            {
+                "picked_because": ", ".join(picked.reasons),
+                "picked_probability": f"{picked.probability:.4g}",
+            }
+            if picked
+            else {}
+        )
         found[record.language, one.rating is not None][digest] = {
             "id": f"{record.dataset}-{record.id}-{digest[:8]}",
             "question": record.question,
@@ -181,6 +205,7 @@ def labelled(
             "label_source": SOURCE,
             "language": record.language,
             "adjudicated_by": one.name,
+            **why,
         }
     return {place: list(rows.values()) for place, rows in found.items()}
 

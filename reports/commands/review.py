@@ -14,7 +14,7 @@ from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE
 from evaluators.output import plural, say, write_texts
 from reports.commands.recorded_runs import RUN_HELP, Parser, read_baseline
-from reports.human_review import SAMPLE, accept, labelled, pick, reasons_of, sheet_of
+from reports.human_review import SAMPLE, Pick, accept, labelled, pick, reasons_of, sheet_of
 from reports.recount import rebuilt
 from reports.render import clean
 from reports.report import Report
@@ -33,12 +33,17 @@ def main(argv: Sequence[str]) -> int:
     return _sheet(options)
 
 
-def _sheet(options: argparse.Namespace) -> int:
-    (path,) = _paths(options, "RUN")
+def _read(options: argparse.Namespace, path: Path) -> tuple[Report, tuple[Pick, ...]]:
+    """Return a run, and which of its answers are picked with these options."""
     report = load_report(path)
     if options.baseline is not None:
         report = rebuilt(report, read_baseline(options.baseline, [report]))
-    picks = pick(report, options.sample, options.seed)
+    return report, pick(report, options.sample, options.seed)
+
+
+def _sheet(options: argparse.Namespace) -> int:
+    (path,) = _paths(options, "RUN")
+    _, picks = _read(options, path)
     if not picks:
         msg = f"{path}: nothing to review: no answer that a person has not judged yet"
         raise UsageError(msg)
@@ -85,8 +90,8 @@ def _agreement_lines(reviews: Sequence[Review]) -> Iterable[str]:
 
 def _export(options: argparse.Namespace) -> int:
     file, run = _paths(options, FILE, "RUN")
-    report: Report = load_report(run)
-    found = labelled(report, load_adjudications(file))
+    report, picks = _read(options, run)
+    found = labelled(report, load_adjudications(file), picks)
     if not found:
         msg = f"{file}: no grade or rating of an answer in {run}; nothing to export"
         raise UsageError(msg)
@@ -144,7 +149,8 @@ def _parser() -> Parser:
         "--export-judges",
         metavar="FILE",
         type=Path,
-        help="write labelled items from two paths, adjudications.yaml and RUN, as JSONL",
+        help="write labelled items from two paths, adjudications.yaml and RUN, as JSONL; with the "
+        "form's --sample, --seed and --baseline they keep why each was picked",
     )
     text = f"the form's folder (default: that of the run), or with --accept the file ({FILE})"
     parser.add_argument("--to", metavar="PATH", type=Path, help=text)

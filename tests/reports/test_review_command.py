@@ -9,8 +9,9 @@ import pytest
 
 from cases.dataset import Slice
 from cases.loading import load_cases
-from cases.tools.review.adjudications import load_adjudications
+from cases.tools.review.adjudications import load_adjudications, save_adjudications
 from evaluators.core import CORRECT, INCORRECT, Vote
+from evaluators.judges.adjudicated import Adjudication
 from evaluators.kinds import kind_of
 from reports.__main__ import main
 from reports.human_review import accept, adjudication_notes, labelled, pick, sheet_of
@@ -203,6 +204,29 @@ def test_verdicts_become_labelled_items(tmp_path: Path, capsys: pytest.CaptureFi
         ("NOT_ATTEMPTED", "i: an answer to 1", "Sofia"),
     ]
     assert {case.metadata["label_source"] for case in cases} == {"adjudicated by people"}
+
+
+def test_labels_keep_why_their_answers_were_picked(tmp_path: Path) -> None:
+    """What stood out was certain to be picked; of five others a sample of two was drawn."""
+    records = answered("cccccc")
+    records[0] = replace(records[0], votes=VOTES)
+    report = run_of(records, judge="a b")
+    picks = pick(report, 2)
+    decided = [
+        Adjudication(item="x", digest=one.digest, label=CORRECT, name="Ana") for one in picks
+    ]
+    by_digest = {one.digest: one for one in decided}
+    (rows,) = labelled(report, by_digest, picks).values()
+    kept = [(row["picked_because"], row["picked_probability"]) for row in rows]
+    assert sorted(kept) == [("judges_differ", "1"), ("sample", "0.4"), ("sample", "0.4")]
+    (unknown,) = labelled(report, by_digest).values()
+    assert not any("picked_because" in row for row in unknown)
+    path, target = written(report, tmp_path / "run"), tmp_path / "adj.yaml"
+    save_adjudications(by_digest, target)
+    words = ["review", "--export-judges", str(tmp_path / "out.jsonl"), str(target), str(path)]
+    assert main([*words, "--sample", "2"]) == 0
+    lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == rows
 
 
 def test_languages_and_scales_are_exported_apart(tmp_path: Path) -> None:
