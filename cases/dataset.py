@@ -64,6 +64,30 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SliceSample:
+    """What ``--limit`` drew: ``items`` of the ``of`` items that a slice's file has, by ``seed``.
+
+    ``of`` is None in old runs, which did not note it. ``pinned`` says that the data set or the
+    gates file names just this sample: only then may it decide.
+    """
+
+    items: int
+    of: int | None
+    seed: int
+    pinned: bool = False
+
+    @property
+    def text(self) -> str:
+        """The sample in words, for instance ``10 of 60, seed 363``."""
+        return f"{self.share}, seed {self.seed}"
+
+    @property
+    def share(self) -> str:
+        """How much it drew, for instance ``10 of 60``."""
+        return f"{self.items:,} of {'?' if self.of is None else format(self.of, ',')}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
     """One language of one dataset.
 
@@ -179,12 +203,14 @@ def clusters_in(items: Iterable[tuple[Slice, Asked]]) -> dict[str, set[Cluster]]
 class Plan:
     """Every item that the choice allows, by key, in the order of the files.
 
-    ``hashes`` holds the SHA-256 of each slice's data file, by the slice's name, as it was read.
+    ``hashes`` holds the SHA-256 of each slice's data file, by the slice's name, as it was read;
+    ``samples`` the slices of which ``--limit`` leaves items out.
     """
 
     datasets: tuple[Dataset, ...]
     items: Mapping[str, Item]
     hashes: Mapping[str, str] = field(default_factory=dict)
+    samples: Mapping[str, SliceSample] = field(default_factory=dict)
 
     def of(self, dataset: Dataset) -> list[Item]:
         """Return the items of one dataset."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cases.config import load_dataset, with_items
-from cases.dataset import Choice, Dataset, Item, Plan, Slice
+from cases.dataset import Choice, Dataset, Item, Plan, Slice, SliceSample
 from cases.gates_file import load_gates, with_gates
 from cases.loading import load_cases
 from evaluators.core import Case, UsageError
@@ -28,14 +28,21 @@ def make_plan(files: Sequence[Path], choice: Choice) -> Plan:
         gates.check_names([dataset.name for dataset in chosen], f"{choice.gates}")
         chosen = [with_gates(dataset, gates) for dataset in chosen]
     items: dict[str, Item] = {}
-    for item in (item for dataset in chosen for item in _items(dataset, choice)):
-        if items.setdefault(item.key, item) is not item:
-            other = items[item.key].slice
-            msg = f"{item.slice.path}: item {item.key!r} is also one of {other.path}; rename an id"
-            raise UsageError(msg)
+    samples: dict[str, SliceSample] = {}
+    for slice_ in (slice_ for dataset in chosen for slice_ in dataset.slices.values()):
+        every = load_cases(slice_)
+        drawn = sample(every, choice.limit, choice.seed)
+        if len(drawn) < len(every):
+            made = SliceSample(items=len(drawn), of=len(every), seed=choice.seed)
+            samples[slice_.name] = made
+        for item in _items(slice_, drawn, choice.repeats):
+            if items.setdefault(item.key, item) is not item:
+                other = items[item.key].slice.path
+                msg = f"{slice_.path}: item {item.key!r} is also one of {other}; rename an id"
+                raise UsageError(msg)
     slices = {item.slice.name: item.slice for item in items.values()}
     hashes = {name: file_hash(slice_.path) for name, slice_ in slices.items()}
-    return Plan(datasets=tuple(chosen), items=items, hashes=hashes)
+    return Plan(datasets=tuple(chosen), items=items, hashes=hashes, samples=samples)
 
 
 def _check_names(datasets: Sequence[Dataset], choice: Choice) -> None:
@@ -87,13 +94,12 @@ def _narrow(dataset: Dataset, choice: Choice) -> Dataset:
     return replace(dataset, slices=slices)
 
 
-def _items(dataset: Dataset, choice: Choice) -> Iterator[Item]:
-    for slice_ in dataset.slices.values():
-        for case in sample(load_cases(slice_), choice.limit, choice.seed):
-            stem = f"{slice_.dataset}-{slice_.language}-{case.id}"
-            for repeat in range(1, choice.repeats + 1):
-                key = stem if repeat == 1 else f"{stem}~r{repeat}"
-                yield Item(key=key, slice=slice_, case=case, repeat=repeat)
+def _items(slice_: Slice, cases: Iterable[Case], repeats: int) -> Iterator[Item]:
+    for case in cases:
+        stem = f"{slice_.dataset}-{slice_.language}-{case.id}"
+        for repeat in range(1, repeats + 1):
+            key = stem if repeat == 1 else f"{stem}~r{repeat}"
+            yield Item(key=key, slice=slice_, case=case, repeat=repeat)
 
 
 def sample(cases: Sequence[Case], limit: int | None, seed: int) -> list[Case]:

@@ -2,9 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from cases.dataset import Dataset, Plan, Slice, clusters_in
+from cases.dataset import Dataset, Plan, Sampling, Slice, SliceSample, clusters_in
 from evaluators.core import Outcome
 from evaluators.output import plural
 from reports.compare.comparison import compare, parity
@@ -12,7 +12,7 @@ from reports.compare.pairs import PairedSlice, pair_records
 from reports.evidence import Calibration
 from reports.gates.decide import SessionFacts, decide
 from reports.gates.drop import drop_gates
-from reports.gates.gate import PARTIAL, slice_gates
+from reports.gates.gate import slice_gates
 from reports.gates.power import margin_warnings, no_baseline_note
 from reports.human_review import adjudication_notes
 from reports.judging import judging, judging_notes
@@ -42,13 +42,15 @@ class Facts:
 class Material:
     """What was declared and how its items ended, from this session or read back from files.
 
-    ``whole`` counts, by the name of a slice, the items that it has when none is left out by hand.
-    ``outside`` is what labelled items that are not among the records say of the judge.
+    ``whole`` counts, by the name of a slice, the items that it has when none is left out by hand;
+    ``samples`` says of which slices ``--limit`` drew a part. ``outside`` is what labelled items
+    that are not among the records say of the judge.
     """
 
     datasets: tuple[Dataset, ...]
     records: tuple[Record, ...]
     whole: Mapping[str, int]
+    samples: Mapping[str, SliceSample] = field(default_factory=dict)
     outside: tuple[Calibration, ...] = ()
 
 
@@ -79,6 +81,7 @@ def assemble(
         datasets=plan.datasets,
         records=tuple(make_record(item, outcomes[item.key]) for item in items),
         whole=Counter(item.slice.name for item in plan.items.values()),
+        samples=plan.samples,
         outside=facts.calibrations,
     )
     return account(material, facts, baseline)
@@ -128,6 +131,7 @@ def account(material: Material, facts: Facts, baseline: Baseline | None) -> Repo
 
 def _counted(material: Material, records: Sequence[Record]) -> _Counted:
     grouped = _by_slice(records)
+    pinned = {one.name: one.sampling for one in material.datasets}
     every = (one for dataset in material.datasets for one in dataset.slices.values())
     slices = {one.name: one for one in every if one.name in grouped}
     summaries = {}
@@ -136,7 +140,11 @@ def _counted(material: Material, records: Sequence[Record]) -> _Counted:
         note = "" if slice_.declared else "not declared: languages.default serves it"
         partial = len(grouped[name]) < whole
         summary = summarise(grouped[name], slice_, partial=partial, note=note)
-        summaries[name] = replace(summary, whole=whole)
+        drawn = material.samples.get(name)
+        if drawn:
+            its = Sampling(limit=drawn.items, seed=drawn.seed)
+            drawn = replace(drawn, pinned=its == pinned[slice_.dataset])
+        summaries[name] = replace(summary, whole=whole, sample=drawn)
     outside = {
         name: one.blocks for one in reversed(material.outside) for name in one.graders
     }  # of several, the first counts
@@ -168,11 +176,10 @@ def _sides(run: _Counted, judge: str, baseline: Baseline) -> dict[str, PairedSli
     for name, slice_ in run.slices.items():
         new, old = run.records[name], before.get(name, ())
         changed = changed_judge(slice_, new, old, baseline, judge)
-        partial = PARTIAL if run.summaries[name].partial else ""
         found[name] = PairedSlice(
             slice_=slice_,
             pairing=pair_records(new, old),
-            blocked=run.distrusted[name] or partial or changed,
+            blocked=run.summaries[name].obstacle or run.distrusted[name] or changed,
             changed=changed,
         )
     return found
@@ -218,6 +225,9 @@ def _causes(records: Sequence[Record]) -> Iterator[str]:
 
 
 def _gate_notes(run: _Counted, baseline: Baseline | None) -> Iterator[str]:
+    drawn = [f"{name} {one.sample.text}" for name, one in run.summaries.items() if one.sample]
+    if drawn:
+        yield f"only a sample was asked: {'; '.join(drawn)}"
     for dataset in run.datasets:
         own = run.of(dataset)
         if own:

@@ -11,7 +11,7 @@ from reports.assemble import Facts, Material, account
 from reports.evidence import Calibration
 from reports.gates.decide import FAILED, INTERRUPTED, OK, SessionFacts
 from reports.record import Record
-from reports.report import Report
+from reports.report import Report, SliceSummary
 from reports.trust import Baseline
 
 UNITED = ("models_returned", "judges_returned")  # lists of what the providers named
@@ -29,6 +29,7 @@ def rebuilt(
         datasets=report.datasets if datasets is None else datasets,
         records=report.records,
         whole={one.name: one.whole for one in report.slices},
+        samples={one.name: one.sample for one in report.slices if one.sample},
         outside=_outside_of(report),
     )
     notes = report.session.notes
@@ -62,14 +63,16 @@ def merged(reports: Sequence[Report], baseline: Baseline | None) -> Report:
     groups: dict[str, list[Dataset]] = defaultdict(list)
     for dataset in (dataset for report in reports for dataset in report.datasets):
         groups[dataset.name].append(dataset)
-    whole: dict[str, int] = {}
+    parts: dict[str, SliceSummary] = {}
     for part in (part for report in reports for part in report.slices):
-        sizes = [whole.setdefault(part.name, part.whole), part.whole]
-        _same(f"number of items in {part.name}", sizes)
+        first = parts.setdefault(part.name, part)
+        _same(f"number of items in {part.name}", [first.whole, part.whole])
+        _same(f"sample of {part.name}", [one.sample and one.sample.text for one in (first, part)])
     material = Material(
         datasets=tuple(map(_dataset, groups.values())),
         records=_records(reports),
-        whole=whole,
+        whole={name: part.whole for name, part in parts.items()},
+        samples={name: part.sample for name, part in parts.items() if part.sample},
         outside=_outside(reports),
     )
     return account(material, _facts(reports), baseline)

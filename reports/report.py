@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cases.dataset import Dataset, Threshold
+from cases.dataset import Dataset, SliceSample, Threshold
 from evaluators.kinds import Kind
 from evaluators.statistics.estimate import Estimate
 from reports.evidence import Comparison, Judging, LanguageGap
@@ -37,7 +37,8 @@ class SliceSummary:
     ``labels`` counts grades or ratings; ``confusion`` counts (given label, grade) pairs for yes/no
     and judged slices. ``breakdowns`` maps a metadata field to its values to their metrics.
     ``whole`` counts the items that the slice has when nothing is left out by hand; ``partial`` says
-    that something was. ``note`` is shown beside it.
+    that something was. ``sample`` is what ``--limit`` drew, None where all of the slice was asked.
+    ``note`` is shown beside it.
     """
 
     dataset: str
@@ -51,11 +52,33 @@ class SliceSummary:
     partial: bool = False
     note: str = ""
     whole: int = 0
+    sample: SliceSample | None = None
 
     @property
     def name(self) -> str:
         """Dataset and language, as reports show them."""
         return f"{self.dataset}:{self.language}"
+
+    @property
+    def obstacle(self) -> str:
+        """Why nothing can be decided on this part of the slice; empty where it can."""
+        if self.partial:
+            return "only a part of the slice was run, picked by hand; run all of it to decide"
+        drawn = self.sample
+        if drawn is None or drawn.pinned:
+            return ""
+        pin = f"`sample: {{limit: {drawn.items}, seed: {drawn.seed}}}`"
+        return (
+            f"{drawn.share} items, seed {drawn.seed}; pin {pin} in the data set or gates file to "
+            "let them decide, or run all"
+        )
+
+    @property
+    def part(self) -> str:
+        """Which part of the slice was run, for instance ``10 of 60, seed 363``; empty for all."""
+        if self.partial:
+            return "partial"
+        return self.sample.text if self.sample else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
-from cases.dataset import Threshold
+from cases.dataset import SliceSample, Threshold
 from evaluators.core import UsageError, Vote
 from evaluators.reading import file_hash, read_text
 from reports.codec import decode
@@ -115,7 +115,7 @@ def report_from(run: Mapping[str, object], records: tuple[Record, ...]) -> Repor
     return Report(
         **{name: run[name] for name in _PLAIN},  # type: ignore[arg-type]
         counts=decode(Counts, _plan(run["counts"])),
-        slices=tuple(_slice(part) for part in _list(run["slices"])),
+        slices=tuple(_slice(part, run["provenance"]) for part in _list(run["slices"])),
         decision=replace(
             decode(Decision, {**_object(run["decision"]), "gates": []}),
             gates=tuple(_gate(_object(gate)) for gate in _list(run["gates"])),
@@ -137,13 +137,28 @@ def _gate(gate: Mapping[str, object]) -> GateResult:
     )
 
 
-def _slice(value: object) -> SliceSummary:
+def _slice(value: object, provenance: object) -> SliceSummary:
     part = _object(value)
-    rest = {name: one for name, one in part.items() if name not in ("name", "confusion")}
+    rest = {name: one for name, one in part.items() if name not in ("name", "confusion", "sample")}
     made = decode(SliceSummary, {**rest, "counts": _plan(part["counts"])})
     cells = map(_object, _list(part["confusion"]))
     confusion = {(str(one["label"]), str(one["grade"])): int(str(one["count"])) for one in cells}
-    return replace(made, confusion=confusion)
+    return replace(made, confusion=confusion, sample=sample_of(part, _object(provenance)))
+
+
+def sample_of(part: Mapping[str, object], provenance: Mapping[str, object]) -> SliceSample | None:
+    """Return what ``--limit`` drew of a slice of ``run.json``, None where all of it was asked.
+
+    Runs from before this was noted have the limit in their provenance: a slice with just so many
+    items may have had more. Raises KeyError or ValueError where nothing is known.
+    """
+    if "sample" in part:
+        return decode(SliceSample, part["sample"]) if part["sample"] else None
+    limit, seed, repeats = (provenance[name] for name in ("limit", "seed", "repeats"))
+    if limit is None:
+        return None
+    items, times, whole = (int(str(one)) for one in (limit, repeats, part["whole"]))
+    return None if whole < items * times else SliceSample(items=items, of=None, seed=int(str(seed)))
 
 
 def _plan(value: object) -> dict[str, object]:

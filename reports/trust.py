@@ -50,7 +50,7 @@ def calibrator(datasets: Sequence[Dataset], slice_: Slice) -> Dataset | None:
 
 def is_whole(judged: SliceSummary) -> bool:
     """Say whether every labelled item came to a grade."""
-    return not judged.partial and not judged.counts.ungraded
+    return not judged.obstacle and not judged.counts.ungraded
 
 
 def distrust(

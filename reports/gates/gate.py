@@ -14,8 +14,6 @@ from reports.record import Record
 from reports.report import Counts, GateResult, GateState, SliceSummary
 from reports.summary import missing_extras, tabulate
 
-PARTIAL = "only a part of the slice was run, picked by hand; run all of it to decide"
-
 ROUNDING = 1e-12  # a metric that equals its bar on paper may miss it by this much in floats
 
 
@@ -113,7 +111,8 @@ def evaluate(threshold: Threshold, inputs: GateInputs) -> GateResult:
     name, summary = threshold.measure, inputs.summary
     no_bar = threshold.min is None and threshold.max is None
     obstacle = (
-        (PARTIAL if summary.partial else inputs.distrust)
+        summary.obstacle
+        or inputs.distrust
         or (f"{name} has no bar; give min or max" if no_bar else "")
         or inputs.obstacle(name)
     )

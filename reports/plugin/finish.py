@@ -174,13 +174,14 @@ def slice_lines(slices: Iterable[SliceSummary], *, breakdowns: bool = False) -> 
     for one in slices:
         counts = one.counts
         partial = "  PARTIAL" if one.partial else ""
+        drawn = [f"sample: {one.sample.text}"] if one.sample else []
         lines.append(
             f"{one.name:<20} {counts.planned:>6} planned {counts.passed:>6} passed"
             f" {counts.failed:>6} failed {counts.error:>5} error {counts.missing:>5} missing"
             f"{partial}"
         )
         measures = [f"{name} {est.text()}" for name, est in words.headline(one).items()]
-        lines.extend("    " + line for line in _wrapped(measures))
+        lines.extend("    " + line for line in _wrapped([*drawn, *measures]))
         lines.extend(_breakdown_lines(one) if breakdowns else ())
     return lines
 

@@ -19,7 +19,7 @@ def render(report: Report) -> str:
     root = ET.Element("testsuites", name="qagate")
     for name in dict.fromkeys(gate.slice for gate in report.decision.gates):
         gates = [gate for gate in report.decision.gates if gate.slice == name]
-        root.append(_suite(name, list(map(_case, gates))))
+        root.append(_suite(name, [_case(gate, words.parts_of(gate, report)) for gate in gates]))
     red = any(gate.state != "PASS" for gate in report.decision.gates)
     if not report.complete or (report.decision.code != 0 and not red):
         root.append(_suite("run", [_run_case(report)]))
@@ -43,12 +43,12 @@ def _count(element: ET.Element, cases: Sequence[ET.Element]) -> None:
     element.set("time", "0")
 
 
-def _case(gate: GateResult) -> ET.Element:
+def _case(gate: GateResult, parts: str) -> ET.Element:
     title = f"{gate.threshold.name} {words.bar(gate)}"
     case = _element("testcase", classname=gate.slice, name=title, time="0")
     if gate.state in _ELEMENTS:
         case.append(_problem(_ELEMENTS[gate.state], gate.state, gate.reason))
-    ET.SubElement(case, "system-out").text = _details(gate)
+    ET.SubElement(case, "system-out").text = _details(gate, parts)
     return case
 
 
@@ -65,19 +65,20 @@ def _problem(tag: str, kind: str, reason: str) -> ET.Element:
     return element
 
 
-def _details(gate: GateResult) -> str:
+def _details(gate: GateResult, parts: str) -> str:
     pairs = (
         ("verdict", gate.state),
         ("value", number(gate.estimate.value)),
         ("95 % interval", words.interval(gate.estimate)),
         ("items", str(gate.estimate.n)),
+        ("only a part was run", parts),
         ("bar", words.bar(gate)),
         ("evidence", gate.threshold.evidence),
         ("worst, every ungraded item against it", number(gate.worst)),
         ("best, every ungraded item for it", number(gate.best)),
         ("reason", clean.cut(clean.line(gate.reason), 4000)),
     )
-    return "\n".join(f"{name}: {value}" for name, value in pairs)
+    return "\n".join(f"{name}: {value}" for name, value in pairs if value)
 
 
 def _element(tag: str, **attributes: str) -> ET.Element:

@@ -92,7 +92,7 @@ def _regressions(report: Report) -> str:
 
 def _slice(part: SliceSummary) -> tuple[str, ...]:
     counts = part.counts
-    name = f"{part.name} (partial)" if part.partial else part.name
+    name = f"{part.name} ({part.part})" if part.part else part.name
     numbers = (counts.planned, counts.passed, counts.failed, counts.error, counts.missing)
     shown = words.headline(part).items()
     measures = ", ".join(f"{name} {found.text()}" for name, found in shown)

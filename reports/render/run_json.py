@@ -136,6 +136,7 @@ def _slice(part: SliceSummary) -> dict[str, object]:
         "kind": part.kind,
         "partial": part.partial,
         "whole": part.whole,
+        "sample": asdict(part.sample) if part.sample else None,
         "note": part.note,
         "counts": _counts(part.counts),
         "measures": {name: asdict(found) for name, found in part.measures.items()},

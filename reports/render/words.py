@@ -55,6 +55,12 @@ def bounds(gate: GateResult) -> str:
     return " to ".join(dict.fromkeys(ends))
 
 
+def parts_of(gate: GateResult, report: Report) -> str:
+    """Return which of the gate's slices were run in part, and what part; empty where none was."""
+    own = (one for one in report.slices if gate.slice in (one.name, f"{one.dataset}:*"))
+    return "; ".join(f"{one.name} {one.part}" for one in own if one.part)
+
+
 def money(cost: float | None) -> str:
     """Return a sum in USD, or ``unknown`` where a price is missing."""
     return "unknown" if cost is None or not math.isfinite(cost) else f"${cost:,.4f}"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cases.dataset import Dataset, Slice, Threshold
+from cases.dataset import Dataset, Slice, SliceSample, Threshold
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import kind_of
 from evaluators.rubric import Rubric
@@ -91,6 +91,7 @@ def run_of(
     *datasets: Dataset,
     baseline: Report | None = None,
     whole: Mapping[str, int] | None = None,
+    samples: Mapping[str, SliceSample] | None = None,
     outside: tuple[Calibration, ...] = (),
     **facts: object,
 ) -> Report:
@@ -111,6 +112,7 @@ def run_of(
             datasets=known,
             records=tuple(records),
             whole=whole or sizes,
+            samples=samples or {},
             outside=outside,
         ),
         replace(given, **facts),  # type: ignore[arg-type]

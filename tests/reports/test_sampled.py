@@ -1,0 +1,106 @@
+"""Claims about slices of which ``--limit`` drew a part, in runs that are decided on again."""
+
+from dataclasses import replace
+
+import pytest
+
+from cases.dataset import Sampling, SliceSample, Threshold
+from cases.gates_file import DatasetGates, GatesFile
+from evaluators.core import UsageError
+from evaluators.kinds import kind_of
+from reports.recount import merged, rebuilt, regated
+from reports.report import Report
+from reports.run_reader import report_from
+from tests.support.made_runs import RUBRIC, answered, before, facts_dataset, graded_slice, run_of
+from tests.support.samples import rendered
+
+TEN = SliceSample(items=10, of=60, seed=363)
+PIN = Sampling(limit=10, seed=363)
+PINNED = facts_dataset(sampling=PIN)
+DROP = Threshold(measure="drop", max=0.5, evidence="estimate")
+
+
+def sampled(letters: str = "c" * 10, sample: SliceSample = TEN) -> Report:
+    """Return a run over a sample of facts:en."""
+    return run_of(answered(letters), samples={"facts:en": sample})
+
+
+def test_counted_again_a_sample_decides_no_more_than_before() -> None:
+    """The sample is read back from run.json, and a gates file that pins it lets it decide."""
+    made = sampled()
+    again = rebuilt(made, None)
+    assert (made.decision.code, rendered(again)) == (6, rendered(made))
+    (gate,) = again.decision.gates
+    assert gate.reason.startswith("10 of 60 items, seed 363; pin `sample: {limit: 10, seed: 363}`")
+
+    def code(pin: Sampling) -> int:
+        gates = GatesFile(datasets={"facts": DatasetGates(sampling=pin)})
+        return regated(made, gates, None).decision.code
+
+    assert code(PIN) == 0
+    assert code(replace(PIN, seed=0)) == code(replace(PIN, limit=11)) == 6
+
+
+def test_shards_of_a_sample_are_the_sample() -> None:
+    """Together they decide where it is pinned; shards of two samples are no run."""
+    records = answered("c" * 10)
+    whole, samples = {"facts:en": 10}, {"facts:en": TEN}
+    parts = [
+        run_of(some, PINNED, whole=whole, samples=samples) for some in (records[:6], records[6:])
+    ]
+    assert [part.slices[0].part for part in parts] == ["partial"] * 2
+    found = merged(parts, None)
+    assert (found.decision.code, found.slices[0].part) == (0, "10 of 60, seed 363")
+    other = run_of(records[6:], whole=whole, samples={"facts:en": replace(TEN, seed=1)})
+    with pytest.raises(UsageError, match="the runs differ in sample of facts:en"):
+        merged([parts[0], other], None)
+
+
+@pytest.mark.parametrize(("limit", "code"), [(None, 0), (11, 0), (10, 6)])
+def test_a_run_from_before_samples_were_noted_counts_as_one(limit: int | None, code: int) -> None:
+    """Ten items under ``--limit 10`` may be ten of sixty; ten under ``--limit 11`` are all."""
+    origin = {"limit": limit, "seed": 7, "repeats": 1}
+    made = run_of(answered("c" * 10), provenance=origin)
+    run = {"judge": made.judge, **as_data(made)}
+    del run["slices"][0]["sample"]  # type: ignore[index]
+    read = rebuilt(report_from(run, made.records), None)
+    assert read.decision.code == code
+    assert read.slices[0].part == ("" if code == 0 else "10 of ?, seed 7")
+
+
+def as_data(report: Report) -> dict[str, object]:
+    """Return run.json as it would be read."""
+    return dict(before(report).run)
+
+
+def test_one_sampled_slice_keeps_a_pooled_gate_from_deciding() -> None:
+    """The languages together stand on all of their items, or on the pinned ones."""
+    slices = [graded_slice(one, Threshold(measure="correct", min=0.1)) for one in ("en", "bg")]
+    pooled = facts_dataset(*slices, pooled=(replace(DROP, pool=True),))
+    records = [*answered("c" * 10), *answered("c" * 10, "bg")]
+    samples = {"facts:bg": TEN}
+    old = run_of(records, pooled, samples=samples)
+    made = run_of(records, pooled, samples=samples, baseline=old)
+    gate = made.decision.gates[-1]
+    assert (gate.slice, gate.state, gate.reason[:8]) == ("facts:*", "INCONCLUSIVE", "10 of 60")
+    pins = replace(pooled, sampling=PIN)
+    assert run_of(records, pins, samples=samples, baseline=old).decision.code == 0
+
+
+def test_a_sample_of_the_labels_does_not_measure_the_judge() -> None:
+    """The floor is held against all labelled items, or against the pinned ones."""
+    labels = graded_slice("en", floor={"agreement": 0.6}, thresholds=())
+    judged = replace(labels, dataset="judges", kind=kind_of("judged"), rubric=RUBRIC)
+    told = answered("c" * 10, dataset="judges", label="CORRECT")
+    told = [replace(one, key=f"judges-{one.key}") for one in told]
+    strict = facts_dataset(judged, name="judges", kind=judged.kind, require_calibration=True)
+
+    def reason(*pin: Sampling) -> str:
+        labelled = replace(strict, sampling=pin[0] if pin else None)
+        made = run_of(
+            [*answered("cc"), *told], facts_dataset(), labelled, samples={"judges:en": TEN}
+        )
+        return made.decision.gates[0].reason
+
+    assert "judge not measured in en" in reason()
+    assert "judge" not in reason(PIN)
