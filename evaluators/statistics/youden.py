@@ -42,6 +42,36 @@ class ClassRate:
         return self.value * self.size, self.size
 
 
+def clustered(hits: Array, sizes: Array, items: Array) -> ClassRate | None:
+    """Return the rate of ``hits`` in ``sizes``, cluster by cluster; None without a trial.
+
+    ``items[i]`` clusters of dependent items have ``hits[i]`` hits.
+    """
+    right, trials = float((items * hits).sum()), float((items * sizes).sum())
+    if not trials:
+        return None
+    rate = right / trials
+    size = effective_size(hits - rate * sizes, sizes, items, rate * (1 - rate))
+    return ClassRate(hits=round(right), trials=round(trials), size=size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Separation:
+    """How well labelled answers show that a judge tells one class of them from the others.
+
+    ``youden`` is J in the worst case of the answers without a grade, and its interval spans those
+    of all cases; ``rates`` are sensitivity and specificity over the graded ones.
+    """
+
+    youden: Estimate
+    rates: tuple[ClassRate, ...]
+
+    @property
+    def fewest(self) -> int:
+        """How many graded labels the smaller class has."""
+        return min((one.trials for one in self.rates), default=0)
+
+
 def passing_labels(table: CountTable) -> tuple[str, ...]:
     """Return the labels of a right answer: the rubric's, or the ratings from the bar on."""
     rated = table.outcomes == RATINGS
@@ -69,15 +99,9 @@ def class_rates(
 
     ``items[i]`` clusters of dependent items have the table ``clusters.counts[i]``.
     """
-    found = []
-    for hits, sizes in _classes(clusters, positive):
-        right, trials = float((items * hits).sum()), float((items * sizes).sum())
-        if not trials:
-            return ()
-        rate = right / trials
-        size = effective_size(hits - rate * sizes, sizes, items, rate * (1 - rate))
-        found.append(ClassRate(hits=round(right), trials=round(trials), size=size))
-    return tuple(found)
+    found = [clustered(*one, items) for one in _classes(clusters, positive)]
+    known = tuple(one for one in found if one)
+    return known if len(known) == len(found) else ()
 
 
 def youden_interval(
@@ -128,18 +152,34 @@ def _classes(table: CountTable, positive: Collection[str]) -> list[tuple[Array, 
     return found
 
 
-def pooled_youden(parts: Sequence[tuple[Estimate, float]]) -> Estimate:
-    """Return the weighted mean of J of several languages, with its interval.
+def corrected_difference(difference: Estimate, youden: Estimate) -> Estimate:
+    """Return a difference of two rates as it would be with a judge that never errs.
 
-    ``parts`` holds a defined J and its weight; their labels are independent samples. The interval
-    is MOVER's, as in ``youden_interval``.
+    It is difference / J. Its ends are those of the difference divided by whichever end of J takes
+    them farther from 0, so that the interval holds the truth whenever both do. Undefined where J
+    is, or may be 0: such a judge shows nothing.
+    """
+    ends, gains = difference.interval, youden.interval
+    if not (ends and gains and difference.value is not None and youden.value) or gains[0] <= 0:
+        return UNDEFINED
+    low, high = ends[0] / gains[ends[0] > 0], ends[1] / gains[ends[1] < 0]
+    value = difference.value / youden.value
+    return Estimate.of(value, (max(-1.0, low), min(1.0, high)), difference.n)
+
+
+def weighted_mean(parts: Sequence[tuple[Estimate, float]]) -> Estimate:
+    """Return the weighted mean of independent estimates with its interval, by MOVER.
+
+    ``parts`` holds each estimate, which has an interval, and its weight. Undefined without any.
     """
     total = sum(weight for _, weight in parts)
     if not total:
         return UNDEFINED
-    shares = [(one, weight / total) for one, weight in parts]
-    value = sum(share * (one.value or 0.0) for one, share in shares)
-    below = _reach([share * ((one.value or 0.0) - (one.low or 0.0)) for one, share in shares])
-    above = _reach([share * ((one.high or 0.0) - (one.value or 0.0)) for one, share in shares])
-    n = sum(one.n for one, _ in parts)
-    return Estimate.of(value, (value - below, value + above), n)
+    value, below, above = 0.0, [], []
+    for one, weight in parts:
+        share, centre, (low, high) = weight / total, one.value or 0.0, one.interval or (-1.0, 1.0)
+        value += share * centre
+        below.append(share * (centre - low))
+        above.append(share * (high - centre))
+    ends = value - _reach(below), value + _reach(above)
+    return Estimate.of(value, ends, sum(one.n for one, _ in parts))

@@ -1,0 +1,123 @@
+"""How often what labels say of a judge holds: ``python -m tests.benchmarks.judge_rates``.
+
+Simulated are labelled answers, three to a question: with a chance of √rho each the judge's error on
+an answer is that of its question, so that two of them have the correlation rho. From them come J
+with the lower end of its interval, and the share of right answers of a run of other answers, freed
+of the judge's errors (Rogan and Gladen). The truth is what was put in.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluators.core import CORRECT, INCORRECT
+from evaluators.statistics.count_table import CountTable
+from evaluators.statistics.intervals import corrected_rate
+from evaluators.statistics.youden import class_rates, youden_interval
+
+Array = npt.NDArray[np.float64]
+
+SEED = 20261122
+ROUNDS = 2000
+NAMES = (CORRECT, INCORRECT)
+LABELS = ((30, 30), (30, 270), (270, 30), (150, 150))
+JUDGES = ((0.95, 0.95), (0.90, 0.80), (0.80, 0.75), (1.0, 0.90))
+CORRELATIONS = (0.0, 0.5)
+RATES = (0.1, 0.5, 0.9)
+ANSWERS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """A judge's sensitivity and specificity, and how many right and other answers have a label."""
+
+    judge: tuple[float, float]
+    labels: tuple[int, int]
+    correlation: float = 0.0
+
+    @property
+    def youden(self) -> float:
+        """The true J."""
+        return sum(self.judge) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Shares of rounds in which the truth lay where it should.
+
+    ``low``: J at or above the lower end of its interval; ``both``: within it; ``rates``: the
+    corrected rate within its interval, by the true rate of right answers.
+    """
+
+    low: float
+    both: float
+    rates: tuple[float, ...]
+
+
+def labelled(one: Situation, random: np.random.Generator) -> Array:
+    """Return for each question how often each label (row) met each verdict (column)."""
+    right = np.arange(sum(one.labels)) < one.labels[0]
+    random.shuffle(right)
+    n = len(right)
+    questions = np.arange(n) // ANSWERS
+    shared = random.random(questions[-1] + 1)[questions]
+    luck = np.where(random.random(n) < one.correlation**0.5, shared, random.random(n))
+    is_hit = luck < np.where(right, *one.judge)
+    counts = np.zeros((questions[-1] + 1, 2, 2))
+    np.add.at(counts, (questions, 1 - right.astype(int), (right != is_hit).astype(int)), 1)
+    return counts
+
+
+def held(one: Situation, rounds: int, random: np.random.Generator, n: int = 240) -> Held:
+    """Return how often the figures from fresh labels hold; ``n`` other answers were judged."""
+    sensitivity, specificity = one.judge
+    low, both, rates = 0, 0, np.zeros(len(RATES))
+    for _ in range(rounds):
+        counts = labelled(one, random)
+        table = CountTable(counts=counts, golds=NAMES, outcomes=NAMES)
+        ones = np.ones(len(counts))
+        interval = youden_interval(table, ones, (CORRECT,)) or (-1.0, 1.0)
+        low += one.youden >= interval[0] - 1e-12
+        both += interval[0] - 1e-12 <= one.youden <= interval[1] + 1e-12
+        first, second = (rate.independent for rate in class_rates(table, ones, (CORRECT,)))
+        for place, rate in enumerate(RATES):
+            called = rate * sensitivity + (1 - rate) * (1 - specificity)
+            found = corrected_rate((random.binomial(n, called), n), first, second)
+            ends = found.interval if found else (0.0, 1.0)
+            rates[place] += ends[0] <= rate <= ends[1]
+    return Held(low=low / rounds, both=both / rounds, rates=tuple(rates / rounds))
+
+
+def grid() -> Iterator[Situation]:
+    """Yield every situation of the table."""
+    for correlation, labels, judge in product(CORRELATIONS, LABELS, JUDGES):
+        yield Situation(judge=judge, labels=labels, correlation=correlation)
+
+
+def main() -> int:
+    """Print how often J and corrected rates hold the truth."""
+    say = sys.stdout.write
+    random = np.random.default_rng(SEED)
+    say(f"seed {SEED}, {ROUNDS:,} rounds a row, {ANSWERS} answers a question; how often the truth ")
+    say("is held, in percent\n")
+    names = "".join(f"{f'rate {rate:g}':>10}" for rate in RATES)
+    say(f"{'rho':>4} {'labels':>8} {'Se':>5} {'Sp':>5} {'J, low end':>11} {'J':>7}{names}\n")
+    found = []
+    for one in grid():
+        shares = held(one, ROUNDS, random)
+        found.append(shares)
+        labels = f"{one.labels[0]}+{one.labels[1]}"
+        say(f"{one.correlation:>4.1f} {labels:>8} {one.judge[0]:>5.2f} {one.judge[1]:>5.2f} ")
+        say(f"{100 * shares.low:>11.1f} {100 * shares.both:>7.1f}")
+        say("".join(f"{100 * rate:>10.1f}" for rate in shares.rates) + "\n")
+    say(f"lowest: low end of J {100 * min(one.low for one in found):.1f} %, ")
+    say(f"corrected rate {100 * min(min(one.rates) for one in found):.1f} %\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
