@@ -1,4 +1,4 @@
-"""Two runs over the same items: the difference of their rates, its interval, and sample sizes.
+"""Two runs over the same items: the difference of their rates, its interval and tests.
 
 ``fixed`` counts pairs that turned from wrong to right, ``broke`` from right to wrong. The
 difference is new - old: (fixed - broke) / n.
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array
 
 
-Z80 = 0.8416212335729143  # the 80 % point of the normal distribution
 _FAR = 1e9  # an infinite score; brentq needs finite ends
 
 
@@ -33,14 +32,14 @@ def tango(fixed: float, broke: float, n: float, z: float = Z95) -> Interval | No
     difference = (fixed - broke) / n
 
     def beyond(delta: float, target: float) -> float:
-        return _score(fixed, broke, n, delta) - target
+        return tango_score(fixed, broke, n, delta) - target
 
     low = -1.0 if difference <= -1 else brentq(beyond, -1.0, difference, args=(z,))
     high = 1.0 if difference >= 1 else brentq(beyond, difference, 1.0, args=(-z,))
     return float(low), float(high)
 
 
-def _score(fixed: float, broke: float, n: float, delta: float) -> float:
+def tango_score(fixed: float, broke: float, n: float, delta: float) -> float:
     """Return the score statistic of the hypothesis that the true difference is ``delta``."""
     linear = (2 * n - fixed + broke) * delta - fixed - broke
     constant = -broke * delta * (1 - delta)
@@ -127,27 +126,3 @@ def smallest_n(margin: float) -> int:
         msg = f"a margin is above 0 and below 1, got {margin!r}"
         raise ValueError(msg)
     return math.floor(Z95**2 * (1 - margin) / margin) + 1
-
-
-def pairs_needed(gap: float, discordance: float, difference: float = 0.0) -> int | None:
-    """Return how many pairs show, with 80 % power, that a difference is ``gap`` off a bound.
-
-    ``discordance`` is the share of pairs that differ; ``difference`` the true difference. For
-    non-inferiority the gap is margin + difference. None for a gap of 0. Normal approximation,
-    Liu et al. (2002), Stat. Med. 21:231.
-    """
-    if gap == 0:
-        return None
-    variance = max(0.0, discordance - difference**2)
-    return math.ceil((Z95 + Z80) ** 2 * variance / gap**2)
-
-
-def detectable_drop(n: int, discordance: float = 0.1) -> float | None:
-    """Return the smallest margin that ``n`` pairs can confirm with 80 % power if nothing changed.
-
-    Never below what ``n`` pairs without any difference could show; None for ``n`` = 0.
-    """
-    if n <= 0:
-        return None
-    powered = (Z95 + Z80) * math.sqrt(discordance / n)
-    return min(1.0, max(powered, Z95**2 / (n + Z95**2)))

@@ -15,15 +15,13 @@ from evaluators.kinds import Cluster
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import Interval
 from evaluators.statistics.paired import (
-    detectable_drop,
     drop_p_value,
     mcnemar,
     odds_ratio,
-    pairs_needed,
     shrink,
-    smallest_n,
     tango,
 )
+from evaluators.statistics.paired_power import confirmed_margin, pairs_needed
 from reports.record import Record
 
 Lone = Literal["added", "changed", "ungraded"]
@@ -156,19 +154,16 @@ class PairedDifference:
         """The smallest drop that such pairs would exclude with 80 % power if nothing changed."""
         if not self.n:
             return None
-        return detectable_drop(int(self.n * self.weight), (self.fixed + self.broke) / self.n)
+        return confirmed_margin(int(self.n * self.weight), (self.fixed + self.broke) / self.n)
 
     def pairs_to_decide(self, margin: float) -> int | None:
         """Return how many pairs would decide on a drop of at most ``margin``, with 80 % power.
 
         The difference is taken to be as seen. None where no number would.
         """
-        gap = self.value + margin if self.value > -margin else self.value
-        needed = pairs_needed(gap, (self.fixed + self.broke) / self.n, self.value)
-        if needed is None:
-            return None
-        fewest = smallest_n(margin) if 0 < margin < 1 else 0
-        return max(self.n + 1, math.ceil(max(needed, fewest) / self.weight))
+        bound = -margin if self.value > -margin else 0.0
+        needed = pairs_needed(bound, (self.fixed + self.broke) / self.n, self.value)
+        return None if needed is None else max(self.n + 1, math.ceil(needed / self.weight))
 
 
 def difference_of(changes: Collection[list[int]]) -> PairedDifference:

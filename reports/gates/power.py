@@ -1,38 +1,50 @@
 """What gates can tell with so many items: forecasts before a run, warnings after it."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from cases.dataset import Dataset, Slice, Threshold
-from evaluators.kinds import Cluster
+from evaluators.kinds import Cluster, Kind
 from evaluators.output import plural
 from evaluators.statistics.estimate import figure
 from evaluators.statistics.intervals import wilson
 from evaluators.statistics.metrics import DROP, METRICS, RATE
-from evaluators.statistics.paired import detectable_drop, smallest_n
+from evaluators.statistics.paired import smallest_n
+from evaluators.statistics.paired_power import ENOUGH, confirmed_margin, power
 
-DISCORDANCE = 0.1
-"""The share of pairs that a forecast takes to differ between two runs."""
+DISCORDANCES = (0.1, 0.2, 0.3)
+"""Shares of pairs that may differ between two runs, shown where none is known."""
 
+NO_BASELINE = "; without --baseline it is not decided"
 
 Clusters = Mapping[str, AbstractSet[Cluster]]
 """The clusters of a dataset's items, by language: so many of its items are independent at least."""
 
 
-def power_lines(dataset: Dataset, clusters: Clusters, *, baseline: bool) -> Iterator[str]:
-    """Yield a sentence for each gate of a dataset, with as many items as it has clusters."""
-    for language, own in clusters.items():
-        slice_, count = dataset.slices[language], len(own)
+def power_lines(
+    dataset: Dataset,
+    clusters: Clusters,
+    *,
+    baseline: bool,
+    discordances: Sequence[float] = DISCORDANCES,
+) -> Iterator[str]:
+    """Yield a sentence for each gate of a dataset, with as many items as it has clusters.
+
+    ``discordances`` are the shares of pairs that may differ between two runs of one model.
+    """
+    scopes = [(dataset.slices[language], len(own)) for language, own in clusters.items()]
+    for slice_, count in scopes:
         for threshold in slice_.thresholds:
-            if threshold.measure == DROP:
-                power = _drop(threshold, count, baseline=baseline)
+            if threshold.paired:
+                said = _paired(threshold, slice_.kind, count, discordances)
+                said += "" if baseline else NO_BASELINE
             else:
-                power = _interval(threshold, slice_, count)
-            yield f"{slice_.name} {_bar(threshold)}: {power}"
+                said = _interval(threshold, slice_, count)
+            yield f"{slice_.name} {_bar(threshold)}: {said}"
     for threshold in dataset.pooled if clusters else ():
-        power = _drop(threshold, _together(clusters), baseline=baseline)
-        yield f"{dataset.name}:* {_bar(threshold)}: {power}"
+        said = _paired(threshold, dataset.kind, _together(clusters), discordances)
+        yield f"{dataset.name}:* {_bar(threshold)}: {said}{'' if baseline else NO_BASELINE}"
 
 
 def _bar(threshold: Threshold) -> str:
@@ -61,22 +73,33 @@ def _interval(threshold: Threshold, slice_: Slice, count: int) -> str:
     return f"95 % interval ± {size} with {plural(count, 'item')}; {meaning}{given}"
 
 
-def _drop(threshold: Threshold, count: int, *, baseline: bool) -> str:
+def _paired(threshold: Threshold, kind: Kind, count: int, discordances: Sequence[float]) -> str:
+    """Return how often a gate on the change since the baseline passes a model that did not change.
+
+    Shares of all items change pair by pair, as the passing share does; the spread of other metrics
+    is not known before the run.
+    """
     margin = threshold.max or 0.0
-    smallest = detectable_drop(count, DISCORDANCE)
-    if not 0 < margin < 1 or smallest is None:
+    metric = METRICS[kind].get(threshold.of)
+    if (threshold.of and not (metric and metric.every_item)) or threshold.evidence == "estimate":
+        return "no forecast for this gate alone"
+    if not 0 < margin < 1 or not count:
         return "no forecast for this margin"
-    fewest = smallest_n(margin)
-    missing = "" if baseline else "; without --baseline it is not decided"
-    if threshold.evidence == "confident" and count < fewest:
-        return (
-            f"can never pass with {plural(count, 'pair')}; it takes {fewest:,} even if none "
-            f"differs{missing}"
-        )
+    pairs = plural(count, "independent pair")
+    if count < (fewest := smallest_n(margin)):
+        return f"can never pass with {pairs}; it takes {fewest:,} even if none differs"
+    chances = _listed(f"{power(count, -margin, share):.2f}" for share in discordances)
+    margins = _listed(figure(confirmed_margin(count, share) or 1.0) for share in discordances)
+    shares = _listed(f"{100 * share:.2g}" for share in discordances)
     return (
-        f"{plural(count, 'pair')} confirm a margin of {figure(smallest)} or more (80 % power if "
-        f"nothing changed and {DISCORDANCE:.0%} of the pairs differ){missing}"
+        f"passes an unchanged model with {chances} if {shares} % of {pairs} differ; "
+        f"{ENOUGH:.2f} takes a margin of {margins}"
     )
+
+
+def _listed(words: Iterable[str]) -> str:
+    *most, last = words
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def _together(clusters: Clusters) -> int:

@@ -11,12 +11,10 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import binomtest
 
 from evaluators.statistics.paired import (
-    detectable_drop,
     drop_p_value,
     holm,
     mcnemar,
     odds_ratio,
-    pairs_needed,
     shrink,
     smallest_n,
     tango,
@@ -142,21 +140,6 @@ def test_a_margin_outside_zero_to_one_is_refused(margin: float) -> None:
     """No number of pairs fits such a margin."""
     with pytest.raises(ValueError, match="above 0 and below 1"):
         smallest_n(margin)
-
-
-def test_sample_sizes_for_non_inferiority() -> None:
-    """Margin 0.03 at 10 % discordance and 80 % power takes about 900 pairs."""
-    assert pairs_needed(0.03, 0.1) == 873
-    assert pairs_needed(0.0, 0.1) is None
-    assert pairs_needed(0.1, 0.0) == 0
-
-
-def test_the_detectable_drop_is_the_reverse_of_the_sample_size() -> None:
-    """873 pairs detect 0.03; few pairs never less than what no difference could show."""
-    assert detectable_drop(873) == pytest.approx(0.03, abs=1e-4)
-    assert detectable_drop(50, discordance=0.0) == pytest.approx(0.0713, abs=1e-4)
-    assert 0 < (detectable_drop(1) or 0) <= 1
-    assert detectable_drop(0) is None
 
 
 @given(COUNTS, COUNTS)

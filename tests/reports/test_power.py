@@ -38,23 +38,36 @@ def said(rule: Threshold, count: int, *, kind: str = "graded", baseline: bool = 
         (Threshold(measure="f_score", min=0.5), "at best, as not every item counts in it"),
         (Threshold(measure="penalised", min=0.1), "no forecast for this measure"),
         (
-            Threshold(measure="drop", max=0.1),
-            "400 pairs confirm a margin of 0.044 or more (80 % power",
+            Threshold(measure="drop", max=0.05, evidence="confident"),
+            "passes an unchanged model with 0.86, 0.60 or 0.45 if 10, 20 or 30 % of 400 "
+            "independent pairs differ; 0.80 takes a margin of 0.046, 0.063 or 0.077",
         ),
-        (Threshold(measure="drop", max=0.0), "no forecast for this margin"),
+        (
+            Threshold(measure="rise", of="incorrect", max=0.05, evidence="confident"),
+            "passes an unchanged model with 0.86, 0.60 or 0.45 if",
+        ),
+        (
+            Threshold(measure="drop", of="f_score", max=0.05, evidence="confident"),
+            "no forecast for this gate alone",
+        ),
+        (Threshold(measure="drop", max=0.1), "no forecast for this gate alone"),
+        (
+            Threshold(measure="drop", max=0.0, evidence="confident"),
+            "no forecast for this margin",
+        ),
     ],
 )
 def test_each_gate_has_its_sentence(rule: Threshold, text: str) -> None:
-    """The half-width of the interval at the bar, or the margin that so many pairs confirm."""
+    """The half-width of the interval at the bar, or how often an unchanged model passes."""
     line = said(rule, 400)
-    assert line.startswith(f"d:bg {rule.measure} ")
+    assert line.startswith(f"d:bg {rule.name} ")
     assert text in line
 
 
 def test_a_margin_out_of_reach_is_named_before_anything_is_paid() -> None:
     """With too few pairs a drop gate can never pass; the number that it takes is said."""
     rule = Threshold(measure="drop", max=0.03, evidence="confident")
-    assert "can never pass with 50 pairs; it takes 125" in said(rule, 50)
+    assert "can never pass with 50 independent pairs; it takes 125" in said(rule, 50)
     assert "without --baseline it is not decided" in said(rule, 50, baseline=False)
     assert "can never pass" not in said(rule, 125)
 
@@ -72,11 +85,12 @@ def test_pooled_gates_count_all_languages() -> None:
         language: Slice(dataset="d", language=language, kind=kind_of("graded"), path=Path("x"))
         for language in ("bg", "pl")
     }
-    pooled = (Threshold(measure="drop", max=0.03, pool=True),)
+    pooled = (Threshold(measure="drop", max=0.04, evidence="confident", pool=True),)
     dataset = Dataset(name="d", folder=Path(), kind=kind_of("graded"), slices=slices, pooled=pooled)
     apart = {"bg": clusters(60, "bg"), "pl": clusters(60, "pl")}
     (line,) = power_lines(dataset, apart, baseline=True)
-    assert line.startswith("d:* drop <= 0.03: 120 pairs confirm")
+    assert line.startswith("d:* drop <= 0.04: passes")
+    assert "of 120 independent pairs" in line
     linked = {"bg": clusters(60), "pl": clusters(60)}
     (line,) = power_lines(dataset, linked, baseline=True)
-    assert line.startswith("d:* drop <= 0.03: 60 pairs confirm")
+    assert "can never pass with 60 independent pairs" in line
