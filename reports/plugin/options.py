@@ -23,8 +23,8 @@ _VALUES = (
     ("model", "SPEC", "model under test: provider:name[@URL], a name from evaluators/models.yaml, "
      "or recorded: the answers in the data files (default: recorded)"),
     ("languages", "LANG,LANG", "only these languages"),
-    ("limit", "N", "at most N items a slice, chosen by a hash of id and seed; a sample decides nothing "
-     "unless the data set or the gates file pins it: `sample: {limit: N, seed: S}`"),
+    ("limit", "N", "at most N items a slice, chosen by a hash of id and seed: a sample, which "
+     "decides only where a file pins it, as in `sample: {limit: N, seed: S}`"),
     ("seed", "S", "seed of --limit (default: 0)"),
     ("repeats", "N", "ask the model N times an item (default: 1)"),
     ("baseline", "PATH", "an earlier report folder or its run.json: paired comparison; "
