@@ -1,8 +1,8 @@
 """How far a judge agrees with people: figures with their 95 % intervals, from labelled items."""
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -13,20 +13,24 @@ from scipy.stats import linregress, sem, t
 from cases.labels import Label, rounded
 from evaluators.core import CORRECT
 from evaluators.statistics.agreement import (
-    PERFECT,
+    coefficient,
     cohen_kappa,
     interval_alpha,
     kappa_parts,
     krippendorff_alpha,
-    perfect_interval,
     quadratic_kappa_parts,
     spearman_parts,
 )
 from evaluators.statistics.estimate import UNDEFINED, Estimate
-from evaluators.statistics.intervals import clustered_rate, percentile, resample, wilson
+from evaluators.statistics.intervals import (
+    cluster_sums,
+    clustered_rate,
+    percentile,
+    resample,
+    wilson,
+)
 
 Array = npt.NDArray[np.float64]
-Parts = Callable[[Array], tuple[Array, Array]]
 FINEST = 100  # different numbers that a table of counts holds apart
 
 
@@ -49,7 +53,7 @@ def share(hits: Sequence[bool], clusters: Sequence[Hashable]) -> Estimate:
     n = len(hits)
     if len(set(clusters)) == n:
         return Estimate.of(sum(hits) / n if n else None, wilson(sum(hits), n), n)
-    sums = _sums(clusters, [(float(hit), 1.0) for hit in hits])
+    sums = cluster_sums(np.array([(float(hit), 1.0) for hit in hits]), clusters)
     interval = clustered_rate(sums[:, 0], sums[:, 1], sums[:, 1] ** 0)
     return Estimate.of(sum(hits) / n, interval, n)
 
@@ -62,7 +66,7 @@ def graded_figures(pairs: Sequence[Pair]) -> dict[str, Estimate]:
     cells = [(labels.index(str(pair.label)), labels.index(str(pair.given))) for pair in pairs]
     return {
         "agreement": share([pair.label == pair.given for pair in pairs], _clusters(pairs)),
-        "kappa": _coefficient(cells, _clusters(pairs), (len(labels), len(labels)), kappa_parts),
+        "kappa": coefficient(cells, (len(labels), len(labels)), kappa_parts, _clusters(pairs)),
         "precision of CORRECT": share(
             [pair.label == CORRECT for pair in called], _clusters(called)
         ),
@@ -89,31 +93,36 @@ def rated_figures(pairs: Sequence[Pair]) -> dict[str, Estimate]:
     whole = [(rounded(label) - 1, int(given) - 1) for label, given in numbers]
     return {
         "Spearman's rho": correlation(numbers, clusters),
-        "quadratic-weighted kappa": _coefficient(whole, clusters, (10, 10), quadratic_kappa_parts),
+        "quadratic-weighted kappa": coefficient(whole, (10, 10), quadratic_kappa_parts, clusters),
         "mean difference (bias)": mean(differences, clusters),
         "bias by length: points a doubling": slope(doublings, differences, clusters),
     }
 
 
-def rater_figures(units: Sequence[Mapping[str, Label]], *, numbers: bool) -> dict[str, Estimate]:
+def rater_figures(
+    units: Sequence[Mapping[str, Label]], clusters: Sequence[Hashable], *, numbers: bool
+) -> dict[str, Estimate]:
     """Return the agreement of the people among themselves: alpha, and kappa for each pair.
 
-    ``units`` holds what each rater said of each item. Numbers have Krippendorff's alpha for
-    intervals and Spearman's rho in place of kappa.
+    ``units`` holds what each rater said of each item, ``clusters`` what the item is not independent
+    of. Numbers have Krippendorff's alpha for intervals and Spearman's rho in place of kappa.
     """
     names = list(dict.fromkeys(name for unit in units for name in unit))
     if numbers:
-        alpha = interval_alpha([[float(value) for value in unit.values()] for unit in units])
+        alpha = interval_alpha([[float(v) for v in unit.values()] for unit in units], clusters)
     else:
-        alpha = krippendorff_alpha([[str(value) for value in unit.values()] for unit in units])
+        alpha = krippendorff_alpha([[str(v) for v in unit.values()] for unit in units], clusters)
     found = {"Krippendorff's alpha": alpha}
     for one, two in combinations(names, 2):
-        both = [(unit[one], unit[two]) for unit in units if one in unit and two in unit]
+        shared = [place for place, unit in enumerate(units) if one in unit and two in unit]
+        both = [(units[place][one], units[place][two]) for place in shared]
+        own = [clusters[place] for place in shared]
         title = f"{'rho' if numbers else 'kappa'} of {one} and {two}"
         if numbers:
-            found[title] = correlation(both)
+            found[title] = correlation(both, own)
         else:
-            found[title] = cohen_kappa([(str(first), str(second)) for first, second in both])
+            texts = [(str(first), str(second)) for first, second in both]
+            found[title] = cohen_kappa(texts, clusters=own)
     return found
 
 
@@ -170,9 +179,7 @@ def correlation(
     axes = [_levels([float(pair[side]) for pair in pairs]) for side in (0, 1)]
     cells = list(zip(*axes, strict=True))
     shape = (max(axes[0], default=0) + 1, max(axes[1], default=0) + 1)
-    return _coefficient(
-        cells, clusters or [str(n) for n in range(len(cells))], shape, spearman_parts
-    )
+    return coefficient(cells, shape, spearman_parts, clusters)
 
 
 def _levels(values: Sequence[float]) -> list[int]:
@@ -183,48 +190,11 @@ def _levels(values: Sequence[float]) -> list[int]:
     return [places[value] for value in values]
 
 
-def _coefficient(
-    cells: Sequence[tuple[int, int]],
-    clusters: Sequence[Hashable],
-    shape: tuple[int, int],
-    parts: Parts,
-) -> Estimate:
-    """Return a coefficient of a table of counts; whole clusters are drawn for its interval."""
-    if not cells:
-        return UNDEFINED
-    groups = defaultdict(list)
-    for cell, cluster in zip(cells, clusters, strict=True):
-        groups[cluster].append(cell)
-    kinds = Counter(tuple(sorted(group)) for group in groups.values())
-    patterns = np.zeros((len(kinds), *shape))
-    for place, group in enumerate(kinds):
-        np.add.at(patterns[place], tuple(zip(*group, strict=True)), 1)
-    items = np.array(list(kinds.values()), dtype=np.float64)
-    whole = np.tensordot(items, patterns, 1)
-    numerator, denominator = parts(whole)
-    if not denominator:
-        return Estimate.of(None, None, len(cells))
-    value = float(numerator / denominator)
-    if value >= PERFECT:
-        interval = perfect_interval(whole, len(groups))
-    else:
-        interval = percentile(*parts(resample(patterns, items)))
-    return Estimate.of(value, interval, len(cells))
-
-
 def _clusters(pairs: Sequence[Pair]) -> list[Hashable]:
     return [pair.cluster for pair in pairs]
 
 
-def _sums(clusters: Sequence[Hashable], rows: Sequence[Sequence[float]]) -> Array:
-    """Return the sums of the rows of each cluster."""
-    places = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
-    sums = np.zeros((len(places), len(rows[0])))
-    np.add.at(sums, [places[cluster] for cluster in clusters], np.array(rows, dtype=np.float64))
-    return sums
-
-
 def _resampled(clusters: Sequence[Hashable], rows: Sequence[Sequence[float]]) -> Array:
     """Return the sums over clusters drawn again and again, for a bootstrap."""
-    sums = _sums(clusters, rows)
+    sums = cluster_sums(np.array(rows, dtype=np.float64), clusters)
     return resample(sums, np.ones(len(sums)))

@@ -147,7 +147,8 @@ def _people(labelled: LabelledFile, items: Sequence[LabelledAnswer]) -> dict[str
         else dict(item.raters)
         for item in items
     ]
-    return rater_figures(units, numbers=labelled.style == "rated")
+    clusters = [item.cluster for item in items]
+    return rater_figures(units, clusters, numbers=labelled.style == "rated")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from cases.dataset import Dataset, Slice
 from evaluators.judge_spec import JudgeSpec, PanelSpec
-from evaluators.kinds import Kind
+from evaluators.kinds import Cluster, Kind
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import clustered_rate, wilson
 from evaluators.statistics.rater_agreement import alpha_of, kappas
@@ -61,8 +61,10 @@ def judging(
         disagreements=() if cascade else split,
         audited=sum(len(record.votes) > 1 for record in decided) if cascade else 0,
         audit_disagreements=split if cascade else (),
-        audit=audit([one for part in graded_slices for one in records[part.name]], judge),
-        panels=panels(every, judge),
+        audit=audit([(part, one) for part in graded_slices for one in records[part.name]], judge),
+        panels=panels(
+            [(one, records[one.name]) for one in (*graded_slices, *judged_slices)], judge
+        ),
         corrected=correct_rates([summaries[name] for name in once], calibrations),
     )
 
@@ -138,19 +140,19 @@ def _settled(record: Record, judge: str, *, cascade: bool) -> bool:
     return not record.votes and (JudgeSpec.parse(record.judge).is_offline or record.judge == judge)
 
 
-def audit(records: Sequence[Record], judge: str) -> Audit | None:
+def audit(records: Sequence[tuple[Slice, Record]], judge: str) -> Audit | None:
     """Return what the audit of a cascade showed; None for any other judge, or without verdicts.
 
-    The interval is Wilson's, over items (an item asked again counts as one cluster).
+    ``records`` are given with their slices. The interval is Wilson's, over clusters of items.
     """
     judges = PanelSpec.parse(judge)
-    judged = [one for one in records if one.is_graded and one.votes]
+    judged = [(part, one) for part, one in records if one.is_graded and one.votes]
     if not judges.is_cascade or not judged:
         return None
     rules = judges.members[0].rules
-    settled = [record for record in judged if record.votes[0].judge == rules]
-    drawn = [record for record in settled if len(record.votes) > 1]
-    audited = [record for record in drawn if record.votes[1].label]
+    settled = [(part, one) for part, one in judged if one.votes[0].judge == rules]
+    drawn = [(part, one) for part, one in settled if len(one.votes) > 1]
+    audited = [(part, one) for part, one in drawn if one.votes[1].label]
     return Audit(
         judged=len(judged),
         settled=len(settled),
@@ -159,15 +161,16 @@ def audit(records: Sequence[Record], judge: str) -> Audit | None:
     )
 
 
-def _disagreement(records: Sequence[Record]) -> Estimate:
+def _disagreement(records: Sequence[tuple[Slice, Record]]) -> Estimate:
     import numpy as np
 
     if not records:
         return UNDEFINED
-    groups: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
-    for record in records:
+    groups: dict[tuple[str, Cluster], list[bool]] = defaultdict(list)
+    for part, record in records:
         first, second = record.votes
-        groups[record.dataset, record.language, record.id].append(first.label != second.label)
+        cluster = part.dataset, part.cluster_of(record)
+        groups[cluster].append(first.label != second.label)
     hits = np.array([sum(group) for group in groups.values()], dtype=np.float64)
     sizes = np.array([len(group) for group in groups.values()], dtype=np.float64)
     differing, n = float(hits.sum()), len(records)
@@ -176,26 +179,29 @@ def _disagreement(records: Sequence[Record]) -> Estimate:
     return Estimate.of(differing / n, interval, n)
 
 
-def panels(records: Mapping[str, Sequence[Record]], judge: str) -> tuple[PanelAgreement, ...]:
-    """Return a panel's agreement on each slice; ``records`` are by the slice's name."""
+def panels(
+    records: Sequence[tuple[Slice, Sequence[Record]]], judge: str
+) -> tuple[PanelAgreement, ...]:
+    """Return a panel's agreement on each slice, of which ``records`` has the records."""
     members = PanelSpec.parse(judge).names
     if len(members) < 2:
         return ()
-    voted = {name: [one for one in some if one.votes] for name, some in records.items()}
-    return tuple(_panel(name, some, members) for name, some in voted.items() if some)
+    voted = [(slice_, [one for one in some if one.votes]) for slice_, some in records]
+    return tuple(_panel(slice_, some, members) for slice_, some in voted if some)
 
 
-def _panel(name: str, records: Sequence[Record], members: tuple[str, ...]) -> PanelAgreement:
+def _panel(slice_: Slice, records: Sequence[Record], members: tuple[str, ...]) -> PanelAgreement:
     rows = [record.votes[: len(members)] for record in records]  # a tie-breaker comes after
     labels = [[vote.label for vote in row] for row in rows]
     given = [[label for label in row if label] for row in labels]
+    clusters = [slice_.cluster_of(record) for record in records]
     split = [one for one, row in zip(records, given, strict=True) if len(set(row)) > 1]
     silent = Counter(vote.judge for row in rows for vote in row if not vote.label)
     return PanelAgreement(
-        slice=name,
+        slice=slice_.name,
         judges=members,
-        alpha=alpha_of(given),
-        pairs=kappas(members, labels),
+        alpha=alpha_of(given, clusters),
+        pairs=kappas(members, labels, clusters),
         split=tuple(record.key for record in split),
         undecided=sum(not record.is_graded for record in split),
         silent=dict(silent),

@@ -16,10 +16,10 @@ from evaluators.core import NO, UNANSWERED, YES, Case, UsageError
 from evaluators.kinds import YES_NO
 from evaluators.reading import parse_json, problem, read_text
 from evaluators.replies import Invalid, read_yes_no
-from evaluators.statistics.count_table import CountTable
+from evaluators.statistics.count_table import CountTable, count_patterns
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.metrics import ANSWERS
-from evaluators.statistics.sample import Sample, count_patterns
+from evaluators.statistics.sample import Sample
 from evaluators.text import shown
 
 RUN, RECORDS = "run.json", "records.jsonl"

@@ -10,11 +10,11 @@ from cases.dataset import Slice
 from evaluators.core import Outcome, QAError
 from evaluators.kinds import Axes, Cluster, Kind
 from evaluators.output import plural
-from evaluators.statistics.count_table import CountTable
+from evaluators.statistics.count_table import CountTable, count_patterns
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import percentile, resample, unseen_share
 from evaluators.statistics.metrics import SELF_AGREEMENT
-from evaluators.statistics.sample import Fill, Sample, count_patterns
+from evaluators.statistics.sample import Fill, Sample
 from reports.record import Record
 from reports.report import Counts, SliceSummary
 

@@ -7,12 +7,19 @@ denominator, so that a caller can tell undefined (denominator 0) from a number.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Sequence, Sized
 from typing import TYPE_CHECKING
 
+from evaluators.statistics.count_table import count_patterns
 from evaluators.statistics.estimate import Estimate
-from evaluators.statistics.intervals import Interval, percentile, resample, unseen_share
+from evaluators.statistics.intervals import (
+    Interval,
+    cluster_sums,
+    percentile,
+    resample,
+    unseen_share,
+)
 
 if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array
@@ -68,40 +75,58 @@ def _centred_ranks(margin: Array) -> Array:
     return margin.cumsum(axis=-1) - margin / 2 - half
 
 
-def cohen_kappa(pairs: Sequence[tuple[str, str]], ordered: Sequence[str] = ()) -> Estimate:
+def cohen_kappa(
+    pairs: Sequence[tuple[str, str]],
+    ordered: Sequence[str] = (),
+    clusters: Sequence[Hashable] = (),
+) -> Estimate:
     """Return Cohen's kappa of label pairs (at most 1), undefined where there is no variation.
 
-    It has quadratic weights where ``ordered`` gives all labels in their order.
+    It has quadratic weights where ``ordered`` gives all labels in their order. ``clusters`` says of
+    each pair what it is not independent of; without it, all pairs are independent.
     """
-    import numpy as np
-
     labels = ordered or sorted({label for pair in pairs for label in pair})
     places = {label: place for place, label in enumerate(labels)}
-    table = np.zeros((len(places), len(places)))
-    for (first, second), count in Counter(pairs).items():
-        table[places[first], places[second]] = count
-    return table_estimate(table, quadratic_kappa_parts if ordered else kappa_parts)
+    cells = [(places[first], places[second]) for first, second in pairs]
+    parts = quadratic_kappa_parts if ordered else kappa_parts
+    return coefficient(cells, (len(labels), len(labels)), parts, clusters)
 
 
-def table_estimate(table: Array, parts: Parts) -> Estimate:
-    """Return a coefficient of one table with its bootstrap interval, items drawn one by one.
+def coefficient(
+    cells: Sequence[tuple[int, int]],
+    shape: tuple[int, int],
+    parts: Parts,
+    clusters: Sequence[Hashable] = (),
+) -> Estimate:
+    """Return a coefficient of pairs of labels, each a cell of a table, with its interval.
 
-    The interval is ``perfect_interval`` where the coefficient is 1 in the sample, which leaves the
-    bootstrap nothing to vary; there is none where most of the resamples are undefined.
+    ``clusters`` as in ``cohen_kappa``; the interval is that of ``coefficient_interval``.
     """
-    import numpy as np
+    groups = defaultdict(list)
+    for place, cell in enumerate(cells):
+        groups[clusters[place] if clusters else place].append(cell)
+    patterns, items = count_patterns(groups.values(), shape)
+    numerator, denominator = parts((patterns.T @ items).T)
+    if not cells or not denominator:
+        return Estimate.of(None, None, len(cells))
+    interval = coefficient_interval(patterns, items, parts)
+    return Estimate.of(float(numerator / denominator), interval, len(cells))
 
-    numerator, denominator = parts(table)
-    n = int(table.sum())
+
+def coefficient_interval(patterns: Array, items: Array, parts: Parts) -> Interval | None:
+    """Return the bootstrap interval of a coefficient of tables of counts, clusters drawn whole.
+
+    ``items[i]`` clusters have the table ``patterns[i]``. Where the coefficient is 1 in the sample,
+    which leaves the bootstrap nothing to vary, it is ``perfect_interval``. None where the
+    coefficient is undefined in the sample or in most of the resamples.
+    """
+    whole = (patterns.T @ items).T
+    numerator, denominator = parts(whole)
     if not denominator:
-        return Estimate.of(None, None, n)
-    value = float(numerator / denominator)
-    if value >= PERFECT:
-        return Estimate.of(value, perfect_interval(table, n), n)
-    cells = np.flatnonzero(table)
-    one_hot = np.eye(table.size)[cells].reshape(-1, *table.shape)
-    drawn = resample(one_hot, table.ravel()[cells])
-    return Estimate.of(value, percentile(*parts(drawn)), n)
+        return None
+    if numerator / denominator >= PERFECT:
+        return perfect_interval(whole, float(items.sum()))
+    return percentile(*parts(resample(patterns, items)))
 
 
 def perfect_interval(table: Array, items: float) -> Interval | None:
@@ -120,12 +145,15 @@ def perfect_interval(table: Array, items: float) -> Interval | None:
     return max(-1.0, 1 - unseen_share(items) / (1 - chance)), 1.0
 
 
-def krippendorff_alpha(units: Sequence[Sequence[str]]) -> Estimate:
+def krippendorff_alpha(
+    units: Sequence[Sequence[str]], clusters: Sequence[Hashable] = ()
+) -> Estimate:
     """Return Krippendorff's alpha of unordered labels (at most 1); ``n`` counts paired units.
 
     A unit is what the raters of one item said; units with fewer than two ratings are left out.
     Krippendorff (2011), "Computing Krippendorff's alpha-reliability", form C. Undefined where
-    nothing pairs or one label only is in use. The interval is a bootstrap, units drawn one by one.
+    nothing pairs or one label only is in use. The interval is a bootstrap that draws clusters of
+    units; ``clusters`` says of each unit what it is not independent of.
     """
     import numpy as np
 
@@ -134,14 +162,14 @@ def krippendorff_alpha(units: Sequence[Sequence[str]]) -> Estimate:
     rows = [[*(counts[name] for name in names), _disagreement(counts)] for counts in paired]
     sums = np.array(rows, dtype=np.float64).reshape(len(paired), len(names) + 1)
     agreed = np.diag(sums[:, :-1].sum(axis=0)) if not sums[:, -1].any() else None
-    return _alpha(sums, _label_parts, agreed)
+    return _alpha(sums, _label_parts, agreed, _of_paired(units, clusters))
 
 
-def interval_alpha(units: Sequence[Sequence[float]]) -> Estimate:
+def interval_alpha(units: Sequence[Sequence[float]], clusters: Sequence[Hashable] = ()) -> Estimate:
     """Return alpha of numbers, disagreement growing with the square of their difference.
 
-    Form D of the source of ``krippendorff_alpha``. Undefined where nothing pairs or all numbers
-    are the same.
+    Form D of the source of ``krippendorff_alpha``, whose ``clusters`` these are. Undefined where
+    nothing pairs or all numbers are the same.
     """
     import numpy as np
 
@@ -156,21 +184,29 @@ def interval_alpha(units: Sequence[Sequence[float]]) -> Estimate:
     if denominator > 0 and numerator / denominator >= PERFECT:
         counts = Counter(unit[0] for unit in paired)
         agreed = np.diag(np.array([*counts.values()], dtype=np.float64))
-    return _alpha(sums, _number_parts, agreed)
+    return _alpha(sums, _number_parts, agreed, _of_paired(units, clusters))
 
 
-def _alpha(sums: Array, parts: Parts, agreed: Array | None) -> Estimate:
+def _of_paired(units: Sequence[Sized], clusters: Sequence[Hashable]) -> list[Hashable]:
+    """Return the clusters of the units that pair; each is its own where none are given."""
+    every = clusters or range(len(units))
+    return [own for unit, own in zip(units, every, strict=True) if len(unit) > 1]
+
+
+def _alpha(
+    units: Array, parts: Parts, agreed: Array | None, clusters: Sequence[Hashable]
+) -> Estimate:
     """Return alpha from the sums of each unit; ``agreed`` counts labels where no unit differs."""
     import numpy as np
 
-    n = len(sums)
+    n, sums = len(units), cluster_sums(units, clusters)
     numerator, denominator = parts(sums.sum(axis=0))
     if not denominator > 0:
         return Estimate.of(None, None, n)
     value = float(numerator / denominator)
     if agreed is not None:
-        return Estimate.of(value, perfect_interval(agreed, n), n)
-    return Estimate.of(value, percentile(*parts(resample(sums, np.ones(n)))), n)
+        return Estimate.of(value, perfect_interval(agreed, len(sums)), n)
+    return Estimate.of(value, percentile(*parts(resample(sums, np.ones(len(sums))))), n)
 
 
 def _disagreement(counts: Counter[str]) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -48,3 +49,20 @@ class CountTable:
         """How many items there are."""
         total: Array = self.counts.sum(axis=(-2, -1))
         return total
+
+
+def count_patterns(
+    clusters: Iterable[Sequence[tuple[int, ...]]], shape: tuple[int, ...]
+) -> tuple[Array, Array]:
+    """Return the different count tables of a cluster of items, and how many clusters have each.
+
+    ``clusters`` holds the cells of each cluster, one for each time that an item of it was asked.
+    """
+    import numpy as np
+
+    items = sorted(Counter(tuple(sorted(cells)) for cells in clusters).items())
+    patterns = np.zeros((len(items), *shape))
+    for place, (cells, _) in enumerate(items):
+        for cell in cells:
+            patterns[(place, *cell)] += 1
+    return patterns, np.array([count for _, count in items], dtype=np.float64)

@@ -6,6 +6,7 @@ All intervals are two-sided at 95 %. None means "cannot be given"; there is neve
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -75,6 +76,16 @@ def effective_size(residuals: Array, sizes: Array, items: Array, variance: float
     if spread <= 0:
         return trials
     return min(trials, max(1.0, variance * trials**2 / spread))
+
+
+def cluster_sums(rows: Array, clusters: Sequence[Hashable]) -> Array:
+    """Return the sums of the rows of each cluster, in the order in which the clusters come."""
+    import numpy as np
+
+    places = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
+    sums = np.zeros((len(places), *rows.shape[1:]))
+    np.add.at(sums, [places[cluster] for cluster in clusters], rows)
+    return sums
 
 
 def resample(patterns: Array, items: Array) -> Array:

@@ -13,7 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES
-from evaluators.statistics.agreement import kappa_parts, quadratic_kappa_parts, spearman_parts
+from evaluators.statistics.agreement import (
+    coefficient_interval,
+    kappa_parts,
+    quadratic_kappa_parts,
+    spearman_parts,
+)
 from evaluators.statistics.count_table import RATINGS, CountTable
 from evaluators.statistics.youden import (
     incorrect_label,
@@ -189,8 +194,20 @@ def _youden(name: str, title: str, positive: Callable[[CountTable], tuple[str, .
     )
 
 
-def _on_counts(parts: Callable[[Array], Parts]) -> Callable[[CountTable], Parts]:
-    return lambda table: parts(table.counts)
+def _coefficient(
+    name: str, title: str, parts: Callable[[Array], Parts], *, ratings: bool, headline: bool = False
+) -> Metric:
+    return Metric(
+        name,
+        title,
+        lambda table: parts(table.counts),
+        range=(-1.0, 1.0),
+        interval=lambda clusters, items: coefficient_interval(clusters.counts, items, parts),
+        bounded=False,
+        headline=headline,
+        column=2 if headline else 0,
+        applies=lambda table: (table.outcomes == RATINGS) is ratings,
+    )
 
 
 def _rows(*rows: Metric) -> dict[str, Metric]:
@@ -201,9 +218,6 @@ _rate = partial(Metric, rate=True)
 _item_rate = partial(_rate, every_item=True)
 _rating = partial(Metric, range=(1.0, 10.0), spread=2.5)
 _scored = partial(Metric, applies=lambda table: bool(table.scores))
-_coefficient = partial(Metric, range=(-1.0, 1.0), bounded=False)
-_of_grades = partial(_coefficient, applies=lambda table: table.outcomes != RATINGS)
-_of_ratings = partial(_coefficient, applies=lambda table: table.outcomes == RATINGS)
 _leading = partial(_item_rate, headline=True, column=1, compared=False)
 
 METRICS: Mapping[str, Mapping[str, Metric]] = {
@@ -237,10 +251,10 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
     ),
     "judged": _rows(
         _leading("agreement", "Agreement", agreement),
-        _of_grades("kappa", "Cohen's kappa", _on_counts(kappa_parts), headline=True, column=2),
-        _of_ratings("spearman", "Spearman's rho", _on_counts(spearman_parts)),
-        _of_ratings(
-            "quadratic_kappa", "Quadratic-weighted kappa", _on_counts(quadratic_kappa_parts)
+        _coefficient("kappa", "Cohen's kappa", kappa_parts, ratings=False, headline=True),
+        _coefficient("spearman", "Spearman's rho", spearman_parts, ratings=True),
+        _coefficient(
+            "quadratic_kappa", "Quadratic-weighted kappa", quadratic_kappa_parts, ratings=True
         ),
         _youden(YOUDEN, "Youden's J", passing_labels),
         _youden(YOUDEN_INCORRECT, "Youden's J of INCORRECT", incorrect_label),

@@ -3,7 +3,7 @@
 Where all labels are ratings, kappa has quadratic weights and alpha the metric for numbers.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -34,22 +34,32 @@ def raw_agreement(units: Sequence[Sequence[str]]) -> Estimate:
     return Estimate.of(value, clustered_rate(hits, sizes, np.ones_like(hits)), n)
 
 
-def alpha_of(units: Sequence[Sequence[str]]) -> Estimate:
-    """Return Krippendorff's alpha of each unit's labels; ``n`` counts units with two or more."""
+def alpha_of(units: Sequence[Sequence[str]], clusters: Sequence[Hashable] = ()) -> Estimate:
+    """Return Krippendorff's alpha of each unit's labels; ``n`` counts units with two or more.
+
+    ``clusters`` says of each unit what it is not independent of; without it, all units are
+    independent.
+    """
     if _are_ratings(units):
-        return interval_alpha([[float(label) for label in unit] for unit in units])
-    return krippendorff_alpha(units)
+        numbers = [[float(label) for label in unit] for unit in units]
+        return interval_alpha(numbers, clusters)
+    return krippendorff_alpha(units, clusters)
 
 
-def kappas(raters: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[PairAgreement, ...]:
+def kappas(
+    raters: Sequence[str], rows: Sequence[Sequence[str]], clusters: Sequence[Hashable] = ()
+) -> tuple[PairAgreement, ...]:
     """Return the kappa of each two raters.
 
-    A row holds an item's labels in the order of the raters, ``""`` where one gave none.
+    A row holds an item's labels in the order of the raters, ``""`` where one gave none;
+    ``clusters`` are those of the rows, as in ``alpha_of``.
     """
     found = []
     for one, two in combinations(range(len(raters)), 2):
-        pairs = [(row[one], row[two]) for row in rows if row[one] and row[two]]
-        kappa = cohen_kappa(pairs, RATINGS if _are_ratings(pairs) else ())
+        places = [place for place, row in enumerate(rows) if row[one] and row[two]]
+        pairs = [(rows[place][one], rows[place][two]) for place in places]
+        own = [clusters[place] for place in places] if clusters else ()
+        kappa = cohen_kappa(pairs, RATINGS if _are_ratings(pairs) else (), own)
         found.append(PairAgreement(first=raters[one], second=raters[two], kappa=kappa))
     return tuple(found)
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
-from evaluators.statistics.agreement import PERFECT, perfect_interval
 from evaluators.statistics.count_table import RATINGS, CountTable
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import (
@@ -68,30 +66,27 @@ class Sample:
         value = row.value(whole)
         top, bottom = row.parts(whole)
         n = int(bottom if row.rate else whole.total)
-        interval = None
+        if value is None:
+            return Estimate.of(None, None, n)
         if row.interval:
             interval = row.interval(self.patterns, self.items)
-        elif value is not None and not row.rate:
-            interval = percentile(*row.parts(drawn)) if drawn else None
-        elif value is not None and self.clustered:
+        elif row.rate and self.clustered:
             interval = clustered_rate(*row.parts(self.patterns), self.items)
-        elif value is not None:
+        elif row.rate:
             interval = wilson(float(top), float(bottom))
-        if value is not None and interval is None:
-            interval = self._unvaried_interval(row, whole, value)
+        else:
+            interval = percentile(*row.parts(drawn)) if drawn else None
+            interval = interval or self._unvaried_interval(row, whole, value)
         return Estimate.of(value, interval, n)
 
-    def _unvaried_interval(self, row: Metric, whole: CountTable, value: float) -> Interval | None:
-        """Return the interval of a metric that no resample moved, None where it cannot be given.
+    def _unvaried_interval(self, row: Metric, whole: CountTable, value: float) -> Interval:
+        """Return the interval of a bounded metric that no resample moved.
 
         All items of the sample may have come out alike although a share of all items there are
-        (``unseen_share``) would not: a bounded metric lies between what the worst and the best case
-        of that share would make of it. For the others see ``perfect_interval``.
+        (``unseen_share``) would not: the metric lies between what the worst and the best case of
+        that share would make of it.
         """
-        items = float(self.items.sum())
-        if not row.bounded:
-            return perfect_interval(whole.counts, items) if value >= PERFECT else None
-        share = unseen_share(items)
+        share = unseen_share(float(self.items.sum()))
         ends = [row.value(_mixed(whole, fill, share)) for fill in self.worst_case_bounds()]
         known = [value, *(end for end in ends if end is not None)]
         return min(known), max(known)
@@ -127,23 +122,6 @@ class Sample:
         pairs = float((self.items * sizes).sum())
         agreed = float((self.items * hits).sum()) / pairs
         return Estimate.of(agreed, clustered_rate(hits, sizes, self.items), round(pairs))
-
-
-def count_patterns(
-    clusters: Iterable[Sequence[tuple[int, ...]]], shape: tuple[int, ...]
-) -> tuple[Array, Array]:
-    """Return the different count tables of an item, and how many items have each.
-
-    ``clusters`` holds the cells of each item, one for each time that it was asked.
-    """
-    import numpy as np
-
-    items = sorted(Counter(tuple(sorted(cells)) for cells in clusters).items())
-    patterns = np.zeros((len(items), *shape))
-    for place, (cells, _) in enumerate(items):
-        for cell in cells:
-            patterns[(place, *cell)] += 1
-    return patterns, np.array([count for _, count in items], dtype=np.float64)
 
 
 def _crossed(labels: Sequence[str], side: Collection[str]) -> Fill:

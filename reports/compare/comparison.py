@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from cases.dataset import Dataset, Slice
 from evaluators.kinds import FACT, Cluster
-from evaluators.statistics.count_table import CountTable
+from evaluators.statistics.count_table import CountTable, count_patterns
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import percentile, resample
 from evaluators.statistics.metrics import Metric, metrics_of
-from evaluators.statistics.sample import count_patterns
 from reports.compare.pairs import PairedSlice, difference_of, paired_difference
 from reports.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison
 from reports.record import Record

@@ -10,6 +10,7 @@ from scipy.stats import spearmanr
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from evaluators.statistics.agreement import (
+    coefficient,
     cohen_kappa,
     interval_alpha,
     kappa_parts,
@@ -17,7 +18,6 @@ from evaluators.statistics.agreement import (
     perfect_interval,
     quadratic_kappa_parts,
     spearman_parts,
-    table_estimate,
 )
 from evaluators.statistics.intervals import unseen_share
 
@@ -114,10 +114,8 @@ def test_the_bound_holds_for_a_judge_that_guesses_some_items(parts: Parts) -> No
 
 def test_ranks_that_agree_without_equal_labels_are_perfect_too() -> None:
     """Every rating two points lower: the rank correlation is 1, and has an interval."""
-    table = np.zeros((10, 10))
-    for rating in range(2, 10):
-        table[rating, rating - 2] = 5
-    found = table_estimate(table, spearman_parts).interval
+    cells = [(rating, rating - 2) for rating in range(2, 10)] * 5
+    found = coefficient(cells, (10, 10), spearman_parts).interval
     assert found is not None
     assert 0.8 < found[0] < found[1] == 1
 

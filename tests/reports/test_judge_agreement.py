@@ -145,7 +145,7 @@ def test_every_share_lies_in_its_interval(pairs: list[tuple[str, str]]) -> None:
 def test_people_are_compared_pair_by_pair_over_what_both_saw() -> None:
     """Two of three raters share an item; alpha takes whatever pairs."""
     units = [{"a": "x", "b": "x"}, {"a": "y", "b": "y", "c": "x"}, {"c": "y"}] * 5
-    found = rater_figures(units, numbers=False)
+    found = rater_figures(units, range(15), numbers=False)
     assert list(found) == ["Krippendorff's alpha", *(f"kappa of {p}" for p in
                            ("a and b", "a and c", "b and c"))]  # fmt: skip
     assert found["kappa of a and b"].value == pytest.approx(1)
@@ -156,7 +156,7 @@ def test_people_are_compared_pair_by_pair_over_what_both_saw() -> None:
 def test_people_who_rate_have_rank_correlations() -> None:
     """Numbers: alpha for intervals, and Spearman's rho for each pair."""
     units = [{"a": float(r), "b": float(r * r)} for r in (1, 2, 3, 4)]
-    found = rater_figures(units, numbers=True)
+    found = rater_figures(units, range(4), numbers=True)
     assert found["rho of a and b"].value == pytest.approx(1)
     assert found["Krippendorff's alpha"].interval is not None
     assert correlation([]).value is None

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
+from cases.dataset import Slice
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Vote
 from evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
 from evaluators.statistics.estimate import UNDEFINED, Estimate
@@ -14,9 +15,10 @@ from reports.codec import decode
 from reports.evidence import Audit, Calibration, ConfusionCell, Corrected, Judging
 from reports.judging import audit, panels, vote_notes
 from reports.record import Record
-from tests.support.made_records import make_record, numbered
+from tests.support.made_records import make_record, make_slice, numbered
 
 CASCADE = "lexical+openai:j"
+BG = make_slice()
 ESTIMATE = Estimate(value=0.5, low=0.25, high=0.75, n=8)
 
 
@@ -36,6 +38,10 @@ def voted(*labels: tuple[str, ...], names: Sequence[str] = ("a", "b", "c")) -> l
     ]
 
 
+def of_slice(records: Sequence[Record]) -> list[tuple[Slice, Record]]:
+    return [(BG, record) for record in records]
+
+
 def settled(*second: str, asked: int = 0) -> list[Record]:
     """Return items that the rules called CORRECT, ``second`` what the model said of some."""
     rows: list[tuple[Vote, ...]] = []
@@ -51,7 +57,7 @@ def settled(*second: str, asked: int = 0) -> list[Record]:
 
 def test_an_audit_is_a_rate_with_its_interval() -> None:
     """Of the items that the model judged too, how many it grades otherwise; Wilson's interval."""
-    found = audit(settled(CORRECT, INCORRECT, CORRECT, CORRECT, "", "", asked=4), CASCADE)
+    found = audit(of_slice(settled(CORRECT, INCORRECT, CORRECT, CORRECT, "", "", asked=4)), CASCADE)
     assert found is not None
     assert (found.judged, found.settled, found.silent) == (10, 6, 0)
     assert found.disagreement.value == 0.25
@@ -64,7 +70,7 @@ def test_an_audit_is_a_rate_with_its_interval() -> None:
 
 def test_a_failed_audit_is_no_agreement() -> None:
     """An item on which the model said nothing is in no rate."""
-    found = audit(settled(CORRECT, "-"), CASCADE)
+    found = audit(of_slice(settled(CORRECT, "-")), CASCADE)
     assert found is not None
     assert (found.disagreement.n, found.silent) == (1, 1)
     assert "of 1 audited, 1 without a verdict the model" in vote_notes(CASCADE, found, ())[0]
@@ -77,7 +83,7 @@ def test_an_audit_of_repeats_is_clustered() -> None:
         make_record(n // 3, repeat=n % 3, grade=CORRECT, votes=one.votes)
         for n, one in enumerate(sorted(records, key=lambda one: one.votes[1].label))
     ]
-    plain, clustered = audit(records, CASCADE), audit(again, CASCADE)
+    plain, clustered = audit(of_slice(records), CASCADE), audit(of_slice(again), CASCADE)
     assert plain is not None
     assert clustered is not None
     assert clustered.disagreement.value == plain.disagreement.value
@@ -94,13 +100,13 @@ def width(found: Audit) -> float:
 @pytest.mark.parametrize("judge", ["lexical", "openai:j", "openai:a openai:b"])
 def test_only_a_cascade_is_audited(judge: str) -> None:
     """Nothing is said of an audit where there was none."""
-    assert audit(settled(CORRECT), judge) is None
-    assert audit(numbered([{"grade": CORRECT}]), CASCADE) is None
+    assert audit(of_slice(settled(CORRECT)), judge) is None
+    assert audit(of_slice(numbered([{"grade": CORRECT}])), CASCADE) is None
 
 
 def test_nothing_audited_is_undefined() -> None:
     """A rate over no item is no zero."""
-    found = audit(settled(""), CASCADE)
+    found = audit(of_slice(settled("")), CASCADE)
     assert found is not None
     assert found.disagreement == UNDEFINED
     assert vote_notes(CASCADE, found, ())[0].endswith("(100%); none of them was audited")
@@ -117,7 +123,7 @@ ROWS = (
 
 def test_a_panels_agreement() -> None:
     """Krippendorff's alpha over all, Cohen's kappa of each two, and the items that differ."""
-    (found,) = panels({"d:bg": voted(*ROWS), "d:en": numbered([{}])}, "a b c")
+    (found,) = panels([(BG, voted(*ROWS)), (make_slice(language="en"), numbered([{}]))], "a b c")
     assert (found.slice, found.judges) == ("d:bg", ("a", "b", "c"))
     assert found.alpha == krippendorff_alpha([[one for one in row if one] for row in ROWS])
     first, second, third = found.pairs
@@ -131,7 +137,7 @@ def test_a_panels_agreement() -> None:
 def test_a_tie_breaker_is_no_member() -> None:
     """It was asked only where the members differ, so that its vote is in no agreement."""
     rows = [(CORRECT, CORRECT, ""), (CORRECT, INCORRECT, CORRECT)]
-    (found,) = panels({"d:bg": voted(*rows)}, "a b")
+    (found,) = panels([(BG, voted(*rows))], "a b")
     assert len(found.pairs) == 1
     assert found.silent == {}
 
@@ -140,7 +146,7 @@ def test_agreement_of_raters() -> None:
     """Ratings: alpha for numbers and quadratic-weighted kappa, so that 6 and 7 nearly agree."""
     near = voted(("6", "7"), ("2", "3"), ("9", "9"), ("4", "4"), names="ab")
     far = voted(("6", "7"), ("2", "9"), ("9", "2"), ("4", "4"), names="ab")
-    (close,), (wide,) = (panels({"d:bg": records}, "a b") for records in (near, far))
+    (close,), (wide,) = (panels([(BG, records)], "a b") for records in (near, far))
     for one, other in ((close.alpha, wide.alpha), (close.pairs[0].kappa, wide.pairs[0].kappa)):
         assert one.value is not None
         assert other.value is not None
@@ -152,7 +158,7 @@ def test_agreement_of_raters() -> None:
 def test_a_panels_note_names_what_is_to_be_reviewed() -> None:
     """At most ten items by name; who gave no vote; how far they agree."""
     rows = [(CORRECT, INCORRECT)] * 12 + [(CORRECT, ""), (CORRECT, CORRECT)]
-    found = panels({"d:bg": voted(*rows)}, "a b")
+    found = panels([(BG, voted(*rows))], "a b")
     (note,) = vote_notes("a b", None, found)
     assert note.startswith("d:bg: alpha of 2 judges -0.")
     assert "they differ on 12 (12 without a verdict), to be reviewed: d-bg-i0, d-bg-i1" in note
@@ -161,7 +167,7 @@ def test_a_panels_note_names_what_is_to_be_reviewed() -> None:
 
 def test_one_label_leaves_agreement_undefined() -> None:
     """Judges that never use a second label agree by chance alone."""
-    (found,) = panels({"d:bg": voted((CORRECT, CORRECT))}, "a b")
+    (found,) = panels([(BG, voted((CORRECT, CORRECT)))], "a b")
     assert found.alpha.value is None
     assert vote_notes("a b", None, [found]) == [
         "d:bg: alpha of 2 judges undefined; kappa of a and b undefined"
@@ -189,8 +195,8 @@ def test_what_is_said_of_judges_survives_its_file() -> None:
     )
     made = Judging(
         calibrations=(known,),
-        audit=audit(settled(CORRECT, INCORRECT), CASCADE),
-        panels=panels({"d:bg": voted(*ROWS)}, "a b c"),
+        audit=audit(of_slice(settled(CORRECT, INCORRECT)), CASCADE),
+        panels=panels([(BG, voted(*ROWS))], "a b c"),
         corrected=(corrected,),
     )
     assert decode(Judging, json.loads(json.dumps(asdict(made)))) == made
