@@ -39,8 +39,8 @@ def judging(
     """
     graded_slices = [one for one in _slices(datasets, records) if one.kind.by_rubric]
     judged_slices = [one for one in _slices(datasets, records) if not one.kind.answered]
-    every = {one.name: records[one.name] for one in (*graded_slices, *judged_slices)}
-    decided = [record for some in every.values() for record in some if record.is_graded]
+    every = [(one, records[one.name]) for one in (*graded_slices, *judged_slices)]
+    decided = [record for _, some in every for record in some if record.is_graded]
     elsewhere = {name for one in outside for name in one.graders}
     inside = [one for one in graded_slices if one.name not in elsewhere]
     calibrations = (*_calibrations(datasets, records, summaries, inside), *outside)
@@ -62,9 +62,7 @@ def judging(
         audited=sum(len(record.votes) > 1 for record in decided) if cascade else 0,
         audit_disagreements=split if cascade else (),
         audit=audit([(part, one) for part in graded_slices for one in records[part.name]], judge),
-        panels=panels(
-            [(one, records[one.name]) for one in (*graded_slices, *judged_slices)], judge
-        ),
+        panels=panels(every, judge),
         corrected=correct_rates([summaries[name] for name in once], calibrations),
     )
 
