@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from cases.dataset import Dataset, Plan, Sampling, Slice, SliceSample, clusters_in
 from evaluators.core import Outcome
 from evaluators.output import plural
+from reports.baseline import Baseline, changed_judge
 from reports.compare.comparison import compare, parity
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.evidence import Calibration
@@ -19,9 +20,7 @@ from reports.judging import judging, judging_notes
 from reports.record import Record, in_order, make_record, total_cost
 from reports.report import GateResult, Report, SessionEnd, SliceSummary
 from reports.summary import count, summarise
-from reports.trust import Baseline, changed_judge, distrust
-
-__all__ = ["Baseline", "Facts", "Material", "account", "assemble"]
+from reports.trust import distrust
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,10 +175,15 @@ def _sides(run: _Counted, judge: str, baseline: Baseline) -> dict[str, PairedSli
     for name, slice_ in run.slices.items():
         new, old = run.records[name], before.get(name, ())
         changed = changed_judge(slice_, new, old, baseline, judge)
+        pairing = pair_records(new, old)
         found[name] = PairedSlice(
             slice_=slice_,
-            pairing=pair_records(new, old),
-            blocked=run.summaries[name].obstacle or run.distrusted[name] or changed,
+            pairing=pairing,
+            blocked=run.summaries[name].obstacle
+            or run.distrusted[name]
+            or changed
+            or baseline.obstacle(run.summaries[name])
+            or pairing.obstacle,
             changed=changed,
         )
     return found

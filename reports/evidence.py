@@ -41,8 +41,9 @@ class SliceComparison:
     that so many pairs would exclude with 80 % power if nothing had changed.
 
     ``fixed``, ``broke``, ``both_right``, ``both_wrong``, ``ungraded`` (no grade in the new run, or
-    none in the old one), ``added`` and ``changed`` (other data) sum to the items of the new run;
-    ``removed`` are the old run's alone. ``blocked`` says why the difference may be the judge's own.
+    none in the old one), ``added``, ``changed`` (other data) and ``repeats`` (left out, as the old
+    run has fewer) sum to the items of the new run; ``removed`` are the old run's alone. ``blocked``
+    says why the difference may be the judge's own.
     """
 
     dataset: str
@@ -58,6 +59,7 @@ class SliceComparison:
     added: int
     changed: int
     removed: int
+    repeats: int = 0
     differences: Mapping[str, Estimate] = field(default_factory=dict)
     detectable: float | None = None
     blocked: str = ""

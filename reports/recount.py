@@ -8,11 +8,11 @@ from cases.dataset import Dataset, Slice
 from cases.gates_file import GatesFile, with_gates
 from evaluators.core import UsageError
 from reports.assemble import Facts, Material, account
+from reports.baseline import Baseline
 from reports.evidence import Calibration
 from reports.gates.decide import FAILED, INTERRUPTED, OK, SessionFacts
 from reports.record import Record
 from reports.report import Report, SliceSummary
-from reports.trust import Baseline
 
 UNITED = ("models_returned", "judges_returned")  # lists of what the providers named
 MAY_DIFFER = ("python", "packages")  # kept side by side

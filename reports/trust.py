@@ -1,36 +1,19 @@
-"""Whether a judge can be believed: against given labels, and beside the baseline's judge."""
+"""Whether a judge can be believed: what it is worth on answers with given labels."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from cases.dataset import Dataset, Slice
 from cases.plan import Labelled
 from evaluators.core import CORRECT, Outcome
-from evaluators.judge_spec import known_names
 from evaluators.kinds import GRADED
 from evaluators.output import plural
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import corrected_rate
 from reports.evidence import Calibration, ConfusionCell, Corrected, Source
 from reports.gates.gate import distrust_in
-from reports.record import Record, make_record, total_cost
+from reports.record import make_record, total_cost
 from reports.report import SliceSummary
 from reports.summary import summarise
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline:
-    """An earlier run: where it is, its ``run.json`` and its records."""
-
-    path: str
-    run: Mapping[str, object]
-    records: tuple[Record, ...]
-
-    @property
-    def sha256(self) -> str:
-        """The checksum of its records, empty where ``run.json`` has none."""
-        block = self.run.get("records")
-        return str(block.get("sha256", "")) if isinstance(block, Mapping) else ""
 
 
 def calibrator(datasets: Sequence[Dataset], slice_: Slice) -> Dataset | None:
@@ -65,42 +48,6 @@ def distrust(
     judged = summaries.get(f"{dataset.name}:{language}")
     known = judged if judged and is_whole(judged) else None
     return distrust_in(language, known, floor, required=dataset.require_calibration)
-
-
-def changed_judge(
-    slice_: Slice, new: Sequence[Record], old: Sequence[Record], baseline: Baseline, judge: str
-) -> str:
-    """Return why a difference to the baseline may be the judge's own, or nothing."""
-    former = str(baseline.run.get("judge", ""))
-    before, now = _judges(old, former), _judges(new, judge)
-    # Where a side was spared every call its SPEC is all that is known of its judge.
-    was, is_ = before or {former}, now or {judge}
-    differs = was != is_ and (bool(before and now) or former != judge)
-    graded = any(map(_is_judged, old)) and any(map(_is_judged, new))
-    if graded and differs:
-        return f"the judge changed from {', '.join(sorted(was))} to {', '.join(sorted(is_))}"
-    rubric = _known_rubric(baseline.run, slice_.name)
-    version = slice_.rubric.version if slice_.rubric else ""
-    if graded and rubric is not None and rubric != version:
-        return f"the rubric changed from {rubric} to {version}"
-    return ""
-
-
-def _judges(records: Sequence[Record], spec: str) -> set[str]:
-    """Return who graded, as providers name them; nobody where no model was asked."""
-    names = {record.judge for record in records if _is_judged(record)}
-    return {one for name in names for one in known_names(name, spec)}
-
-
-def _is_judged(record: Record) -> bool:
-    return bool(record.grade or record.rating)
-
-
-def _known_rubric(run: Mapping[str, object], name: str) -> str | None:
-    provenance = run.get("provenance")
-    slices = provenance.get("slices") if isinstance(provenance, Mapping) else None
-    known = slices.get(name) if isinstance(slices, Mapping) else None
-    return str(known.get("rubric", "")) if isinstance(known, Mapping) else None
 
 
 ENOUGH = 300

@@ -9,12 +9,12 @@ from cases.gates_file import load_gates
 from evaluators import command_line
 from evaluators.core import UsageError
 from evaluators.output import say
+from reports.baseline import Baseline, load_baseline
 from reports.recount import merged, rebuilt, regated
 from reports.render import console
 from reports.render.report_files import FORMATS, Files
 from reports.report import Report
-from reports.run_reader import load_report, load_run
-from reports.trust import Baseline
+from reports.run_reader import load_report
 from reports.writer import write, write_files
 
 RUN_HELP = "a report folder or its run.json"
@@ -58,14 +58,14 @@ def read_baseline(given: Path | None, reports: Sequence[Report]) -> Baseline | N
     """
     known = sorted({report.baseline for report in reports if report.baseline})
     if given is not None:
-        return _baseline(given)
+        return load_baseline(given)
     if len(known) > 1:
         msg = f"the runs were compared with {' and '.join(known)}; say which with --baseline=RUN"
         raise UsageError(msg)
     if not known:
         return None
     try:
-        found = _baseline(Path(known[0]))
+        found = load_baseline(Path(known[0]))
     except UsageError as problem:
         msg = f"the run was compared with a baseline: {problem}; or say where with --baseline=RUN"
         raise UsageError(msg) from None
@@ -73,11 +73,6 @@ def read_baseline(given: Path | None, reports: Sequence[Report]) -> Baseline | N
         msg = f"{found.path} is no longer what the run was compared with; give --baseline=RUN"
         raise UsageError(msg)
     return found
-
-
-def _baseline(path: Path) -> Baseline:
-    run, records = load_run(path)
-    return Baseline(path=str(path), run=run, records=records)
 
 
 def save(report: Report, to: Path | None) -> list[str]:

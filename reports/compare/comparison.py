@@ -13,11 +13,11 @@ from evaluators.statistics.count_table import CountTable, count_patterns
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import percentile, resample
 from evaluators.statistics.metrics import Metric, metrics_of
-from reports.compare.pairs import PairedSlice, difference_of, paired_difference
+from reports.baseline import Baseline
+from reports.compare.pairs import Lone, PairedSlice, difference_of, paired_difference
 from reports.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison
 from reports.record import Record
 from reports.summary import axes_of, count_table, gold_of
-from reports.trust import Baseline
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,6 +72,7 @@ def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:
         ungraded=pairs - found.n + lone["ungraded"],
         added=lone["added"],
         changed=lone["changed"],
+        repeats=lone["repeat"],
         removed=sum(one.pairing.removed for one in sides),
         differences=differences(sides[0]) if len(sides) == 1 else {},
         detectable=found.detectable,
@@ -95,9 +96,9 @@ def _changes(side: PairedSlice) -> Iterator[Change]:
                 rating=old.rating,
                 reason=old.reason,
             )
-    flips: Mapping[str, Flip] = {"added": "new", "changed": "changed", "ungraded": "ungraded"}
+    flips: Mapping[Lone, Flip] = {"added": "new", "repeat": "new", "changed": "changed"}
     for key, why in side.pairing.lone.items():
-        yield Change(key=key, flip=flips[why])
+        yield Change(key=key, flip=flips.get(why, "ungraded"))
 
 
 def differences(side: PairedSlice) -> dict[str, Estimate]:

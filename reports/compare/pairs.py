@@ -5,13 +5,14 @@ the new run's bar; yes/no: right), over pairs of the same items.
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from cases.dataset import Slice
 from evaluators.kinds import Cluster
+from evaluators.output import plural
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import Interval
 from evaluators.statistics.paired import (
@@ -24,7 +25,9 @@ from evaluators.statistics.paired import (
 from evaluators.statistics.paired_power import confirmed_margin, pairs_needed
 from reports.record import Record
 
-Lone = Literal["added", "changed", "ungraded"]
+Lone = Literal["added", "changed", "ungraded", "repeat"]
+MOST_UNPAIRED = 0.05
+"""The share of a slice's items that may have no partner, unless for new data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +44,28 @@ class PairedRecords:
 
     ``lone`` maps the keys of the new run's items without a partner to the reason: ``added`` (the
     old run did not have it), ``changed`` (its data differ), ``ungraded`` (the old run has no grade
-    for it). ``removed`` counts the items that only the old run has.
+    for it), ``repeat`` (the old run asked the slice's items less often). ``unknown`` are the
+    ``added`` and the ``ungraded`` ones. ``removed`` counts the items that only the old run has.
     """
 
     pairs: tuple[Pair, ...]
     lone: Mapping[str, Lone] = field(default_factory=dict)
+    unknown: tuple[Record, ...] = ()
     removed: int = 0
+
+    @property
+    def obstacle(self) -> str:
+        """That too many items have no partner for another reason than new data, or nothing."""
+        why = Counter(self.lone.values())
+        lost = why["added"] + why["ungraded"]
+        items = len(self.pairs) + lost + why["changed"]
+        if not lost or lost / items <= MOST_UNPAIRED:
+            return ""
+        reasons = f"{why['added']:,} not asked, {why['ungraded']:,} ungraded there"
+        return (
+            f"{lost:,} of {plural(items, 'item')} have no partner in the baseline ({reasons}), "
+            f"more than {MOST_UNPAIRED:.0%}; compare with a run of the same items"
+        )
 
 
 def pair_records(new: Sequence[Record], old: Sequence[Record]) -> PairedRecords:
@@ -56,11 +75,16 @@ def pair_records(new: Sequence[Record], old: Sequence[Record]) -> PairedRecords:
     """
     before = {(one.dataset, one.language, one.id, one.repeat): one for one in old}
     after = {(one.dataset, one.language, one.id, one.repeat): one for one in new}
+    repeats: dict[tuple[str, str], int] = {}
+    for dataset, language, _, repeat in before:
+        repeats[dataset, language] = max(repeat, repeats.get((dataset, language), 1))
     pairs: list[Pair] = []
     lone: dict[str, Lone] = {}
     for identity, record in after.items():
         former = before.get(identity)
-        if former is None:
+        if record.repeat > repeats.get(identity[:2], record.repeat):
+            lone[record.key] = "repeat"
+        elif former is None:
             lone[record.key] = "added"
         elif former.digest != record.digest:
             lone[record.key] = "changed"
@@ -70,7 +94,8 @@ def pair_records(new: Sequence[Record], old: Sequence[Record]) -> PairedRecords:
             pairs.append(Pair(new=record, old=former))
     slices = {identity[:2] for identity in after}
     removed = sum(identity[:2] in slices for identity in before.keys() - after.keys())
-    return PairedRecords(pairs=tuple(pairs), lone=lone, removed=removed)
+    unknown = [one for one in after.values() if lone.get(one.key) in ("added", "ungraded")]
+    return PairedRecords(pairs=tuple(pairs), lone=lone, unknown=tuple(unknown), removed=removed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +217,8 @@ def paired_difference(
 ) -> PairedDifference:
     """Return the difference over all pairs of these slices.
 
-    The new run's ungraded items count as passed (True) or failed (False); None leaves them out.
+    The new run's ungraded items count as passed (True) or failed (False), and those of which the
+    old run knows nothing as failed or passed there; None leaves both out.
     """
     changes: dict[Cluster, list[int]] = defaultdict(list)
     for one in sides:
@@ -202,4 +228,8 @@ def paired_difference(
             if now is not None:
                 before = bool(pair.old.passes(one.bar))
                 changes[one.slice_.cluster_of(pair.new)].append(now - before)
+        for record in one.pairing.unknown if ungraded is not None else ():
+            passes = record.passes(one.bar)
+            now = bool(ungraded if passes is None else passes)
+            changes[one.slice_.cluster_of(record)].append(now - (not ungraded))
     return difference_of(changes.values())

@@ -3,7 +3,8 @@
 Decided on the difference new - old over pairs of the same items (``compare/pairs.py``).
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cases.dataset import Dataset, Threshold
@@ -11,7 +12,7 @@ from evaluators.output import plural
 from evaluators.statistics.estimate import UNDEFINED, figure, span_of
 from evaluators.statistics.metrics import DROP
 from evaluators.statistics.paired import holm
-from reports.compare.pairs import PairedDifference, PairedSlice, paired_difference
+from reports.compare.pairs import Lone, PairedDifference, PairedSlice, paired_difference
 from reports.gates.gate import ROUNDING
 from reports.report import GateResult, GateState
 
@@ -31,9 +32,14 @@ class DropGate:
         return self.threshold.max or 0.0
 
     @property
+    def lone(self) -> Mapping[Lone, int]:
+        """How many items of the new run are in no pair, by the reason."""
+        return Counter(why for one in self.sides for why in one.pairing.lone.values())
+
+    @property
     def unpaired(self) -> int:
-        """How many items of the new run are in no pair."""
-        return sum(len(one.pairing.lone) for one in self.sides)
+        """How many items the old run did not ask or grade."""
+        return self.lone["added"] + self.lone["ungraded"]
 
     def obstacle(self) -> str:
         """Return why no pair can decide this gate, or nothing."""
@@ -44,7 +50,7 @@ class DropGate:
             return f"drop needs a margin as a share of items, from 0 to below 1, not {margin}"
         if any(True for one in self.sides for _ in one.graded):
             return ""
-        items = plural(self.unpaired, "item")
+        items = plural(sum(self.lone.values()), "item")
         return f"no graded item pairs with the baseline ({items} without a partner)"
 
     def differences(self) -> "Differences":
@@ -58,7 +64,11 @@ class DropGate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differences:
-    """Over the graded pairs alone, and over all pairs with every ungraded item wrong, and right."""
+    """Over the graded pairs alone, and over all items with the unknown at its worst, and best.
+
+    Unknown are the grades of ungraded items, and what the old run would have come to on items
+    that it did not ask or grade.
+    """
 
     seen: PairedDifference
     worst: PairedDifference
@@ -78,7 +88,6 @@ class Differences:
     def reason(self, gate: DropGate, state: GateState) -> str:
         """Return the verdict in words, and the counts it rests on."""
         margin, seen = gate.margin, self.seen
-        ungraded = self.worst.n - seen.n
         confident = gate.threshold.evidence == "confident"
         text = f"new - old is {figure(seen.value, -margin)}"
         text += f", 95 % interval {span_of(seen.interval)}" if confident else ""
@@ -89,17 +98,29 @@ class Differences:
             text += f": the drop is {how} {margin:g}"
         else:
             text += f": not settled for a drop of {margin:g}"
-            if ungraded:
+            if self._ungraded(gate):
                 text += "; grade the ungraded items first"
             elif needed := seen.pairs_to_decide(margin):
                 text += f"; about {plural(needed, 'pair')} would decide it"
-        basis = [f"{seen.fixed:,} fixed, {seen.broke:,} broke of {plural(seen.n, 'pair')}"]
-        if ungraded:
+        return f"{text} ({'; '.join(self._basis(gate))})"
+
+    def _ungraded(self, gate: DropGate) -> int:
+        """Return how many items of the new run that the old one graded have no grade."""
+        return self.worst.n - self.seen.n - gate.unpaired
+
+    def _basis(self, gate: DropGate) -> Iterator[str]:
+        """Yield the counts of pairs, and of items that are in none."""
+        seen, ungraded = self.seen, self._ungraded(gate)
+        yield f"{seen.fixed:,} fixed, {seen.broke:,} broke of {plural(seen.n, 'pair')}"
+        unknown = [f"{ungraded:,} ungraded"] if ungraded else []
+        unknown += [f"{plural(gate.unpaired, 'item')} without a partner"] if gate.unpaired else []
+        if unknown:
             worst, best = figure(self.worst.value), figure(self.best.value)
-            basis.append(f"{ungraded:,} ungraded: at worst {worst}, at best {best}")
-        if gate.unpaired:
-            basis.append(f"{plural(gate.unpaired, 'item')} without a partner")
-        return f"{text} ({'; '.join(basis)})"
+            yield f"{', '.join(unknown)}: at worst {worst}, at best {best}"
+        if changed := gate.lone["changed"]:
+            yield f"{plural(changed, 'item')} whose data changed left out"
+        if repeats := gate.lone["repeat"]:
+            yield f"{plural(repeats, 'repeat')} left out, as the baseline has fewer repeats"
 
 
 def drop_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateResult, ...]:

@@ -28,7 +28,7 @@ from reports.plugin.worker import OUTCOMES
 from reports.render.clean import mask
 
 if TYPE_CHECKING:
-    from reports.assemble import Baseline
+    from reports.baseline import Baseline
     from reports.report import Report
 
 TIDY_EVERY = 500  # tests
@@ -274,9 +274,9 @@ def _load_report_writer() -> None:
 def _baseline(options: Options) -> "Baseline | None":
     if options.baseline is None:
         return None
-    from reports.plugin.finish import read_baseline  # noqa: PLC0415
+    from reports.baseline import load_baseline  # noqa: PLC0415
 
-    return read_baseline(options.baseline)
+    return load_baseline(options.baseline)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

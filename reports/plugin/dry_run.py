@@ -25,9 +25,9 @@ from evaluators.models.spec import Spec
 from evaluators.runtime.budget import money
 from evaluators.runtime.engine import Task
 from evaluators.runtime.prices import Pricing, pricing_of
+from reports.baseline import load_baseline
 from reports.gates.power import power_lines
 from reports.plugin.calibrator import Calibrator, find_labelled, way_of
-from reports.plugin.finish import read_baseline
 from reports.plugin.options import Options
 from reports.plugin.run_models import adjudications_of, connect_models
 from reports.plugin.session_results import SessionResults
@@ -43,7 +43,8 @@ class DryRun:
     """Takes the controller's place in a dry run: no engine, no key, no file is written."""
 
     def __init__(self, options: Options, plan: Plan) -> None:
-        read_baseline(options.baseline)
+        if options.baseline is not None:
+            load_baseline(options.baseline)
         models = connect_models(options, needs_key=False)
         adjudications = adjudications_of(options, plan)
         self._options = options

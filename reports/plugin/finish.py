@@ -13,7 +13,8 @@ import pytest
 
 from cases.dataset import Plan
 from evaluators.core import Outcome
-from reports.assemble import Baseline, Facts, assemble
+from reports.assemble import Facts, assemble
+from reports.baseline import Baseline
 from reports.gates.decide import SessionFacts
 from reports.plugin.options import Options
 from reports.plugin.run import Run
@@ -24,7 +25,6 @@ from reports.provenance import provenance
 from reports.render import clean, console, html, words
 from reports.render.console import annotations
 from reports.report import GateResult, Report, SliceSummary
-from reports.run_reader import load_run
 from reports.summary import extra_notes
 from reports.writer import append_summary, write
 
@@ -51,14 +51,6 @@ def prepare() -> None:
     """Load what the report will need."""
     import_module("numpy.random")
     html.prepare()
-
-
-def read_baseline(path: Path | None) -> Baseline | None:
-    """Return the run to compare with. Raises UsageError where it cannot be read."""
-    if path is None:
-        return None
-    run, records = load_run(path)
-    return Baseline(path=str(path), run=run, records=records)
 
 
 def finish(

@@ -58,7 +58,7 @@ def _moved(one: SliceComparison) -> Iterator[str]:
     """Yield how other measures moved, and which items could not be compared."""
     moved = [f"{name} {words.signed(found)}" for name, found in one.differences.items()]
     lone = [("new", one.added), ("removed", one.removed), ("changed data", one.changed)]
-    lone += [("ungraded", one.ungraded)]
+    lone += [("ungraded", one.ungraded), (words.FEWER_REPEATS, one.repeats)]
     moved += [f"{count:,} {what}" for what, count in lone if count]
     yield from wrapped("; ".join(moved), "    ")
 

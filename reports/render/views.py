@@ -112,6 +112,7 @@ def others(one: SliceComparison) -> list[tuple[str, int]]:
         ("wrong in both", one.both_wrong),
         ("ungraded", one.ungraded),
         ("new", one.added),
+        (words.FEWER_REPEATS, one.repeats),
         ("with other data", one.changed),
         ("gone", one.removed),
     )

@@ -14,6 +14,7 @@ from reports.render import clean
 from reports.report import GateResult, Report, SliceSummary
 
 _VERDICTS = {0: "PASS", 1: "FAIL", 2: "INCOMPLETE", 6: "INCONCLUSIVE"}
+FEWER_REPEATS = "repeats left out, as the baseline has fewer"
 _URGENCY = {"FAIL": 0, "INCONCLUSIVE": 1, "PASS": 2}
 
 

@@ -10,9 +10,11 @@ from cases.dataset import Dataset, Item, Plan, Slice, Threshold
 from evaluators.core import Outcome, Usage, Verdict
 from evaluators.kinds import kind_of
 from evaluators.rubric import Rubric
-from reports.assemble import Baseline, Facts, assemble
+from reports.assemble import Facts, assemble
+from reports.baseline import Baseline
 from reports.gates.decide import SessionFacts
 from reports.report import Report
+from tests.support.made_runs import before
 from tests.support.scripted import make_case
 
 RUBRIC = Rubric(
@@ -170,8 +172,9 @@ def with_baseline(judge: str = "lexical", rubric: str = RUBRIC.version) -> Repor
     items = items_of(slice_, 200)
     new = report([dataset(slice_)], items, {key: outcome(key, True) for key in items})
     old = report([dataset(slice_)], items, {key: outcome(key, True, judge) for key in items})
-    run = {"provenance": {"slices": {"simpleqa:bg": {"rubric": rubric}}}}
-    baseline = Baseline(path="before", run=run, records=old.records)
+    origin = {"slices": {"simpleqa:bg": {"rubric": rubric}}}
+    run = {**before(old).run, "judge": judge, "provenance": origin}
+    baseline = replace(before(old), run=run)
     outcomes = {key: outcome(key, True) for key in items}
     assert [gate.threshold.measure for gate in new.decision.gates] == []
     return report([dataset(slice_)], items, outcomes, baseline)

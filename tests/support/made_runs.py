@@ -10,11 +10,11 @@ from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import kind_of
 from evaluators.rubric import Rubric
 from reports.assemble import Facts, Material, account
+from reports.baseline import Baseline
 from reports.evidence import Calibration
 from reports.gates.decide import SessionFacts
 from reports.record import Record
 from reports.report import Report
-from reports.trust import Baseline
 from reports.writer import write
 from tests.support.made_records import make_record
 from tests.support.samples import rendered
@@ -89,13 +89,13 @@ def _answered(number: int, letter: str, language: str, fields: Mapping[str, obje
 def run_of(
     records: Sequence[Record],
     *datasets: Dataset,
-    baseline: Report | None = None,
+    baseline: Report | Baseline | None = None,
     whole: Mapping[str, int] | None = None,
     samples: Mapping[str, SliceSample] | None = None,
     outside: tuple[Calibration, ...] = (),
     **facts: object,
 ) -> Report:
-    """Return the report of these records, with a baseline's report where one is given."""
+    """Return the report of these records, beside a baseline where one is given."""
     known = datasets or (facts_dataset(),)
     sizes = {one.name: 0 for dataset in known for one in dataset.slices.values()}
     for record in records:
@@ -116,7 +116,7 @@ def run_of(
             outside=outside,
         ),
         replace(given, **facts),  # type: ignore[arg-type]
-        before(baseline) if baseline else None,
+        before(baseline) if isinstance(baseline, Report) else baseline,
     )
 
 

@@ -1,0 +1,45 @@
+"""Whole runs beside a baseline that somebody chose so that the new model looks good."""
+
+import pytest
+
+from tests.conftest import Project, item
+from tests.plugin.test_limit import RIGHT, WRONG, only
+
+YAML = """
+kind: graded
+languages:
+  en: {file: en.jsonl, gates: {drop: {max: 0.05}}}
+"""
+OLD = [RIGHT] * 54 + [WRONG] * 6
+NEW = [WRONG] * 24 + [RIGHT] * 36  # right where 30 of the old ones are, and a third worse
+BOTH_RIGHT = range(25, 55)
+
+
+@pytest.mark.parametrize(
+    ("way", "code", "words"),
+    [
+        ("honest", 1, "24 broke of 60 pairs"),
+        ("hand-picked", 6, "only a part of the baseline's slice was run, picked by hand"),
+        ("sampled", 6, "the baseline asked 20 of 60, seed 1; compare with a run of all"),
+        ("cut data", 6, "30 of 60 items have no partner in the baseline (30 not asked"),
+        ("unanswered", 6, "30 of 60 items have no partner in the baseline (0 not asked, 30"),
+    ],
+)
+def test_no_choice_of_baseline_ships_a_worse_model(
+    project: Project, way: str, code: int, words: str
+) -> None:
+    """It FAILs beside all of the old run, and is INCONCLUSIVE beside any part of it."""
+    kept = [one if number in BOTH_RIGHT else None for number, one in enumerate(OLD, start=1)]
+    project.dataset("capital", {"en": kept if way == "unanswered" else OLD}, YAML)
+    nodes = [f"qa/capital/test_capital.py::test_capital[capital-en-q{n}]" for n in BOTH_RIGHT]
+    if way == "cut data":
+        lines = [str(item(n, RIGHT)).replace("'", '"') for n in BOTH_RIGHT]
+        project.write("qa/capital/en.jsonl", "\n".join(lines))
+    chosen = {"hand-picked": nodes, "sampled": ["--limit", "20", "--seed", "1", "qa"]}
+    project.run_in_process(*chosen.get(way, ["qa"]))
+    (project.path / "reports" / "out").rename(project.path / "before")
+
+    project.dataset("capital", {"en": NEW}, YAML)
+    result = project.run_in_process("--baseline=before", "qa")
+    assert result.ret == code
+    assert words in only(project, "gates")["reason"]
