@@ -18,7 +18,7 @@ from reports.gates.power import margin_warnings, no_baseline_note
 from reports.human_review import adjudication_notes
 from reports.judging import judging, judging_notes
 from reports.record import Record, in_order, make_record, total_cost
-from reports.report import GateResult, Report, SessionEnd, SliceSummary
+from reports.report import Decision, GateResult, Report, SessionEnd, SliceSummary
 from reports.summary import count, summarise
 from reports.trust import distrust
 
@@ -91,8 +91,7 @@ def account(material: Material, facts: Facts, baseline: Baseline | None) -> Repo
     records = tuple(in_order(material.records))
     run = _counted(material, records)
     sides = _sides(run, facts.judge, baseline) if baseline else {}
-    gates = tuple(_gates(run, sides))
-    session = _session(facts.session, run, gates)
+    decision, session = _decided(run, sides, facts.session)
     used: tuple[Record | Calibration, ...] = (*records, *material.outside)
     found = judging(run.datasets, run.records, run.summaries, facts.judge, material.outside)
     return Report(
@@ -100,7 +99,7 @@ def account(material: Material, facts: Facts, baseline: Baseline | None) -> Repo
         judge=facts.judge,
         counts=count(records),
         slices=tuple(run.summaries.values()),
-        decision=decide(() if session.gates_off else gates, session),
+        decision=decision,
         records=records,
         provenance=facts.provenance,
         run=facts.run,
@@ -128,7 +127,37 @@ def account(material: Material, facts: Facts, baseline: Baseline | None) -> Repo
     )
 
 
-def _counted(material: Material, records: Sequence[Record]) -> _Counted:
+def decision_of(
+    material: Material,
+    facts: Facts,
+    baseline: Baseline | None,
+    known: Mapping[str, SliceSummary],
+) -> Decision:
+    """Return how the gates decide over these records, as ``account`` does, without its report.
+
+    ``known`` are the summaries of slices, by name, that need not be made again.
+    """
+    run = _counted(material, in_order(material.records), known)
+    sides = _sides(run, facts.judge, baseline) if baseline else {}
+    decision, _ = _decided(run, sides, facts.session)
+    return decision
+
+
+def _decided(
+    run: _Counted, sides: Mapping[str, PairedSlice], session: SessionFacts
+) -> tuple[Decision, SessionFacts]:
+    """Return the decision, and the session with its counts of items."""
+    gates = tuple(_gates(run, sides))
+    session = _session(session, run, gates)
+    return decide(() if session.gates_off else gates, session), session
+
+
+def _counted(
+    material: Material,
+    records: Sequence[Record],
+    known: Mapping[str, SliceSummary] | None = None,
+) -> _Counted:
+    """Count the records; where some summaries are ``known``, the others have what gates need."""
     grouped = _by_slice(records)
     pinned = {one.name: one.sampling for one in material.datasets}
     every = (one for dataset in material.datasets for one in dataset.slices.values())
@@ -138,7 +167,9 @@ def _counted(material: Material, records: Sequence[Record]) -> _Counted:
         whole = material.whole[name]
         note = "" if slice_.declared else "not declared: languages.default serves it"
         partial = len(grouped[name]) < whole
-        summary = summarise(grouped[name], slice_, partial=partial, note=note)
+        summary = (known or {}).get(name) or summarise(
+            grouped[name], slice_, partial=partial, note=note, for_gates=known is not None
+        )
         drawn = material.samples.get(name)
         if drawn:
             its = Sampling(limit=drawn.items, seed=drawn.seed)

@@ -41,30 +41,54 @@ def count(records: Sequence[Record]) -> Counts:
 
 
 def summarise(
-    records: Sequence[Record], slice_: Slice, *, partial: bool = False, note: str = ""
+    records: Sequence[Record],
+    slice_: Slice,
+    *,
+    partial: bool = False,
+    note: str = "",
+    for_gates: bool = False,
 ) -> SliceSummary:
     """Return the summary of one slice.
 
     ``records`` holds every planned item of the slice. Those that ended in an error or are missing
-    are counted, and are in no metric. ``partial`` and ``note`` are passed on.
+    are counted, and are in no metric. ``partial`` and ``note`` are passed on. ``for_gates`` leaves
+    out breakdowns, and all metrics of an answered slice that no gate of its own looks at.
     """
     sample = tabulate(records, slice_)
-    by_item = tabulate(records, slice_, cluster_of=lambda record: (record.id,))
-    again = not slice_.kind.answered and by_item.clustered
-    repeats = {SELF_AGREEMENT: by_item.self_agreement()} if again else {}
+    brief = for_gates and slice_.kind.answered
+    measures = _gated(sample, records, slice_) if brief else _measures(sample, records, slice_)
     totals = sample.whole.counts.sum(axis=0)
     return SliceSummary(
         dataset=slice_.dataset,
         language=slice_.language,
         kind=slice_.kind,
         counts=count(records),
-        measures={**sample.estimates(), **repeats, **extra_estimates(records, slice_)},
+        measures=measures,
         labels={label: int(n) for label, n in zip(sample.patterns.outcomes, totals, strict=True)},
         confusion=_confusion(sample) if slice_.kind.has_labels else {},
-        breakdowns={name: _breakdown(records, slice_, name) for name in slice_.by},
+        breakdowns={} if for_gates else {by: _breakdown(records, slice_, by) for by in slice_.by},
         partial=partial,
         note=note,
     )
+
+
+def _measures(sample: Sample, records: Sequence[Record], slice_: Slice) -> dict[str, Estimate]:
+    """Return every metric of a slice; of judgements asked again, how often two of them agree."""
+    repeats = {}
+    if not slice_.kind.answered:
+        by_item = tabulate(records, slice_, cluster_of=lambda record: (record.id,))
+        repeats = {SELF_AGREEMENT: by_item.self_agreement()} if by_item.clustered else {}
+    return {**sample.estimates(), **repeats, **extra_estimates(records, slice_)}
+
+
+def _gated(sample: Sample, records: Sequence[Record], slice_: Slice) -> dict[str, Estimate]:
+    """Return the metrics that a slice's own gates look at."""
+    named = {one.measure for one in slice_.thresholds}
+    extras = extra_estimates(records, slice_)
+    return {
+        **(sample.estimates(named) if named else {}),
+        **{name: one for name, one in extras.items() if name in named},
+    }
 
 
 def _confusion(sample: Sample) -> dict[tuple[str, str], int]:

@@ -1,0 +1,173 @@
+"""Claims about simulated runs: what changes in them, and that their gates are the run's own."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cases.dataset import Threshold
+from evaluators.core import CORRECT
+from evaluators.statistics.paired_power import power
+from reports.assemble import Facts, Material, account, decision_of
+from reports.chances import (
+    Chances,
+    Simulation,
+    SliceAgain,
+    discordance_between,
+    discordance_of_repeats,
+    margin_of,
+)
+from reports.gates.decide import SessionFacts
+from reports.record import Record
+from tests.support.made_records import make_record, make_slice
+from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of
+
+DROP = Threshold(measure="drop", max=0.1, evidence="confident")
+CORRECT_BAR = Threshold(measure="correct", min=0.5)
+
+
+def simulation(letters: str, *rules: Threshold, baseline: bool = True) -> Simulation:
+    """Return the simulation of a run like this one, judged by rules."""
+    dataset = facts_dataset(graded_slice("en", *rules))
+    records = answered(letters, judge="lexical")
+    material = Material(
+        datasets=(dataset,), records=tuple(records), whole={"facts:en": len(records)}
+    )
+    facts = Facts(model="m", judge="lexical", session=SessionFacts(), provenance={}, run={})
+    old = before(run_of(records, dataset, judge="lexical")) if baseline else None
+    return Simulation(material, facts, old)
+
+
+def again(records: Sequence[Record], discordance: float, worse: float = 0.0) -> list[list[Record]]:
+    """Return 400 runs more over these records."""
+    random = np.random.default_rng(1)
+    one = SliceAgain(graded_slice(), records, margin=0.1)
+    return [one.records(random, discordance, worse) for _ in range(400)]
+
+
+def test_an_unchanged_model_keeps_every_mean_and_changes_so_many_items() -> None:
+    """Of 60 % right, 25 % wrong and 15 % silent, 20 % change sides and all shares stay."""
+    records = answered("c" * 60 + "i" * 25 + "n" * 15)
+    runs = again(records, 0.2)
+    shares = Counter(one.grade for run in runs for one in run)
+    found = [shares[grade] / 40_000 for grade in ("CORRECT", "INCORRECT", "NOT_ATTEMPTED")]
+    assert found == pytest.approx([0.6, 0.25, 0.15], abs=0.006)
+    flips = [
+        (new.grade == CORRECT) != (old.grade == CORRECT)
+        for run in runs
+        for new, old in zip(run, records, strict=True)
+    ]
+    assert np.mean(flips) == pytest.approx(0.2, abs=0.006)
+    spread = np.std([sum(one.grade == CORRECT for one in run) for run in runs])
+    assert spread == pytest.approx(np.sqrt(100 * 0.2), rel=0.1)
+
+
+def test_a_worse_model_loses_so_much_more() -> None:
+    """Twice a margin of 0.1 takes 20 of 100 right answers away, on average."""
+    runs = again(answered("c" * 60 + "i" * 40), 0.1, worse=2.0)
+    assert np.mean([one.grade == CORRECT for run in runs for one in run]) == pytest.approx(
+        0.4, abs=0.01
+    )
+
+
+def test_items_without_a_grade_come_out_like_the_others() -> None:
+    """They are drawn from the slice's grades each time."""
+    runs = again(answered("c" * 30 + "i" * 10 + "e" * 60), 0.0)
+    assert all(one.is_graded and not one.error for run in runs for one in run)
+    assert np.mean([one.grade == CORRECT for run in runs for one in run[40:]]) == pytest.approx(
+        0.75, abs=0.02
+    )
+
+
+def test_an_outcome_is_taken_from_an_item_with_the_same_gold_label() -> None:
+    """A yes/no data set keeps the rate of right answers of each label."""
+    rows = [("YES", "YES")] * 40 + [("YES", "NO")] * 10 + [("NO", "NO")] * 15 + [("NO", "YES")] * 35
+    records = [
+        make_record(number, label=gold, grade=said, outcome="passed" if gold == said else "failed")
+        for number, (gold, said) in enumerate(rows)
+    ]
+    random = np.random.default_rng(1)
+    one = SliceAgain(make_slice("yes_no"), records, margin=0.1)
+    runs = [one.records(random, 0.3, 0.0) for _ in range(400)]
+    for gold, rate in (("YES", 0.8), ("NO", 0.3)):
+        of_gold = [new for run in runs for new in run if new.label == gold]
+        assert np.mean([new.grade == gold for new in of_gold]) == pytest.approx(rate, abs=0.01)
+        assert all((new.outcome == "passed") == (new.grade == gold) for new in of_gold)
+
+
+def test_labelled_items_stay_as_they_are() -> None:
+    """What measures the judge does not hang on the model."""
+    records = [make_record(n, label=CORRECT, grade=CORRECT) for n in range(20)]
+    one = SliceAgain(make_slice("judged"), records, margin=0.1)
+    assert one.records(np.random.default_rng(1), 0.5, 2.0) == records
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(["c" * 30 + "i" * 20, "c" * 40 + "n" * 5 + "e" * 5]))
+def test_the_gates_decide_as_those_of_a_report(seed: int, letters: str) -> None:
+    """The same gates, states and exit code as in the whole report over the same records."""
+    dataset = facts_dataset(
+        graded_slice("en", CORRECT_BAR, DROP), pooled=(replace(DROP, pool=True),)
+    )
+    old = answered(letters, judge="lexical")
+    baseline = before(run_of(old, dataset, judge="lexical"))
+    random = np.random.default_rng(seed)
+    new = SliceAgain(dataset.slices["en"], old, 0.1).records(random, 0.3, 1.0)
+    material = Material(datasets=(dataset,), records=tuple(new), whole={"facts:en": len(new)})
+    facts = Facts(model="m", judge="lexical", session=SessionFacts(), provenance={}, run={})
+    assert decision_of(material, facts, baseline, {}) == account(material, facts, baseline).decision
+
+
+def test_a_drop_gate_alone_ends_as_its_exact_power_says() -> None:
+    """Exit 0 for an unchanged model, within three standard errors of the enumeration."""
+    run = simulation("c" * 60 + "i" * 40, DROP, replace(CORRECT_BAR, min=0.0))
+    chances = run.chances(0.2, runs=250)
+    assert chances.codes[0] == pytest.approx(power(100, -0.1, 0.2), abs=0.09)
+    assert chances.blame[0][0] == "facts:en drop <= 0.1"
+    assert 0 < chances.error < 0.032
+    assert sum(chances.codes.values()) == pytest.approx(1)
+    assert run.chances(0.2, worse=1.0, runs=60).codes.get(0, 0) <= 0.06
+
+
+def test_the_same_figures_every_time() -> None:
+    """The seed is fixed."""
+    found = [simulation("c" * 20 + "i" * 20, CORRECT_BAR).chances(0.1, runs=20) for _ in range(2)]
+    assert found[0] == found[1]
+
+
+def test_without_a_baseline_there_is_no_drop_gate() -> None:
+    """The gates are those of the run to come: a bar far off decides each time."""
+    run = simulation("c" * 36 + "i" * 4, DROP, CORRECT_BAR, baseline=False)
+    assert run.chances(0.1, runs=20) == Chances(runs=20, codes={0: 1.0}, blame=())
+
+
+def test_the_margin_is_that_of_the_drop_gate() -> None:
+    """The slice's own, else its dataset's, else 0.1; never that of another metric."""
+    other = Threshold(measure="drop", of="f_score", max=0.5)
+    plain = graded_slice("en", other)
+    assert margin_of(facts_dataset(plain), plain) == 0.1
+    assert margin_of(facts_dataset(plain, pooled=(replace(DROP, max=0.03),)), plain) == 0.03
+    own = graded_slice("en", replace(DROP, max=0.05))
+    assert margin_of(facts_dataset(own, pooled=(replace(DROP, max=0.03),)), own) == 0.05
+
+
+def test_the_discordance_of_repeats_counts_pairs_of_repeats() -> None:
+    """Asked three times and once otherwise: two of three pairs differ."""
+    rows = [("c", "c", "i")] * 15 + [("c", "c", "c")] * 15
+    repeats = [replace(one, repeat=2) for one in answered("".join(row[1] for row in rows))]
+    third = [replace(one, repeat=3) for one in answered("".join(row[2] for row in rows))]
+    first = answered("".join(row[0] for row in rows))
+    assert discordance_of_repeats([*first, *repeats, *third]) == pytest.approx(1 / 3)
+    assert discordance_of_repeats(first) is None
+
+
+def test_the_discordance_between_runs_needs_runs_that_differ() -> None:
+    """Three of thirty differ; the same replies say nothing, and so do few pairs."""
+    old = answered("c" * 30)
+    assert discordance_between(answered("i" * 3 + "c" * 27), old) == pytest.approx(0.1)
+    assert discordance_between(old, old) is None
+    assert discordance_between(answered("i" * 3), old) is None
