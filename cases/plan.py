@@ -169,7 +169,7 @@ def gated(plan: Plan) -> Iterator[Slice]:
 
 def _measuring(slice_: Slice, judged: Iterable[Dataset]) -> tuple[Dataset | None, Slice | None]:
     """Return the labelled dataset of this slice's kind, and its slice for this rubric, if any."""
-    alike = [dataset for dataset in judged if _rates(dataset) == slice_.kind.rated]
+    alike = [dataset for dataset in judged if rates(dataset) == slice_.kind.rated]
     for dataset in alike:
         own = dataset.slices.get(slice_.language)
         if own and own.rubric and slice_.rubric and own.rubric.version == slice_.rubric.version:
@@ -177,7 +177,8 @@ def _measuring(slice_: Slice, judged: Iterable[Dataset]) -> tuple[Dataset | None
     return (alike[0] if alike else None), None
 
 
-def _rates(dataset: Dataset) -> bool:
+def rates(dataset: Dataset) -> bool:
+    """Return whether the labels of a labelled dataset are ratings."""
     return any(one.rubric and one.rubric.protocol == "rate" for one in dataset.slices.values())
 
 

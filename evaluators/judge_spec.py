@@ -94,8 +94,8 @@ class PanelSpec:
 
     @property
     def is_offline(self) -> bool:
-        """Whether no member ever asks a model."""
-        return all(member.is_offline for member in self.members)
+        """Whether no judge of it ever asks a model."""
+        return all(one.is_offline for one in self.every)
 
     def models(self) -> tuple[str, ...]:
         """Return the SPECs of all models that may be asked, each once."""

@@ -20,7 +20,7 @@ from reports.judging import judging, judging_notes
 from reports.record import Record, in_order, make_record, total_cost
 from reports.report import Decision, GateResult, Report, SessionEnd, SliceSummary
 from reports.summary import count, summarise
-from reports.trust import distrust
+from reports.trust import distrust, measured_among
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +57,15 @@ class Material:
 class _Counted:
     """The slices that were run, in the declared order; the mappings are by a slice's name.
 
-    ``distrusted`` says why a slice's judge is not trusted, empty where it is.
+    ``calibrations`` are all that measure the judge, in and outside of the records; ``distrusted``
+    says why a slice's judge is not trusted, empty where it is.
     """
 
     datasets: tuple[Dataset, ...]
     slices: Mapping[str, Slice]
     records: Mapping[str, tuple[Record, ...]]
     summaries: Mapping[str, SliceSummary]
+    calibrations: tuple[Calibration, ...]
     distrusted: Mapping[str, str]
 
     def of(self, dataset: Dataset) -> list[Slice]:
@@ -89,11 +91,11 @@ def assemble(
 def account(material: Material, facts: Facts, baseline: Baseline | None) -> Report:
     """Return the report over these records: the same for the same records, wherever from."""
     records = tuple(in_order(material.records))
-    run = _counted(material, records)
+    run = _counted(material, records, facts.judge)
     sides = _sides(run, facts.judge, baseline) if baseline else {}
     decision, session = _decided(run, sides, facts.session)
     used: tuple[Record | Calibration, ...] = (*records, *material.outside)
-    found = judging(run.datasets, run.records, run.summaries, facts.judge, material.outside)
+    found = judging(run.datasets, run.records, run.summaries, facts.judge, run.calibrations)
     return Report(
         model=facts.model,
         judge=facts.judge,
@@ -111,8 +113,8 @@ def account(material: Material, facts: Facts, baseline: Baseline | None) -> Repo
             *facts.notes,
             *_causes(records),
             *adjudication_notes(records),
-            *_gate_notes(run, baseline),
-            *judging_notes(found, facts.judge, {one.kind for one in run.summaries.values()}),
+            *_gate_notes(run, baseline, session.ungated),
+            *judging_notes(found, facts.judge, run.slices.values(), run.datasets),
         ),
         datasets=material.datasets,
         session=SessionEnd(
@@ -137,7 +139,7 @@ def decision_of(
 
     ``known`` are the summaries of slices, by name, that need not be made again.
     """
-    run = _counted(material, in_order(material.records), known)
+    run = _counted(material, in_order(material.records), facts.judge, known)
     sides = _sides(run, facts.judge, baseline) if baseline else {}
     decision, _ = _decided(run, sides, facts.session)
     return decision
@@ -155,6 +157,7 @@ def _decided(
 def _counted(
     material: Material,
     records: Sequence[Record],
+    judge: str,
     known: Mapping[str, SliceSummary] | None = None,
 ) -> _Counted:
     """Count the records; where some summaries are ``known``, the others have what gates need."""
@@ -175,19 +178,17 @@ def _counted(
             its = Sampling(limit=drawn.items, seed=drawn.seed)
             drawn = replace(drawn, pinned=its == pinned[slice_.dataset])
         summaries[name] = replace(summary, whole=whole, sample=drawn)
-    outside = {
-        name: one.blocks for one in reversed(material.outside) for name in one.graders
-    }  # of several, the first counts
+    datasets, own = material.datasets, {name: grouped[name] for name in slices}
+    inside = measured_among(datasets, own, summaries, judge, material.outside)
+    calibrations = (*inside, *material.outside)
     return _Counted(
-        datasets=material.datasets,
+        datasets=datasets,
         slices=slices,
-        records={name: grouped[name] for name in slices},
+        records=own,
         summaries=summaries,
+        calibrations=calibrations,
         distrusted={
-            name: outside[name]
-            if name in outside
-            else distrust(material.datasets, slice_, summaries)
-            for name, slice_ in slices.items()
+            name: distrust(datasets, slice_, calibrations, judge) for name, slice_ in slices.items()
         },
     )
 
@@ -233,19 +234,20 @@ def _gates(run: _Counted, sides: Mapping[str, PairedSlice]) -> Iterator[GateResu
 
 
 def _session(session: SessionFacts, run: _Counted, gates: Sequence[GateResult]) -> SessionFacts:
-    """Return the session with its counts of items, inside and outside of slices with gates."""
-    gated = {gate.slice for gate in gates}
-    pooled = {gate.dataset for gate in gates if not gate.language}
-    every = list(run.summaries.values())
-    inside = [one for one in every if one.name in gated or one.dataset in pooled]
-    bad = sum(one.counts.planned - one.counts.passed for one in every)
+    """Return the session with its counts of items, and the slices that nothing decides on.
+
+    A labelled slice whose judge reaches its floor needs no gate.
+    """
+    every = run.summaries.values()
+    decided = {gate.slice for gate in gates if gate.language}
+    decided |= {f"{one.dataset}:{one.language}" for one in run.calibrations if one.trusted}
     return replace(
         session,
         selected=sum(one.counts.planned for one in every),
-        misses=sum(one.counts.failed for one in inside),
-        errors=sum(one.counts.error for one in inside),
-        missing=sum(one.counts.missing for one in inside),
-        uncounted=bad - sum(one.counts.planned - one.counts.passed for one in inside),
+        misses=sum(one.counts.failed for one in every),
+        errors=sum(one.counts.error for one in every),
+        missing=sum(one.counts.missing for one in every),
+        ungated=tuple(name for name in run.summaries if name not in decided),
     )
 
 
@@ -259,10 +261,15 @@ def _causes(records: Sequence[Record]) -> Iterator[str]:
         yield f"{plural(len(some), 'item')} ungraded: {some[0]}"
 
 
-def _gate_notes(run: _Counted, baseline: Baseline | None) -> Iterator[str]:
+def _gate_notes(run: _Counted, baseline: Baseline | None, ungated: Sequence[str]) -> Iterator[str]:
     drawn = [f"{name} {one.sample.text}" for name, one in run.summaries.items() if one.sample]
     if drawn:
         yield f"only a sample was asked: {'; '.join(drawn)}"
+    every = in_order(record for some in run.records.values() for record in some)
+    if baseline and in_order(baseline.records) == every:
+        yield "the baseline has the records of this very run: nothing can differ from itself"
+    for name in ungated:
+        yield f"{name}: no gate of its own; a run passes only over slices that have one"
     for dataset in run.datasets:
         own = run.of(dataset)
         if own:
@@ -270,7 +277,6 @@ def _gate_notes(run: _Counted, baseline: Baseline | None) -> Iterator[str]:
             yield from margin_warnings(dataset, clusters_in(asked))
             if baseline is None and (without := no_baseline_note(dataset, own)):
                 yield without
-            yield from (f"{one.name}: no gate declared" for one in own if not one.thresholds)
         if dataset.left_out:
             gone = ", ".join(dataset.left_out)
             yield f"gates left out, as the gates file replaces all: {gone}"

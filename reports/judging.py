@@ -1,25 +1,22 @@
 """What a report says of the judge: who graded, how it was measured, what votes of several show."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from cases.dataset import Dataset, Slice
 from evaluators.judge_spec import JudgeSpec, PanelSpec
-from evaluators.kinds import Cluster, Kind
+from evaluators.kinds import Cluster
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import clustered_rate, wilson
 from evaluators.statistics.rater_agreement import alpha_of, kappas
 from reports.evidence import Audit, Calibration, Judging, PanelAgreement
-from reports.gates.gate import distrust_in
 from reports.record import Record
 from reports.report import SliceSummary
 from reports.trust import (
     calibration_notes,
-    calibrator,
-    confusion_cells,
     correct_rates,
     corrected_notes,
-    is_whole,
+    is_measured,
 )
 
 _NAMED = 10  # items named in a note; run.json has all
@@ -30,20 +27,16 @@ def judging(
     records: Mapping[str, Sequence[Record]],
     summaries: Mapping[str, SliceSummary],
     judge: str,
-    outside: Sequence[Calibration] = (),
+    calibrations: Sequence[Calibration] = (),
 ) -> Judging:
     """Return the judge's part of the report. ``records`` holds those of each slice by its name.
 
     ``judge`` is the SPEC. An item counts as settled without a call where rules alone decided it.
-    ``outside`` are the calibrations over labelled items that are not among the records.
     """
     graded_slices = [one for one in _slices(datasets, records) if one.kind.by_rubric]
     judged_slices = [one for one in _slices(datasets, records) if not one.kind.answered]
     every = [(one, records[one.name]) for one in (*graded_slices, *judged_slices)]
     decided = [record for _, some in every for record in some if record.is_graded]
-    elsewhere = {name for one in outside for name in one.graders}
-    inside = [one for one in graded_slices if one.name not in elsewhere]
-    calibrations = (*_calibrations(datasets, records, summaries, inside), *outside)
     split = tuple(
         one.key for one in decided if len({vote.label for vote in one.votes if vote.label}) > 1
     )
@@ -51,12 +44,12 @@ def judging(
     # A correction takes items for independent, so none may have been asked twice.
     once = [name for name, some in records.items() if all(one.repeat == 1 for one in some)]
     cascade = PanelSpec.parse(judge).is_cascade
-    measured = {name for one in calibrations if one.measures for name in one.graders}
+    measured = {name for one in calibrations if is_measured(one) for name in one.graders}
     return Judging(
         graded=len(decided),
         settled=sum(_settled(record, judge, cascade=cascade) for record in decided),
         by_judge=dict(sorted(deciders.items())),
-        calibrations=calibrations,
+        calibrations=tuple(calibrations),
         unmeasured=tuple(one.name for one in graded_slices if one.name not in measured),
         disagreements=() if cascade else split,
         audited=sum(len(record.votes) > 1 for record in decided) if cascade else 0,
@@ -67,19 +60,24 @@ def judging(
     )
 
 
-def judging_notes(found: Judging, judge: str, kinds: Collection[Kind]) -> list[str]:
+def judging_notes(
+    found: Judging, judge: str, slices: Iterable[Slice], datasets: Sequence[Dataset]
+) -> list[str]:
     """Return what votes and labelled items say of the judge, a line each.
 
-    ``kinds`` are those of the slices that were run.
+    ``slices`` are those that were run.
     """
     judges = PanelSpec.parse(judge)
-    notes = []
-    if any(one.is_cascade for one in judges.members) and any(kind.rated for kind in kinds):
+    waivers = {} if judges.is_offline else _waivers(found, datasets)
+    notes = list(waivers.values())
+    if any(one.is_cascade for one in judges.members) and any(one.kind.rated for one in slices):
         notes.append(f"{judge}: ratings are the model's alone, no rule settles one")
-    noted = {name for one in found.calibrations for name in one.graders}
+    noted = {name for one in found.calibrations for name in one.graders} | waivers.keys()
     unknown = [name for name in found.unmeasured if name not in noted]
-    if unknown and not judges.is_offline:
-        notes.append(f"judge not measured for {', '.join(unknown)}: no labelled items were judged")
+    if unknown:
+        rules = "; rules decide without" if judges.is_offline else ""
+        why = f"no labelled items were judged{rules}"
+        notes.append(f"judge not measured for {', '.join(unknown)}: {why}")
     return [
         *notes,
         *calibration_notes(found.calibrations),
@@ -88,45 +86,17 @@ def judging_notes(found: Judging, judge: str, kinds: Collection[Kind]) -> list[s
     ]
 
 
+def _waivers(found: Judging, datasets: Sequence[Dataset]) -> dict[str, str]:
+    """Return a line for each slice whose gates decide although nobody measured its judge."""
+    waived = {one.name for one in datasets if one.judge_unmeasured}
+    names = [name for name in found.unmeasured if name.partition(":")[0] in waived]
+    why = "no labelled items measure its judge, and its dataset.yaml says that the gates decide"
+    return {name: f"judge: unmeasured for {name}: {why}" for name in names}
+
+
 def _slices(datasets: Sequence[Dataset], records: Mapping[str, Sequence[Record]]) -> list[Slice]:
     every = (one for dataset in datasets for one in dataset.slices.values())
     return [one for one in every if one.name in records]
-
-
-def _calibrations(
-    datasets: Sequence[Dataset],
-    records: Mapping[str, Sequence[Record]],
-    summaries: Mapping[str, SliceSummary],
-    graded: Sequence[Slice],
-) -> list[Calibration]:
-    found = []
-    for dataset in (one for one in datasets if not one.kind.answered):
-        for language, slice_ in dataset.slices.items():
-            summary = summaries.get(slice_.name)
-            if summary is None:
-                continue
-            floor, whole = slice_.floor, is_whole(summary)
-            graders = [
-                one.name
-                for one in graded
-                if one.language == language and calibrator(datasets, one) is dataset
-            ]
-            reason = "only a part of the labelled items came to a grade"
-            if whole:
-                reason = distrust_in(language, summary, floor, required=True) if floor else ""
-            calibration = Calibration(
-                dataset=slice_.dataset,
-                language=language,
-                measures=summary.measures,
-                floor=floor,
-                trusted=not reason if whole and floor else None,
-                reason=reason,
-                graders=tuple(graders),
-                items=len({record.id for record in records[slice_.name]}),
-                confusion=confusion_cells(summary),
-            )
-            found.append(calibration)
-    return found
 
 
 def _settled(record: Record, judge: str, *, cascade: bool) -> bool:

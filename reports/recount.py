@@ -123,13 +123,15 @@ def _outside(reports: Iterable[Report]) -> tuple[Calibration, ...]:
     judge, so the first is returned with the slices of all.
     """
     inside = {part.name for report in reports for part in report.slices}
-    found: dict[str, Calibration] = {}
+    found: dict[tuple[str, bool], Calibration] = {}
     for one in (one for report in reports for one in _outside_of(report)):
         name = f"{one.dataset}:{one.language}"
-        first = found.get(name, one)
+        first = found.setdefault((name, not one.measures), one)
         _same(f"measures of the judge by {name}", [first.measures, one.measures])
-        found[name] = replace(first, graders=tuple(dict.fromkeys((*first.graders, *one.graders))))
-    return tuple(one for name, one in found.items() if name not in inside)
+        graders = tuple(dict.fromkeys((*first.graders, *one.graders)))
+        blocks = first.blocks or one.blocks
+        found[name, not one.measures] = replace(first, graders=graders, blocks=blocks)
+    return tuple(one for (name, _), one in found.items() if name not in inside)
 
 
 def _dataset(parts: Sequence[Dataset]) -> Dataset:

@@ -1,107 +1,163 @@
 """Whether a judge can be believed: what it is worth on answers with given labels."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from cases.dataset import Dataset, Slice
-from cases.plan import Labelled
+from cases.plan import Labelled, rates
 from evaluators.core import CORRECT, Outcome
+from evaluators.judge_spec import PanelSpec
 from evaluators.kinds import GRADED
 from evaluators.output import plural
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import corrected_rate
-from reports.evidence import Calibration, ConfusionCell, Corrected, Source
-from reports.gates.gate import distrust_in
-from reports.record import make_record, total_cost
+from reports.evidence import Calibration, ConfusionCell, Corrected
+from reports.gates.gate import floor_gates
+from reports.record import Record, make_record, total_cost
 from reports.report import SliceSummary
 from reports.summary import summarise
 
 
-def calibrator(datasets: Sequence[Dataset], slice_: Slice) -> Dataset | None:
-    """Return the labelled dataset that measures this slice's judge, None where there is none.
+def measured_among(
+    datasets: Sequence[Dataset],
+    records: Mapping[str, Sequence[Record]],
+    summaries: Mapping[str, SliceSummary],
+    judge: str,
+    outside: Sequence[Calibration],
+) -> list[Calibration]:
+    """Return what the labelled slices of a run say of its judge, for the slices that they measure.
 
-    Rules need no trust, and labelled slices are the test itself.
+    ``records`` and ``summaries`` are by the name of a slice. What is measured ``outside`` of the
+    records is not measured by them.
     """
-    if not slice_.kind.by_rubric:
-        return None
-    judged = (dataset for dataset in datasets if not dataset.kind.answered)
-    for dataset in judged:
-        rated = {one.rubric.protocol == "rate" for one in dataset.slices.values() if one.rubric}
-        if rated in (set(), {slice_.kind.rated}):  # its labels are of this slice's kind
-            return dataset
-    return None
+    elsewhere = {name for one in outside for name in one.graders}
+    slices = [one for part in datasets for one in part.slices.values() if one.name in records]
+    graded = [one for one in slices if one.kind.by_rubric and one.name not in elsewhere]
+    offline = PanelSpec.parse(judge).is_offline
+    return [
+        calibration_of(
+            one,
+            records[one.name],
+            summaries[one.name],
+            graders=tuple(other.name for other in graded if _measures(one, other, offline=offline)),
+        )
+        for one in slices
+        if not one.kind.answered
+    ]
 
 
-def is_whole(judged: SliceSummary) -> bool:
-    """Say whether every labelled item came to a grade."""
-    return not judged.obstacle and not judged.counts.ungraded
+def _measures(labelled: Slice, slice_: Slice, *, offline: bool) -> bool:
+    """Return whether labels say how far a slice's judge can be trusted.
+
+    They do in the same language and for verdicts of the same kind; those of a model hang on the
+    rubric, too, which has to be the same.
+    """
+    own, other = labelled.rubric, slice_.rubric
+    if labelled.language != slice_.language or not (own or offline):
+        return False
+    if own and (own.protocol == "rate") != slice_.kind.rated:
+        return False
+    return offline or (own and own.version) == (other and other.version)
 
 
 def distrust(
-    datasets: Sequence[Dataset], slice_: Slice, summaries: Mapping[str, SliceSummary]
+    datasets: Sequence[Dataset], slice_: Slice, calibrations: Sequence[Calibration], judge: str
 ) -> str:
-    """Return why the judge of a slice is not trusted, empty where it is."""
-    dataset = calibrator(datasets, slice_)
-    if dataset is None:
+    """Return why the judge of a slice cannot decide its gates, empty where it can.
+
+    Rules need no trust where no labelled items measure them, unless a labelled dataset says
+    ``require_calibration``. A judge that asks a model is trusted once it is measured, or where the
+    slice's dataset says ``judge: unmeasured``.
+    """
+    own = [one for one in calibrations if slice_.name in one.graders]
+    blocks = next((one.blocks for one in own if one.blocks), "")
+    if blocks or not slice_.kind.by_rubric or any(map(is_measured, own)):
+        return blocks
+    alike = [one for one in datasets if not one.kind.answered and rates(one) == slice_.kind.rated]
+    waived = any(one.judge_unmeasured for one in datasets if one.name == slice_.dataset)
+    if any(one.require_calibration for one in alike):
+        return f"judge not measured in {slice_.language}, and calibration is required"
+    if waived or PanelSpec.parse(judge).is_offline:
         return ""
-    language = slice_.language
-    floor = dataset.slices[language].floor if language in dataset.slices else {}
-    judged = summaries.get(f"{dataset.name}:{language}")
-    known = judged if judged and is_whole(judged) else None
-    return distrust_in(language, known, floor, required=dataset.require_calibration)
+    why = next((one.reason for one in own), "no labelled items were judged")
+    return (
+        f"judge not measured in {slice_.language}: {why}; give labelled items, or say "
+        f"judge: unmeasured in the dataset.yaml of {slice_.dataset}"
+    )
+
+
+def is_measured(found: Calibration) -> bool:
+    """Return whether some labelled item came to a grade."""
+    return any(one.value is not None for one in found.measures.values())
 
 
 ENOUGH = 300
 """Labelled items from which on a rate may be corrected for the judge's errors."""
 
 
-def calibrate(labelled: Labelled, outcomes: Mapping[str, Outcome], source: Source) -> Calibration:
-    """Return what the outcomes of the labelled items say of the judge.
+def calibrate(labelled: Labelled, outcomes: Mapping[str, Outcome]) -> Calibration:
+    """Return what the outcomes of items that were judged beside the tests say of the judge.
 
-    Unless every item came to a grade the judge counts as not measured.
+    An item without an outcome was not judged, which counts as any item without a grade does.
     """
+    if not labelled.items:
+        return unmeasured(labelled, labelled.why_not)
     records = [
-        make_record(item, outcomes[item.key]) for item in labelled.items if item.key in outcomes
+        make_record(item, outcomes.get(item.key) or _not_judged(item.key))
+        for item in labelled.items
     ]
-    if not labelled.items or len(records) < len(labelled.items):
-        return unmeasured(labelled, labelled.why_not or "not all labelled items were judged")
     slice_ = labelled.items[0].slice
-    summary = summarise(records, slice_)
-    if not is_whole(summary):
-        why = f"{plural(summary.counts.ungraded, 'labelled item')} without a grade"
-        if source == "ledger":
-            why += " in the ledger; a run without --items measures it"
-        return unmeasured(labelled, why)
-    blocks = distrust_in(
-        labelled.language, summary, slice_.floor, required=labelled.dataset.require_calibration
-    )
-    return Calibration(
-        dataset=labelled.dataset.name,
-        language=labelled.language,
-        measures=summary.measures,
-        floor=slice_.floor,
-        trusted=not blocks if slice_.floor else None,
-        reason=blocks,
-        graders=labelled.graders,
-        source=source,
-        blocks=blocks,
-        items=len(records),
-        confusion=confusion_cells(summary),
+    return replace(
+        calibration_of(slice_, records, summarise(records, slice_), labelled.graders),
+        source="session",
         tokens=sum(record.tokens for record in records),
         cost=total_cost(record.cost for record in records),
     )
 
 
+def _not_judged(key: str) -> Outcome:
+    return Outcome(key=key, state="missing", kind="stopped", message="the run ended before it")
+
+
+def calibration_of(
+    slice_: Slice, records: Sequence[Record], summary: SliceSummary, graders: tuple[str, ...]
+) -> Calibration:
+    """Return what a labelled slice says of the judge; ``records`` holds every planned item of it.
+
+    Its floor is decided as a gate is: items without a grade could be right or wrong.
+    """
+    gates = floor_gates(slice_, records, summary)
+    failed = [gate for gate in gates if gate.state == "FAIL"]
+    unclear = [gate for gate in gates if gate.state == "INCONCLUSIVE"]
+    why = next((gate.reason for gate in (*failed, *unclear)), "")
+    how = "not trusted" if failed else "measured too little"
+    blocks = f"judge {how} in {slice_.language}: {why}" if why else ""
+    return Calibration(
+        dataset=slice_.dataset,
+        language=slice_.language,
+        measures=summary.measures,
+        floor=slice_.floor,
+        trusted=None if not gates or (unclear and not failed) else not failed,
+        reason=blocks,
+        graders=graders,
+        blocks=blocks,
+        items=len({record.id for record in records}),
+        confusion=confusion_cells(summary),
+    )
+
+
 def unmeasured(labelled: Labelled, why: str) -> Calibration:
-    """Return that the judge is not measured, and why; which blocks only where it is required."""
-    required = labelled.dataset.require_calibration
+    """Return that the judge is not measured, and why."""
+    language = labelled.language
+    required = f"judge not measured in {language}, and calibration is required"
     return Calibration(
         dataset=labelled.dataset.name,
-        language=labelled.language,
+        language=language,
         measures={},
         reason=why,
         graders=labelled.graders,
         source="session",
-        blocks=distrust_in(labelled.language, None, {}, required=required),
+        blocks=required if labelled.dataset.require_calibration else "",
     )
 
 
@@ -123,10 +179,12 @@ def calibration_notes(calibrations: Sequence[Calibration]) -> list[str]:
             continue
         figures = ", ".join(f"{name} {found.text()}" for name, found in one.measures.items())
         earlier = ", measured earlier" if one.source == "ledger" else ""
-        trust = f"; {one.reason}" if one.reason else ""
+        silent = one.items - sum(cell.count for cell in one.confusion)
+        lost = f", {silent} without a grade" if silent else ""
+        trust = f"; {one.reason}" if one.reason else "" if one.floor else "; it has no floor"
         notes.append(
             f"judge in {one.language} (for {slices}){earlier}: {figures} over "
-            f"{plural(one.items, 'labelled item')} of {one.dataset}{trust}"
+            f"{plural(one.items, 'labelled item')} of {one.dataset}{lost}{trust}"
         )
     return notes
 

@@ -43,7 +43,7 @@ def letters(project: Project) -> Project:
     project.write("qa/letters/register.en.yaml", rubric)
     project.write(
         "qa/letters/dataset.yaml",
-        "kind: graded\nrubric: register\nlanguages:\n"
+        "kind: graded\nrubric: register\njudge: unmeasured\nlanguages:\n"
         "  en: {file: en.jsonl, gates: {correct: {min: 0.5}, share_informal: {max: 0.5}}}\n",
     )
     row = {"question": "Write a letter.", "answer": "Any.", "predicted_answer": "Dear Sir"}

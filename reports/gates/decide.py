@@ -11,14 +11,13 @@ code  when
 -     no item selected, ``--gates off``, or a code that is not pytest's "passed", "failed" or
       "interrupted": pytest's own code
 1     a gate FAIL, or a failure that is no graded miss
-6     a gate INCONCLUSIVE; no gate at all; or an item that no gate counted missed or went ungraded
-0     every gate PASS
+6     a gate INCONCLUSIVE; no gate at all; or a slice without a gate of its own
+0     every gate PASS, and every slice has one
 ====  =====================================================================================
 
-Why a miss in a slice without gates is 6 beside gates that PASS: 0 asks that nothing failed but
-misses that the gates counted, which this one is not; 1 asks for a FAIL or for a failure that is no
-graded miss, and it is neither. An ERROR or MISSING item leaves 0 alone where its slice has gates:
-a gate that passes has counted it against itself.
+A gate pooled over languages is no slice's own: it may pass while one of them is lost. The floor of
+a labelled slice counts as its gate where the judge reaches it. An ERROR or MISSING item leaves 0
+alone: a gate that passes has counted it against itself.
 """
 
 from collections.abc import Sequence
@@ -28,24 +27,23 @@ from evaluators.output import plural
 from reports.report import Decision, GateResult
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, INCONCLUSIVE = range(7)
-_NAMED = 3  # gates named in the last line; the gate table has them all
+_NAMED = 3  # gates or slices named in the last line; the report has them all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFacts:
     """What happened in the session besides the gates.
 
-    ``selected`` counts planned items. ``misses`` are graded misses in slices that have a gate;
-    ``errors`` and ``missing`` the ungraded items there. ``uncounted`` are misses and ungraded
-    items in slices without any gate. ``other_failures`` are failures that are no item's outcome:
-    ordinary tests, fixtures and teardowns, exceptions in a test body, collection errors.
-    ``interrupted`` means by a person or the system (not by ``-x``); ``pytest_code`` is what pytest
-    would return.
+    ``selected`` counts planned items, ``misses`` graded misses, ``errors`` and ``missing`` the
+    ungraded items. ``ungated`` names the slices without a gate of their own. ``other_failures`` are
+    failures that are no item's outcome: ordinary tests, fixtures and teardowns, exceptions in a
+    test body, collection errors. ``interrupted`` means by a person or the system (not by ``-x``);
+    ``pytest_code`` is what pytest would return.
     """
 
     selected: int = 0
     misses: int = 0
-    uncounted: int = 0
+    ungated: tuple[str, ...] = ()
     other_failures: int = 0
     errors: int = 0
     missing: int = 0
@@ -56,13 +54,13 @@ class SessionFacts:
 
     @property
     def ungraded(self) -> int:
-        """How many items of slices with gates have no grade."""
+        """How many items have no grade."""
         return self.errors + self.missing
 
     @property
     def unexplained(self) -> bool:
         """Whether pytest reports a failure that none of the counts accounts for."""
-        counted = self.misses + self.uncounted + self.other_failures + self.ungraded
+        counted = self.misses + self.other_failures + self.ungraded
         return self.pytest_code in (FAILED, INTERRUPTED) and not counted
 
 
@@ -124,9 +122,9 @@ def _inconclusive(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict |
     if not gates:
         selected = plural(facts.selected, "item")
         return INCONCLUSIVE, f"NO GATES: exit {INCONCLUSIVE}; {selected} selected, no gate decides"
-    if facts.uncounted:
-        what = f"{plural(facts.uncounted, 'item')} failed or went ungraded in slices without a gate"
-        return INCONCLUSIVE, f"{_tally(gates)}: exit {INCONCLUSIVE}; {what}"
+    if facts.ungated:
+        head = f"NO GATE for {_listed(facts.ungated)}: exit {INCONCLUSIVE}"
+        return INCONCLUSIVE, f"{head}; {_tally(gates)} elsewhere"
     return None
 
 
@@ -149,6 +147,9 @@ def _tally(gates: Sequence[GateResult]) -> str:
 
 
 def _names(gates: Sequence[GateResult]) -> str:
-    names = [f"{gate.slice} {gate.threshold.name}" for gate in gates]
+    return _listed([f"{gate.slice} {gate.threshold.name}" for gate in gates])
+
+
+def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more

@@ -93,13 +93,22 @@ def slice_gates(
 ) -> tuple[GateResult, ...]:
     """Return the slice's gates on this run alone: every threshold but ``drop``, in their order.
 
-    ``distrust`` says why the slice's judge is not trusted (``distrust_in``); empty where it is.
+    ``distrust`` says why the slice's judge is not trusted (``trust.distrust``); empty where it is.
     """
     thresholds = [one for one in slice_.thresholds if one.name != DROP]
     if not thresholds:
         return ()
     inputs = gate_inputs(slice_, records, summary, distrust)
     return tuple(evaluate(threshold, inputs) for threshold in thresholds)
+
+
+def floor_gates(
+    slice_: Slice, records: Sequence[Record], summary: SliceSummary
+) -> tuple[GateResult, ...]:
+    """Return the floor of a labelled slice as gates: what its judge has to reach to be trusted."""
+    inputs = gate_inputs(slice_, records, summary)
+    floor = [Threshold(measure=name, min=lowest) for name, lowest in slice_.floor.items()]
+    return tuple(evaluate(threshold, inputs) for threshold in floor)
 
 
 def evaluate(threshold: Threshold, inputs: GateInputs) -> GateResult:
@@ -209,22 +218,3 @@ def items_to_decide(threshold: Threshold, estimate: Estimate, graded: int) -> in
         return None
     leading = float(f"{graded * (half / gap) ** 2:.1e}")  # two digits: it should not look exact
     return max(graded + 1, int(leading))
-
-
-def distrust_in(
-    language: str, judged: SliceSummary | None, floor: Mapping[str, float], *, required: bool
-) -> str:
-    """Return why the judge of a language is not trusted there, empty where it is.
-
-    ``judged`` is the summary of that language's slice of kind ``judged``, None where the run has
-    none: then the judge is unmeasured, which counts only where calibration is ``required``.
-    """
-    if judged is None:
-        return f"judge not measured in {language}, and calibration is required" if required else ""
-    for name, lowest in floor.items():
-        found = judged.measures.get(name, UNDEFINED).value
-        if found is None:
-            return f"judge not trusted in {language}: {name} is undefined"
-        if found < lowest - ROUNDING:
-            return f"judge not trusted in {language}: {name} {figure(found, lowest)} < {lowest:g}"
-    return ""

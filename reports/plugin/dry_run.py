@@ -27,7 +27,7 @@ from evaluators.runtime.engine import Task
 from evaluators.runtime.prices import Pricing, pricing_of
 from reports.baseline import load_baseline
 from reports.gates.power import power_lines
-from reports.plugin.calibrator import Calibrator, find_labelled, way_of
+from reports.plugin.calibrator import Calibrator, find_labelled
 from reports.plugin.options import Options
 from reports.plugin.run_models import adjudications_of, connect_models
 from reports.plugin.session_results import SessionResults
@@ -85,7 +85,9 @@ class DryRun:
     def _calibration(self, keys: Sequence[str], root: Path) -> list[Task]:
         """Return the tasks of the labelled items that would measure the judge."""
         labelled = find_labelled(self._options, self._plan, root)
-        calibrator = Calibrator.of(self._plan, labelled, way_of(self._options), self._judge)
+        calibrator = Calibrator.of(
+            self._plan, labelled, self._judge, is_on=self._options.calibration
+        )
         return [calibrator.tasks[key] for key in calibrator.select(keys)]
 
     def _forecasts(self, tasks: Sequence[Task]) -> dict[str, Forecast]:

@@ -19,7 +19,7 @@ from evaluators.runtime.schedule import Schedule
 from evaluators.runtime.sender import DEADLINE, CallSettings
 from evaluators.runtime.session import CallSession
 from reports.evidence import Calibration
-from reports.plugin.calibrator import Calibrator, way_of
+from reports.plugin.calibrator import Calibrator
 from reports.plugin.options import Options
 from reports.plugin.run_models import adjudications_of, connect_models
 
@@ -54,7 +54,9 @@ class Run:
         self.takes_extras = any(task.measurers for task in tasks.values())
         self._options = options
         self._plan = plan
-        self._calibrator = Calibrator.of(plan, labelled, way_of(options), connected.judges)
+        self._calibrator = Calibrator.of(
+            plan, labelled, connected.judges, is_on=options.calibration
+        )
         self._connected = connected
         self._session = CallSession(connected.models, connected.specs, _settings(options))
         self._host: EngineHandle | None = None
@@ -147,10 +149,7 @@ class Run:
 
     def calibrations(self) -> tuple[Calibration, ...]:
         """Return how far the judge can be believed in each language; once the engine is over."""
-        if not self._calibrator.needs_ledger:
-            return self._calibrator.calibrations(self.outcomes, lambda _: None)
-        with Ledger(self._options.ledger, read_only=True) as ledger:
-            return self._calibrator.calibrations(self.outcomes, ledger.get)
+        return self._calibrator.calibrations(self.outcomes)
 
     def refuse(self, why: str) -> None:
         """Let no test wait: nothing will be asked."""

@@ -66,7 +66,7 @@ def unset(monkeypatch: pytest.MonkeyPatch) -> None:
 def law(project: Project, answers: Mapping[str, Sequence[str]]) -> Project:
     """Write a rated dataset with two metrics: by language a mark for each recorded answer."""
     listed = "".join(f"  {language}: {{file: {language}.yaml}}\n" for language in answers)
-    yaml = f"kind: rated\nrubric: eba\n{METRICS}languages:\n{listed}"
+    yaml = f"kind: rated\nrubric: eba\njudge: unmeasured\n{METRICS}languages:\n{listed}"
     project.dataset("law", {}, yaml)
     for language, marks in answers.items():
         items = [ITEM.format(number=number, mark=mark) for number, mark in enumerate(marks)]
@@ -75,7 +75,7 @@ def law(project: Project, answers: Mapping[str, Sequence[str]]) -> Project:
 
 
 def named(server: Loopback, provider: str = "openai") -> tuple[str, ...]:
-    return "--judge", f"{provider}:j@{server.url}/v1"
+    return "--judge", f"{provider}:j@{server.url}/v1", "--calibration", "off"
 
 
 def report(project: Project) -> Any:

@@ -1,6 +1,6 @@
 """Measuring the judge beside the tests: what is looked for, what is asked, what is waited for."""
 
-import asyncio
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,12 +8,12 @@ from typing import cast
 
 import pytest
 
-from cases.dataset import Choice, Plan, SliceFile
+from cases.config import load_dataset
+from cases.dataset import Choice, Dataset, Plan, SliceFile
+from cases.loading import load_cases
 from cases.plan import labelled_for, make_plan
 from evaluators.core import Outcome, Reply, ToolCall
-from evaluators.judges.llm import ChoiceJudge
-from evaluators.text import request_key
-from reports.plugin.calibrator import Calibrator, JudgeWait, find_labelled, way_of
+from reports.plugin.calibrator import BUNDLED, Calibrator, JudgeWait, find_labelled
 from reports.plugin.options import Options, read_options
 from tests.conftest import Project
 from tests.plugin.test_plugin_judges import SURE, YAML, with_labels, with_rubrics
@@ -60,7 +60,10 @@ def test_labels_are_found_beside_the_datasets_of_the_run(project: Project, plan:
         ("labels", "en"),
         ("labels", "bg"),
     ]
-    assert find_labelled(options(), plan, project.path / "qa" / "capital") == ()
+    none = find_labelled(options(), plan, project.path / "qa" / "capital")
+    assert [(one.items, one.why_not[:31]) for one in none] == [
+        ((), "judges has no labelled items fo")
+    ] * 2
 
 
 @pytest.mark.parametrize("changes", [{"gates_off": True}, {"judges": ("lexical",)}])
@@ -71,18 +74,51 @@ def test_nothing_is_looked_for_where_nothing_would_hang_on_it(
     assert find_labelled(replace(options(), **changes), plan, project.path) == ()  # type: ignore[arg-type]
 
 
-def test_how_a_judge_is_measured() -> None:
-    """In the session; from the ledger for the user's own items; or not at all."""
-    own = SliceFile(dataset="d", language="en", path=Path("own.csv"))
-    assert way_of(options()) == "session"
-    assert way_of(options(choice=Choice(items=(own,)))) == "ledger"
-    assert way_of(options(calibration=False)) == "off"
+def test_what_the_neighbours_lack_the_bundled_labels_have(project: Project) -> None:
+    """In another repository too; a neighbour's own slice of that name takes their place."""
+    project.dataset("capital", {"en": [SURE], "bg": [SURE]}, "rubric: simpleqa\n" + BARE)
+    project.dataset("judges", {"bg": [SURE]}, "kind: judged\nrubric: simpleqa\n" + ONE)
+    row = {"question": "?", "answer": "a", "predicted_answer": "a", "label": "CORRECT"}
+    project.write("qa/judges/bg.jsonl", json.dumps({**row, "label_source": "constructed"}) + "\n")
+    plan = make_plan([project.path / "qa" / "capital" / "dataset.yaml"], Choice())
+    found = {one.language: one for one in find_labelled(options(), plan, project.path)}
+    assert (len(found["bg"].items), found["bg"].dataset.folder.name) == (1, "judges")
+    assert len(found["en"].items) == len(load_cases(bundled().slices["en"]))
+
+
+def bundled() -> Dataset:
+    return load_dataset(BUNDLED / "dataset.yaml")
+
+
+BARE = """
+kind: graded
+languages:
+  en: {file: en.jsonl, gates: {correct: {min: 0.1}}}
+  bg: {file: bg.jsonl, gates: {correct: {min: 0.1}}}
+"""
+ONE = "languages: {bg: {file: bg.jsonl}}\n"
+
+
+def test_a_labelled_file_of_the_users_own_is_what_measures(project: Project) -> None:
+    """``--items`` names it for a language that the labelled data set lacks."""
+    labels = project.write("own.csv", "question,answer,predicted_answer,label\n?,a,a,CORRECT\n")
+    asked = project.write("asked.csv", "Question,Answers,Predicted answers\n?,a,a\n")
+    folder = BUNDLED.parent
+    files = [folder / name / "dataset.yaml" for name in ("simpleqa", "judges")]
+    own = {"simpleqa": asked, "judges": labels}
+    items = tuple(SliceFile(dataset=name, language="de", path=own[name]) for name in own)
+    gates = project.write("gates.yaml", "simpleqa: {de: {correct: {min: 0.1}}}")
+    choice = Choice(items=items, gates=gates)
+    plan = make_plan(files, choice)
+    (found,) = find_labelled(options(choice=choice), plan, folder.parent)
+    assert (found.graders, [item.case.row for item in found.items]) == (("simpleqa:de",), [1])
+    assert found.planned_in(set(plan.items))
 
 
 @pytest.fixture
 def calibrator(project: Project, plan: Plan) -> Calibrator:
     """Return a calibrator of a run that a model judges."""
-    return Calibrator.of(plan, find_labelled(options(), plan, project.path), "session", ASKING)
+    return Calibrator.of(plan, find_labelled(options(), plan, project.path), ASKING, is_on=True)
 
 
 def test_only_the_languages_that_are_run_are_measured(calibrator: Calibrator) -> None:
@@ -93,7 +129,7 @@ def test_only_the_languages_that_are_run_are_measured(calibrator: Calibrator) ->
     assert not calibrator.is_complete({})
     done = {key: Outcome(key=key, state="error") for key in keys}
     assert calibrator.is_complete(done)
-    (found,) = calibrator.calibrations(done, lambda key: None)
+    (found,) = calibrator.calibrations(done)
     assert (found.language, found.graders) == ("en", ("capital:en",))
 
 
@@ -105,56 +141,17 @@ def test_labels_that_are_tests_of_the_run_are_not_judged_beside_it(project: Proj
     files = [folder / "capital" / "dataset.yaml", folder / "labels" / "dataset.yaml"]
     every = make_plan(files, Choice(languages=("en",)))
     labelled = labelled_for(every, [one for one in every.datasets if one.kind == "judged"])
-    calibrator = Calibrator.of(every, labelled, "session", ASKING)
+    calibrator = Calibrator.of(every, labelled, ASKING, is_on=True)
     assert calibrator.select(list(every.items)) == ()
     assert calibrator.is_complete({})
     assert len(calibrator.select(list(every.items)[:-1])) == 4
 
 
-def test_rules_need_no_measuring(calibrator: Calibrator) -> None:
-    """The offline judge keeps to what is among the run's own tests."""
-    offline = Calibrator.of(calibrator.plan, calibrator.labelled, "session", judges("lexical"))
-    assert offline.select(["capital-en-q1"]) == ()
-    assert offline.calibrations({}, lambda key: None) == ()
-
-
-def test_what_is_in_the_ledger_is_looked_up(calibrator: Calibrator) -> None:
-    """A judge with every labelled item recorded is measured; with one missing it is not."""
-    later = Calibrator.of(calibrator.plan, calibrator.labelled, "ledger", ASKING)
-    assert later.select(["capital-en-q1"]) == ()
-    assert later.is_complete({})
-    (found,) = later.calibrations({}, lambda key: Reply(calls=(CALL,)))
-    assert (found.source, found.items) == ("ledger", 4)
-    assert found.measures["agreement"].value == 0.5
-    assert found.blocks == "judge not trusted in en: kappa 0 < 0.6"
-    missing = asked_of(later, "calibration:labels-en-l2")
-    (found,) = later.calibrations({}, lambda key: None if key == missing else Reply(calls=(CALL,)))
-    to_do = " in the ledger; a run without --items measures it"
-    assert found.reason == f"1 labelled item without a grade{to_do}"
-    (found,) = later.calibrations({}, lambda key: Reply(text="no call"))
-    assert found.reason == f"4 labelled items without a grade{to_do}"
-
-
-def asked_of(calibrator: Calibrator, key: str) -> str:
-    """Return the ledger key of the request that judges an item."""
-    task = calibrator.tasks[key]
-    model = Scripted(lambda request: Reply(calls=(CALL,)))
-    assert isinstance(task.judge, ChoiceJudge)
-    keys = []
-
-    async def ask(_: object, request: object) -> Reply:
-        keys.append(request_key(MODEL.identity, request))  # type: ignore[arg-type]
-        return await model.complete(request)  # type: ignore[arg-type]
-
-    asyncio.run(task.judge.judge(task.case, task.case.recorded or "", ask))
-    return keys[0]
-
-
 def test_a_judge_that_is_not_measured_by_choice(calibrator: Calibrator) -> None:
     """Nothing is asked, and the report says that it was switched off."""
-    off = Calibrator.of(calibrator.plan, calibrator.labelled, "off", ASKING)
+    off = Calibrator.of(calibrator.plan, calibrator.labelled, ASKING, is_on=False)
     assert (off.select(["capital-en-q1"]), dict(off.tasks)) == ((), {})
-    (found,) = off.calibrations({}, lambda key: None)
+    (found,) = off.calibrations({})
     assert found.reason == "calibration is off"
 
 

@@ -21,6 +21,7 @@ user: |
 """
 YAML = """
 kind: graded
+judge: unmeasured
 rubric: register
 by: [topic]
 languages:

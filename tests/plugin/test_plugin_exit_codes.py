@@ -17,6 +17,12 @@ kind: graded
 languages:
   en: {file: en.jsonl}
 """
+HALF_GATED = """
+kind: graded
+languages:
+  en: {file: en.jsonl, gates: {correct: {min: 0.5}}}
+  bg: {file: en.jsonl}
+"""
 FAILING_TEST = "def test_other():\n    assert 1 == 2\n"
 BROKEN_MODULE = "import nothing_of_that_name\n"
 BAD_TEARDOWN = """
@@ -71,6 +77,7 @@ TABLE = [
     ),
     Row("ungraded items that cannot", 0, "GATES PASS", answers=(RIGHT, RIGHT, RIGHT, None)),
     Row("no gate declared", 6, "exit 6", yaml=UNGATED),
+    Row("no gate for one slice", 6, "NO GATE for capital:bg: exit 6", (RIGHT,), yaml=HALF_GATED),
     Row("a hand-picked part", 6, "GATES INCONCLUSIVE", options=("-k", "q1")),
     Row("gates off: pytest's own, red", 1, "exit 1", options=("--gates", "off")),
     Row("gates off: pytest's own, green", 0, "exit 0", (RIGHT,), options=("--gates", "off")),
@@ -120,6 +127,16 @@ def test_exit_code(project: Project, row: Row) -> None:
 def test_exit_code_with_workers(project: Project, workers: str, row: Row) -> None:
     """The code is the same however the tests are distributed."""
     assert_row(row, prepared(project, row).run("-n", workers, *row.options, "qa"))
+
+
+def test_a_slice_without_a_gate_is_named_in_every_report(project: Project) -> None:
+    """The terminal, the summary, the page, what CI publishes, and run.json."""
+    project.dataset("capital", {"en": [RIGHT]}, HALF_GATED)
+    result = project.run_in_process("qa")
+    result.stdout.fnmatch_lines(["note: capital:bg: no gate of its own; a run passes only over*"])
+    for name in ("summary.md", "report.html", "gates.xml", "run.json"):
+        text = (project.path / "reports" / "out" / name).read_text(encoding="utf-8")
+        assert "NO GATE for capital:bg" in text, name
 
 
 def prepared(project: Project, row: Row) -> Project:

@@ -18,6 +18,7 @@ user: "In {0}. Question: {{question}} Reference: {{target}} Submission: {{predic
 """
 YAML = """
 kind: graded
+judge: unmeasured
 languages:
   en: {file: en.jsonl, rubric: plain.en.yaml, gates: {correct: {min: 0.1}}}
   bg: {file: bg.jsonl, rubric: plain.bg.yaml, gates: {correct: {min: 0.1}}}
@@ -153,96 +154,6 @@ def test_a_panel_that_ties_gives_no_grade(capitals: Project) -> None:
         broken = capitals.run_in_process(*judges, "--tie-breaker", spec(server, "c"), "qa")
     assert broken.ret == 0
     assert {record["outcome"] for record in records(capitals)} == {"passed"}
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_a_judge_below_its_floor_decides_nothing(capitals: Project, workers: int) -> None:
-    """Only the tests of one dataset are run; the labelled items beside it are judged as well."""
-    with_labels(capitals)
-    with loopback(handler=truthful(wrong_in="bg")) as server:
-        result = capitals.run_with(workers, "--judge", spec(server), "qa/capital")
-        assert result.ret == 6
-        assert server.count == 2 * 4 + 2 * 4
-        gates = {gate["language"]: gate for gate in run_json(capitals)["gates"]}
-        assert gates["en"]["state"] == "PASS"
-        assert gates["bg"]["state"] == "INCONCLUSIVE"
-        assert gates["bg"]["reason"] == "judge not trusted in bg: kappa 0 < 0.6"
-        assert run_json(capitals)["counts"]["plan"] == 8
-        assert "judge in en (for capital:en): agreement 1.000" in notes(capitals)
-        assert run_json(capitals)["tokens"] > sum(one["tokens"] for one in records(capitals))
-        again = capitals.run_with(workers, "--judge", spec(server), "qa/capital")
-    assert again.ret == 6
-    assert server.count == 16
-
-
-def test_where_nothing_is_selected_nothing_is_measured(capitals: Project) -> None:
-    """A run without a test of its own ends at once and asks nobody, the judge included."""
-    with_labels(capitals)
-    with loopback(handler=truthful()) as server:
-        result = capitals.run_in_process("--judge", spec(server), "qa/capital", "-k", "zzz")
-        assert (result.ret, server.count) == (5, 0)
-
-
-def test_a_measured_judge_lets_its_gates_pass(capitals: Project) -> None:
-    """Above its floor nothing is in the way; where no gate asks, nothing is measured."""
-    with_labels(capitals)
-    with loopback(handler=truthful()) as server:
-        assert capitals.run_in_process("--judge", spec(server), "qa/capital").ret == 0
-        assert server.count == 16
-        assert capitals.run_in_process("--judge", spec(server), "qa").ret == 0
-        assert server.count == 16  # the same requests, now as tests of their own
-        assert (
-            capitals.run_in_process(
-                "--judge", spec(server, "k"), "--gates", "off", "qa/capital"
-            ).ret
-            == 0
-        )
-        assert server.count == 16 + 8
-
-
-def test_calibration_may_be_switched_off(capitals: Project) -> None:
-    """Then the judge is not measured, which is said, and decides where measuring is required."""
-    with_labels(capitals)
-    with loopback(handler=truthful(wrong_in="bg")) as server:
-        off = ("--judge", spec(server), "--calibration", "off", "qa/capital")
-        assert capitals.run_in_process(*off).ret == 0
-        assert server.count == 8
-        assert "judge not measured in bg (for capital:bg): calibration is off" in notes(capitals)
-        with_labels(capitals, "require_calibration: true\n")
-        result = capitals.run_in_process(*off)
-    assert result.ret == 6
-    result.stdout.fnmatch_lines(["*judge not measured in bg, and calibration is required*"])
-
-
-def test_an_items_run_uses_what_was_measured_earlier(capitals: Project) -> None:
-    """From the ledger alone: nothing is asked beyond the user's own items."""
-    with_labels(capitals, "require_calibration: true\n")
-    row = {"id": "own", "question": "Own?", "answer": "Sofia", "predicted_answer": UNSURE}
-    capitals.write("own.jsonl", json.dumps(row) + "\n")
-    own = ("--items", "capital:bg=own.jsonl", "qa/capital")
-    with loopback(handler=truthful()) as server:
-        judge = ("--judge", spec(server))
-        before = capitals.run_in_process(*judge, *own)
-        assert before.ret == 6
-        assert server.count == 1
-        assert "judge not measured in bg (for capital:bg): 4 labelled items" in notes(capitals)
-        capitals.run_in_process(*judge, "--languages", "bg", "qa/capital")
-        asked = server.count
-        after = capitals.run_in_process(*judge, *own)
-        assert server.count == asked
-    assert after.ret == 0
-    assert "measured earlier: agreement 1.000" in notes(capitals)
-
-
-def test_a_dry_run_counts_the_labelled_items(capitals: Project) -> None:
-    """On a line of their own: they are calls of the run, and no items of the plan."""
-    with_labels(capitals)
-    with loopback() as server:
-        result = capitals.run_in_process("--judge", spec(server), "--dry-run", "qa/capital")
-        assert server.count == 0
-    result.stdout.fnmatch_lines(
-        ["capital:en*4 items*4 calls", "calibration*8 items*8 calls", "all*8 items*16 calls"]
-    )
 
 
 def test_repeats_show_whether_a_judge_agrees_with_itself(capitals: Project) -> None:

@@ -27,6 +27,7 @@ user: "In {0}. Question: {{question}} Reference: {{target}} Submission: {{predic
 """
 YAML = """
 kind: graded
+judge: unmeasured
 rubric: plain.{language}.yaml
 languages:
   en: {file: en.jsonl, rubric: plain.en.yaml, gates: {correct: {min: 0.5}}}

@@ -53,7 +53,7 @@ def items_of(slice_: Slice, count: int) -> dict[str, Item]:
     made = {}
     for number in range(1, count + 1):
         key = f"{slice_.dataset}-{slice_.language}-q{number}"
-        case = make_case(number, dataset=slice_.dataset, label=label)
+        case = make_case(number, dataset=slice_.dataset, language=slice_.language, label=label)
         made[key] = Item(key=key, slice=slice_, case=case, repeat=1)
     return made
 
@@ -126,7 +126,7 @@ def test_a_part_of_a_slice_decides_nothing() -> None:
     ("agreed", "required", "code", "words"),
     [
         (10, False, 0, ""),
-        (4, False, 6, "judge not trusted in bg: agreement 0.4 < 0.6"),
+        (4, False, 6, "judge not trusted in bg: agreement 0.4 is below 0.6 (n=10)"),
         (0, True, 6, "judge not trusted in bg"),
     ],
 )
@@ -206,6 +206,40 @@ def test_a_changed_rubric_blocks_the_comparison() -> None:
     assert "the rubric changed from plain.bg@0#b to plain.bg@1#a" in gate.reason
 
 
+def test_a_baseline_that_is_this_very_run_is_named() -> None:
+    """It may pass every drop gate, and says nothing."""
+    itself = "the baseline has the records of this very run: nothing can differ from itself"
+    assert itself in with_baseline().notes
+    assert itself not in with_baseline(judge="gpt-4o").notes
+
+
+def test_a_pooled_gate_is_no_slices_own() -> None:
+    """All languages together lost nothing; one of them had no gate, so that the run cannot pass."""
+    slices = {"bg": GRADED, "en": replace(GRADED, language="en", thresholds=())}
+    pooled = Threshold(measure="drop", max=0.1, evidence="confident", pool=True)
+    both = replace(dataset(GRADED), slices=slices, pooled=(pooled,))
+    items = {**items_of(slices["bg"], 200), **items_of(slices["en"], 2)}
+    outcomes = {key: outcome(key, True) for key in items}
+    made = report([both], items, outcomes, before(report([both], items, outcomes)))
+    assert {gate.state for gate in made.decision.gates} == {"PASS"}
+    assert made.decision.code == 6
+    assert made.decision.line == "NO GATE for simpleqa:en: exit 6; GATES PASS (2 of 2) elsewhere"
+
+
+@pytest.mark.parametrize(("agreed", "floor", "code"), [(10, 0.6, 0), (4, 0.6, 6), (10, 0.0, 6)])
+def test_labels_need_no_gate_where_the_judge_reaches_its_floor(
+    agreed: int, floor: float, code: int
+) -> None:
+    """Although nothing hangs on it: the only other slice is of another language."""
+    labelled = replace(JUDGED, language="en", floor={"agreement": floor} if floor else {})
+    judged, graded = items_of(labelled, 10), items_of(GRADED, 2)
+    outcomes = {key: outcome(key, True) for key in graded}
+    outcomes |= {key: outcome(key, n < agreed) for n, key in enumerate(judged)}
+    made = report([dataset(GRADED), dataset(labelled)], {**judged, **graded}, outcomes)
+    assert made.decision.code == code
+    assert ("NO GATE for judges:en" in made.decision.line) is bool(code)
+
+
 def test_gates_off_leaves_the_code_to_pytest() -> None:
     """With --gates off no gate is shown and pytest's own code stands."""
     items = items_of(GRADED, 1)
@@ -219,5 +253,6 @@ def test_a_slice_without_gates_is_named() -> None:
     """A slice that languages.default serves, or without rules, is said in the report."""
     made = simple([True], thresholds=(), declared=False)
     assert made.slices[0].note
-    assert "simpleqa:bg: no gate declared" in made.notes
+    none = "simpleqa:bg: no gate of its own; a run passes only over slices that have one"
+    assert none in made.notes
     assert made.decision.code == 6

@@ -32,7 +32,7 @@ def gates(*states: GateState) -> list[GateResult]:
     ]
 
 
-def facts(**fields: int) -> SessionFacts:
+def facts(**fields: object) -> SessionFacts:
     return SessionFacts(**{"selected": 500, **fields})  # type: ignore[arg-type]
 
 
@@ -141,15 +141,27 @@ TABLE = [
     ((), facts(), 6, "NO GATES: exit 6; 500 items selected, no gate decides"),
     (
         (),
-        facts(selected=1, uncounted=1, pytest_code=1),
+        facts(selected=1, misses=1, ungated=("simpleqa:bg",), pytest_code=1),
         6,
         "NO GATES: exit 6; 1 item selected, no gate decides",
     ),
     (
         (P, P),
-        facts(misses=4, uncounted=3, pytest_code=1),
+        facts(ungated=("simpleqa:pl",)),
         6,
-        "GATES PASS (2 of 2): exit 6; 3 items failed or went ungraded in slices without a gate",
+        "NO GATE for simpleqa:pl: exit 6; GATES PASS (2 of 2) elsewhere",
+    ),
+    (
+        (P,),
+        facts(misses=4, ungated=("a:bg", "a:pl", "a:hu", "a:en"), pytest_code=1),
+        6,
+        "NO GATE for a:bg, a:pl, a:hu and 1 more: exit 6; GATES PASS (1 of 1) elsewhere",
+    ),
+    (
+        (P, I),
+        facts(ungated=("simpleqa:pl",)),
+        6,
+        "GATES INCONCLUSIVE (1 of 2): exit 6; simpleqa:bg m1",
     ),
     # --dry-run and --gates off
     (
@@ -192,16 +204,17 @@ def test_exit_code_and_last_line(
         SessionFacts,
         **{
             name: st.integers(0, 2)
-            for name in ("selected", "misses", "uncounted", "other_failures", "errors", "missing")
+            for name in ("selected", "misses", "other_failures", "errors", "missing")
         },
+        ungated=st.lists(st.just("simpleqa:pl"), max_size=1).map(tuple),
         interrupted=st.booleans(),
         pytest_code=st.sampled_from([0, 1, 2]),
     ),
 )
 def test_zero_means_that_everything_passed(states: list[GateState], session: SessionFacts) -> None:
-    """Exit 0 with items selected: at least one gate, all PASS, nothing that a gate left out."""
+    """Exit 0 with items selected: at least one gate, all PASS, and no slice without one."""
     decision = decide(gates(*states), session)
     if decision.code == 0 and session.selected:
         assert set(states) == {P}
-        assert not (session.other_failures or session.uncounted or session.interrupted)
+        assert not (session.other_failures or session.ungated or session.interrupted)
     assert f"exit {decision.code}" in decision.line

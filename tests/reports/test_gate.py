@@ -12,7 +12,7 @@ from cases.dataset import Evidence, Slice, Threshold
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, YES
 from evaluators.statistics.count_table import RATINGS
 from evaluators.statistics.metrics import ANSWERS, METRICS, metrics_of
-from reports.gates.gate import distrust_in, evaluate, slice_gates
+from reports.gates.gate import evaluate, floor_gates, slice_gates
 from reports.record import Record
 from reports.report import GateResult
 from reports.summary import summarise, tabulate
@@ -211,20 +211,30 @@ def test_a_partial_slice_and_a_distrusted_judge_decide_nothing() -> None:
     assert (distrusted.state, distrusted.reason) == ("INCONCLUSIVE", "judge not trusted")
 
 
-def test_a_judge_is_held_to_its_floor() -> None:
-    """Measured and below, or undefined: not trusted; unmeasured counts only where required."""
-    slice_ = make_slice("judged")
-    good = summarise(judged(*[(CORRECT, CORRECT), (INCORRECT, INCORRECT)] * 5), slice_)
-    poor = summarise(judged((CORRECT, CORRECT), (INCORRECT, CORRECT)), slice_)
-    floor = {"agreement": 0.8, "kappa": 0.6}
-    assert distrust_in("bg", good, floor, required=True) == ""
-    assert distrust_in("bg", poor, floor, required=False) == (
-        "judge not trusted in bg: agreement 0.5 < 0.8"
-    )
-    constant = summarise(judged((CORRECT, CORRECT)), slice_)
-    assert "kappa is undefined" in distrust_in("bg", constant, floor, required=False)
-    assert distrust_in("bg", None, floor, required=False) == ""
-    assert "judge not measured in bg" in distrust_in("bg", None, floor, required=True)
+@pytest.mark.parametrize(
+    ("pairs", "states"),
+    [
+        ([(CORRECT, CORRECT), (INCORRECT, INCORRECT)] * 5, ["PASS", "PASS"]),
+        ([(CORRECT, CORRECT), (INCORRECT, CORRECT)], ["FAIL", "FAIL"]),
+        ([(CORRECT, CORRECT)], ["PASS", "INCONCLUSIVE"]),
+        ([(CORRECT, CORRECT)] * 9 + [(CORRECT, None)], ["PASS", "INCONCLUSIVE"]),
+        ([(CORRECT, CORRECT)] * 8 + [(CORRECT, None)] * 3, ["INCONCLUSIVE"] * 2),
+        (
+            [(CORRECT, CORRECT)] + [(CORRECT, None), (INCORRECT, CORRECT)] * 3,
+            ["FAIL", "INCONCLUSIVE"],
+        ),
+        ([(CORRECT, None)], ["INCONCLUSIVE"] * 2),
+    ],
+    ids=["reached", "below", "undefined", "worst above", "between", "best below", "none graded"],
+)
+def test_a_judge_is_held_to_its_floor_as_a_slice_to_its_gates(
+    pairs: list[tuple[str, str | None]], states: list[str]
+) -> None:
+    """Bounds over the ungraded labels decide; kappa, which has none, is open with any of them."""
+    slice_ = make_slice("judged", floor={"agreement": 0.8, "kappa": 0.6})
+    records = judged(*pairs)
+    found = floor_gates(slice_, records, summarise(records, slice_))
+    assert [gate.state for gate in found] == states
 
 
 def test_ratings_of_ungraded_labels_are_bounded_by_the_side_of_the_bar() -> None:

@@ -89,21 +89,24 @@ def test_a_panel_that_split_is_named() -> None:
     ("letters", "trusted", "words"),
     [
         ("cccci", True, ""),
-        ("cciii", False, "agreement 0.4 < 0.6"),
-        ("cccce", None, "only a part of the labelled items came to a grade"),
+        ("cciii", False, "judge not trusted in en: agreement 0.4 is below 0.6 (n=5)"),
+        ("cccce", True, ""),
+        ("ccemm", None, "judge measured too little in en: agreement 1 is at least 0.6, but 3 "),
+        ("iiiie", False, "judge not trusted in en: agreement 0 is below 0.6"),
     ],
 )
 def test_calibration_is_agreement_beside_its_floor(
     letters: str, trusted: bool | None, words: str
 ) -> None:
-    """With the slices that hang on it; half a measurement is none."""
+    """With the slices that hang on it; labels without a grade may have been right or wrong."""
     found = of([*answered("cc"), *labelled(letters)], facts_dataset(), judged_dataset())
     (one,) = found.calibrations
     assert (one.dataset, one.language, one.graders) == ("judges", "en", ("facts:en",))
     assert one.floor == {"agreement": 0.6}
     assert one.trusted is trusted
-    assert words in one.reason
-    assert one.measures["agreement"].n == len(letters.replace("e", ""))
+    assert one.reason.startswith(words)
+    assert bool(one.blocks) is (trusted is not True)
+    assert one.measures["agreement"].n == len(letters.rstrip("em"))
 
 
 def test_a_judge_without_labels_is_unmeasured() -> None:

@@ -8,7 +8,7 @@ import pytest
 from cases.dataset import Threshold
 from cases.gates_file import DatasetGates, GatesFile
 from evaluators.core import UsageError
-from evaluators.statistics.estimate import UNDEFINED
+from evaluators.statistics.estimate import UNDEFINED, Estimate
 from reports.evidence import Calibration
 from reports.gates.decide import SessionFacts
 from reports.recount import merged, rebuilt, regated
@@ -199,7 +199,7 @@ def test_a_judge_measured_beside_the_records_stays_measured() -> None:
     outside = Calibration(
         dataset="judges",
         language="en",
-        measures={},
+        measures={"kappa": Estimate(value=0.2, low=0.1, high=0.3, n=9)},
         trusted=False,
         source="ledger",
         blocks="judge not trusted in en",

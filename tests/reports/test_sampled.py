@@ -102,5 +102,5 @@ def test_a_sample_of_the_labels_does_not_measure_the_judge() -> None:
         )
         return made.decision.gates[0].reason
 
-    assert "judge not measured in en" in reason()
+    assert "judge measured too little in en: 10 of 60 items, seed 363" in reason()
     assert "judge" not in reason(PIN)

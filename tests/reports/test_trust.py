@@ -10,9 +10,17 @@ from cases.plan import Labelled, labelled_for
 from evaluators.core import CORRECT, INCORRECT, Outcome, Usage, Verdict
 from evaluators.kinds import kind_of
 from evaluators.rubric import Protocol, Rubric
+from evaluators.statistics.estimate import UNDEFINED, Estimate
 from reports.evidence import Calibration, ConfusionCell
 from reports.summary import summarise
-from reports.trust import calibrate, calibration_notes, correct_rates, corrected_notes
+from reports.trust import (
+    calibrate,
+    calibration_notes,
+    correct_rates,
+    corrected_notes,
+    distrust,
+    measured_among,
+)
 from tests.support.made_records import graded, make_slice
 from tests.support.scripted import make_case
 
@@ -110,8 +118,8 @@ def test_labels_under_another_rubric_measure_nothing(
     assert (found.items, found.why_not) == ((), why)
     judged = dataset(labels, require_calibration=True)
     (required,) = labelled_for(plan(dataset(asked(**changes))), [judged])
-    assert calibrate(found, {}, "session").blocks == ""
-    assert "calibration is required" in calibrate(required, {}, "session").blocks
+    assert (calibrate(found, {}).reason, calibrate(found, {}).blocks) == (why, "")
+    assert "calibration is required" in calibrate(required, {}).blocks
 
 
 def test_graders_are_not_measured_by_ratings(labels: Slice) -> None:
@@ -148,7 +156,7 @@ def labelled(labels: Slice) -> Labelled:
 def test_a_judge_at_its_floor_is_trusted(labels: Slice) -> None:
     """Measures, confusion, and what the replies took are those of the labelled items."""
     found = labelled(labels)
-    one = calibrate(found, outcomes(found, CORRECT, INCORRECT), "session")
+    one = calibrate(found, outcomes(found, CORRECT, INCORRECT))
     assert (one.trusted, one.blocks, one.items) == (True, "", 2)
     assert one.measures["agreement"].value == 1.0
     assert (one.tokens, one.cost) == (14, 0.5)
@@ -159,36 +167,126 @@ def test_a_judge_at_its_floor_is_trusted(labels: Slice) -> None:
     (note,) = calibration_notes([one])
     assert note.startswith("judge in bg (for d:bg): agreement 1.000 [0.342, 1.000], kappa 1.000")
     assert note.endswith("over 2 labelled items of labels")
-    earlier = calibrate(found, outcomes(found, CORRECT, INCORRECT), "ledger")
+    earlier = replace(one, source="ledger")  # as runs before this version have it
     assert "(for d:bg), measured earlier: agreement" in calibration_notes([earlier])[0]
 
 
 def test_a_judge_below_its_floor_blocks_its_gates(labels: Slice) -> None:
     """The reason says what was measured and what is asked."""
     found = labelled(labels)
-    one = calibrate(found, outcomes(found, CORRECT, CORRECT), "session")
+    one = calibrate(found, outcomes(found, CORRECT, CORRECT))
     assert one.trusted is False
-    assert one.blocks == one.reason == "judge not trusted in bg: agreement 0.5 < 0.8"
-    assert calibration_notes([one])[0].endswith("; judge not trusted in bg: agreement 0.5 < 0.8")
+    assert one.blocks == one.reason == "judge not trusted in bg: agreement 0.5 is below 0.8 (n=2)"
+    assert calibration_notes([one])[0].endswith(f"; {one.reason}")
 
 
 def test_labels_without_a_floor_measure_and_block_nothing(labels: Slice) -> None:
     """Nobody said how good is good enough."""
     found = labelled(replace(labels, floor={}))
-    one = calibrate(found, outcomes(found, CORRECT, CORRECT), "session")
+    one = calibrate(found, outcomes(found, CORRECT, CORRECT))
     assert (one.trusted, one.blocks) == (None, "")
 
 
-def test_an_item_without_a_grade_leaves_the_judge_unmeasured(labels: Slice) -> None:
-    """A failure is never a grade, not of a labelled item either."""
+@pytest.mark.parametrize(
+    ("floor", "trusted", "blocks"),
+    [
+        (0.5, True, ""),
+        (0.8, None, "judge measured too little in bg: agreement 1 is at least 0.8, but 1 ungraded"),
+    ],
+)
+def test_an_item_without_a_grade_may_have_been_right_or_wrong(
+    labels: Slice, floor: float, trusted: bool | None, blocks: str
+) -> None:
+    """Refused or never judged: the floor has to hold at worst, and is missed only at best."""
+    found = labelled(replace(labels, floor={"agreement": floor}))
+    ends = outcomes(found, CORRECT, "")
+    part = {key: end for key, end in ends.items() if end.verdict}
+    for known in (ends, part):
+        one = calibrate(found, known)
+        assert (one.trusted, one.items, one.measures["agreement"].n) == (trusted, 2, 1)
+        assert one.blocks.startswith(blocks)
+        assert bool(one.blocks) is bool(blocks)
+        assert "2 labelled items of labels, 1 without a grade" in calibration_notes([one])[0]
+
+
+def test_a_judge_that_no_label_could_measure_blocks_its_gates(labels: Slice) -> None:
+    """A floor was asked for, and nothing is known."""
     found = labelled(labels)
-    one = calibrate(found, outcomes(found, CORRECT, ""), "session")
-    assert (one.measures, one.trusted, one.blocks) == ({}, None, "")
-    assert calibration_notes([one]) == [
-        "judge not measured in bg (for d:bg): 1 labelled item without a grade"
-    ]
-    part = dict(list(outcomes(found, CORRECT, CORRECT).items())[:1])
-    assert calibrate(found, part, "session").reason == "not all labelled items were judged"
+    for ends in ({}, outcomes(found, "", "")):
+        one = calibrate(found, ends)
+        assert (one.trusted, one.measures["agreement"].value) == (None, None)
+        assert one.blocks.startswith("judge measured too little in bg: agreement is undefined")
+
+
+MODEL = "openai:judge"
+
+
+def known(**changes: object) -> Calibration:
+    made = Calibration(
+        dataset="labels",
+        language="bg",
+        measures={"agreement": Estimate(value=0.9, low=0.8, high=0.95, n=50)},
+        graders=("d:bg",),
+        source="session",
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("found", "judge", "changes", "words"),
+    [
+        ([known()], MODEL, {}, ""),
+        ([known(blocks="below")], MODEL, {}, "below"),
+        ([known(), known(dataset="more", blocks="below")], MODEL, {}, "below"),
+        ([known(blocks="below")], MODEL, {"judge_unmeasured": True}, "below"),
+        ([known(blocks="below")], "lexical", {}, "below"),
+        ([], MODEL, {}, "judge not measured in bg: no labelled items were judged; give"),
+        (
+            [known(measures={}, reason="it is off")],
+            MODEL,
+            {},
+            "judge not measured in bg: it is off",
+        ),
+        ([known(measures={"kappa": UNDEFINED})], MODEL, {}, "judge not measured in bg"),
+        ([known(graders=("other:bg",))], MODEL, {}, "judge not measured in bg"),
+        ([], f"lexical+{MODEL}", {}, "judge not measured in bg"),
+        ([], f"lexical {MODEL}", {}, "judge not measured in bg"),
+        ([], MODEL, {"judge_unmeasured": True}, ""),
+        ([known(measures={}, reason="off")], MODEL, {"judge_unmeasured": True}, ""),
+        ([], "lexical", {}, ""),
+        ([], "python:mine:Judge", {}, ""),
+    ],
+)
+def test_what_a_judge_may_decide(
+    found: list[Calibration], judge: str, changes: dict[str, object], words: str
+) -> None:
+    """A model once it is measured and not below its floor, or where its data set waives that;
+    rules unless labels of the run speak against them."""
+    slice_ = asked()
+    said = distrust([dataset(slice_, **changes)], slice_, found, judge)
+    assert said.startswith(words)
+    assert bool(said) is bool(words)
+
+
+def test_labels_of_the_run_measure_what_they_are_labels_of(labels: Slice) -> None:
+    """The same language and kind; for a model the same rubric, and nothing measured elsewhere."""
+    one, other = asked(dataset="one"), asked(dataset="other", rubric=rubric("v2"))
+    rated = make_slice("rated", dataset="rated", rubric=rubric("r1", "rate"))
+    slices = (one, other, rated, asked(dataset="far", language="en"), labels)
+    records = {slice_.name: graded(1) for slice_ in slices}
+    records[rated.name] = [replace(graded(1)[0], grade=None, rating=7)]
+    records[labels.name] = [replace(graded(1)[0], label=CORRECT)]
+    summaries = {slice_.name: summarise(records[slice_.name], slice_) for slice_ in slices}
+
+    def graders(judge: str, *outside: Calibration) -> tuple[str, ...]:
+        datasets = [dataset(slice_) for slice_ in slices]
+        (found,) = measured_among(datasets, records, summaries, judge, outside)
+        assert (found.source, found.trusted) == ("records", True)
+        return found.graders
+
+    assert graders("lexical") == ("one:bg", "other:bg")
+    assert graders(MODEL) == ("one:bg",)
+    assert graders("lexical", known(graders=("one:bg",))) == ("other:bg",)
 
 
 def test_an_unknown_price_is_not_zero(labels: Slice) -> None:
@@ -197,7 +295,7 @@ def test_an_unknown_price_is_not_zero(labels: Slice) -> None:
     ends = outcomes(found, CORRECT, INCORRECT)
     key, end = next(iter(ends.items()))
     ends[key] = replace(end, usage=Usage(cost=None))
-    assert calibrate(found, ends, "session").cost is None
+    assert calibrate(found, ends).cost is None
 
 
 def measured(items: int, right: tuple[int, int], wrong: tuple[int, int]) -> Calibration:

@@ -22,6 +22,7 @@ VICTIMS: tuple[Victim, ...] = ("controller", "engine", "worker", "group")
 SETTLED_SECONDS = 0.25  # a reply that was delivered so long before a kill must have been kept
 YAML = """
 kind: graded
+judge: unmeasured
 rubric: plain.en.yaml
 languages: {en: {file: en.jsonl, gates: {correct: {min: 0.5}}}}
 """

@@ -47,12 +47,16 @@ def graded_slice(language: str = "en", *rules: Threshold, **fields: object) -> S
 
 
 def facts_dataset(*slices: Slice, **fields: object) -> Dataset:
-    """Return the dataset ``facts`` of these slices, by default of one English one."""
+    """Return the dataset ``facts`` of these slices, by default of one English one.
+
+    Its gates decide although no labelled items measure the judge.
+    """
     made = Dataset(
         name="facts",
         folder=Path("facts"),
         kind=kind_of("graded"),
         slices={one.language: one for one in slices or (graded_slice(),)},
+        judge_unmeasured=True,
     )
     return replace(made, **fields)  # type: ignore[arg-type]
 

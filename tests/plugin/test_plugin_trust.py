@@ -1,0 +1,200 @@
+"""Whether the judge of a run may decide: measured beside the tests, waived, or switched off."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from cases.config import load_dataset
+from cases.loading import load_cases
+from reports.__main__ import main
+from reports.plugin.calibrator import BUNDLED
+from tests.conftest import Project
+from tests.plugin.test_plugin_judges import (
+    LABELS,
+    SURE,
+    UNSURE,
+    YAML,
+    capitals,
+    notes,
+    records,
+    run_json,
+    spec,
+    truthful,
+    with_labels,
+)
+from tests.support.loopback import Answer, Seen, loopback, plausible
+
+__all__ = ["capitals"]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_judge_below_its_floor_decides_nothing(capitals: Project, workers: int) -> None:
+    """Only the tests of one dataset are run; the labelled items beside it are judged as well."""
+    with_labels(capitals)
+    with loopback(handler=truthful(wrong_in="bg")) as server:
+        result = capitals.run_with(workers, "--judge", spec(server), "qa/capital")
+        assert result.ret == 6
+        assert server.count == 2 * 4 + 2 * 4
+        gates = {gate["language"]: gate for gate in run_json(capitals)["gates"]}
+        assert gates["en"]["state"] == "PASS"
+        assert gates["bg"]["state"] == "INCONCLUSIVE"
+        assert gates["bg"]["reason"] == "judge not trusted in bg: kappa 0 is below 0.6 (n=4)"
+        assert run_json(capitals)["counts"]["plan"] == 8
+        assert "judge in en (for capital:en): agreement 1.000" in notes(capitals)
+        assert run_json(capitals)["tokens"] > sum(one["tokens"] for one in records(capitals))
+        again = capitals.run_with(workers, "--judge", spec(server), "qa/capital")
+    assert again.ret == 6
+    assert server.count == 16
+
+
+def test_where_nothing_is_selected_nothing_is_measured(capitals: Project) -> None:
+    """A run without a test of its own ends at once and asks nobody, the judge included."""
+    with_labels(capitals)
+    with loopback(handler=truthful()) as server:
+        result = capitals.run_in_process("--judge", spec(server), "qa/capital", "-k", "zzz")
+        assert (result.ret, server.count) == (5, 0)
+
+
+def test_a_measured_judge_lets_its_gates_pass(capitals: Project) -> None:
+    """Above its floor nothing is in the way; where no gate asks, nothing is measured."""
+    with_labels(capitals)
+    with loopback(handler=truthful()) as server:
+        assert capitals.run_in_process("--judge", spec(server), "qa/capital").ret == 0
+        assert server.count == 16
+        assert capitals.run_in_process("--judge", spec(server), "qa").ret == 0
+        assert server.count == 16  # the same requests, now as tests of their own
+        assert (
+            capitals.run_in_process(
+                "--judge", spec(server, "k"), "--gates", "off", "qa/capital"
+            ).ret
+            == 0
+        )
+        assert server.count == 16 + 8
+
+
+def test_calibration_may_be_switched_off(capitals: Project) -> None:
+    """Then a model judges unmeasured, and decides only where its data set says so."""
+    with_labels(capitals)
+    with loopback(handler=truthful(wrong_in="bg")) as server:
+        off = ("--judge", spec(server), "--calibration", "off", "qa/capital")
+        assert capitals.run_in_process(*off).ret == 0
+        assert server.count == 8
+        assert "judge: unmeasured for capital:bg: no labelled items measure its judge" in notes(
+            capitals
+        )
+        with_labels(capitals, "require_calibration: true\n")
+        result = capitals.run_in_process(*off)
+        assert result.ret == 6
+        result.stdout.fnmatch_lines(["*judge not measured in bg, and calibration is required*"])
+        with_labels(measured(capitals))
+        result = capitals.run_in_process(*off)
+    assert result.ret == 6
+    result.stdout.fnmatch_lines(["*judge not measured in bg: calibration is off; give labelled*"])
+
+
+def measured(project: Project) -> Project:
+    """Take ``judge: unmeasured`` out of the data set."""
+    project.write("qa/capital/dataset.yaml", YAML.replace("judge: unmeasured\n", ""))
+    return project
+
+
+def test_a_refused_label_does_not_switch_the_floor_off(capitals: Project) -> None:
+    """A judge that finds everything CORRECT stays below its floor when one label is refused."""
+    with_labels(measured(capitals))
+    floor = LABELS.replace("kappa: 0.6", "agreement: 0.6")
+    capitals.write("qa/labels/dataset.yaml", floor)
+    always = truthful(wrong_in="en")
+
+    def refusing(seen: Seen) -> Answer:
+        return Answer(status=400) if "labelled question number 1?" in seen.prompt else always(seen)
+
+    for handler, reason in ((always, "0.5 is below 0.6 (n=4)"), (refusing, "0.667 is at least")):
+        with loopback(handler=handler) as server:
+            languages = ("--languages", "en", "--judge", spec(server), "qa/capital")
+            assert capitals.run_in_process(*languages).ret == 6
+        (gate,) = run_json(capitals)["gates"]
+        assert reason in gate["reason"]
+    assert recounted(capitals) == 6
+    assert "over 4 labelled items of labels, 1 without a grade; judge measured too" in notes(
+        capitals
+    )
+
+
+BUNDLED_RUBRIC = """
+kind: graded
+rubric: simpleqa
+languages: {bg: {file: bg.jsonl, gates: {correct: {min: 0.1}}}}
+"""
+OWN = {"question": "Own?", "answer": "Sofia", "predicted_answer": UNSURE}
+
+
+@pytest.mark.parametrize(("honest", "code"), [(False, 6), (True, 0)])
+def test_a_users_own_file_is_judged_by_a_judge_that_is_measured(
+    project: Project, honest: bool, code: int
+) -> None:
+    """In a repository of one's own the bundled labels measure it: cold, warm, or never asked."""
+    project.dataset("capital", {"bg": [SURE]}, BUNDLED_RUBRIC)
+    project.write("own.jsonl", json.dumps(OWN) + "\n")
+    truth = truths("bg")
+
+    def grade(seen: Seen, name: str, schema: Mapping[str, Any]) -> object:
+        given = (label for answer, label in truth.items() if answer in seen.prompt)
+        return next(given, "CORRECT") if name == "grade" and honest else "CORRECT"
+
+    with loopback(handler=plausible(grade)) as server:
+        run = ("--judge", spec(server), "--items", "capital:bg=own.jsonl", "qa")
+        dry = project.run_in_process(*run, "--dry-run")
+        dry.stdout.fnmatch_lines(["calibration*82 items*"])
+        assert project.run_in_process(*run).ret == code
+        asked = server.count
+        assert asked > 80
+        assert project.run_in_process(*run).ret == code
+        assert server.count == asked
+    assert "of judges" in notes(project)
+    (gate,) = run_json(project)["gates"]
+    assert (gate["state"], gate["reason"].startswith("judge not trusted in bg")) == (
+        "PASS" if honest else "INCONCLUSIVE",
+        not honest,
+    )
+
+
+def truths(language: str) -> dict[str, str]:
+    """Return the labels of the bundled items by what the judge is shown of the answer."""
+    cases = load_cases(load_dataset(BUNDLED / "dataset.yaml").slices[language])
+    return {json.dumps(case.recorded, ensure_ascii=False): str(case.label) for case in cases}
+
+
+def test_a_judge_that_nothing_measures_decides_only_where_that_is_said(capitals: Project) -> None:
+    """Its rubric is the project's own, so that no bundled label is for it."""
+    with loopback(handler=truthful()) as server:
+        run = ("--judge", spec(server), "qa")
+        waived = capitals.run_in_process(*run)
+        assert waived.ret == 0
+        waived.stdout.fnmatch_lines(["note: judge: unmeasured for capital:bg: no labelled items*"])
+        for name in ("summary.md", "report.html", "run.json"):
+            text = (capitals.path / "reports" / "out" / name).read_text(encoding="utf-8")
+            assert "judge: unmeasured for capital:en" in text
+        assert recounted(capitals) == 0
+        assert measured(capitals).run_in_process(*run).ret == 6
+    (gate, _) = run_json(capitals)["gates"]
+    assert "judge not measured in en: judges has no labelled items for plain.en" in gate["reason"]
+    assert "say judge: unmeasured in the dataset.yaml of capital" in gate["reason"]
+    assert recounted(capitals) == 6
+
+
+def recounted(project: Project) -> int:
+    """Return how ``reports gate`` ends over the last run."""
+    return main(["gate", str(project.path / "reports" / "out")])
+
+
+def test_a_dry_run_counts_the_labelled_items(capitals: Project) -> None:
+    """On a line of their own: they are calls of the run, and no items of the plan."""
+    with_labels(capitals)
+    with loopback() as server:
+        result = capitals.run_in_process("--judge", spec(server), "--dry-run", "qa/capital")
+        assert server.count == 0
+    result.stdout.fnmatch_lines(
+        ["capital:en*4 items*4 calls", "calibration*8 items*8 calls", "all*8 items*16 calls"]
+    )
