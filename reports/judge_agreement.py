@@ -13,13 +13,12 @@ from scipy.stats import linregress, sem, t
 from cases.labels import Label, rounded
 from evaluators.core import CORRECT
 from evaluators.statistics.agreement import (
-    coefficient,
+    KAPPA,
+    QUADRATIC_KAPPA,
+    SPEARMAN,
     cohen_kappa,
     interval_alpha,
-    kappa_parts,
     krippendorff_alpha,
-    quadratic_kappa_parts,
-    spearman_parts,
 )
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import (
@@ -66,7 +65,7 @@ def graded_figures(pairs: Sequence[Pair]) -> dict[str, Estimate]:
     cells = [(labels.index(str(pair.label)), labels.index(str(pair.given))) for pair in pairs]
     return {
         "agreement": share([pair.label == pair.given for pair in pairs], _clusters(pairs)),
-        "kappa": coefficient(cells, (len(labels), len(labels)), kappa_parts, _clusters(pairs)),
+        "kappa": KAPPA.of(cells, (len(labels), len(labels)), _clusters(pairs)),
         "precision of CORRECT": share(
             [pair.label == CORRECT for pair in called], _clusters(called)
         ),
@@ -93,7 +92,7 @@ def rated_figures(pairs: Sequence[Pair]) -> dict[str, Estimate]:
     whole = [(rounded(label) - 1, int(given) - 1) for label, given in numbers]
     return {
         "Spearman's rho": correlation(numbers, clusters),
-        "quadratic-weighted kappa": coefficient(whole, (10, 10), quadratic_kappa_parts, clusters),
+        "quadratic-weighted kappa": QUADRATIC_KAPPA.of(whole, (10, 10), clusters),
         "mean difference (bias)": mean(differences, clusters),
         "bias by length: points a doubling": slope(doublings, differences, clusters),
     }
@@ -142,7 +141,7 @@ def mean(values: Sequence[float], clusters: Sequence[Hashable]) -> Estimate:
     n, middle = len(values), math.fsum(values) / len(values)
     if len(set(clusters)) < n:
         drawn = _resampled(clusters, [(value, 1.0) for value in values])
-        return Estimate.of(middle, percentile(drawn[:, 0], drawn[:, 1]), n)
+        return Estimate.of(middle, percentile(drawn[:, 0], drawn[:, 1], len(set(clusters)), n), n)
     error = float(sem(values)) if n > 1 else 0.0
     reach = float(t.ppf(0.975, n - 1)) * error if error else 0.0
     return Estimate.of(middle, (middle - reach, middle + reach) if reach else None, n)
@@ -163,7 +162,7 @@ def slope(
     if len(set(clusters)) < n:
         rows = [(1.0, x, y, x * y, x * x) for x, y in zip(places, values, strict=True)]
         ones, xs, ys, xy, xx = _resampled(clusters, rows).T
-        interval = percentile(ones * xy - xs * ys, ones * xx - xs**2)
+        interval = percentile(ones * xy - xs * ys, ones * xx - xs**2, len(set(clusters)), n)
     elif reach := float(t.ppf(0.975, n - 2) * fit.stderr):
         interval = (value - reach, value + reach)
     return Estimate.of(value, interval, n)
@@ -179,7 +178,7 @@ def correlation(
     axes = [_levels([float(pair[side]) for pair in pairs]) for side in (0, 1)]
     cells = list(zip(*axes, strict=True))
     shape = (max(axes[0], default=0) + 1, max(axes[1], default=0) + 1)
-    return coefficient(cells, shape, spearman_parts, clusters)
+    return SPEARMAN.of(cells, shape, clusters)
 
 
 def _levels(values: Sequence[float]) -> list[int]:

@@ -214,7 +214,8 @@ def _mean(clusters: Sequence[Sequence[float]]) -> Estimate:
     drawn = resample(sums, np.ones(len(clusters)))
     share = unseen_share(len(clusters))
     unvaried = (mean * (1 - share), mean * (1 - share) + share)
-    return Estimate.of(mean, percentile(drawn[:, 0], drawn[:, 1]) or unvaried, n)
+    interval = percentile(drawn[:, 0], drawn[:, 1], len(clusters), n)
+    return Estimate.of(mean, interval or unvaried, n)
 
 
 def extra_notes(slices: Iterable[Slice], outcomes: Iterable[Outcome], judge: str) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Sequence, Sized
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evaluators.statistics.count_table import count_patterns
@@ -16,9 +17,12 @@ from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import (
     Interval,
     cluster_sums,
+    effective_size,
     percentile,
+    quantile,
     resample,
     unseen_share,
+    wilson,
 )
 
 if TYPE_CHECKING:
@@ -75,58 +79,104 @@ def _centred_ranks(margin: Array) -> Array:
     return margin.cumsum(axis=-1) - margin / 2 - half
 
 
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """A coefficient of agreement (at most 1) over tables of counts.
+
+    ``parts`` gives it as a ratio. ``closed`` returns its interval where there is a formula for it,
+    from the tables of clusters and how many have each; others have a bootstrap.
+    """
+
+    parts: Parts
+    closed: Callable[[Array, Array], Interval] | None = None
+
+    def of(
+        self,
+        cells: Sequence[tuple[int, int]],
+        shape: tuple[int, int],
+        clusters: Sequence[Hashable] = (),
+    ) -> Estimate:
+        """Return the coefficient of pairs of labels, each a cell of a table of this shape.
+
+        ``clusters`` says of each pair what it is not independent of; without it, all pairs are
+        independent.
+        """
+        groups = defaultdict(list)
+        for place, cell in enumerate(cells):
+            groups[clusters[place] if clusters else place].append(cell)
+        patterns, items = count_patterns(groups.values(), shape)
+        numerator, denominator = self.parts((patterns.T @ items).T)
+        if not cells or not denominator:
+            return Estimate.of(None, None, len(cells))
+        value = float(numerator / denominator)
+        return Estimate.of(value, self.interval(patterns, items), len(cells))
+
+    def interval(self, patterns: Array, items: Array) -> Interval | None:
+        """Return the 95 % interval where ``items[i]`` clusters have the table ``patterns[i]``.
+
+        Where the coefficient is 1, which leaves nothing to vary, it is ``perfect_interval``. None
+        where the coefficient is undefined, or would be in most samples like this one.
+        """
+        whole = (patterns.T @ items).T
+        numerator, denominator = self.parts(whole)
+        if not denominator:
+            return None
+        if numerator / denominator >= PERFECT:
+            return perfect_interval(whole, float(items.sum()))
+        if self.closed:
+            return self.closed(patterns, items)
+        return percentile(*self.parts(resample(patterns, items)), items.sum(), whole.sum())
+
+
+def kappa_interval(patterns: Array, items: Array) -> Interval:
+    """Return the interval of a defined kappa below 1, for clusters with these tables.
+
+    It is Wilson's of the agreement on kappa's scale, the agreement taken for that of as many
+    independent items as would leave kappa the same variance: Fleiss, Cohen and Everitt (1969),
+    Psychol. Bull. 72:323, summed by cluster. A bootstrap is too narrow near 1, where its draws
+    vary as little as the sample does.
+    """
+    import numpy as np
+
+    whole = (patterns.T @ items).T
+    total = whole.sum()
+    rows, columns = whole.sum(axis=1) / total, whole.sum(axis=0) / total
+    agreed, chance = float(np.trace(whole) / total), float(rows @ columns)
+    missed = (1 - agreed) / (1 - chance)
+    weights = np.eye(len(rows)) - agreed
+    weights = weights - missed * (columns[:, None] + rows[None, :] - 2 * chance)
+    sizes = patterns.sum(axis=(1, 2))
+    residuals = (patterns * weights).sum(axis=(1, 2))
+    size = effective_size(residuals, sizes, items, agreed * (1 - agreed))
+    return _rescaled(agreed, chance, size, quantile(float(items.sum()), float(total)))
+
+
+def _rescaled(agreed: float, chance: float, size: float, z: float) -> Interval:
+    """Return Wilson's interval of an agreement as one of a coefficient freed of chance."""
+    low, high = wilson(agreed * size, size, z) or (0.0, 1.0)
+    return max(-1.0, (low - chance) / (1 - chance)), (high - chance) / (1 - chance)
+
+
+KAPPA = Coefficient(kappa_parts, kappa_interval)
+QUADRATIC_KAPPA = Coefficient(quadratic_kappa_parts)
+SPEARMAN = Coefficient(spearman_parts)
+
+
 def cohen_kappa(
     pairs: Sequence[tuple[str, str]],
     ordered: Sequence[str] = (),
     clusters: Sequence[Hashable] = (),
 ) -> Estimate:
-    """Return Cohen's kappa of label pairs (at most 1), undefined where there is no variation.
+    """Return Cohen's kappa of label pairs, undefined where there is no variation.
 
-    It has quadratic weights where ``ordered`` gives all labels in their order. ``clusters`` says of
-    each pair what it is not independent of; without it, all pairs are independent.
+    It has quadratic weights where ``ordered`` gives all labels in their order; ``clusters`` are
+    those of ``Coefficient.of``.
     """
     labels = ordered or sorted({label for pair in pairs for label in pair})
     places = {label: place for place, label in enumerate(labels)}
     cells = [(places[first], places[second]) for first, second in pairs]
-    parts = quadratic_kappa_parts if ordered else kappa_parts
-    return coefficient(cells, (len(labels), len(labels)), parts, clusters)
-
-
-def coefficient(
-    cells: Sequence[tuple[int, int]],
-    shape: tuple[int, int],
-    parts: Parts,
-    clusters: Sequence[Hashable] = (),
-) -> Estimate:
-    """Return a coefficient of pairs of labels, each a cell of a table, with its interval.
-
-    ``clusters`` as in ``cohen_kappa``; the interval is that of ``coefficient_interval``.
-    """
-    groups = defaultdict(list)
-    for place, cell in enumerate(cells):
-        groups[clusters[place] if clusters else place].append(cell)
-    patterns, items = count_patterns(groups.values(), shape)
-    numerator, denominator = parts((patterns.T @ items).T)
-    if not cells or not denominator:
-        return Estimate.of(None, None, len(cells))
-    interval = coefficient_interval(patterns, items, parts)
-    return Estimate.of(float(numerator / denominator), interval, len(cells))
-
-
-def coefficient_interval(patterns: Array, items: Array, parts: Parts) -> Interval | None:
-    """Return the bootstrap interval of a coefficient of tables of counts, clusters drawn whole.
-
-    ``items[i]`` clusters have the table ``patterns[i]``. Where the coefficient is 1 in the sample,
-    which leaves the bootstrap nothing to vary, it is ``perfect_interval``. None where the
-    coefficient is undefined in the sample or in most of the resamples.
-    """
-    whole = (patterns.T @ items).T
-    numerator, denominator = parts(whole)
-    if not denominator:
-        return None
-    if numerator / denominator >= PERFECT:
-        return perfect_interval(whole, float(items.sum()))
-    return percentile(*parts(resample(patterns, items)))
+    coefficient = QUADRATIC_KAPPA if ordered else KAPPA
+    return coefficient.of(cells, (len(labels), len(labels)), clusters)
 
 
 def perfect_interval(table: Array, items: float) -> Interval | None:
@@ -152,8 +202,8 @@ def krippendorff_alpha(
 
     A unit is what the raters of one item said; units with fewer than two ratings are left out.
     Krippendorff (2011), "Computing Krippendorff's alpha-reliability", form C. Undefined where
-    nothing pairs or one label only is in use. The interval is a bootstrap that draws clusters of
-    units; ``clusters`` says of each unit what it is not independent of.
+    nothing pairs or one label only is in use. ``clusters`` says of each unit what it is not
+    independent of. The interval is made as kappa's is (``kappa_interval``).
     """
     import numpy as np
 
@@ -162,14 +212,14 @@ def krippendorff_alpha(
     rows = [[*(counts[name] for name in names), _disagreement(counts)] for counts in paired]
     sums = np.array(rows, dtype=np.float64).reshape(len(paired), len(names) + 1)
     agreed = np.diag(sums[:, :-1].sum(axis=0)) if not sums[:, -1].any() else None
-    return _alpha(sums, _label_parts, agreed, _of_paired(units, clusters))
+    return _alpha(sums, _label_parts, agreed, _of_paired(units, clusters), _label_interval)
 
 
 def interval_alpha(units: Sequence[Sequence[float]], clusters: Sequence[Hashable] = ()) -> Estimate:
     """Return alpha of numbers, disagreement growing with the square of their difference.
 
     Form D of the source of ``krippendorff_alpha``, whose ``clusters`` these are. Undefined where
-    nothing pairs or all numbers are the same.
+    nothing pairs or all numbers are the same. The interval is a bootstrap over clusters.
     """
     import numpy as np
 
@@ -194,7 +244,11 @@ def _of_paired(units: Sequence[Sized], clusters: Sequence[Hashable]) -> list[Has
 
 
 def _alpha(
-    units: Array, parts: Parts, agreed: Array | None, clusters: Sequence[Hashable]
+    units: Array,
+    parts: Parts,
+    agreed: Array | None,
+    clusters: Sequence[Hashable],
+    closed: Callable[[Array, int], Interval] | None = None,
 ) -> Estimate:
     """Return alpha from the sums of each unit; ``agreed`` counts labels where no unit differs."""
     import numpy as np
@@ -205,8 +259,32 @@ def _alpha(
         return Estimate.of(None, None, n)
     value = float(numerator / denominator)
     if agreed is not None:
-        return Estimate.of(value, perfect_interval(agreed, len(sums)), n)
-    return Estimate.of(value, percentile(*parts(resample(sums, np.ones(len(sums))))), n)
+        interval = perfect_interval(agreed, len(sums))
+    elif closed:
+        interval = closed(sums, n)
+    else:
+        drawn = resample(sums, np.ones(len(sums)))
+        interval = percentile(*parts(drawn), len(sums), n)
+    return Estimate.of(value, interval, n)
+
+
+def _label_interval(sums: Array, units: int) -> Interval:
+    """Return the interval of an alpha of labels below 1, from the sums of clusters of units.
+
+    As ``kappa_interval``: alpha is 1 - (n - 1) D / S of the n labels, D the disagreement within
+    units and S that of all pairs of labels; each cluster's part in it by the delta method.
+    """
+    import numpy as np
+
+    counts, observed = sums[:, :-1], sums[:, -1]
+    totals, sizes = counts.sum(axis=0), counts.sum(axis=1)
+    n, differing = float(totals.sum()), float(observed.sum())
+    pairs = n**2 - float((totals**2).sum())
+    residuals = 2 * differing / pairs * (n * sizes - counts @ totals)
+    residuals = residuals - observed - differing / (n - 1) * sizes
+    agreed, chance = 1 - differing / n, 1 - pairs / (n * (n - 1))
+    size = effective_size(residuals, sizes, np.ones(len(sums)), agreed * (1 - agreed))
+    return _rescaled(agreed, chance, size, quantile(len(sums), units))
 
 
 def _disagreement(counts: Counter[str]) -> float:

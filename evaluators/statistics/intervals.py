@@ -21,19 +21,21 @@ Interval = tuple[float, float]
 Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
 SEED = 20240913
 ROUNDS = 2000
+WHOLE = 1  # clusters added that move as a whole, as others add successes to a small sample
 _BLOCK = 4_000_000  # numbers held at once while resampling
 
 
-def wilson(successes: float, n: float) -> Interval | None:
+def wilson(successes: float, n: float, z: float = Z95) -> Interval | None:
     """Return Wilson's score interval of a rate, or None for ``n`` = 0.
 
-    Wilson (1927), J. Am. Stat. Assoc. 22:209. Neither number need be whole.
+    Wilson (1927), J. Am. Stat. Assoc. 22:209. Neither number need be whole. ``z`` is the quantile
+    of the level: 1.96 for 95 %, more where ``n`` was estimated (``quantile``).
     """
     if n <= 0:
         return None
-    rate, shrinkage = successes / n, 1 + Z95**2 / n
-    centre = (rate + Z95**2 / (2 * n)) / shrinkage
-    half = Z95 * math.sqrt(max(0.0, rate * (1 - rate)) / n + (Z95 / (2 * n)) ** 2) / shrinkage
+    rate, shrinkage = successes / n, 1 + z**2 / n
+    centre = (rate + z**2 / (2 * n)) / shrinkage
+    half = z * math.sqrt(max(0.0, rate * (1 - rate)) / n + (z / (2 * n)) ** 2) / shrinkage
     return max(0.0, min(rate, centre - half)), min(1.0, max(rate, centre + half))
 
 
@@ -45,10 +47,25 @@ def unseen_share(n: float) -> float:
     return Z95**2 / (n + Z95**2)
 
 
-def clustered_rate(hits: Array, sizes: Array, items: Array) -> Interval | None:
-    """Return Wilson's interval of a rate over items that were asked several times.
+def quantile(clusters: float, trials: float) -> float:
+    """Return the 97.5 % point for an interval over so many trials in so many clusters.
 
-    Entry by entry: ``items`` is how many items had ``hits`` successes in ``sizes`` trials. The
+    It is that of the normal distribution where each trial is its own cluster. Otherwise it is
+    Student's with ``clusters`` - 1 degrees of freedom, for the number of independent trials
+    (``effective_size``) is then estimated from how the clusters differ. Bell and McCaffrey (2002),
+    Survey Methodology 28:169, compare such choices.
+    """
+    if trials <= clusters:
+        return Z95
+    from scipy.special import stdtrit
+
+    return float(stdtrit(max(1.0, clusters - 1), 0.975))
+
+
+def clustered_rate(hits: Array, sizes: Array, items: Array) -> Interval | None:
+    """Return Wilson's interval of a rate over clusters of trials that hang together.
+
+    Entry by entry: ``items`` is how many clusters had ``hits`` successes in ``sizes`` trials. The
     sample counts as the number of independent trials that would leave the same variance
     (``effective_size``). A percentile bootstrap would have no width where the rate is 0 or 1.
     """
@@ -57,25 +74,31 @@ def clustered_rate(hits: Array, sizes: Array, items: Array) -> Interval | None:
         return None
     rate = float((items * hits).sum()) / n
     size = effective_size(hits - rate * sizes, sizes, items, rate * (1 - rate))
-    return wilson(rate * size, size)
+    estimated = 0 < rate < 1  # where nothing varies, the clusters are taken for the trials
+    z = quantile(float(items[sizes > 0].sum()), n) if estimated else Z95
+    return wilson(rate * size, size, z)
 
 
 def effective_size(residuals: Array, sizes: Array, items: Array, variance: float) -> float:
     """Return how many independent trials are worth as much as these clustered ones.
 
-    ``residuals`` are the deviations of an item's sum from its expected sum, ``variance`` that of
+    ``residuals`` are the deviations of a cluster's sum from its expected sum, ``variance`` that of
     a single trial. Clustered variance as in Miller (2024), arXiv 2411.00640, section 2.2; design
     effect after Kish (1965). Never above the number of trials. Where nothing varies, repeating
-    an item taught nothing, so that only the items count.
+    an item taught nothing, so that only the clusters count. A few clusters that deviate say little
+    of how much a cluster hangs together: the design effect is taken as if one more of them
+    (``WHOLE``) had moved as a whole.
     """
     trials = float((items * sizes).sum())
     clusters = float(items[sizes > 0].sum())
     if clusters < 2 or variance <= 0:
         return min(clusters, trials)
-    spread = float((items * residuals**2).sum()) * clusters / (clusters - 1)
-    if spread <= 0:
-        return trials
-    return min(trials, max(1.0, variance * trials**2 / spread))
+    alone = trials * variance  # the spread that independent trials would have
+    whole = float((items * sizes**2).sum()) / trials  # the design effect of clusters that are one
+    spread, fourth = (float((items * residuals**power).sum()) for power in (2, 4))
+    moved = max(spread**2 / fourth if fourth else 0.0, alone / whole)  # clusters, about
+    effect = (moved * spread / alone + WHOLE * whole) / (moved + WHOLE) * clusters / (clusters - 1)
+    return min(trials, max(1.0, trials / effect))
 
 
 def cluster_sums(rows: Array, clusters: Sequence[Hashable]) -> Array:
@@ -106,11 +129,15 @@ def resample(patterns: Array, items: Array) -> Array:
     return np.concatenate(drawn).reshape(ROUNDS, *patterns.shape[1:])
 
 
-def percentile(numerators: Array, denominators: Array) -> Interval | None:
+def percentile(
+    numerators: Array, denominators: Array, clusters: float = 0, trials: float = 0
+) -> Interval | None:
     """Return the middle 95 % of the resampled ratios.
 
     Rounds with denominator 0 are left out. None where they are more than half, or where all the
     rest agree: a sample without variation says nothing about how wide the interval should be.
+    Where fewer ``clusters`` than ``trials`` were drawn it is the wider middle that Hesterberg
+    (2015), Am. Stat. 69:371, gives for small samples: Student's quantile by √(n / (n - 1)).
     """
     import numpy as np
 
@@ -118,7 +145,11 @@ def percentile(numerators: Array, denominators: Array) -> Interval | None:
     if 2 * int(defined.sum()) < len(denominators):
         return None
     ratios = numerators[defined] / denominators[defined]
-    low, high = np.percentile(ratios, [2.5, 97.5])
+    tail = 2.5
+    if clusters < trials:
+        reach = quantile(clusters, trials) * math.sqrt(clusters / max(1.0, clusters - 1))
+        tail = 50 * math.erfc(reach / math.sqrt(2))
+    low, high = np.percentile(ratios, [tail, 100 - tail])
     return (float(low), float(high)) if low < high else None
 
 

@@ -13,12 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES
-from evaluators.statistics.agreement import (
-    coefficient_interval,
-    kappa_parts,
-    quadratic_kappa_parts,
-    spearman_parts,
-)
+from evaluators.statistics.agreement import KAPPA, QUADRATIC_KAPPA, SPEARMAN, Coefficient
 from evaluators.statistics.count_table import RATINGS, CountTable
 from evaluators.statistics.ratios import (
     accuracy,
@@ -120,14 +115,14 @@ def _youden(name: str, title: str, positive: Callable[[CountTable], tuple[str, .
 
 
 def _coefficient(
-    name: str, title: str, parts: Callable[[Array], Parts], *, ratings: bool, headline: bool = False
+    name: str, title: str, coefficient: Coefficient, *, ratings: bool, headline: bool = False
 ) -> Metric:
     return Metric(
         name,
         title,
-        lambda table: parts(table.counts),
+        lambda table: coefficient.parts(table.counts),
         range=(-1.0, 1.0),
-        interval=lambda clusters, items: coefficient_interval(clusters.counts, items, parts),
+        interval=lambda clusters, items: coefficient.interval(clusters.counts, items),
         bounded=False,
         headline=headline,
         column=2 if headline else 0,
@@ -176,11 +171,9 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
     ),
     "judged": _rows(
         _leading("agreement", "Agreement", agreement),
-        _coefficient("kappa", "Cohen's kappa", kappa_parts, ratings=False, headline=True),
-        _coefficient("spearman", "Spearman's rho", spearman_parts, ratings=True),
-        _coefficient(
-            "quadratic_kappa", "Quadratic-weighted kappa", quadratic_kappa_parts, ratings=True
-        ),
+        _coefficient("kappa", "Cohen's kappa", KAPPA, ratings=False, headline=True),
+        _coefficient("spearman", "Spearman's rho", SPEARMAN, ratings=True),
+        _coefficient("quadratic_kappa", "Quadratic-weighted kappa", QUADRATIC_KAPPA, ratings=True),
         _youden(YOUDEN, "Youden's J", passing_labels),
         _youden(YOUDEN_INCORRECT, "Youden's J of INCORRECT", incorrect_label),
     ),

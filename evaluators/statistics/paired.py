@@ -23,7 +23,8 @@ def tango(fixed: float, broke: float, n: float, z: float = Z95) -> Interval | No
     """Return Tango's score interval of the paired difference, or None for ``n`` = 0.
 
     Tango (1998), Stat. Med. 17:891, equations 24 to 26. The counts need not be whole. ``z`` is
-    the normal quantile of the level: 1.96 for 95 %.
+    the quantile of the level: 1.96 for 95 %, more where the counts were shrunk by an estimate
+    (``intervals.quantile``).
     """
     if n <= 0:
         return None
@@ -82,14 +83,20 @@ def odds_ratio(fixed: int, broke: int) -> tuple[float | None, float | None, floa
     return value, low / (1 - low), high / (1 - high) if high < 1 else None
 
 
-def drop_p_value(fixed: float, broke: float) -> float:
+def drop_p_value(fixed: float, broke: float, degrees: float = math.inf) -> float:
     """Return the two-sided p-value that belongs to Tango's interval, for "the rate fell".
 
-    Below 0.05 exactly where the interval lies below zero; 1 where the rate did not fall.
+    Below 0.05 exactly where the interval lies below zero; 1 where the rate did not fall. Finite
+    ``degrees`` of freedom are those of Student's quantile, with which the interval was made.
     """
     if broke <= fixed:
         return 1.0
-    return math.erfc((broke - fixed) / math.sqrt(2 * (broke + fixed)))
+    score = (broke - fixed) / math.sqrt(broke + fixed)
+    if math.isinf(degrees):
+        return math.erfc(score / math.sqrt(2))
+    from scipy.special import stdtr
+
+    return 2 * float(stdtr(max(1.0, degrees), -score))
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:

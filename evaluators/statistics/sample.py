@@ -75,7 +75,8 @@ class Sample:
         elif row.rate:
             interval = wilson(float(top), float(bottom))
         else:
-            interval = percentile(*row.parts(drawn)) if drawn else None
+            sizes = float(self.items.sum()), float(whole.total)
+            interval = percentile(*row.parts(drawn), *sizes) if drawn else None
             interval = interval or self._unvaried_interval(row, whole, value)
         return Estimate.of(value, interval, n)
 

@@ -118,7 +118,8 @@ def differences(side: PairedSlice) -> dict[str, Estimate]:
     for name, row in metrics_of(side.slice_.kind, whole).items():
         value, _ = _moved(row, whole)
         if row.compared and np.isfinite(value):
-            found[name] = Estimate.of(float(value), percentile(*_moved(row, drawn)), pairs)
+            interval = percentile(*_moved(row, drawn), items.sum(), pairs)
+            found[name] = Estimate.of(float(value), interval, pairs)
     return found
 
 

@@ -14,7 +14,7 @@ from cases.dataset import Slice
 from evaluators.kinds import Cluster
 from evaluators.output import plural
 from evaluators.statistics.estimate import UNDEFINED, Estimate
-from evaluators.statistics.intervals import Interval
+from evaluators.statistics.intervals import Z95, Interval, quantile
 from evaluators.statistics.paired import (
     drop_p_value,
     mcnemar,
@@ -128,8 +128,8 @@ class PairedDifference:
     """How far the share of pairs that pass moved.
 
     ``weight`` is the share of pairs that count as independent: 1 unless some are of one cluster
-    (``Slice.cluster_of``). ``better`` and ``worse`` count clusters, all pairs of each taken
-    together: McNemar's exact test asks for independent pairs.
+    (``Slice.cluster_of``). ``better`` and ``worse`` count those of the ``clusters`` that moved, all
+    pairs of each taken together: McNemar's exact test asks for independent pairs.
     """
 
     n: int
@@ -138,6 +138,7 @@ class PairedDifference:
     weight: float
     better: int
     worse: int
+    clusters: int
 
     @property
     def value(self) -> float:
@@ -150,8 +151,10 @@ class PairedDifference:
 
         Not a bootstrap: where no pair differs that would have no width, and pass any slice.
         """
-        scaled = (count * self.weight for count in (self.fixed, self.broke, self.n))
-        return tango(*scaled) or (-1.0, 1.0)
+        fixed, broke, n = (count * self.weight for count in (self.fixed, self.broke, self.n))
+        estimated = fixed or broke  # where no pair differs, the clusters are taken for the pairs
+        z = quantile(self.clusters, self.n) if estimated else Z95
+        return tango(fixed, broke, n, z) or (-1.0, 1.0)
 
     @property
     def estimate(self) -> Estimate:
@@ -161,7 +164,8 @@ class PairedDifference:
     @property
     def drop_p_value(self) -> float:
         """The p-value of "the rate fell", below 0.05 where the interval lies below zero."""
-        return drop_p_value(self.fixed * self.weight, self.broke * self.weight)
+        degrees = self.clusters - 1 if self.clusters < self.n else math.inf
+        return drop_p_value(self.fixed * self.weight, self.broke * self.weight, degrees)
 
     @property
     def p_value(self) -> float:
@@ -209,6 +213,7 @@ def difference_of(changes: Collection[list[int]]) -> PairedDifference:
         weight=weight,
         better=sum(total > 0 for total in sums),
         worse=sum(total < 0 for total in sums),
+        clusters=len(sums),
     )
 
 

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from evaluators.statistics.agreement import (
-    coefficient,
+    SPEARMAN,
     cohen_kappa,
     interval_alpha,
     kappa_parts,
@@ -115,7 +115,7 @@ def test_the_bound_holds_for_a_judge_that_guesses_some_items(parts: Parts) -> No
 def test_ranks_that_agree_without_equal_labels_are_perfect_too() -> None:
     """Every rating two points lower: the rank correlation is 1, and has an interval."""
     cells = [(rating, rating - 2) for rating in range(2, 10)] * 5
-    found = coefficient(cells, (10, 10), spearman_parts).interval
+    found = SPEARMAN.of(cells, (10, 10)).interval
     assert found is not None
     assert 0.8 < found[0] < found[1] == 1
 

@@ -7,10 +7,12 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 from evaluators.statistics.intervals import (
+    Z95,
     clustered_rate,
     corrected_rate,
     effective_size,
     percentile,
+    quantile,
     resample,
     unseen_share,
     wilson,
@@ -182,3 +184,22 @@ def test_the_interval_covers_the_truth_95_times_in_100(
         assert found is not None
         covered += found.interval[0] <= truth <= found.interval[1]
     assert covered >= 935
+
+
+def test_an_interval_over_few_clusters_is_students() -> None:
+    """Two trials in each of 10 clusters: the quantile for 9 degrees of freedom; alone, 1.96."""
+    assert quantile(10, 20) == pytest.approx(2.262157, abs=1e-6)
+    assert quantile(20, 20) == Z95
+    assert quantile(1, 5) == pytest.approx(12.7062, abs=1e-4)
+    half = given_interval(clustered_rate(array(2, 0), array(2, 2), array(5, 5)))
+    assert half == pytest.approx(wilson(4.5, 9, quantile(10, 20)))
+
+
+def test_a_few_clusters_say_little_of_how_much_a_cluster_hangs_together() -> None:
+    """One miss among 60 items asked 5 times: far fewer than 300 trials, more than 60."""
+    one = array(4, 5), array(5, 5), array(1, 59)
+    rate = 299 / 300
+    size = effective_size(one[0] - rate * 5, one[1], one[2], rate * (1 - rate))
+    assert size == pytest.approx(300 / 3, rel=0.03)
+    many = effective_size(array(-1, 1), array(2, 2), array(500, 500), 0.5)
+    assert many == pytest.approx(1999 / 1.001, rel=0.01)

@@ -20,6 +20,7 @@ from reports.judging import panels
 from reports.provenance import dump_datasets, load_datasets
 from reports.record import Record
 from reports.summary import extra_estimates, summarise
+from tests.benchmarks.clusters import PANELS, Panel, gate, panel_coverage
 from tests.support.made_records import make_dataset, make_record, make_slice
 from tests.support.made_runs import before, run_of
 
@@ -169,9 +170,10 @@ def test_repeats_of_a_panel_count_once() -> None:
     ]
     thrice = [replace(one, repeat=repeat) for one in once for repeat in (1, 2, 3)]
     (single,), (repeated,) = (panels([(make_slice(), some)], "x y") for some in (once, thrice))
-    assert repeated.pairs[0].kappa.interval == pytest.approx(single.pairs[0].kappa.interval)
     assert repeated.pairs[0].kappa.n == 90
-    assert width(repeated.alpha.interval) == pytest.approx(width(single.alpha.interval), abs=0.02)
+    for again, first in ((repeated.pairs[0].kappa, single.pairs[0].kappa),
+                         (repeated.alpha, single.alpha)):  # fmt: skip
+        assert width(first.interval) <= width(again.interval) < 1.06 * width(first.interval)
 
 
 def test_a_fact_in_several_languages_counts_once_in_a_plan() -> None:
@@ -191,3 +193,17 @@ def test_the_field_is_kept_with_the_run() -> None:
     del dumped[0]["slices"][0]["cluster"]
     (read,) = load_datasets(dumped)
     assert read.slices["bg"].cluster == ""
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 1.0])
+def test_a_pooled_gate_holds_however_facts_hang_together(correlation: float) -> None:
+    """A model worse by the margin passes as seldom as with independent items; a few rounds."""
+    found = gate("copied", 0.25, correlation, rounds=200)
+    assert found.wrong_pass <= 0.05
+    assert found.coverage >= 0.91
+
+
+@pytest.mark.parametrize("panel", [PANELS[0], PANELS[-1]])
+def test_panels_that_judge_again_have_wide_enough_intervals(panel: Panel) -> None:
+    """Kappa and alpha over items judged five times, of which a bootstrap over records held 0.8."""
+    assert panel_coverage(panel, 5, rounds=150).coverage >= 0.9
