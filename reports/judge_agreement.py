@@ -12,14 +12,8 @@ from scipy.stats import linregress, sem, t
 
 from cases.labels import Label, rounded
 from evaluators.core import CORRECT
-from evaluators.statistics.agreement import (
-    KAPPA,
-    QUADRATIC_KAPPA,
-    SPEARMAN,
-    cohen_kappa,
-    interval_alpha,
-    krippendorff_alpha,
-)
+from evaluators.statistics.agreement import KAPPA, QUADRATIC_KAPPA, SPEARMAN, cohen_kappa
+from evaluators.statistics.alpha import interval_alpha, krippendorff_alpha
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import (
     cluster_sums,

@@ -7,7 +7,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from evaluators.statistics.agreement import cohen_kappa, interval_alpha, krippendorff_alpha
+from evaluators.statistics.agreement import cohen_kappa
+from evaluators.statistics.alpha import interval_alpha, krippendorff_alpha
 from evaluators.statistics.count_table import RATINGS
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import clustered_rate

@@ -19,7 +19,8 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
+from evaluators.statistics.agreement import cohen_kappa
+from evaluators.statistics.alpha import krippendorff_alpha
 from evaluators.statistics.estimate import Estimate
 from reports.compare.pairs import difference_of
 
