@@ -32,6 +32,7 @@ from reports.plugin.options import Options
 from reports.plugin.run_models import adjudications_of, connect_models
 from reports.plugin.session_results import SessionResults
 from reports.render.console import wrapped
+from reports.trust import distrust
 
 EXTRAS = (
     "extra measures: as many calls as they usually take; what they ask hangs on the replies, and "
@@ -71,24 +72,31 @@ class DryRun:
         forecasts = self._forecasts([self._tasks[key] for key in keys])
         for name, forecast in forecasts.items():
             yield from plan_lines(name, items[name], forecast)
-        calibration = self._calibration(keys, root)
-        judged = sum(self._forecasts(calibration).values(), Forecast())
-        if calibration:
-            yield from plan_lines("calibration", len(calibration), judged)
+        calibrator = self._calibrator(root)
+        labels = [calibrator.tasks[key] for key in calibrator.select(keys)]
+        judged = sum(self._forecasts(labels).values(), Forecast())
+        if labels:
+            yield from plan_lines("calibration", len(labels), judged)
         if forecasts:
             yield from plan_lines("all", len(keys), sum(forecasts.values(), judged))
         extras = any(self._tasks[key].measurers for key in keys)
-        notes = (EXTRAS,) if extras else ()
+        notes = [*([EXTRAS] if extras else []), *self._distrusted(calibrator)]
         for text in (*assumptions(self._specs, self._prices), *notes, *self._powers(keys)):
             yield from wrapped(text)
 
-    def _calibration(self, keys: Sequence[str], root: Path) -> list[Task]:
-        """Return the tasks of the labelled items that would measure the judge."""
+    def _calibrator(self, root: Path) -> Calibrator:
+        """Return the labelled items that would measure the judge."""
         labelled = find_labelled(self._options, self._plan, root)
-        calibrator = Calibrator.of(
-            self._plan, labelled, self._judge, is_on=self._options.calibration
-        )
-        return [calibrator.tasks[key] for key in calibrator.select(keys)]
+        return Calibrator.of(self._plan, labelled, self._judge, is_on=self._options.calibration)
+
+    def _distrusted(self, calibrator: Calibrator) -> Iterator[str]:
+        """Yield the slices whose gates stay open, as no labelled items would measure the judge."""
+        unknown = [one for one in calibrator.calibrations({}) if not one.measures]
+        names = {name for one in unknown for name in one.graders}
+        slices = (one for part in self._plan.datasets for one in part.slices.values())
+        for one in (one for one in slices if one.name in names):
+            if why := distrust(self._plan.datasets, one, unknown, self._judge.name):
+                yield f"{one.name}: INCONCLUSIVE whatever the answers; {why}"
 
     def _forecasts(self, tasks: Sequence[Task]) -> dict[str, Forecast]:
         """Return what the calls of these tasks add up to, by slice."""

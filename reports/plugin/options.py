@@ -35,7 +35,7 @@ _VALUES = (
     ("audit", "SHARE", "share of what the rules of lexical+SPEC settle that SPEC judges too, from "
      "0 to 1 (default: 0.05)"),
     ("calibration", "on|off", "whether an LLM judge is measured against the labelled items of the "
-     "run's languages (default: on)"),
+     "run's languages (default: on); off: its gates are INCONCLUSIVE"),
     ("adjudications", "FILE|off", "verdicts by people, which take the judge's place for the very "
      "answers that they judged (default: adjudications.yaml beside each dataset.yaml)"),
     ("ledger", "PATH", "where every call is kept (default: .qa/ledger.sqlite3)"),

@@ -168,8 +168,10 @@ def truths(language: str) -> dict[str, str]:
 
 def test_a_judge_that_nothing_measures_decides_only_where_that_is_said(capitals: Project) -> None:
     """Its rubric is the project's own, so that no bundled label is for it."""
+    whatever = "capital:en: INCONCLUSIVE whatever the answers; judge not measured in en: judges*"
     with loopback(handler=truthful()) as server:
         run = ("--judge", spec(server), "qa")
+        capitals.run_in_process(*run, "--dry-run").stdout.no_fnmatch_line(whatever)
         waived = capitals.run_in_process(*run)
         assert waived.ret == 0
         waived.stdout.fnmatch_lines(["note: judge: unmeasured for capital:bg: no labelled items*"])
@@ -178,6 +180,7 @@ def test_a_judge_that_nothing_measures_decides_only_where_that_is_said(capitals:
             assert "judge: unmeasured for capital:en" in text
         assert recounted(capitals) == 0
         assert measured(capitals).run_in_process(*run).ret == 6
+        capitals.run_in_process(*run, "--dry-run").stdout.fnmatch_lines([whatever])
     (gate, _) = run_json(capitals)["gates"]
     assert "judge not measured in en: judges has no labelled items for plain.en" in gate["reason"]
     assert "say judge: unmeasured in the dataset.yaml of capital" in gate["reason"]

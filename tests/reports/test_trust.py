@@ -4,6 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cases.dataset import Dataset, Item, Plan, Slice, Threshold
 from cases.plan import Labelled, labelled_for
@@ -12,16 +14,18 @@ from evaluators.kinds import kind_of
 from evaluators.rubric import Protocol, Rubric
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from reports.evidence import Calibration, ConfusionCell
+from reports.record import Record
 from reports.summary import summarise
 from reports.trust import (
     calibrate,
     calibration_notes,
+    calibration_of,
     correct_rates,
     corrected_notes,
     distrust,
     measured_among,
 )
-from tests.support.made_records import graded, make_slice
+from tests.support.made_records import graded, make_slice, numbered
 from tests.support.scripted import make_case
 
 BAR = Threshold(measure="correct", min=0.5)
@@ -216,6 +220,34 @@ def test_a_judge_that_no_label_could_measure_blocks_its_gates(labels: Slice) -> 
         one = calibrate(found, ends)
         assert (one.trusted, one.measures["agreement"].value) == (None, None)
         assert one.blocks.startswith("judge measured too little in bg: agreement is undefined")
+
+
+PAIRS = st.tuples(*[st.sampled_from([CORRECT, INCORRECT])] * 2)
+
+
+@settings(max_examples=60)
+@given(
+    pairs=st.lists(PAIRS, min_size=1, max_size=12),
+    lost=st.integers(0, 11),
+    name=st.sampled_from(["agreement", "kappa", "youden"]),
+    lowest=st.floats(-1, 1),
+)
+def test_a_label_less_never_makes_a_judge_trusted(
+    pairs: list[tuple[str, str]], lost: int, name: str, lowest: float
+) -> None:
+    """Whatever verdicts and floor: what is not graded can take trust away, never give it."""
+    slice_ = make_slice("judged", floor={name: lowest})
+    rows = [{"label": label, "grade": grade} for label, grade in pairs]
+    records = numbered(rows)
+    fewer = [
+        replace(one, grade=None, outcome="error") if place == lost else one
+        for place, one in enumerate(records)
+    ]
+
+    def blocks(some: list[Record]) -> str:
+        return calibration_of(slice_, some, summarise(some, slice_), ()).blocks
+
+    assert not blocks(records) or blocks(fewer)
 
 
 MODEL = "openai:judge"
