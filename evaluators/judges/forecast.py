@@ -15,6 +15,7 @@ from evaluators.core import (
     Judge,
     JudgeError,
     Model,
+    Outcome,
     Reply,
     Request,
 )
@@ -92,6 +93,24 @@ async def calls_ahead(task: Task, kept: Kept) -> list[Call]:
     for measurer in task.measurers:
         calls += await _measured(measurer, task.case, answer, kept)
     return calls
+
+
+async def known_outcome(task: Task, kept: Kept) -> Outcome:
+    """Return how an item ends as far as its recorded answer and kept replies tell; else missing."""
+    _, ask = _noting(kept)
+    try:
+        answer = await task.answerer.answer(task.case, task.repeat, ask)
+        verdict = await task.judge.judge(task.case, answer, ask)
+    except (CallError, JudgeError) as error:
+        return Outcome(key=task.key, state="missing", kind=error.kind, message=str(error))
+    return Outcome(
+        key=task.key,
+        state="passed" if task.passes(task.case, verdict) else "failed",
+        answer=answer,
+        verdict=verdict,
+        model=task.answerer.spec,
+        judge=task.judge.spec,
+    )
 
 
 def _noting(kept: Kept) -> tuple[list[Call], Ask]:

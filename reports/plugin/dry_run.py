@@ -11,6 +11,7 @@ import pytest
 
 from cases.dataset import Plan, clusters_in
 from cases.tasks import make_tasks
+from evaluators.core import Outcome
 from evaluators.judges.forecast import (
     BYTES_PER_TOKEN,
     REPLY_TOKENS,
@@ -18,6 +19,7 @@ from evaluators.judges.forecast import (
     Forecast,
     Kept,
     calls_ahead,
+    known_outcome,
     make_forecast,
 )
 from evaluators.ledger import Ledger
@@ -28,6 +30,7 @@ from evaluators.runtime.prices import Pricing, pricing_of
 from reports.baseline import load_baseline
 from reports.gates.power import power_lines
 from reports.plugin.calibrator import Calibrator, find_labelled
+from reports.plugin.gate_chances import chance_lines, discordance
 from reports.plugin.options import Options
 from reports.plugin.run_models import adjudications_of, connect_models
 from reports.plugin.session_results import SessionResults
@@ -44,8 +47,7 @@ class DryRun:
     """Takes the controller's place in a dry run: no engine, no key, no file is written."""
 
     def __init__(self, options: Options, plan: Plan) -> None:
-        if options.baseline is not None:
-            load_baseline(options.baseline)
+        self._baseline = load_baseline(options.baseline) if options.baseline else None
         models = connect_models(options, needs_key=False)
         adjudications = adjudications_of(options, plan)
         self._options = options
@@ -65,6 +67,7 @@ class DryRun:
             reporter.section("qa plan: nothing is called")
             for line in self._lines(keys, session.config.rootpath):
                 reporter.write_line(line)
+                reporter.flush()
         return True
 
     def _lines(self, keys: Sequence[str], root: Path) -> Iterator[str]:
@@ -83,6 +86,14 @@ class DryRun:
         notes = [*([EXTRAS] if extras else []), *self._distrusted(calibrator)]
         for text in (*assumptions(self._specs, self._prices), *notes, *self._powers(keys)):
             yield from wrapped(text)
+        for text in chance_lines(self._options, self._plan, keys, self._baseline, self._known):
+            yield from wrapped(text)
+
+    def _known(self, keys: Sequence[str]) -> dict[str, Outcome]:
+        """Return how items would end as far as it is known without a call."""
+        with ExitStack() as stack:
+            kept = self._recorded(stack)
+            return asyncio.run(_outcomes([self._tasks[key] for key in keys], kept))
 
     def _calibrator(self, root: Path) -> Calibrator:
         """Return the labelled items that would measure the judge."""
@@ -121,10 +132,17 @@ class DryRun:
         if self._options.gates_off:
             return
         planned = [self._plan.items[key] for key in keys]
+        shares = discordance(self._options.report_dir, self._baseline).shares
         for dataset in self._plan.datasets:
             own = (item for item in planned if item.slice.dataset == dataset.name)
             clusters = clusters_in((item.slice, item.case) for item in own)
-            yield from power_lines(dataset, clusters, baseline=self._options.baseline is not None)
+            yield from power_lines(
+                dataset, clusters, baseline=self._baseline is not None, discordances=shares
+            )
+
+
+async def _outcomes(tasks: Sequence[Task], recorded: Kept) -> dict[str, Outcome]:
+    return {task.key: await known_outcome(task, recorded) for task in tasks}
 
 
 async def _calls(tasks: Sequence[Task], recorded: Kept) -> list[list[Call]]:

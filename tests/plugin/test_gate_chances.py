@@ -1,0 +1,85 @@
+"""What a dry run says of all gates together: from the baseline's records, or from what is known."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reports.gates.power import DISCORDANCES
+from reports.plugin import gate_chances
+from reports.plugin.gate_chances import discordance
+from tests.conftest import Project
+from tests.support.made_runs import answered, before, run_of, written
+
+YAML = """
+kind: graded
+languages:
+  en: {{file: en.jsonl, gates: {{correct: {{min: {bar}}}, drop: {{max: 0.2}}}}}}
+"""
+PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "{question}"\n'
+ROW = re.compile(r"exit 0 with (\d.\d\d), 1 with (\d.\d\d), 6 with (\d.\d\d): (.*?), (\d+) % of")
+
+
+@pytest.fixture(autouse=True)
+def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulate a fifth of the runs: what is shown of them is what is tested here."""
+    monkeypatch.setattr(gate_chances, "RUNS", 40)
+
+
+def shown(project: Project, *arguments: str) -> str:
+    """Return what a dry run prints, its wrapped lines joined."""
+    result = project.run_in_process("--dry-run", *arguments, "qa")
+    assert result.ret == 0
+    return re.sub(r"\s*\n\s+", " ", "\n".join(result.outlines))
+
+
+@pytest.mark.parametrize(("bar", "blamed"), [(0.1, "drop <= 0.2"), (0.58, "correct >= 0.58")])
+def test_the_chances_are_those_of_the_baseline_asked_again(
+    project: Project, bar: float, blamed: str
+) -> None:
+    """Six models, shares that sum to one, the worse the rarer exit 0; who is to blame."""
+    project.dataset("capital", {"en": ["Sofia"] * 24 + ["Plovdiv"] * 16}, YAML.format(bar=bar))
+    project.run_in_process("qa", "--report-dir", "old")
+    text = shown(project, "--baseline=old")
+    rows = ROW.findall(text)
+    assert [(model, share) for *_, model, share in rows] == [
+        *(("unchanged", share) for share in ("10", "20", "30")),
+        ("worse by half the margin", "10"),
+        ("worse by the margin", "10"),
+        ("worse by two margins", "10"),
+    ]
+    assert all(sum(map(float, row[:3])) == pytest.approx(1, abs=0.011) for row in rows)
+    passes = [float(row[0]) for row in rows]
+    assert passes[0] > passes[3] > passes[4] >= passes[5]
+    assert passes[0] > passes[2]
+    assert f"not PASS for the first of these: capital:en {blamed}" in text
+
+
+def test_without_a_baseline_what_is_recorded_tells(project: Project) -> None:
+    """Recorded answers and rules need no call: the gates of this run, which has no drop gate."""
+    project.dataset("capital", {"en": ["Sofia"] * 30 + ["Plovdiv"] * 10}, YAML.format(bar=0.1))
+    text = shown(project)
+    assert "exit 0 with 1.00, 1 with 0.00, 6 with 0.00: unchanged, 10 % of items differ" in text
+    assert "not PASS for the first of these: no gate" in text
+
+
+def test_what_is_missing_is_said(project: Project) -> None:
+    """A model that was never asked, and no baseline: no figure, but a way to get one."""
+    project.dataset("capital", {"en": ["Sofia"] * 2}, YAML.format(bar=0.1))
+    project.write("qa/capital/answer.en.yaml", PROMPT)
+    text = shown(project, "--model", "openai:m@http://127.0.0.1:9/v1")
+    assert "not known, as only 0 of 2 items have a verdict; give --baseline=RUN" in text
+    assert "exit 0 with" not in text
+
+
+def test_the_share_that_differs_is_looked_up(tmp_path: Path) -> None:
+    """In the baseline's repeats, else against the last run in the folder, else it is not known."""
+    once = before(run_of(answered("c" * 40)))
+    assert discordance(tmp_path, once).shares == DISCORDANCES
+    assert discordance(tmp_path, None).shares == DISCORDANCES
+    folder = written(run_of(answered("i" * 10 + "c" * 30)), tmp_path / "out")
+    assert discordance(folder, once).shares == (0.25,)
+    again = [replace(one, repeat=2, key=f"{one.key}~r2") for one in answered("i" * 4 + "c" * 36)]
+    twice = before(run_of([*answered("c" * 40), *again]))
+    assert discordance(folder, twice).shares == (0.1,)
