@@ -66,24 +66,27 @@ def distrust(
     """Return why the judge of a slice cannot decide its gates, empty where it can.
 
     Rules need no trust where no labelled items measure them, unless a labelled dataset says
-    ``require_calibration``. A judge that asks a model is trusted once it is measured, or where the
-    slice's dataset says ``judge: unmeasured``.
+    ``require_calibration``. A judge that asks a model has to reach a floor, unless the slice's
+    dataset says ``judge: unmeasured``.
     """
     own = [one for one in calibrations if slice_.name in one.graders]
     blocks = next((one.blocks for one in own if one.blocks), "")
-    if blocks or not slice_.kind.by_rubric or any(map(is_measured, own)):
+    if blocks or not slice_.kind.by_rubric or any(one.trusted for one in own):
         return blocks
     alike = [one for one in datasets if not one.kind.answered and rates(one) == slice_.kind.rated]
     waived = any(one.judge_unmeasured for one in datasets if one.name == slice_.dataset)
-    if any(one.require_calibration for one in alike):
+    measured = next((one.dataset for one in own if is_measured(one)), "")
+    if not measured and any(one.require_calibration for one in alike):
         return f"judge not measured in {slice_.language}, and calibration is required"
     if waived or PanelSpec.parse(judge).is_offline:
         return ""
     why = next((one.reason for one in own), "no labelled items were judged")
-    return (
-        f"judge not measured in {slice_.language}: {why}; give labelled items, or say "
-        f"judge: unmeasured in the dataset.yaml of {slice_.dataset}"
-    )
+    lacks, remedy = f"not measured in {slice_.language}: {why}", "give labelled items"
+    if measured:
+        lacks = f"not trusted in {slice_.language}: {measured} has no floor for it"
+        remedy = "give one (floor: {agreement: 0.8})"
+    waiver = f"say judge: unmeasured in the dataset.yaml of {slice_.dataset}"
+    return f"judge {lacks}; {remedy}, or {waiver}"
 
 
 def is_measured(found: Calibration) -> bool:
