@@ -16,6 +16,7 @@ from reports.gates.drop import drop_gates
 from reports.gates.gate import slice_gates
 from reports.gates.power import margin_warnings, no_baseline_note
 from reports.human_review import adjudication_notes
+from reports.judge_errors import drift_notes, measuring
 from reports.judging import judging, judging_notes
 from reports.record import Record, in_order, make_record, total_cost
 from reports.report import Decision, GateResult, Report, SessionEnd, SliceSummary
@@ -95,7 +96,7 @@ def account(material: Material, facts: Facts, baseline: Baseline | None) -> Repo
     sides = _sides(run, facts.judge, baseline) if baseline else {}
     decision, session = _decided(run, sides, facts.session)
     used: tuple[Record | Calibration, ...] = (*records, *material.outside)
-    found = judging(run.datasets, run.records, run.summaries, facts.judge, run.calibrations)
+    found = judging(run.datasets, run.records, facts.judge, run.calibrations)
     return Report(
         model=facts.model,
         judge=facts.judge,
@@ -115,6 +116,7 @@ def account(material: Material, facts: Facts, baseline: Baseline | None) -> Repo
             *adjudication_notes(records),
             *_gate_notes(run, baseline, session.ungated),
             *judging_notes(found, facts.judge, run.slices.values(), run.datasets),
+            *drift_notes(run.calibrations, sides, baseline),
         ),
         datasets=material.datasets,
         session=SessionEnd(
@@ -217,6 +219,7 @@ def _sides(run: _Counted, judge: str, baseline: Baseline) -> dict[str, PairedSli
             or baseline.obstacle(run.summaries[name])
             or pairing.obstacle,
             changed=changed,
+            calibrations=measuring(slice_, run.calibrations),
         )
     return found
 

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from evaluators.output import plural
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.rater_agreement import PairAgreement
+from evaluators.statistics.youden import Separation
 
 Flip = Literal["fixed", "broke", "same", "new", "changed", "ungraded"]
 """An item beside the baseline's: ``new`` was not there, ``changed`` has other data now, and
@@ -138,8 +140,11 @@ class Calibration:
     ``source`` says where the verdicts are: among the ``records`` of the run, in the ``session``
     beside them, or in the ``ledger`` from earlier. ``blocks`` says why the gates that hang on it
     cannot be decided. ``items`` counts the labelled items, those without a grade included;
-    ``confusion`` (given label, grade) pairs. ``tokens`` and ``cost`` (USD) are of replies that no
-    record counts.
+    ``confusion`` (given label, grade) pairs. ``ungraded`` counts verdicts that are lacking,
+    ``constructed`` the labels of answers that were constructed. ``separations`` say how well it
+    tells classes apart, by ``youden`` and the like; empty in older runs. ``pass_bar`` is the rating
+    that passes there, None where labels are no ratings. ``tokens`` and ``cost``
+    (USD) are of replies that no record counts.
     """
 
     dataset: str
@@ -152,6 +157,10 @@ class Calibration:
     source: Source = "records"
     blocks: str = ""
     items: int = 0
+    ungraded: int = 0
+    constructed: int = 0
+    separations: Mapping[str, Separation] = field(default_factory=dict)
+    pass_bar: int | None = None
     confusion: tuple[ConfusionCell, ...] = ()
     tokens: int = 0
     cost: float | None = 0.0
@@ -192,13 +201,32 @@ class PanelAgreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corrected:
-    """A slice's ``correct`` corrected for the judge's errors, as ``labelled`` items show them."""
+    """A slice's ``correct`` corrected for the judge's errors, as ``labelled`` items show them.
+
+    ``by_people`` of its answers were decided by a person, and count as they are; ``constructed`` of
+    the labelled answers were written to be hard, and are none of a model's.
+    """
 
     slice: str
     correct: Estimate
     labelled: int
     sensitivity: float
     specificity: float
+    by_people: int = 0
+    constructed: int = 0
+
+    @property
+    def caution(self) -> str:
+        """What else to know before the figure is used, empty where there is nothing."""
+        said = []
+        if self.by_people:
+            said.append(f"{plural(self.by_people, 'answer')} by people as they are")
+        if self.constructed:
+            said.append(
+                f"{self.constructed} of the labels are of constructed answers: they say nothing "
+                "certain about the judge's errors on this run's own"
+            )
+        return "; ".join(said)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,14 +10,9 @@ from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import clustered_rate, wilson
 from evaluators.statistics.rater_agreement import alpha_of, kappas
 from reports.evidence import Audit, Calibration, Judging, PanelAgreement
+from reports.judge_errors import correct_rates, corrected_notes
 from reports.record import Record
-from reports.report import SliceSummary
-from reports.trust import (
-    calibration_notes,
-    correct_rates,
-    corrected_notes,
-    is_measured,
-)
+from reports.trust import calibration_notes, is_measured
 
 _NAMED = 10  # items named in a note; run.json has all
 
@@ -25,7 +20,6 @@ _NAMED = 10  # items named in a note; run.json has all
 def judging(
     datasets: Sequence[Dataset],
     records: Mapping[str, Sequence[Record]],
-    summaries: Mapping[str, SliceSummary],
     judge: str,
     calibrations: Sequence[Calibration] = (),
 ) -> Judging:
@@ -41,8 +35,6 @@ def judging(
         one.key for one in decided if len({vote.label for vote in one.votes if vote.label}) > 1
     )
     deciders = Counter("people" if one.adjudicated_by else one.judge for one in decided)
-    # A correction takes items for independent, so none may have been asked twice.
-    once = [name for name, some in records.items() if all(one.repeat == 1 for one in some)]
     cascade = PanelSpec.parse(judge).is_cascade
     measured = {name for one in calibrations if is_measured(one) for name in one.graders}
     return Judging(
@@ -56,7 +48,7 @@ def judging(
         audit_disagreements=split if cascade else (),
         audit=audit([(part, one) for part in graded_slices for one in records[part.name]], judge),
         panels=panels(every, judge),
-        corrected=correct_rates([summaries[name] for name in once], calibrations),
+        corrected=correct_rates(graded_slices, records, calibrations),
     )
 
 

@@ -5,14 +5,12 @@ from dataclasses import replace
 
 from cases.dataset import Dataset, Slice
 from cases.plan import Labelled, rates
-from evaluators.core import CORRECT, Outcome
+from evaluators.core import Outcome
 from evaluators.judge_spec import PanelSpec
-from evaluators.kinds import GRADED
 from evaluators.output import plural
-from evaluators.statistics.estimate import Estimate
-from evaluators.statistics.intervals import corrected_rate
-from reports.evidence import Calibration, ConfusionCell, Corrected
+from reports.evidence import Calibration, ConfusionCell
 from reports.gates.gate import floor_gates
+from reports.judge_errors import constructed_in, separations
 from reports.record import Record, make_record, total_cost
 from reports.report import SliceSummary
 from reports.summary import summarise
@@ -94,10 +92,6 @@ def is_measured(found: Calibration) -> bool:
     return any(one.value is not None for one in found.measures.values())
 
 
-ENOUGH = 300
-"""Labelled items from which on a rate may be corrected for the judge's errors."""
-
-
 def calibrate(labelled: Labelled, outcomes: Mapping[str, Outcome]) -> Calibration:
     """Return what the outcomes of items that were judged beside the tests say of the judge.
 
@@ -145,6 +139,10 @@ def calibration_of(
         graders=graders,
         blocks=blocks,
         items=len({record.id for record in records}),
+        ungraded=summary.counts.ungraded,
+        constructed=constructed_in(records),
+        separations=separations(slice_, records, summary),
+        pass_bar=slice_.pass_bar if slice_.rubric and slice_.rubric.protocol == "rate" else None,
         confusion=confusion_cells(summary),
     )
 
@@ -182,57 +180,10 @@ def calibration_notes(calibrations: Sequence[Calibration]) -> list[str]:
             continue
         figures = ", ".join(f"{name} {found.text()}" for name, found in one.measures.items())
         earlier = ", measured earlier" if one.source == "ledger" else ""
-        silent = one.items - sum(cell.count for cell in one.confusion)
-        lost = f", {silent} without a grade" if silent else ""
+        lost = f", {one.ungraded} without a grade" if one.ungraded else ""
         trust = f"; {one.reason}" if one.reason else "" if one.floor else "; it has no floor"
         notes.append(
             f"judge in {one.language} (for {slices}){earlier}: {figures} over "
             f"{plural(one.items, 'labelled item')} of {one.dataset}{lost}{trust}"
         )
     return notes
-
-
-def correct_rates(
-    slices: Sequence[SliceSummary], calibrations: Sequence[Calibration]
-) -> tuple[Corrected, ...]:
-    """Return ``correct`` freed of the judge's errors where at least 300 labelled items show them.
-
-    The estimate is Rogan and Gladen's, its interval from both samples (``corrected_rate``).
-    """
-    by_slice = {name: one for one in calibrations for name in one.graders if one.items >= ENOUGH}
-    found = (_corrected(one, by_slice.get(one.name)) for one in slices if one.kind == GRADED)
-    return tuple(one for one in found if one)
-
-
-def _corrected(summary: SliceSummary, calibration: Calibration | None) -> Corrected | None:
-    if calibration is None or CORRECT not in summary.labels:
-        return None  # or by a rubric with labels of its own
-    cells = calibration.confusion
-    if sum(one.count for one in cells) != calibration.items:
-        return None  # judged more than once: its counts are no independent items
-    right = [one for one in cells if one.label == CORRECT]
-    wrong = [one for one in cells if one.label != CORRECT]
-    rate = corrected_rate(
-        (summary.labels.get(CORRECT, 0), sum(summary.labels.values())),
-        (sum(one.count for one in right if one.grade == CORRECT), sum(one.count for one in right)),
-        (sum(one.count for one in wrong if one.grade != CORRECT), sum(one.count for one in wrong)),
-    )
-    if rate is None:
-        return None
-    return Corrected(
-        slice=summary.name,
-        correct=Estimate.of(rate.value, rate.interval, sum(summary.labels.values())),
-        labelled=calibration.items,
-        sensitivity=rate.sensitivity,
-        specificity=rate.specificity,
-    )
-
-
-def corrected_notes(found: Sequence[Corrected]) -> list[str]:
-    """Return a line for each corrected rate."""
-    return [
-        f"{one.slice}: correct {one.correct.text()} once the judge's errors are taken out "
-        f"(sensitivity {one.sensitivity:.3f}, specificity {one.specificity:.3f} over "
-        f"{one.labelled} labelled items)"
-        for one in found
-    ]

@@ -23,6 +23,7 @@ from evaluators.statistics.paired import (
     tango,
 )
 from evaluators.statistics.paired_power import confirmed_margin, pairs_needed
+from reports.evidence import Calibration
 from reports.record import Record
 
 Lone = Literal["added", "changed", "ungraded", "repeat"]
@@ -104,13 +105,15 @@ class PairedSlice:
 
     ``blocked`` says why its drop gates cannot be decided (another judge or rubric, a partial
     slice, a judge that is not trusted), empty where they can; ``changed`` is the first of these
-    reasons alone.
+    reasons alone. ``calibrations`` say how its judge errs: in its own language, then in the others
+    of the same labelled items; empty where nothing measures it.
     """
 
     slice_: Slice
     pairing: PairedRecords
     blocked: str = ""
     changed: str = ""
+    calibrations: tuple[Calibration, ...] = ()
 
     @property
     def bar(self) -> int | None:

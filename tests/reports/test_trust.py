@@ -20,8 +20,6 @@ from reports.trust import (
     calibrate,
     calibration_notes,
     calibration_of,
-    correct_rates,
-    corrected_notes,
     distrust,
     measured_among,
 )
@@ -337,51 +335,3 @@ def test_an_unknown_price_is_not_zero(labels: Slice) -> None:
     key, end = next(iter(ends.items()))
     ends[key] = replace(end, usage=Usage(cost=None))
     assert calibrate(found, ends).cost is None
-
-
-def measured(items: int, right: tuple[int, int], wrong: tuple[int, int]) -> Calibration:
-    """Return a judge that kept and missed so many right, and passed and refused so many wrong."""
-    counts = {
-        (CORRECT, CORRECT): right[0],
-        (CORRECT, INCORRECT): right[1],
-        (INCORRECT, CORRECT): wrong[0],
-        (INCORRECT, INCORRECT): wrong[1],
-    }
-    cells = [ConfusionCell(label=one, grade=two, count=n) for (one, two), n in counts.items()]
-    return Calibration(
-        dataset="labels",
-        language="bg",
-        measures={},
-        graders=("d:bg",),
-        items=items,
-        confusion=tuple(cells),
-    )
-
-
-def test_a_rate_is_corrected_where_enough_items_are_labelled() -> None:
-    """Rogan and Gladen's estimate: (rate + specificity - 1) / (sensitivity + specificity - 1)."""
-    summary = summarise(graded(60, 40), make_slice())
-    (found,) = correct_rates([summary], [measured(300, (135, 15), (30, 120))])
-    assert found.correct.value == pytest.approx((0.6 + 0.8 - 1) / (0.9 + 0.8 - 1))
-    assert (found.sensitivity, found.specificity, found.labelled) == (0.9, 0.8, 300)
-    assert found.correct.low is not None
-    assert found.correct.high is not None
-    assert found.correct.low < 4 / 7 < found.correct.high
-    assert found.correct.high - found.correct.low > 0.19  # wider than the raw rate's own
-    (note,) = corrected_notes([found])
-    assert note.startswith("d:bg: correct 0.571 [")
-    assert note.endswith("(sensitivity 0.900, specificity 0.800 over 300 labelled items)")
-
-
-@pytest.mark.parametrize(
-    "calibration",
-    [
-        measured(299, (135, 14), (30, 120)),
-        measured(300, (75, 75), (75, 75)),
-        measured(300, (270, 30), (60, 240)),
-    ],
-    ids=["too few", "a judge that tells nothing apart", "each judged twice"],
-)
-def test_it_does_not_pretend_to_correct(calibration: Calibration) -> None:
-    """Fewer than 300 items, a judge no better than chance, or repeats correct nothing."""
-    assert correct_rates([summarise(graded(60, 40), make_slice())], [calibration]) == ()

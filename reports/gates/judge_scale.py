@@ -1,0 +1,108 @@
+"""A judge's errors in a paired gate: what it shows of a true change, and how sure that is.
+
+A judge with sensitivity Se and specificity Sp, alike on both runs' answers, shows J = Se + Sp - 1
+times a true change of the share that passes. A margin therefore has to shrink by J, or a poor judge
+would let pass what a good one would not.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from evaluators.output import plural
+from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
+from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
+from evaluators.statistics.youden import corrected_difference, weighted_mean
+from reports.compare.pairs import PairedSlice
+from reports.judge_errors import ENOUGH
+
+MEASURED_BY = {"": YOUDEN, "correct": YOUDEN, "pass_rate": YOUDEN, "incorrect": YOUDEN_INCORRECT}
+"""Which J scales a change, by the measure that changes; empty stands for the share that passes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeScale:
+    """How a judge's errors shrink a change.
+
+    ``youden`` is undefined where nothing measures it: then the gate is about the judge's opinion.
+    ``basis`` says which labels it is from, or why there is none.
+    """
+
+    youden: Estimate
+    basis: str
+
+    def corrected(self, difference: Estimate) -> Estimate:
+        """Return the difference as it would be without the judge's errors."""
+        return corrected_difference(difference, self.youden)
+
+    def text(self, difference: Estimate) -> str:
+        """Return in words what the judge's errors make of a difference."""
+        if self.youden.value is None:
+            return f"the verdict is about the judge's opinion: {self.basis}"
+        found = self.corrected(difference)
+        gain = f"Youden's J {self.youden.text('{value}, {low} to {high}')} {self.basis}"
+        if found.value is None or found.interval is None:
+            return f"the judge's errors leave nothing to conclude from ({gain})"
+        ends = span_of(found.interval)
+        value = figure(found.value)
+        return f"freed of the judge's errors it is {value}, 95 % interval {ends} ({gain})"
+
+
+def judge_scale(sides: Sequence[PairedSlice], measure: str = "") -> JudgeScale | None:
+    """Return the scale of a gate over these slices; None where no judge's verdict is in it.
+
+    ``measure`` is what changes, empty for the share that passes. One slice counts by the labels of
+    its own language; where either class has fewer than 30 of them by all that there are, though
+    never as better than by its own. Several slices are weighed by their pairs, and one without
+    labels is taken to be like the others.
+    """
+    judged = [one for one in sides if _is_judged(one)]
+    if not judged:
+        return None
+    name = MEASURED_BY.get(measure)
+    if name is None:
+        return _unknown(f"its errors are not known on the scale of {measure}")
+    if len(judged) == 1:
+        return _single(judged[0], name)
+    own = [(one, one.calibrations[0].separations.get(name)) for one in judged if one.calibrations]
+    parts = [(found.youden, float(len(one.pairing.pairs))) for one, found in own if found]
+    languages = [one.slice_.language for one, found in own if found]
+    return _pooled(parts, languages)
+
+
+def _is_judged(side: PairedSlice) -> bool:
+    """Return whether a judge, not a person or a rule of words, decided on some pair of a slice."""
+    both = ((pair.new, pair.old) for pair in side.pairing.pairs)
+    return side.slice_.kind.by_rubric and any(
+        not record.adjudicated_by for pair in both for record in pair
+    )
+
+
+def _unknown(why: str) -> JudgeScale:
+    return JudgeScale(youden=UNDEFINED, basis=why)
+
+
+def _single(side: PairedSlice, name: str) -> JudgeScale:
+    known = [(one, found) for one in side.calibrations if (found := one.separations.get(name))]
+    own = side.calibrations[0].separations.get(name) if side.calibrations else None
+    if own and own.fewest >= ENOUGH:
+        known = known[:1]
+    parts = [(found.youden, float(found.youden.n)) for _, found in known]
+    scale = _pooled(parts, [one.language for one, _ in known])
+    if not own or len(parts) < 2:
+        return scale
+    few = f"; {side.slice_.language} alone has fewer than {ENOUGH} of a class"
+    return JudgeScale(youden=_at_most(scale.youden, own.youden), basis=scale.basis + few)
+
+
+def _pooled(parts: Sequence[tuple[Estimate, float]], languages: Sequence[str]) -> JudgeScale:
+    if not parts:
+        return _unknown("no labelled items measure its errors")
+    youden = weighted_mean(parts)
+    basis = f"over {plural(youden.n, 'labelled item')} in {', '.join(languages)}"
+    return JudgeScale(youden=youden, basis=basis)
+
+
+def _at_most(pooled: Estimate, own: Estimate) -> Estimate:
+    """Return J of several languages, with value and lower end no higher than that of one."""
+    top = own.value or 0.0
+    return replace(pooled, value=min(pooled.value or 0.0, top), low=min(pooled.low or 0.0, top))

@@ -1,0 +1,191 @@
+"""Claims about what a judge's errors say of a run: corrected rates, what they leave out, drift."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+
+import pytest
+
+from cases.dataset import Slice
+from evaluators.core import CORRECT, INCORRECT
+from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
+from reports.baseline import Baseline
+from reports.compare.pairs import PairedSlice, pair_records
+from reports.evidence import Calibration
+from reports.judge_errors import (
+    correct_rates,
+    corrected_notes,
+    drift_notes,
+    measuring,
+    separations,
+)
+from reports.record import Record
+from reports.summary import summarise
+from reports.trust import confusion_cells
+from tests.support.made_records import graded, make_slice, numbered
+
+JUDGED = make_slice("judged", dataset="labels")
+
+
+def labelled(right: tuple[int, int], wrong: tuple[int, int], ungraded: int = 0) -> list[Record]:
+    """Return labels of right answers that passed and were missed, of wrong ones that passed and
+    were refused, and of right ones without a grade."""
+    rows: list[dict[str, object]] = []
+    for label, (passed, refused) in ((CORRECT, right), (INCORRECT, wrong)):
+        rows += [{"label": label, "grade": CORRECT}] * passed
+        rows += [{"label": label, "grade": INCORRECT}] * refused
+    rows += [{"label": CORRECT, "outcome": "error", "answer": None}] * ungraded
+    return [replace(one, question=f"{one.id}?") for one in numbered(rows)]
+
+
+def measured(records: Sequence[Record], **fields: object) -> Calibration:
+    """Return the judge of d:bg as these labelled records show it."""
+    summary = summarise(records, JUDGED)
+    made = Calibration(
+        dataset="labels",
+        language="bg",
+        measures=summary.measures,
+        graders=("d:bg",),
+        items=len(records),
+        ungraded=summary.counts.ungraded,
+        separations=separations(JUDGED, records, summary),
+    )
+    return replace(made, **fields)  # type: ignore[arg-type]
+
+
+def test_what_labels_show_of_a_judge() -> None:
+    """J with both rates, and the J of INCORRECT, which here is the same."""
+    found = measured(labelled((45, 5), (10, 40))).separations
+    assert found[YOUDEN].youden.value == pytest.approx(0.9 + 0.8 - 1)
+    assert [one.value for one in found[YOUDEN].rates] == [0.9, 0.8]
+    assert found[YOUDEN].youden.n == found[YOUDEN_INCORRECT].youden.n == 100
+    assert found[YOUDEN].fewest == 50
+    assert found[YOUDEN_INCORRECT].youden.value == pytest.approx(0.7)
+
+
+def test_a_label_without_a_grade_never_makes_a_judge_look_better() -> None:
+    """J is that of the worst case, and its interval reaches from the worst to the best."""
+    whole, part = labelled((45, 5), (10, 40)), labelled((45, 3), (10, 40), ungraded=2)
+    sure, unsure = (measured(one).separations[YOUDEN].youden for one in (whole, part))
+    best = measured(labelled((47, 3), (10, 40))).separations[YOUDEN].youden
+    assert (unsure.value, unsure.low) == (sure.value, sure.low)
+    assert unsure.high == best.high
+
+
+def test_labels_of_one_class_measure_nothing() -> None:
+    """Without a wrong answer nobody knows what the judge lets through."""
+    assert measured(labelled((45, 5), (0, 0))).separations == {}
+
+
+def by_people(records: Sequence[Record], count: int) -> list[Record]:
+    return [
+        replace(one, adjudicated_by="Ana") if place < count else one
+        for place, one in enumerate(records)
+    ]
+
+
+def corrected(records: Sequence[Record], labels: Sequence[Record], **fields: object) -> object:
+    found = correct_rates([make_slice()], {"d:bg": records}, [measured(labels, **fields)])
+    return found[0] if found else None
+
+
+def test_a_rate_is_corrected_where_each_class_has_thirty_labels() -> None:
+    """Rogan and Gladen's estimate: (rate + specificity - 1) / (sensitivity + specificity - 1)."""
+    labels = labelled((27, 3), (6, 24))
+    (found,) = correct_rates([make_slice()], {"d:bg": graded(60, 40)}, [measured(labels)])
+    assert found.correct.value == pytest.approx((0.6 + 0.8 - 1) / (0.9 + 0.8 - 1))
+    assert (found.sensitivity, found.specificity, found.labelled) == (0.9, 0.8, 60)
+    low, high = found.correct.interval or (0.0, 0.0)
+    assert low < 4 / 7 < high
+    assert high - low > 0.19  # wider than the raw rate's own
+    (note,) = corrected_notes([found])
+    assert note.startswith("d:bg: correct 0.571 [")
+    assert note.endswith("(sensitivity 0.900, specificity 0.800 over 60 labelled items)")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [labelled((27, 2), (60, 240)), labelled((15, 15), (15, 15)), labelled((40, 5), (6, 24), 1)],
+    ids=["29 right ones", "a judge that tells nothing apart", "a label without a grade"],
+)
+def test_it_does_not_pretend_to_correct(labels: Sequence[Record]) -> None:
+    """Too few of a class, a judge no better than chance, or a lost label correct nothing."""
+    assert corrected(graded(60, 40), labels) is None
+
+
+def test_what_people_decided_is_not_corrected() -> None:
+    """60 of 100 answers that people call right are 60 %, whatever the judge is like."""
+    labels, answers = labelled((40, 10), (5, 45)), graded(60, 40)
+    assert corrected(by_people(answers, 100), labels) is None
+    half = [*graded(30, 20), *[replace(one, id=f"p{one.id}") for one in graded(30, 20)]]
+    (found,) = correct_rates([make_slice()], {"d:bg": by_people(half, 50)}, [measured(labels)])
+    judge_alone = (0.6 + 0.9 - 1) / (0.8 + 0.9 - 1)
+    assert found.correct.value == pytest.approx((0.6 + judge_alone) / 2)
+    assert found.by_people == 50
+    assert found.caution == "50 answers by people as they are"
+
+
+def test_answers_of_one_question_widen_a_corrected_rate() -> None:
+    """Three labelled answers a question that share their fate say as much as one."""
+    once = labelled((27, 3), (6, 24))
+    thrice = [replace(one, id=f"{one.id}-{n}") for one in once for n in range(3)]
+    apart = [replace(one, question=one.id) for one in thrice]
+    ends = []
+    for labels in (apart, thrice, once):
+        (found,) = correct_rates([make_slice()], {"d:bg": graded(600, 400)}, [measured(labels)])
+        ends.append(found.correct.interval or (0.0, 0.0))
+    widths = [high - low for low, high in ends]
+    assert widths[0] < 0.8 * widths[1]
+    assert widths[1] == pytest.approx(widths[2], rel=0.02)
+
+
+def test_constructed_labels_are_not_passed_off_as_the_runs_own() -> None:
+    """How a judge errs on answers that were written to be hard may not be how it errs here."""
+    (found,) = correct_rates(
+        [make_slice()],
+        {"d:bg": graded(60, 40)},
+        [measured(labelled((27, 3), (6, 24)), constructed=60)],
+    )
+    assert found.caution == (
+        "60 of the labels are of constructed answers: they say nothing certain about the "
+        "judge's errors on this run's own"
+    )
+
+
+def test_ratings_at_another_bar_measure_nothing() -> None:
+    """Where passing means something else, so does J; the other languages come after one's own."""
+    own = measured([], pass_bar=6)
+    other = replace(own, language="pl", graders=("d:pl",))
+    rated = make_slice("rated", pass_bar=6)
+    assert measuring(rated, [other, own]) == (own, other)
+    assert measuring(replace(rated, pass_bar=7), [other, own]) == ()
+    assert measuring(make_slice(), [other, own]) == ()
+    assert measuring(rated, [other]) == ()
+
+
+def side(new: Sequence[Record], old: Sequence[Record], slice_: Slice = JUDGED) -> PairedSlice:
+    return PairedSlice(slice_=slice_, pairing=pair_records(new, old))
+
+
+def before(*calibrations: object) -> Baseline:
+    return Baseline(path="old", run={"judging": {"calibrations": calibrations}}, records=())
+
+
+def test_a_judge_that_reads_the_same_labels_otherwise_is_named() -> None:
+    """Item by item where both runs have them; else by what both runs say of the same labels."""
+    old = labelled((45, 5), (10, 40))
+    old = [replace(r, outcome="passed" if r.label == r.grade else "failed") for r in old]
+    new = [replace(r, grade=INCORRECT, outcome="failed") if n < 9 else r for n, r in enumerate(old)]
+    now = measured(new)
+    (paired,) = drift_notes([now], {"labels:bg": side(new, old)}, None)
+    assert paired.startswith("judge in bg on the same 100 labelled items: new - old -0.090 [-0.1")
+    cells = confusion_cells(summarise(old, JUDGED))
+    then = asdict(measured(old, confusion=cells))
+    now = replace(now, confusion=confusion_cells(summarise(new, JUDGED)))
+    (unpaired,) = drift_notes([now], {}, before(then, {"odd": 1}))
+    assert unpaired == (
+        "judge in bg on the labelled items of labels: agreement 0.850 [0.767, 0.907] then, "
+        "0.760 [0.668, 0.833] now"
+    )
+    other = {**then, "confusion": then["confusion"][1:]}
+    for nothing in (None, before(), before({"odd": 1}), before(other)):
+        assert list(drift_notes([now], {}, nothing)) == []

@@ -1,0 +1,125 @@
+"""Claims about the scale of a judge in paired gates: whose labels it is from, and what it says."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
+from evaluators.statistics.youden import ClassRate, Separation
+from reports.compare.pairs import PairedSlice, pair_records
+from reports.evidence import Calibration
+from reports.gates.judge_scale import JudgeScale, judge_scale
+from reports.record import Record
+from tests.support.made_records import graded, make_slice
+
+DROP = Estimate(value=-0.02, low=-0.05, high=0.01, n=300)
+
+
+def separation(value: float, fewest: int = 40, labels: int = 100) -> Separation:
+    """Return J ± 0.1 from so many labels, of which the smaller class has ``fewest``."""
+    rate = ClassRate(hits=fewest, trials=fewest, size=float(fewest))
+    gain = Estimate(value=value, low=value - 0.1, high=value + 0.1, n=labels)
+    return Separation(youden=gain, rates=(rate, replace(rate, trials=labels - fewest)))
+
+
+def measured(language: str, **found: Separation) -> Calibration:
+    return Calibration(dataset="labels", language=language, measures={}, separations=found)
+
+
+def side(
+    *calibrations: Calibration,
+    language: str = "bg",
+    kind: str = "graded",
+    records: Sequence[Record] = (),
+) -> PairedSlice:
+    """Return a slice whose new answers pair with the same old ones."""
+    answers = list(records) or graded(8, 2)
+    return PairedSlice(
+        slice_=make_slice(kind, language=language),
+        pairing=pair_records(answers, answers),
+        calibrations=calibrations,
+    )
+
+
+def scale(*sides: PairedSlice, measure: str = "") -> JudgeScale:
+    found = judge_scale(sides, measure)
+    assert found is not None
+    return found
+
+
+def test_a_language_speaks_for_itself_where_it_has_the_labels() -> None:
+    """30 of each class or more: the others are not asked."""
+    own, other = measured("bg", youden=separation(0.7)), measured("pl", youden=separation(0.5))
+    found = scale(side(own, other))
+    assert (found.youden.value, found.youden.n) == (0.7, 100)
+    assert found.youden.interval == pytest.approx((0.6, 0.8))
+    assert found.basis == "over 100 labelled items in bg"
+
+
+@pytest.mark.parametrize(("own", "value"), [(0.7, 0.62), (0.4, 0.4)])
+def test_few_labels_borrow_but_never_look_better_than_they_are(own: float, value: float) -> None:
+    """Below 30 all languages count by their labels, up to what the language's own labels show."""
+    few = measured("bg", youden=separation(own, fewest=29, labels=60))
+    pooled = scale(side(few, measured("pl", youden=separation(0.5, labels=40))))
+    assert pooled.youden.value == pytest.approx(value)
+    assert (pooled.youden.low or 0) <= value
+    assert pooled.basis == (
+        "over 100 labelled items in bg, pl; bg alone has fewer than 30 of a class"
+    )
+
+
+def test_pooled_gates_weigh_the_languages_by_their_pairs() -> None:
+    """A language without labels is taken to be like the others; it does not switch J off."""
+    bg = side(measured("bg", youden=separation(0.9)), records=graded(30))
+    pl = side(measured("pl", youden=separation(0.6)), language="pl", records=graded(10))
+    found = scale(bg, pl, side(language="hu"))
+    assert found.youden.value == pytest.approx((30 * 0.9 + 10 * 0.6) / 40)
+    assert found.basis == "over 200 labelled items in bg, pl"
+
+
+def test_where_no_judge_decides_there_is_no_scale() -> None:
+    """Yes/no answers are read by rules of words; people are who the judge is measured against."""
+    assert judge_scale([side(kind="yes_no")]) is None
+    by_people = [replace(one, adjudicated_by="Ana") for one in graded(8, 2)]
+    assert judge_scale([side(records=by_people)]) is None
+    assert judge_scale([side(records=[*by_people, *graded(1)])]) is not None
+
+
+@pytest.mark.parametrize(
+    ("calibrations", "measure", "why"),
+    [
+        ((), "", "no labelled items measure its errors"),
+        ((measured("bg"),), "", "no labelled items measure its errors"),
+        ((measured("bg", youden=separation(0.7)),), "incorrect", "no labelled items measure"),
+        ((measured("bg", youden=separation(0.7)),), "mean_rating", "on the scale of mean_rating"),
+    ],
+)
+def test_without_j_the_verdict_is_about_the_judges_opinion(
+    calibrations: tuple[Calibration, ...], measure: str, why: str
+) -> None:
+    """And that is said, with the reason."""
+    found = scale(side(*calibrations), measure=measure)
+    assert found.corrected(DROP).value is None
+    assert found.text(DROP).startswith("the verdict is about the judge's opinion: ")
+    assert why in found.text(DROP)
+
+
+@pytest.mark.parametrize("measure", ["", "correct", "pass_rate", "incorrect"])
+def test_every_share_has_the_j_of_its_class(measure: str) -> None:
+    """What passes by one, what is INCORRECT by the other."""
+    both = {YOUDEN: separation(0.7), YOUDEN_INCORRECT: separation(0.5)}
+    found = scale(side(measured("bg", **both)), measure=measure)
+    assert found.youden.value == (0.5 if measure == "incorrect" else 0.7)
+
+
+def test_the_words_show_the_change_without_the_judges_errors() -> None:
+    """-0.02 by a judge with J 0.8, at least 0.7; nothing where J may be 0."""
+    found = scale(side(measured("bg", youden=separation(0.8))))
+    assert found.text(DROP) == (
+        "freed of the judge's errors it is -0.025, 95 % interval -0.071 to 0.014 "
+        "(Youden's J 0.800, 0.700 to 0.900 over 100 labelled items in bg)"
+    )
+    poor = scale(side(measured("bg", youden=separation(0.05))))
+    assert poor.text(DROP).startswith("the judge's errors leave nothing to conclude from (Youden")
