@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from evaluators.core import INCORRECT
 from evaluators.statistics.count_table import RATINGS, CountTable
 from evaluators.statistics.estimate import UNDEFINED, Estimate
-from evaluators.statistics.intervals import Count, Interval, effective_size, wilson
+from evaluators.statistics.intervals import Count, Interval, clustered_rate, effective_size
 
 if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array
@@ -116,14 +116,14 @@ def youden_interval(
     rates = class_rates(clusters, items, positive)
     if not rates:
         return None
+    classes = _classes(clusters, positive)
     residuals = [
-        hits - rate.value * sizes
-        for rate, (hits, sizes) in zip(rates, _classes(clusters, positive), strict=True)
+        hits - rate.value * sizes for rate, (hits, sizes) in zip(rates, classes, strict=True)
     ]
     spread = math.prod(float((items * one**2).sum()) for one in residuals)
     common = float((items * residuals[0] * residuals[1]).sum())
     correlation = max(0.0, common / math.sqrt(spread)) if spread else 0.0
-    ends = [wilson(*one.independent) or (0.0, 1.0) for one in rates]
+    ends = [clustered_rate(*one, items) or (0.0, 1.0) for one in classes]
     value = sum(one.value for one in rates) - 1
     below = [one.value - low for one, (low, _) in zip(rates, ends, strict=True)]
     above = [high - one.value for one, (_, high) in zip(rates, ends, strict=True)]
