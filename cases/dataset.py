@@ -13,7 +13,7 @@ from evaluators.core import CORRECT, GRADES, Case
 from evaluators.extra_metrics import MetricSpec
 from evaluators.kinds import Asked, Cluster, Kind
 from evaluators.rubric import Prompt, Rubric
-from evaluators.statistics.metrics import DROP, RISE
+from evaluators.statistics.metrics import DROP, RISE, counts_every_item
 
 Evidence = Literal["estimate", "confident"]
 Fail = Literal["", "margin", "zero"]
@@ -42,6 +42,11 @@ class Threshold:
     def paired(self) -> bool:
         """Whether it is about the change since the baseline, item by item."""
         return self.measure in (DROP, RISE)
+
+    @property
+    def of_share(self) -> bool:
+        """Whether it is about the change of a share of all items: pair by pair by 1, 0 or -1."""
+        return self.paired and (not self.of or counts_every_item(self.of))
 
     @property
     def name(self) -> str:

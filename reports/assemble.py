@@ -11,8 +11,8 @@ from reports.baseline import Baseline, changed_judge
 from reports.compare.comparison import compare, parity
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.evidence import Calibration
+from reports.gates.change import change_gates
 from reports.gates.decide import SessionFacts, decide
-from reports.gates.drop import drop_gates
 from reports.gates.gate import slice_gates
 from reports.gates.power import margin_warnings, no_baseline_note
 from reports.human_review import adjudication_notes
@@ -233,7 +233,7 @@ def _gates(run: _Counted, sides: Mapping[str, PairedSlice]) -> Iterator[GateResu
                 one, run.records[name], run.summaries[name], run.distrusted[name]
             )
         if sides:
-            yield from drop_gates(dataset, [sides[one.name] for one in own])
+            yield from change_gates(dataset, [sides[one.name] for one in own])
 
 
 def _session(session: SessionFacts, run: _Counted, gates: Sequence[GateResult]) -> SessionFacts:

@@ -149,15 +149,19 @@ def tabulate(
                 raise QAError(msg)
             clusters[cluster_of(record)].append((golds.index(gold), outcomes.index(outcome)))
     patterns, items = count_patterns(clusters.values(), (len(golds), len(outcomes)))
-    seen = {one.grade: one.score for one in records if one.grade and one.score is not None}
-    declared = slice_.rubric.scores if seen and slice_.rubric else {}
-    scores = {str(grade): score for grade, score in {**declared, **seen}.items()}
     return Sample(
         kind=slice_.kind,
-        patterns=count_table(slice_, patterns, (golds, outcomes), scores),
+        patterns=count_table(slice_, patterns, (golds, outcomes), scores_of(records, slice_)),
         items=items,
         clustered=any(len(cells) > 1 for cells in clusters.values()),
     )
+
+
+def scores_of(records: Sequence[Record], slice_: Slice) -> Mapping[str, float]:
+    """Return what each grade is worth, empty where no record has a score."""
+    seen = {one.grade: one.score for one in records if one.grade and one.score is not None}
+    declared = slice_.rubric.scores if seen and slice_.rubric else {}
+    return {**declared, **seen}
 
 
 def count_table(

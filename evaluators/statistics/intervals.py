@@ -22,7 +22,7 @@ Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
 SEED = 20240913
 ROUNDS = 2000
 WHOLE = 1  # clusters added that move as a whole, as others add successes to a small sample
-_BLOCK = 4_000_000  # numbers held at once while resampling
+BLOCK = 4_000_000  # numbers held at once while resampling
 
 
 def wilson(successes: float, n: float, z: float = Z95) -> Interval | None:
@@ -123,7 +123,7 @@ def resample(patterns: Array, items: Array) -> Array:
     total = items.sum()
     flat = patterns.reshape(len(patterns), -1)
     random = np.random.default_rng(SEED)
-    step = max(1, _BLOCK // len(patterns))
+    step = max(1, BLOCK // len(patterns))
     sizes = [min(step, ROUNDS - start) for start in range(0, ROUNDS, step)]
     drawn = [random.multinomial(int(total), items / total, size=size) @ flat for size in sizes]
     return np.concatenate(drawn).reshape(ROUNDS, *patterns.shape[1:])

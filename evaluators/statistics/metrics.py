@@ -222,4 +222,4 @@ def columns(kind: str) -> tuple[str, ...]:
 def counts_every_item(name: str) -> bool:
     """Say whether a metric is a share of all graded items."""
     row = next((rows[name] for rows in METRICS.values() if name in rows), None)
-    return row is not None and row.every_item
+    return name.startswith(LABEL_SHARE) if row is None else row.every_item

@@ -83,22 +83,6 @@ def odds_ratio(fixed: int, broke: int) -> tuple[float | None, float | None, floa
     return value, low / (1 - low), high / (1 - high) if high < 1 else None
 
 
-def drop_p_value(fixed: float, broke: float, degrees: float = math.inf) -> float:
-    """Return the two-sided p-value that belongs to Tango's interval, for "the rate fell".
-
-    Below 0.05 exactly where the interval lies below zero; 1 where the rate did not fall. Finite
-    ``degrees`` of freedom are those of Student's quantile, with which the interval was made.
-    """
-    if broke <= fixed:
-        return 1.0
-    score = (broke - fixed) / math.sqrt(broke + fixed)
-    if math.isinf(degrees):
-        return math.erfc(score / math.sqrt(2))
-    from scipy.special import stdtr
-
-    return 2 * float(stdtr(max(1.0, degrees), -score))
-
-
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     """Return the p-values adjusted for their number. Holm (1979), Scand. J. Stat. 6:65."""
     adjusted = [0.0] * len(p_values)
@@ -121,6 +105,20 @@ def shrink(sums: Array, squares: Array, sizes: Array) -> float:
     variance = float(squares.sum()) / n - mean**2
     ones = np.ones_like(sizes)
     return effective_size(sums - mean * sizes, sizes, ones, variance) / n
+
+
+def p_value_beyond(value: float, low: float, bound: float) -> float:
+    """Return the two-sided p-value of "the truth is above ``bound``", from an interval.
+
+    ``low`` is the lower end of the 95 % interval of ``value``: the p-value is below 0.05 exactly
+    where that lies above the bound, and 1 where the value does not. Altman and Bland (2011),
+    BMJ 343:d2304, with this side's width.
+    """
+    if value <= bound:
+        return 1.0
+    if value <= low:
+        return 0.0
+    return math.erfc(Z95 * (value - bound) / (value - low) / math.sqrt(2))
 
 
 def smallest_n(margin: float) -> int:

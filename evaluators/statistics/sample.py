@@ -77,10 +77,10 @@ class Sample:
         else:
             sizes = float(self.items.sum()), float(whole.total)
             interval = percentile(*row.parts(drawn), *sizes) if drawn else None
-            interval = interval or self._unvaried_interval(row, whole, value)
+            interval = interval or self.unvaried_interval(row, whole, value)
         return Estimate.of(value, interval, n)
 
-    def _unvaried_interval(self, row: Metric, whole: CountTable, value: float) -> Interval:
+    def unvaried_interval(self, row: Metric, whole: CountTable, value: float) -> Interval:
         """Return the interval of a bounded metric that no resample moved.
 
         All items of the sample may have come out alike although a share of all items there are

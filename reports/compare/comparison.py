@@ -1,29 +1,15 @@
 """A run beside its baseline, and its languages beside each other: what flipped, what moved."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from cases.dataset import Dataset, Slice
 from evaluators.kinds import FACT, Cluster
-from evaluators.statistics.count_table import CountTable, count_patterns
-from evaluators.statistics.estimate import Estimate
-from evaluators.statistics.intervals import percentile, resample
-from evaluators.statistics.metrics import Metric, metrics_of
 from reports.baseline import Baseline
+from reports.compare.differences import differences
 from reports.compare.pairs import Lone, PairedSlice, difference_of, paired_difference
 from reports.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison
 from reports.record import Record
-from reports.summary import axes_of, count_table, gold_of
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Array = npt.NDArray[np.float64]
 
 Facts = Mapping[tuple[str, int], Record]
 """Graded records of a slice by fact and repeat."""
@@ -74,7 +60,7 @@ def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:
         changed=lone["changed"],
         repeats=lone["repeat"],
         removed=sum(one.pairing.removed for one in sides),
-        differences=differences(sides[0]) if len(sides) == 1 else {},
+        differences=differences(sides),
         detectable=found.detectable,
         blocked="; ".join(dict.fromkeys(one.changed for one in sides if one.changed)),
     )
@@ -99,62 +85,6 @@ def _changes(side: PairedSlice) -> Iterator[Change]:
     flips: Mapping[Lone, Flip] = {"added": "new", "repeat": "new", "changed": "changed"}
     for key, why in side.pairing.lone.items():
         yield Change(key=key, flip=flips.get(why, "ungraded"))
-
-
-def differences(side: PairedSlice) -> dict[str, Estimate]:
-    """Return new - old of each metric over the pairs graded in both runs; empty without a pair.
-
-    Clusters are drawn with both answers of all their items, so that what is common to the two runs
-    cancels out. Without an interval where no draw differs.
-    """
-    import numpy as np
-
-    tables, items, pairs = _tables(side)
-    if not pairs:
-        return {}
-    drawn = replace(tables, counts=resample(tables.counts, items))
-    whole = replace(tables, counts=(tables.counts.T @ items).T)
-    found = {}
-    for name, row in metrics_of(side.slice_.kind, whole).items():
-        value, _ = _moved(row, whole)
-        if row.compared and np.isfinite(value):
-            interval = percentile(*_moved(row, drawn), items.sum(), pairs)
-            found[name] = Estimate.of(float(value), interval, pairs)
-    return found
-
-
-def _tables(side: PairedSlice) -> tuple[CountTable, Array, int]:
-    """Return the different tables of a cluster, how many have each, and the number of pairs.
-
-    The first axis of the counts is that of the tables, the second that of the runs, old and new.
-    A baseline over a dataset that was of another kind then has no pair.
-    """
-    kind = side.slice_.kind
-    records = [record for pair in side.graded for record in (pair.old, pair.new)]
-    _, known = axes_of(records, side.slice_)
-    pairs = [pair for pair in side.graded if pair.old.result in known]
-    records = [record for pair in pairs for record in (pair.old, pair.new)]
-    golds, outcomes = axes_of(records, side.slice_)
-    clusters: dict[Cluster, list[tuple[int, int, int]]] = defaultdict(list)
-    for number, record in enumerate(records):
-        cell = (number % 2, golds.index(gold_of(record, kind)), outcomes.index(record.result))
-        clusters[side.slice_.cluster_of(record)].append(cell)
-    counts, items = count_patterns(clusters.values(), (2, len(golds), len(outcomes)))
-    scores = side.slice_.rubric.scores if side.slice_.rubric else {}
-    return count_table(side.slice_, counts, (golds, outcomes), scores), items, len(pairs)
-
-
-def _moved(row: Metric, tables: CountTable) -> tuple[Array, Array]:
-    """Return new - old with 1 as denominator, 0 where it is undefined on either side."""
-    import numpy as np
-
-    (old_top, old_bottom), (new_top, new_bottom) = (
-        row.parts(replace(tables, counts=tables.counts[..., run, :, :])) for run in (0, 1)
-    )
-    defined = (old_bottom != 0) & (new_bottom != 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gap = new_top / new_bottom - old_top / old_bottom
-    return np.where(defined, gap, np.nan), defined.astype(np.float64)
 
 
 def parity(dataset: Dataset, records: Mapping[str, Sequence[Record]]) -> Iterator[LanguageGap]:

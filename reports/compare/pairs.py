@@ -1,12 +1,12 @@
-"""Two runs, item by item: which items pair, and how far the share that passes moved.
+"""Two runs, item by item: which items pair, and how far a share of them moved.
 
-The difference is new - old of the share of items that pass (graded: CORRECT; rated: at or above
-the new run's bar; yes/no: right), over pairs of the same items.
+The difference is new - old, over pairs of the same items, of the share that passes (graded:
+CORRECT; rated: at or above the new run's bar; yes/no: right) or of another share of all items.
 """
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -16,7 +16,6 @@ from evaluators.output import plural
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import Z95, Interval, quantile
 from evaluators.statistics.paired import (
-    drop_p_value,
     mcnemar,
     odds_ratio,
     shrink,
@@ -121,6 +120,12 @@ class PairedSlice:
         return self.slice_.pass_bar if self.slice_.kind.rated else None
 
     @property
+    def matches(self) -> Iterator[tuple[Record | None, Record]]:
+        """The pairs (old, new); old is None for items of which the old run knows nothing."""
+        yield from ((pair.old, pair.new) for pair in self.pairing.pairs)
+        yield from ((None, record) for record in self.pairing.unknown)
+
+    @property
     def graded(self) -> Iterator[Pair]:
         """The pairs that are graded in both runs."""
         return (pair for pair in self.pairing.pairs if pair.new.is_graded)
@@ -128,11 +133,12 @@ class PairedSlice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedDifference:
-    """How far the share of pairs that pass moved.
+    """How far the share of pairs that pass, or count otherwise, moved.
 
-    ``weight`` is the share of pairs that count as independent: 1 unless some are of one cluster
-    (``Slice.cluster_of``). ``better`` and ``worse`` count those of the ``clusters`` that moved, all
-    pairs of each taken together: McNemar's exact test asks for independent pairs.
+    ``fixed`` pairs count now and did not before, ``broke`` the reverse. ``weight`` is the share of
+    pairs that count as independent: 1 unless some are of one cluster (``Slice.cluster_of``).
+    ``better`` and ``worse`` count those of the ``clusters`` that moved, all pairs of each taken
+    together: McNemar's exact test asks for independent pairs.
     """
 
     n: int
@@ -147,6 +153,11 @@ class PairedDifference:
     def value(self) -> float:
         """New - old."""
         return (self.fixed - self.broke) / self.n
+
+    def basis(self, of: str) -> str:
+        """Return the pairs that it rests on, in words; ``of`` names the share unless it passes."""
+        up, down = ("up", "down") if of else ("fixed", "broke")
+        return f"{self.fixed:,} {up}, {self.broke:,} {down} of {plural(self.n, 'pair')}"
 
     @property
     def interval(self) -> Interval:
@@ -163,12 +174,6 @@ class PairedDifference:
     def estimate(self) -> Estimate:
         """New - old with its interval; undefined where there is no pair."""
         return Estimate.of(self.value, self.interval, self.n) if self.n else UNDEFINED
-
-    @property
-    def drop_p_value(self) -> float:
-        """The p-value of "the rate fell", below 0.05 where the interval lies below zero."""
-        degrees = self.clusters - 1 if self.clusters < self.n else math.inf
-        return drop_p_value(self.fixed * self.weight, self.broke * self.weight, degrees)
 
     @property
     def p_value(self) -> float:
@@ -188,12 +193,11 @@ class PairedDifference:
             return None
         return confirmed_margin(int(self.n * self.weight), (self.fixed + self.broke) / self.n)
 
-    def pairs_to_decide(self, margin: float) -> int | None:
-        """Return how many pairs would decide on a drop of at most ``margin``, with 80 % power.
+    def pairs_to_decide(self, bound: float) -> int | None:
+        """Return how many pairs would show, with 80 % power, on which side of a bound it lies.
 
         The difference is taken to be as seen. None where no number would.
         """
-        bound = -margin if self.value > -margin else 0.0
         needed = pairs_needed(bound, (self.fixed + self.broke) / self.n, self.value)
         return None if needed is None else max(self.n + 1, math.ceil(needed / self.weight))
 
@@ -220,24 +224,30 @@ def difference_of(changes: Collection[list[int]]) -> PairedDifference:
     )
 
 
-def paired_difference(
-    sides: Sequence[PairedSlice], ungraded: bool | None = None
-) -> PairedDifference:
-    """Return the difference over all pairs of these slices.
+Hit = Callable[[PairedSlice, Record], bool | None]
+"""Whether a record of a slice counts; None where it has no grade, or none that is known here."""
 
-    The new run's ungraded items count as passed (True) or failed (False), and those of which the
-    old run knows nothing as failed or passed there; None leaves both out.
+
+def passes(side: PairedSlice, record: Record) -> bool | None:
+    """Return whether a record passes by the new run's bar, None where it has no grade."""
+    return record.passes(side.bar)
+
+
+def paired_difference(
+    sides: Sequence[PairedSlice], ungraded: bool | None = None, hit: Hit = passes
+) -> PairedDifference:
+    """Return the difference, over all pairs of these slices, of the share that ``hit`` counts.
+
+    What is not known of the new run counts (True) or does not (False), and the reverse for what is
+    not known of the old one; None leaves out the pairs of which anything is unknown.
     """
     changes: dict[Cluster, list[int]] = defaultdict(list)
     for one in sides:
-        for pair in one.pairing.pairs:
-            passes = pair.new.passes(one.bar)
-            now = ungraded if passes is None else passes
-            if now is not None:
-                before = bool(pair.old.passes(one.bar))
-                changes[one.slice_.cluster_of(pair.new)].append(now - before)
-        for record in one.pairing.unknown if ungraded is not None else ():
-            passes = record.passes(one.bar)
-            now = bool(ungraded if passes is None else passes)
-            changes[one.slice_.cluster_of(record)].append(now - (not ungraded))
+        for old, new in one.matches:
+            before, now = (hit(one, record) if record else None for record in (old, new))
+            if ungraded is not None:
+                before = (not ungraded) if before is None else before
+                now = ungraded if now is None else now
+            if before is not None and now is not None:
+                changes[one.slice_.cluster_of(new)].append(now - before)
     return difference_of(changes.values())

@@ -8,7 +8,7 @@ from cases.dataset import Slice, Threshold
 from evaluators.output import plural
 from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.intervals import Interval
-from evaluators.statistics.metrics import DROP, metrics_of
+from evaluators.statistics.metrics import metrics_of
 from evaluators.statistics.sample import Sample
 from reports.record import Record
 from reports.report import Counts, GateResult, GateState, SliceSummary
@@ -91,11 +91,11 @@ def gate_inputs(
 def slice_gates(
     slice_: Slice, records: Sequence[Record], summary: SliceSummary, distrust: str = ""
 ) -> tuple[GateResult, ...]:
-    """Return the slice's gates on this run alone: every threshold but ``drop``, in their order.
+    """Return the slice's gates on this run alone: every threshold on no change, in their order.
 
     ``distrust`` says why the slice's judge is not trusted (``trust.distrust``); empty where it is.
     """
-    thresholds = [one for one in slice_.thresholds if one.name != DROP]
+    thresholds = [one for one in slice_.thresholds if not one.paired]
     if not thresholds:
         return ()
     inputs = gate_inputs(slice_, records, summary, distrust)

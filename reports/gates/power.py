@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from cases.dataset import Dataset, Slice, Threshold
-from evaluators.kinds import Cluster, Kind
+from evaluators.kinds import Cluster
 from evaluators.output import plural
 from evaluators.statistics.estimate import figure
 from evaluators.statistics.intervals import wilson
-from evaluators.statistics.metrics import DROP, METRICS, RATE
+from evaluators.statistics.metrics import METRICS, RATE
 from evaluators.statistics.paired import smallest_n
 from evaluators.statistics.paired_power import ENOUGH, confirmed_margin, power
 
@@ -37,13 +37,13 @@ def power_lines(
     for slice_, count in scopes:
         for threshold in slice_.thresholds:
             if threshold.paired:
-                said = _paired(threshold, slice_.kind, count, discordances)
+                said = _paired(threshold, count, discordances)
                 said += "" if baseline else NO_BASELINE
             else:
                 said = _interval(threshold, slice_, count)
             yield f"{slice_.name} {_bar(threshold)}: {said}"
     for threshold in dataset.pooled if clusters else ():
-        said = _paired(threshold, dataset.kind, _together(clusters), discordances)
+        said = _paired(threshold, _together(clusters), discordances)
         yield f"{dataset.name}:* {_bar(threshold)}: {said}{'' if baseline else NO_BASELINE}"
 
 
@@ -73,15 +73,14 @@ def _interval(threshold: Threshold, slice_: Slice, count: int) -> str:
     return f"95 % interval ± {size} with {plural(count, 'item')}; {meaning}{given}"
 
 
-def _paired(threshold: Threshold, kind: Kind, count: int, discordances: Sequence[float]) -> str:
+def _paired(threshold: Threshold, count: int, discordances: Sequence[float]) -> str:
     """Return how often a gate on the change since the baseline passes a model that did not change.
 
     Shares of all items change pair by pair, as the passing share does; the spread of other metrics
     is not known before the run.
     """
     margin = threshold.max or 0.0
-    metric = METRICS[kind].get(threshold.of)
-    if (threshold.of and not (metric and metric.every_item)) or threshold.evidence == "estimate":
+    if not threshold.of_share or threshold.evidence == "estimate":
         return "no forecast for this gate alone"
     if not 0 < margin < 1 or not count:
         return "no forecast for this margin"
@@ -107,7 +106,7 @@ def _together(clusters: Clusters) -> int:
 
 
 def margin_warnings(dataset: Dataset, clusters: Clusters) -> Iterator[str]:
-    """Yield a warning for each drop gate that too few independent items keep from ever passing."""
+    """Yield a warning for each gate on a change that too few items keep from ever passing."""
     scopes = [
         (language, len(own), dataset.slices[language].thresholds)
         for language, own in clusters.items()
@@ -116,17 +115,22 @@ def margin_warnings(dataset: Dataset, clusters: Clusters) -> Iterator[str]:
     for language, count, thresholds in scopes:
         for bar in thresholds:
             margin = bar.max or 0.0
-            if bar.measure != DROP or bar.evidence != "confident" or not 0 < margin < 1:
+            if not bar.of_share or bar.evidence != "confident" or not 0 < margin < 1:
                 continue
             if count < (fewest := smallest_n(margin)):
                 yield (
-                    f"{dataset.name}:{language}: a drop of {margin:g} can never be excluded with "
-                    f"{plural(count, 'independent item')}; it takes {fewest:,} even if none changes"
+                    f"{dataset.name}:{language}: a {bar.measure} of {margin:g} can never be "
+                    f"excluded with {plural(count, 'independent item')}; it takes {fewest:,} even "
+                    "if none changes"
                 )
 
 
 def no_baseline_note(dataset: Dataset, slices: Sequence[Slice]) -> str:
-    """Return what to say where a run has no baseline: its drop gates do not exist, or nothing."""
-    where = [one.name for one in slices if DROP in {bar.measure for bar in one.thresholds}]
-    where += [f"{dataset.name}:*" for bar in dataset.pooled if bar.measure == DROP]
-    return f"no baseline: no drop gate for {', '.join(where)}" if where else ""
+    """Return which gates a run without a baseline does not have, or nothing."""
+    scopes = [(one.name, one.thresholds) for one in slices]
+    scopes.append((f"{dataset.name}:*", dataset.pooled))
+    found = [(bar.measure, where) for where, bars in scopes for bar in bars if bar.paired]
+    if not found:
+        return ""
+    measures, places = (dict.fromkeys(words) for words in zip(*found, strict=True))
+    return f"no baseline: no {' or '.join(measures)} gate for {', '.join(places)}"

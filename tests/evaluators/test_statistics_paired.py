@@ -8,13 +8,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
-from scipy.stats import binomtest
+from scipy.stats import binomtest, norm
 
 from evaluators.statistics.paired import (
-    drop_p_value,
     holm,
     mcnemar,
     odds_ratio,
+    p_value_beyond,
     shrink,
     smallest_n,
     tango,
@@ -94,15 +94,22 @@ def test_tango_holds_its_estimate_mirrors_and_moves_with_the_data(
         assert better[1] >= high - 1e-9
 
 
-@settings(deadline=None)
-@given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 200))
-def test_the_p_value_belongs_to_the_interval(fixed: int, broke: int, ties: int) -> None:
-    """Below 0.05 exactly where the whole interval lies below zero."""
-    n = fixed + broke + ties
-    assume(n)
-    assert (drop_p_value(fixed, broke) < 0.05) == (
-        given_interval(tango(fixed, broke, n))[1] < -1e-12
-    )
+ENDS = st.floats(-1, 1)
+
+
+@given(ENDS, st.floats(0, 1), ENDS)
+def test_the_p_value_belongs_to_the_interval(value: float, reach: float, bound: float) -> None:
+    """Below 0.05 exactly where the interval's lower end lies above the bound."""
+    low = value - reach
+    assume(abs(low - bound) > 1e-9)
+    assert (p_value_beyond(value, low, bound) < 0.05) == (low > bound)
+
+
+def test_the_p_value_is_that_of_the_score() -> None:
+    """30 fixed and 12 broke of 500: near the p-value of McNemar's score, taken at zero itself."""
+    low, _ = given_interval(tango(30, 12, 500))
+    score = (30 - 12) / (30 + 12) ** 0.5
+    assert p_value_beyond(18 / 500, low, 0.0) == pytest.approx(2 * norm.sf(score), rel=0.3)
 
 
 def test_mcnemar_is_the_exact_binomial_test() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cases.dataset import Evidence, Sampling, SliceSample, Threshold
 from reports.compare.pairs import PairedSlice, pair_records
-from reports.gates.drop import drop_gates
+from reports.gates.change import change_gates
 from reports.record import Record
 from reports.report import GateResult, Report
 from tests.support.made_records import make_dataset, make_slice
@@ -149,7 +149,7 @@ def test_a_baseline_item_less_never_makes_a_run_pass(
     def state(old: Sequence[Record]) -> str:
         slice_ = make_slice("graded", rule, dataset="facts", language="en")
         side = PairedSlice(slice_=slice_, pairing=pair_records(new, old))
-        return drop_gates(make_dataset(slice_), [side])[0].state
+        return change_gates(make_dataset(slice_), [side])[0].state
 
     whole = state(old)
     lost = data.draw(st.sets(st.integers(0, len(old) - 1), min_size=1, max_size=4))

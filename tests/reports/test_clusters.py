@@ -12,9 +12,10 @@ from cases.dataset import Slice, Threshold, clusters_in
 from cases.labelled_file import Reading, read_labelled
 from cases.loading import load_cases
 from evaluators.core import CORRECT, INCORRECT, YES, Vote
-from reports.compare.comparison import compare, differences
+from reports.compare.comparison import compare
+from reports.compare.differences import differences
 from reports.compare.pairs import PairedSlice, pair_records, paired_difference
-from reports.gates.drop import drop_gates
+from reports.gates.change import change_gates
 from reports.judge_agreement import Pair, graded_figures
 from reports.judging import panels
 from reports.provenance import dump_datasets, load_datasets
@@ -80,7 +81,7 @@ def test_three_facts_lost_in_four_languages_are_three_losses() -> None:
     assert (found.n, found.fixed, found.broke) == (240, 0, 12)
     assert found.interval == pytest.approx((-0.137, 0.013), abs=0.004)
     assert (found.better, found.worse, found.p_value) == (0, 3, 0.25)
-    (gate,) = drop_gates(make_dataset(*slices, pooled=[DROP]), sides)
+    (gate,) = change_gates(make_dataset(*slices, pooled=[DROP]), sides)
     assert gate.state == "INCONCLUSIVE"
     apart = paired_difference([side(one, lost=(3, 4, 5), metadata={}) for one in slices])
     assert apart.interval == pytest.approx((-0.085, -0.029), abs=0.001)
@@ -122,7 +123,7 @@ def test_questions_on_one_passage_hang_together() -> None:
     assert sixties.interval == pytest.approx(tens.interval)
     beside = PairedSlice(slice_=slice_, pairing=pair_records(records, flipped(records)))
     single = PairedSlice(slice_=slice_, pairing=pair_records(alone, flipped(alone)))
-    wide, narrow = (differences(one)["macro_f1"].interval for one in (beside, single))
+    wide, narrow = (differences([one])["macro_f1"].interval for one in (beside, single))
     assert width(wide) > 2 * width(narrow)
 
 

@@ -12,7 +12,7 @@ from cases.dataset import Threshold
 from evaluators.statistics.intervals import Z95
 from evaluators.statistics.paired import tango
 from reports.compare.pairs import PairedSlice, pair_records
-from reports.gates.drop import drop_gates
+from reports.gates.change import change_gates
 from reports.record import Record
 from tests.benchmarks.coverage import Cell, coverage, grid, outcomes, scores, wrong_pass
 from tests.support.made_records import make_dataset, make_record, make_slice
@@ -87,7 +87,7 @@ def drop_state(fixed: int, broke: int, n: int) -> str:
     new = [failed[i] if i < broke else passed[i] for i in range(n)]
     old = [failed[i] if broke <= i < broke + fixed else passed[i] for i in range(n)]
     side = PairedSlice(slice_=make_slice("graded", rule), pairing=pair_records(new, old))
-    return drop_gates(make_dataset(side.slice_), [side])[0].state
+    return change_gates(make_dataset(side.slice_), [side])[0].state
 
 
 @cache

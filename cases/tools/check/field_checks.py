@@ -9,7 +9,6 @@ from cases.rows import ALIAS_MARK, id_of
 from cases.tools.check.findings import Note, Subject, error, rows_listed, warning
 from evaluators.core import Case
 from evaluators.kinds import FACT
-from evaluators.statistics.metrics import DROP
 from evaluators.statistics.paired import smallest_n
 from evaluators.text import listed, shown
 
@@ -210,7 +209,7 @@ def ungated(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Note]
 
 
 def narrow_margins(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Note]:
-    """Yield the drop gates that so few items can never pass, even if no answer changes."""
+    """Yield the gates on a change that so few items can never pass, even if no answer changes."""
     declared = [own for code, own in subjects.items() if code in dataset.slices]
     clusters = clusters_in((own.slice_, case) for own in declared for case in own.cases)
     for code, some in clusters.items():
@@ -223,13 +222,14 @@ def narrow_margins(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterato
 
 def _too_narrow(where: str, threshold: Threshold, count: int) -> Iterator[Note]:
     margin = threshold.max or 0.0
-    if threshold.measure != DROP or threshold.evidence != "confident" or margin >= 1:
+    if not threshold.of_share or threshold.evidence != "confident" or margin >= 1:
         return
+    change = threshold.measure
     if margin == 0:
-        yield warning(0, f"{where}: no number of items can show a drop of 0; give a margin")
+        yield warning(0, f"{where}: no number of items can show a {change} of 0; give a margin")
     elif count < smallest_n(margin):
         yield warning(
             0,
-            f"{where}: {count} independent items can never show a drop below {margin:g}; "
+            f"{where}: {count} independent items can never show a {change} below {margin:g}; "
             f"it takes {smallest_n(margin):,}, or widen the margin",
         )

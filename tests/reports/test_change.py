@@ -1,4 +1,4 @@
-"""Claims about drop gates: the paired difference to a baseline against its margin."""
+"""Claims about gates on a change: the paired difference to a baseline against its margin."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import Evidence, Threshold
+from cases.dataset import Evidence, Fail, Threshold
 from reports.compare.pairs import PairedSlice, pair_records
-from reports.gates.drop import drop_gates
+from reports.gates.change import change_gates
 from reports.gates.power import margin_warnings, no_baseline_note
 from reports.record import Record
 from reports.report import GateResult
@@ -27,8 +27,10 @@ def sides(
     )
 
 
-def drop(margin: float | None, evidence: Evidence = CONFIDENT, *, pool: bool = False) -> Threshold:
-    return Threshold(measure="drop", max=margin, evidence=evidence, pool=pool)
+def drop(
+    margin: float | None, evidence: Evidence = CONFIDENT, *, pool: bool = False, fail: Fail = ""
+) -> Threshold:
+    return Threshold(measure="drop", max=margin, evidence=evidence, pool=pool, fail=fail)
 
 
 def changes(fixed: int, broke: int, same: int, error: int = 0) -> tuple[list[Record], list[Record]]:
@@ -39,9 +41,11 @@ def changes(fixed: int, broke: int, same: int, error: int = 0) -> tuple[list[Rec
     return new, [make_record(n, outcome=o) for n, o in enumerate(before)]
 
 
-def one_drop(margin: float, *counts: int, evidence: Evidence = CONFIDENT) -> GateResult:
-    side = sides(*changes(*counts), drop(margin, evidence))
-    (result,) = drop_gates(make_dataset(side.slice_), [side])
+def one_drop(
+    margin: float, *counts: int, evidence: Evidence = CONFIDENT, fail: Fail = ""
+) -> GateResult:
+    side = sides(*changes(*counts), drop(margin, evidence, fail=fail))
+    (result,) = change_gates(make_dataset(side.slice_), [side])
     return result
 
 
@@ -51,27 +55,28 @@ def one_drop(margin: float, *counts: int, evidence: Evidence = CONFIDENT) -> Gat
         (
             (5, 6, 489),
             "PASS",
-            "new - old is -0.002, 95 % interval -0.017 to 0.013: the drop is within 0.05 "
-            "(5 fixed, 6 broke of 500 pairs)",
+            "new - old is -0.002, 95 % interval -0.017 to 0.013: the drop is shown to "
+            "be within the margin of 0.05 (5 fixed, 6 broke of 500 pairs)",
         ),
         (
             (5, 60, 435),
             "FAIL",
-            "new - old is -0.11, 95 % interval -0.143 to -0.082: the drop is below zero and not "
-            "shown to be within 0.05 (5 fixed, 60 broke of 500 pairs)",
+            "new - old is -0.11, 95 % interval -0.143 to -0.082: shown to be worse, and not shown "
+            "to be within the margin of 0.05 (5 fixed, 60 broke of 500 pairs)",
         ),
         (
             (0, 0, 50),
             "INCONCLUSIVE",
-            "new - old is 0, 95 % interval -0.071 to 0.071: not settled for a drop of 0.05; about "
-            "73 pairs would decide it (0 fixed, 0 broke of 50 pairs)",
+            "new - old is 0, 95 % interval -0.071 to 0.071: shown neither to be within the "
+            "margin of 0.05 nor to be worse; about 73 pairs would decide it (0 fixed, "
+            "0 broke of 50 pairs)",
         ),
         (
             (0, 0, 490, 30),
             "INCONCLUSIVE",
-            "new - old is 0, 95 % interval -0.008 to 0.008: not settled for a drop of 0.05; grade "
-            "the ungraded items first (0 fixed, 0 broke of 490 pairs; 30 ungraded: at worst "
-            "-0.058, at best 0)",
+            "new - old is 0, 95 % interval -0.008 to 0.008: shown neither to be within the "
+            "margin of 0.05 nor to be worse; grade the ungraded items first (0 fixed, "
+            "0 broke of 490 pairs; 30 ungraded: at worst -0.058, at best 0)",
         ),
     ],
 )
@@ -79,6 +84,34 @@ def test_drop_verdict_and_sentence(counts: tuple[int, ...], state: str, reason: 
     """Tango's interval of the paired difference against the margin of 0.05, in one sentence."""
     result = one_drop(0.05, *counts)
     assert (result.state, result.reason) == (state, reason)
+
+
+@pytest.mark.parametrize(
+    ("counts", "state", "zone"),
+    [
+        ((5, 6, 489), "PASS", "the drop is shown to be within the margin of 0.05"),
+        ((5, 60, 435), "FAIL", "the drop is shown to be beyond the margin of 0.05"),
+        (
+            (5, 40, 455),
+            "INCONCLUSIVE",
+            "shown neither to be within the margin of 0.05 nor beyond it; about 1,",
+        ),
+    ],
+)
+def test_a_fail_by_the_margin_has_three_zones(
+    counts: tuple[int, ...], state: str, zone: str
+) -> None:
+    """FAIL only where the whole interval lies beyond; worse, but maybe within, is INCONCLUSIVE."""
+    result = one_drop(0.05, *counts, fail="margin")
+    assert result.state == state
+    assert zone in result.reason
+    assert one_drop(0.05, *counts, fail="zero").state == ("PASS" if state == "PASS" else "FAIL")
+
+
+def test_a_fail_by_the_margin_asks_it_of_the_best_case() -> None:
+    """60 of 500 broke, but 40 more ungraded items might all have stayed right."""
+    assert one_drop(0.1, 0, 80, 420, fail="margin").state == "FAIL"
+    assert one_drop(0.1, 0, 80, 420, 200, fail="margin").state == "INCONCLUSIVE"
 
 
 def test_a_drop_within_the_margin_passes_although_it_is_real() -> None:
@@ -103,7 +136,7 @@ def test_estimate_evidence_compares_the_difference_itself() -> None:
     assert one_drop(0.1, 0, 2, 18, evidence="estimate").state == "PASS"
     failed = one_drop(0.09, 0, 2, 18, evidence="estimate")
     assert (failed.state, failed.worst) == ("FAIL", -0.1)
-    assert failed.reason.startswith("new - old is -0.1: the drop is beyond 0.09")
+    assert failed.reason.startswith("new - old is -0.1: the drop is beyond the margin of 0.09")
     assert one_drop(0.09, 0, 1, 18, 1, evidence="estimate").state == "INCONCLUSIVE"
 
 
@@ -129,7 +162,7 @@ def test_no_fate_overturns_a_drop_verdict(
 
 def drop_state(new: Sequence[Record], old: Sequence[Record], rule: Threshold) -> str:
     side = sides(new, old, rule)
-    return drop_gates(make_dataset(side.slice_), [side])[0].state
+    return change_gates(make_dataset(side.slice_), [side])[0].state
 
 
 def with_fate(records: Sequence[Record], fate: Sequence[str]) -> list[Record]:
@@ -152,7 +185,7 @@ def test_ratings_are_compared_by_the_new_runs_bar() -> None:
     new = [make_record(n, rating=6, outcome="failed") for n in range(30)]
     old = [make_record(n, rating=8, outcome="failed") for n in range(30)]
     slice_ = make_slice("rated", drop(0.1), pass_bar=7)
-    (result,) = drop_gates(
+    (result,) = change_gates(
         make_dataset(slice_), [PairedSlice(slice_=slice_, pairing=pair_records(new, old))]
     )
     assert (result.state, result.estimate.value) == ("FAIL", -1.0)
@@ -170,7 +203,7 @@ def test_ratings_are_compared_by_the_new_runs_bar() -> None:
 )
 def test_what_no_pair_can_decide_is_inconclusive(side: PairedSlice, reason: str) -> None:
     """Nothing paired, no margin, another judge: no verdict, and the reason."""
-    (result,) = drop_gates(make_dataset(side.slice_), [side])
+    (result,) = change_gates(make_dataset(side.slice_), [side])
     assert (result.state, result.estimate.value, result.worst) == ("INCONCLUSIVE", None, None)
     assert reason in result.reason
 
@@ -179,7 +212,7 @@ def test_unpaired_items_are_said() -> None:
     """They are in no figure; the sentence counts them."""
     new, old = changes(0, 0, 500)
     side = sides(new, old[:490], drop(0.05))
-    (result,) = drop_gates(make_dataset(side.slice_), [side])
+    (result,) = change_gates(make_dataset(side.slice_), [side])
     assert "490 pairs; 10 items without a partner" in result.reason
 
 
@@ -199,23 +232,23 @@ def test_a_pooled_gate_puts_all_languages_together() -> None:
     """Neither language has enough items for 0.03; both together have. Same ids do not merge."""
     both = two_languages(fixed=0, broke=0, same=100)
     dataset = make_dataset(*(one.slice_ for one in both), pooled=[drop(0.03, pool=True)])
-    (result,) = drop_gates(dataset, both)
+    (result,) = change_gates(dataset, both)
     assert (result.state, result.slice, result.estimate.n) == ("PASS", "d:*", 200)
     blocked = [both[0], replace(both[1], blocked="partial")]
-    assert drop_gates(dataset, blocked)[0].reason == "partial"
-    assert drop_gates(dataset, []) == ()
+    assert change_gates(dataset, blocked)[0].reason == "partial"
+    assert change_gates(dataset, []) == ()
 
 
 def test_holm_adjusts_the_fail_side_only() -> None:
     """p = 0.04 twice is a FAIL each, and with Holm's adjustment neither; a PASS stays."""
     both = two_languages(drop(0.01), fixed=1, broke=7, same=92)
     slices = [one.slice_ for one in both]
-    assert [r.state for r in drop_gates(make_dataset(*slices), both)] == ["FAIL"] * 2
-    adjusted = drop_gates(make_dataset(*slices, holm=True), both)
+    assert [r.state for r in change_gates(make_dataset(*slices), both)] == ["FAIL"] * 2
+    adjusted = change_gates(make_dataset(*slices, holm=True), both)
     assert [r.state for r in adjusted] == ["INCONCLUSIVE"] * 2
     good = two_languages(drop(0.1), fixed=0, broke=0, same=100)
     dataset = make_dataset(*(one.slice_ for one in good), holm=True)
-    assert [r.state for r in drop_gates(dataset, good)] == ["PASS"] * 2
+    assert [r.state for r in change_gates(dataset, good)] == ["PASS"] * 2
 
 
 def test_without_a_baseline_the_missing_gates_are_named() -> None:

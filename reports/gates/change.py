@@ -1,0 +1,248 @@
+"""Gates on a change since the baseline: PASS where a metric is worse by no more than a margin.
+
+``drop`` and ``rise`` gates are decided alike, on harm: how far the metric fell, or rose, over pairs
+of the same items (``compare/differences.py``).
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from cases.dataset import Dataset, Threshold
+from evaluators.output import plural
+from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
+from evaluators.statistics.metrics import DROP
+from evaluators.statistics.paired import holm, p_value_beyond
+from reports.compare.differences import Difference, change_of
+from reports.compare.pairs import Lone, PairedSlice
+from reports.gates.gate import ROUNDING
+from reports.report import GateResult, GateState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeGate:
+    """A threshold on a change and the slices it looks at.
+
+    ``language`` is empty where it pools them.
+    """
+
+    dataset: str
+    language: str
+    threshold: Threshold
+    sides: Sequence[PairedSlice]
+
+    @property
+    def margin(self) -> float:
+        """The most harm that passes, in the metric's unit."""
+        return self.threshold.max or 0.0
+
+    @property
+    def allowed(self) -> float:
+        """The harm that must be excluded for a PASS."""
+        return self.margin
+
+    @property
+    def limit(self) -> float:
+        """The harm that must be shown to be exceeded for a FAIL."""
+        confident = self.threshold.evidence == "confident"
+        return 0.0 if confident and self.threshold.fail != "margin" else self.margin
+
+    @property
+    def sign(self) -> int:
+        """What makes harm of new - old: -1 where a drop harms, 1 where a rise does."""
+        return -1 if self.threshold.measure == DROP else 1
+
+    @property
+    def lone(self) -> Mapping[Lone, int]:
+        """How many items of the new run are in no pair, by the reason."""
+        return Counter(why for one in self.sides for why in one.pairing.lone.values())
+
+    def harm(self, found: Estimate) -> Estimate:
+        """Return the harm of a difference new - old, with its interval."""
+        low, high = sorted(self.sign * end for end in found.interval or (0.0, 0.0))
+        interval = (low, high) if found.interval else None
+        return Estimate.of(self.sign * (found.value or 0.0), interval, found.n)
+
+    def evidence(self) -> "Evidence | str":
+        """Return what the pairs of these slices show, or why they cannot decide this gate."""
+        change = change_of(self.threshold.of, self.sides)
+        obstacle = self._obstacle() or (change.obstacle() if change else "")
+        if obstacle or change is None:
+            return obstacle or f"{self.threshold.of} is not measured on {self.sides[0].slice_.name}"
+        seen: Difference = change.seen()
+        cases: Sequence[Difference] = change.extremes()
+        found = [seen, *(one for one in cases if one.n > seen.n)]
+        what = f"{self.threshold.of or 'the share that passes'}"
+        if any(one.estimate.value is None for one in found):
+            return f"{what} is undefined in one of the runs"
+        if not all(one.estimate.interval for one in found):
+            return f"the change of {what} has no 95 % interval over these items"
+        harms = tuple(self.harm(one.estimate) for one in found[1:] or found)
+        return Evidence(gate=self, seen=seen, cases=harms)
+
+    def _obstacle(self) -> str:
+        if blocked := next((one.blocked for one in self.sides if one.blocked), ""):
+            return blocked
+        name, margin = self.threshold.name, self.threshold.max
+        if margin is None or margin < 0 or (not self.threshold.of and margin >= 1):
+            share = "" if self.threshold.of else " as a share of items, from 0 to below 1"
+            return f"{name} needs a margin{share}, not {margin}"
+        if any(True for one in self.sides for _ in one.graded):
+            return ""
+        items = plural(sum(self.lone.values()), "item")
+        return f"no graded item pairs with the baseline ({items} without a partner)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What the pairs show: the difference over graded ones, and the harm in all worst cases.
+
+    The ``cases`` are the ways in which all that is not known may have come out: the grades of
+    ungraded items, and what the old run would have come to on items that it did not ask or grade.
+    Where everything is known there is one, the one that was seen.
+    """
+
+    gate: ChangeGate
+    seen: Difference
+    cases: Sequence[Estimate]
+
+    @property
+    def unknown(self) -> int:
+        """How many items lack a grade in one of the runs."""
+        return self.cases[0].n - self.seen.n
+
+    @property
+    def confident(self) -> bool:
+        """Whether the whole interval must clear the margin."""
+        return self.gate.threshold.evidence == "confident"
+
+    @property
+    def values(self) -> list[float]:
+        """The differences new - old in all cases, the most harmful first."""
+        harms = sorted((one.value or 0.0 for one in self.cases), reverse=True)
+        return [self.gate.sign * one for one in harms]
+
+    def p_value(self) -> float:
+        """Return the p-value of "there is more harm than the limit" in the best case."""
+        found = ((one.value or 0.0, one.low) for one in self.cases)
+        return max(
+            1.0 if low is None else p_value_beyond(value, low, self.gate.limit)
+            for value, low in found
+        )
+
+    def state(self, p_value: float) -> GateState:
+        """Return PASS or FAIL only where all cases agree on it; ``p_value`` may be adjusted."""
+        if all(self._is_within(one) for one in self.cases):
+            return "PASS"
+        if self.confident and p_value >= 0.05:
+            return "INCONCLUSIVE"
+        return "FAIL" if all(self._is_beyond(one) for one in self.cases) else "INCONCLUSIVE"
+
+    def _is_within(self, harm: Estimate) -> bool:
+        if self.confident:
+            return harm.high is not None and harm.high < self.gate.allowed
+        return harm.value is not None and harm.value <= self.gate.allowed + ROUNDING
+
+    def _is_beyond(self, harm: Estimate) -> bool:
+        """Say whether there is more harm than the limit, and it is not shown to be allowed."""
+        end = harm.low if self.confident else harm.value
+        above = end is not None and end > self.gate.limit + (0 if self.confident else ROUNDING)
+        return above and not self._is_within(harm)
+
+    def reason(self, state: GateState) -> str:
+        """Return the verdict in words, and the counts it rests on."""
+        gate, seen = self.gate, self.seen
+        estimate = seen.estimate
+        name = f"{gate.threshold.of}: " if gate.threshold.of else ""
+        text = f"{name}new - old is {figure(estimate.value or 0.0, gate.sign * gate.margin)}"
+        if self.confident and estimate.interval:
+            text += f", 95 % interval {span_of(estimate.interval)}"
+        text += f": {self._zone(state)}"
+        if state == "INCONCLUSIVE":
+            text += self._remedy()
+        return f"{text} ({'; '.join(self._basis())})"
+
+    def _basis(self) -> Iterator[str]:
+        """Yield the counts that the verdict rests on."""
+        yield self.seen.basis(self.gate.threshold.of)
+        lone = self.gate.lone
+        unpaired = lone["added"] + lone["ungraded"]
+        ungraded = self.unknown - unpaired
+        unknown = [f"{ungraded:,} ungraded"] if ungraded else []
+        unknown += [f"{plural(unpaired, 'item')} without a partner"] if unpaired else []
+        if unknown:
+            worst, *_, best = map(figure, self.values)
+            yield f"{', '.join(unknown)}: at worst {worst}, at best {best}"
+        if lone["changed"]:
+            yield f"{plural(lone['changed'], 'item')} whose data changed left out"
+        if lone["repeat"]:
+            left_out = plural(lone["repeat"], "repeat")
+            yield f"{left_out} left out, as the baseline has fewer repeats"
+
+    def _zone(self, state: GateState) -> str:
+        """Return in which of the three zones the change lies."""
+        change, margin = self.gate.threshold.measure, f"the margin of {self.gate.margin:g}"
+        if not self.confident:
+            where = {"PASS": "within", "FAIL": "beyond"}
+            return f"the {change} is {where.get(state, 'neither within nor beyond')} {margin}"
+        if state == "PASS":
+            return f"the {change} is shown to be within {margin}"
+        if self.gate.threshold.fail == "margin":
+            beyond = f"the {change} is shown to be beyond {margin}"
+            neither = f"shown neither to be within {margin} nor beyond it"
+            return beyond if state == "FAIL" else neither
+        if state == "FAIL":
+            return f"shown to be worse, and not shown to be within {margin}"
+        return f"shown neither to be within {margin} nor to be worse"
+
+    def _remedy(self) -> str:
+        """Return what would decide the gate."""
+        if self.unknown:
+            return "; grade the ungraded items first"
+        gate, (harm, *_) = self.gate, self.cases
+        bound = gate.allowed if (harm.value or 0.0) < gate.allowed else gate.limit
+        needed = self.seen.pairs_to_decide(gate.sign * bound)
+        return f"; about {plural(needed, 'pair')} would decide it" if needed else ""
+
+
+def change_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateResult, ...]:
+    """Return every gate of a dataset on a change: its slices' own, then those that pool languages.
+
+    ``sides`` holds the slices of this dataset that were run; call it only with a baseline. With
+    ``holm: true`` a FAIL must hold after Holm's adjustment for the number of these gates.
+    """
+    gates = list(_gates(dataset, sides))
+    found = [gate.evidence() for gate in gates]
+    tested = [one.p_value() for one in found if isinstance(one, Evidence)]
+    p_values = iter(holm(tested) if dataset.holm else tested)
+    return tuple(
+        _result(gate, one, next(p_values) if isinstance(one, Evidence) else 1.0)
+        for gate, one in zip(gates, found, strict=True)
+    )
+
+
+def _gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> Iterator[ChangeGate]:
+    scopes = [(one.slice_.language, [one], one.slice_.thresholds) for one in sides]
+    if sides:
+        scopes.append(("", list(sides), dataset.pooled))
+    for language, scope, thresholds in scopes:
+        for threshold in thresholds:
+            if threshold.paired:
+                yield ChangeGate(
+                    dataset=dataset.name, language=language, threshold=threshold, sides=scope
+                )
+
+
+def _result(gate: ChangeGate, found: Evidence | str, p_value: float) -> GateResult:
+    known = None if isinstance(found, str) else found
+    state: GateState = known.state(p_value) if known else "INCONCLUSIVE"
+    return GateResult(
+        dataset=gate.dataset,
+        language=gate.language,
+        threshold=gate.threshold,
+        state=state,
+        estimate=known.seen.estimate if known else UNDEFINED,
+        worst=known.values[0] if known else None,
+        best=known.values[-1] if known else None,
+        reason=known.reason(state) if known else str(found),
+    )
