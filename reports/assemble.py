@@ -8,9 +8,9 @@ from cases.dataset import Dataset, Plan, Sampling, Slice, SliceSample, clusters_
 from evaluators.core import Outcome
 from evaluators.output import plural
 from reports.baseline import Baseline, changed_judge
-from reports.compare.comparison import compare, parity
+from reports.compare.comparison import anchor_notes, compare, parity
 from reports.compare.pairs import PairedSlice, pair_records
-from reports.evidence import Calibration
+from reports.evidence import Calibration, Comparison
 from reports.gates.change import change_gates
 from reports.gates.decide import SessionFacts, decide
 from reports.gates.gate import slice_gates
@@ -19,7 +19,7 @@ from reports.human_review import adjudication_notes
 from reports.judge_errors import drift_notes, measuring
 from reports.judging import judging, judging_notes
 from reports.record import Record, in_order, make_record, total_cost
-from reports.report import Decision, GateResult, Report, SessionEnd, SliceSummary
+from reports.report import Decision, GateResult, Report, SliceSummary
 from reports.summary import count, summarise
 from reports.trust import distrust, measured_among
 
@@ -75,9 +75,16 @@ class _Counted:
 
 
 def assemble(
-    plan: Plan, outcomes: Mapping[str, Outcome], facts: Facts, baseline: Baseline | None
+    plan: Plan,
+    outcomes: Mapping[str, Outcome],
+    facts: Facts,
+    baseline: Baseline | None,
+    anchor: Baseline | None = None,
 ) -> Report:
-    """Return the report of a run. ``outcomes`` has the end state of every planned item."""
+    """Return the report of a run. ``outcomes`` has the end state of every planned item.
+
+    Paired gates are decided beside the baseline, and once more beside the anchor.
+    """
     items = [item for key, item in plan.items.items() if key in outcomes]
     material = Material(
         datasets=plan.datasets,
@@ -86,15 +93,18 @@ def assemble(
         samples=plan.samples,
         outside=facts.calibrations,
     )
-    return account(material, facts, baseline)
+    return account(material, facts, baseline, anchor)
 
 
-def account(material: Material, facts: Facts, baseline: Baseline | None) -> Report:
+def account(
+    material: Material, facts: Facts, baseline: Baseline | None, anchor: Baseline | None = None
+) -> Report:
     """Return the report over these records: the same for the same records, wherever from."""
     records = tuple(in_order(material.records))
     run = _counted(material, records, facts.judge)
-    sides = _sides(run, facts.judge, baseline) if baseline else {}
-    decision, session = _decided(run, sides, facts.session)
+    sides, anchored = (_sides(run, facts.judge, one) for one in (baseline, anchor))
+    since = compare(tuple(anchored.values()), anchor) if anchor else None
+    decision, session = _decided(run, (sides, anchored), facts.session)
     used: tuple[Record | Calibration, ...] = (*records, *material.outside)
     found = judging(run.datasets, run.records, facts.judge, run.calibrations)
     return Report(
@@ -109,23 +119,20 @@ def account(material: Material, facts: Facts, baseline: Baseline | None) -> Repo
         cost=total_cost(one.cost for one in used),
         tokens=sum(one.tokens for one in used),
         baseline=baseline.path if baseline else "",
+        anchor=anchor.path if anchor else "",
         complete=facts.complete,
         notes=(
             *facts.notes,
             *_causes(records),
             *adjudication_notes(records),
-            *_gate_notes(run, baseline, session.ungated),
+            *_gate_notes(run, baseline, since, session.ungated),
             *judging_notes(found, facts.judge, run.slices.values(), run.datasets),
             *drift_notes(run.calibrations, sides, baseline),
         ),
         datasets=material.datasets,
-        session=SessionEnd(
-            pytest_code=session.pytest_code,
-            failures=session.other_failures + session.unexplained,
-            interrupted=session.interrupted,
-            notes=facts.notes,
-        ),
+        session=session.end(facts.notes),
         comparison=compare(tuple(sides.values()), baseline) if baseline else None,
+        since_anchor=since,
         parity=tuple(gap for one in run.datasets for gap in parity(one, run.records)),
         judging=found,
     )
@@ -136,22 +143,22 @@ def decision_of(
     facts: Facts,
     baseline: Baseline | None,
     known: Mapping[str, SliceSummary],
+    anchor: Baseline | None = None,
 ) -> Decision:
     """Return how the gates decide over these records, as ``account`` does, without its report.
 
     ``known`` are the summaries of slices, by name, that need not be made again.
     """
     run = _counted(material, in_order(material.records), facts.judge, known)
-    sides = _sides(run, facts.judge, baseline) if baseline else {}
-    decision, _ = _decided(run, sides, facts.session)
-    return decision
+    sides = [_sides(run, facts.judge, one) for one in (baseline, anchor)]
+    return _decided(run, sides, facts.session)[0]
 
 
 def _decided(
-    run: _Counted, sides: Mapping[str, PairedSlice], session: SessionFacts
+    run: _Counted, beside: Iterable[Mapping[str, PairedSlice]], session: SessionFacts
 ) -> tuple[Decision, SessionFacts]:
     """Return the decision, and the session with its counts of items."""
-    gates = tuple(_gates(run, sides))
+    gates = tuple(_gates(run, beside))
     session = _session(session, run, gates)
     return decide(() if session.gates_off else gates, session), session
 
@@ -202,8 +209,10 @@ def _by_slice(records: Iterable[Record]) -> dict[str, tuple[Record, ...]]:
     return {name: tuple(some) for name, some in found.items()}
 
 
-def _sides(run: _Counted, judge: str, baseline: Baseline) -> dict[str, PairedSlice]:
+def _sides(run: _Counted, judge: str, baseline: Baseline | None) -> dict[str, PairedSlice]:
     """Return every slice of the run beside the baseline's, by name, in the declared order."""
+    if baseline is None:
+        return {}
     before = _by_slice(baseline.records)
     found = {}
     for name, slice_ in run.slices.items():
@@ -213,18 +222,19 @@ def _sides(run: _Counted, judge: str, baseline: Baseline) -> dict[str, PairedSli
         found[name] = PairedSlice(
             slice_=slice_,
             pairing=pairing,
+            role=baseline.role,
             blocked=run.summaries[name].obstacle
             or run.distrusted[name]
             or changed
             or baseline.obstacle(run.summaries[name])
-            or pairing.obstacle,
+            or pairing.obstacle(baseline.role),
             changed=changed,
             calibrations=measuring(slice_, run.calibrations),
         )
     return found
 
 
-def _gates(run: _Counted, sides: Mapping[str, PairedSlice]) -> Iterator[GateResult]:
+def _gates(run: _Counted, beside: Iterable[Mapping[str, PairedSlice]]) -> Iterator[GateResult]:
     for dataset in run.datasets:
         own = run.of(dataset)
         for one in own:
@@ -232,7 +242,7 @@ def _gates(run: _Counted, sides: Mapping[str, PairedSlice]) -> Iterator[GateResu
             yield from slice_gates(
                 one, run.records[name], run.summaries[name], run.distrusted[name]
             )
-        if sides:
+        for sides in filter(None, beside):
             yield from change_gates(dataset, [sides[one.name] for one in own])
 
 
@@ -264,7 +274,10 @@ def _causes(records: Sequence[Record]) -> Iterator[str]:
         yield f"{plural(len(some), 'item')} ungraded: {some[0]}"
 
 
-def _gate_notes(run: _Counted, baseline: Baseline | None, ungated: Sequence[str]) -> Iterator[str]:
+def _gate_notes(
+    run: _Counted, baseline: Baseline | None, since: Comparison | None, ungated: Sequence[str]
+) -> Iterator[str]:
+    yield from anchor_notes(since)
     drawn = [f"{name} {one.sample.text}" for name, one in run.summaries.items() if one.sample]
     if drawn:
         yield f"only a sample was asked: {'; '.join(drawn)}"
@@ -278,7 +291,7 @@ def _gate_notes(run: _Counted, baseline: Baseline | None, ungated: Sequence[str]
         if own:
             asked = ((one, record) for one in own for record in run.records[one.name])
             yield from margin_warnings(dataset, clusters_in(asked))
-            if baseline is None and (without := no_baseline_note(dataset, own)):
+            if not (baseline or since) and (without := no_baseline_note(dataset, own)):
                 yield without
         if dataset.left_out:
             gone = ", ".join(dataset.left_out)

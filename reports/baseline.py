@@ -7,17 +7,18 @@ from pathlib import Path
 from cases.dataset import Slice
 from evaluators.judge_spec import known_names
 from reports.record import Record
-from reports.report import SliceSummary
+from reports.report import Role, SliceSummary
 from reports.run_reader import load_run, sample_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """An earlier run: where it is, its ``run.json`` and its records."""
+    """An earlier run: where it is, its ``run.json``, its records, and what it is for."""
 
     path: str
     run: Mapping[str, object]
     records: tuple[Record, ...]
+    role: Role = "baseline"
 
     @property
     def sha256(self) -> str:
@@ -31,24 +32,24 @@ class Baseline:
         What ``run.json`` does not say counts against it.
         """
         if self.run.get("complete") is not True:
-            return "the baseline was cut short; compare with a run that came to its end"
+            return f"the {self.role} was cut short; compare with a run that came to its end"
         part = self._slice(now.name)
         if part is None:
-            return f"the baseline knows no {now.name}; compare with a run of the same slices"
+            return f"the {self.role} knows no {now.name}; compare with a run of the same slices"
         if part.get("partial") is not False:
             return (
-                "only a part of the baseline's slice was run, picked by hand; compare with a run "
-                "of all of it"
+                f"only a part of the {self.role}'s slice was run, picked by hand; compare with a "
+                "run of all of it"
             )
         origin = self.run.get("provenance")
         try:
             then = sample_of(part, origin if isinstance(origin, Mapping) else {})
         except (KeyError, ValueError):
-            return "the baseline does not say whether it asked all items; run it again"
+            return f"the {self.role} does not say whether it asked all items; run it again"
         drawn = now.sample
         same = then and drawn and (then.items, then.seed) == (drawn.items, drawn.seed)
         if then and not same:
-            return f"the baseline asked {then.text}; compare with a run of all, or of the same"
+            return f"the {self.role} asked {then.text}; compare with a run of all, or of the same"
         return ""
 
     def _slice(self, name: str) -> Mapping[str, object] | None:
@@ -58,10 +59,10 @@ class Baseline:
         return next((one for one in known if one.get("name") == name), None)
 
 
-def load_baseline(path: Path) -> Baseline:
+def load_baseline(path: Path, role: Role = "baseline") -> Baseline:
     """Return the run of a report folder or its ``run.json``. Raises UsageError as ``load_run``."""
     run, records = load_run(path)
-    return Baseline(path=str(path), run=run, records=records)
+    return Baseline(path=str(path), run=run, records=records, role=role)
 
 
 def changed_judge(

@@ -65,10 +65,17 @@ class Simulation:
     comes out like any other of its slice.
     """
 
-    def __init__(self, material: Material, facts: Facts, baseline: Baseline | None) -> None:
+    def __init__(
+        self,
+        material: Material,
+        facts: Facts,
+        baseline: Baseline | None,
+        anchor: Baseline | None = None,
+    ) -> None:
         self._material = material
         self._facts = facts
         self._baseline = baseline
+        self._anchor = anchor
 
     @cached_property
     def _slices(self) -> list[SliceAgain]:
@@ -99,9 +106,7 @@ class Simulation:
             decision = self.decide(random, discordance, worse)
             codes[decision.code] += 1
             blame.update(
-                f"{one.slice} {one.threshold.name} {one.bar}"
-                for one in decision.gates
-                if one.state != "PASS"
+                f"{one.slice} {one.name} {one.bar}" for one in decision.gates if one.state != "PASS"
             )
         return Chances(
             runs=runs,
@@ -114,7 +119,7 @@ class Simulation:
         drawn = (one.records(random, discordance, worse) for one in self._slices)
         records = tuple(record for some in drawn for record in some)
         material = replace(self._material, records=records)
-        return decision_of(material, self._facts, self._baseline, self._known)
+        return decision_of(material, self._facts, self._baseline, self._known, self._anchor)
 
 
 def margin_of(dataset: Dataset, slice_: Slice) -> float:

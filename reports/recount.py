@@ -19,9 +19,12 @@ MAY_DIFFER = ("python", "packages")  # kept side by side
 
 
 def rebuilt(
-    report: Report, baseline: Baseline | None, datasets: tuple[Dataset, ...] | None = None
+    report: Report,
+    baseline: Baseline | None,
+    anchor: Baseline | None = None,
+    datasets: tuple[Dataset, ...] | None = None,
 ) -> Report:
-    """Return the report with everything counted again, beside this baseline.
+    """Return the report with everything counted again, beside this baseline and this anchor.
 
     ``datasets`` are declared in place of the report's own.
     """
@@ -34,7 +37,7 @@ def rebuilt(
     )
     notes = report.session.notes
     facts = replace(_facts([report]), provenance=report.provenance, run=report.run, notes=notes)
-    return account(material, facts, baseline)
+    return account(material, facts, baseline, anchor)
 
 
 def _outside_of(report: Report) -> tuple[Calibration, ...]:
@@ -42,17 +45,22 @@ def _outside_of(report: Report) -> tuple[Calibration, ...]:
     return tuple(one for one in report.judging.calibrations if one.source != "records")
 
 
-def regated(report: Report, gates: GatesFile, baseline: Baseline | None) -> Report:
+def regated(
+    report: Report, gates: GatesFile, baseline: Baseline | None, anchor: Baseline | None = None
+) -> Report:
     """Return the report with these gates in place of the run's own for the same measures.
 
     Raises UsageError where the gates name none of the run's datasets, or a language or metric
     that one of them does not have.
     """
     gates.check_names([dataset.name for dataset in report.datasets], "--gates")
-    return rebuilt(report, baseline, tuple(with_gates(one, gates) for one in report.datasets))
+    datasets = tuple(with_gates(one, gates) for one in report.datasets)
+    return rebuilt(report, baseline, anchor, datasets)
 
 
-def merged(reports: Sequence[Report], baseline: Baseline | None) -> Report:
+def merged(
+    reports: Sequence[Report], baseline: Baseline | None, anchor: Baseline | None = None
+) -> Report:
     """Return the report of all items of these runs, of which there is at least one.
 
     Raises UsageError where the runs are not parts of one: another model, judge, seed, prompt,
@@ -75,7 +83,7 @@ def merged(reports: Sequence[Report], baseline: Baseline | None) -> Report:
         samples={name: part.sample for name, part in parts.items() if part.sample},
         outside=_outside(reports),
     )
-    return account(material, _facts(reports), baseline)
+    return account(material, _facts(reports), baseline, anchor)
 
 
 def _facts(reports: Sequence[Report]) -> Facts:

@@ -11,6 +11,8 @@ from reports.evidence import Comparison, Judging, LanguageGap
 from reports.record import Record
 
 GateState = Literal["PASS", "FAIL", "INCONCLUSIVE"]
+Role = Literal["baseline", "anchor"]
+"""What an earlier run is for: compared item by item, or a fixed mark against slow erosion."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +89,8 @@ class GateResult:
 
     ``worst`` and ``best`` are the metric with every ungraded item counted against and for it.
     ``reason`` is one sentence; it says what would decide an INCONCLUSIVE gate.
-    ``language`` is empty for a gate pooled over languages.
+    ``language`` is empty for a gate pooled over languages; ``anchored`` says that a paired gate is
+    decided beside the anchor, not beside the baseline.
     """
 
     dataset: str
@@ -98,6 +101,12 @@ class GateResult:
     worst: float | None
     best: float | None
     reason: str
+    anchored: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it is about, for instance ``correct`` or ``drop (anchor)``."""
+        return f"{self.threshold.name} (anchor)" if self.anchored else self.threshold.name
 
     @property
     def slice(self) -> str:
@@ -140,7 +149,8 @@ class Report:
     ``run`` holds what may differ between two runs over the same replies; ``provenance`` every
     version, hash and parameter. ``complete`` is False after an interrupt or a full disk.
     ``datasets`` are as declared, so that gates can be decided again. ``comparison`` is None without
-    a baseline; ``parity`` has a gap for each language that shares facts with its dataset's first.
+    a baseline; ``since_anchor`` is None without an anchor, and lists no ``changes``. ``parity`` has
+    a gap for each language that shares facts with its dataset's first.
     """
 
     model: str
@@ -154,10 +164,12 @@ class Report:
     cost: float | None
     tokens: int
     baseline: str = ""
+    anchor: str = ""
     complete: bool = True
     notes: tuple[str, ...] = ()
     datasets: tuple[Dataset, ...] = ()
     session: SessionEnd = field(default_factory=SessionEnd)
     comparison: Comparison | None = None
+    since_anchor: Comparison | None = None
     parity: tuple[LanguageGap, ...] = ()
     judging: Judging = field(default_factory=Judging)

@@ -124,10 +124,16 @@ def report_from(run: Mapping[str, object], records: tuple[Record, ...]) -> Repor
         notes=tuple(map(str, _list(run["notes"]))),
         datasets=load_datasets(_list(run["datasets"])),
         session=decode(SessionEnd, run["session"]),
-        comparison=decode(Comparison, run["comparison"]) if run["comparison"] else None,
+        comparison=_comparison(run["comparison"]),
+        anchor=str(run.get("anchor", "")),
+        since_anchor=_comparison(run.get("since_anchor")),
         parity=tuple(decode(LanguageGap, gap) for gap in _list(run["parity"])),
         judging=decode(Judging, run["judging"]),
     )
+
+
+def _comparison(value: object) -> Comparison | None:
+    return decode(Comparison, value) if value else None
 
 
 def _gate(gate: Mapping[str, object]) -> GateResult:

@@ -13,7 +13,7 @@ from reports.baseline import Baseline, load_baseline
 from reports.recount import merged, rebuilt, regated
 from reports.render import console
 from reports.render.report_files import FORMATS, Files
-from reports.report import Report
+from reports.report import Report, Role
 from reports.run_reader import load_report
 from reports.writer import write, write_files
 
@@ -40,6 +40,13 @@ class Parser(command_line.Parser):
         text = "the run to compare with; by default the one that the run itself was compared with"
         self.add_argument("--baseline", metavar="RUN", type=Path, help=text)
 
+    def add_anchor(self) -> None:
+        """Declare ``--anchor RUN``."""
+        text = (
+            "a fixed earlier run that drop and rise gates must pass too; by default the run's own"
+        )
+        self.add_argument("--anchor", metavar="RUN", type=Path, help=text)
+
 
 def folder(text: str) -> Path:
     """Return the path of a folder to write to, which need not exist."""
@@ -50,27 +57,30 @@ def folder(text: str) -> Path:
     return path
 
 
-def read_baseline(given: Path | None, reports: Sequence[Report]) -> Baseline | None:
+def read_baseline(
+    given: Path | None, reports: Sequence[Report], role: Role = "baseline"
+) -> Baseline | None:
     """Return the run to compare with: the one given, else the one that these were compared with.
 
     Raises UsageError where that cannot be read, or where they were compared with different ones:
     without it the drop gates would be gone, and a failed run could pass.
     """
-    known = sorted({report.baseline for report in reports if report.baseline})
+    known = sorted({path for report in reports if (path := getattr(report, role))})
     if given is not None:
-        return load_baseline(given)
+        return load_baseline(given, role)
     if len(known) > 1:
-        msg = f"the runs were compared with {' and '.join(known)}; say which with --baseline=RUN"
+        msg = f"the runs were compared with {' and '.join(known)}; say which with --{role}=RUN"
         raise UsageError(msg)
     if not known:
         return None
     try:
-        found = load_baseline(Path(known[0]))
+        found = load_baseline(Path(known[0]), role)
     except UsageError as problem:
-        msg = f"the run was compared with a baseline: {problem}; or say where with --baseline=RUN"
+        msg = f"the run was compared with its {role}: {problem}; or say where with --{role}=RUN"
         raise UsageError(msg) from None
-    if any(one.comparison and one.comparison.sha256 != found.sha256 for one in reports):
-        msg = f"{found.path} is no longer what the run was compared with; give --baseline=RUN"
+    comparisons = (one.comparison if role == "baseline" else one.since_anchor for one in reports)
+    if any(one and one.sha256 != found.sha256 for one in comparisons):
+        msg = f"{found.path} is no longer what the run was compared with; give --{role}=RUN"
         raise UsageError(msg)
     return found
 
@@ -128,10 +138,12 @@ def compare(argv: Sequence[str]) -> int:
     )
     parser.add_argument("old", metavar="OLD", type=Path, help=RUN_HELP)
     parser.add_argument("new", metavar="NEW", type=Path, help=RUN_HELP)
+    parser.add_anchor()
     parser.add_to("a folder for the report of NEW beside OLD")
     options = parser.parse_args(argv)
     report = load_report(options.new)
-    compared = rebuilt(report, read_baseline(options.old, [report]))
+    anchor = read_baseline(options.anchor, [report], "anchor")
+    compared = rebuilt(report, read_baseline(options.old, [report]), anchor)
     if compared.comparison is None or not any(one.shared for one in compared.comparison.slices):
         msg = f"{options.old} and {options.new} have no item in common; compare runs of one dataset"
         raise UsageError(msg)
@@ -151,14 +163,16 @@ def gate(argv: Sequence[str]) -> int:
     text = "thresholds in place of the run's own (dataset: {language: {measure: {min: …}}})"
     parser.add_argument("--gates", metavar="FILE", type=Path, help=text)
     parser.add_baseline()
+    parser.add_anchor()
     parser.add_to("a folder for the report with these gates")
     options = parser.parse_args(argv)
     report = load_report(options.run)
     baseline = read_baseline(options.baseline, [report])
+    anchor = read_baseline(options.anchor, [report], "anchor")
     if options.gates is None:
-        decided = rebuilt(report, baseline)
+        decided = rebuilt(report, baseline, anchor)
     else:
-        decided = regated(report, load_gates(options.gates), baseline)
+        decided = regated(report, load_gates(options.gates), baseline, anchor)
     say(sys.stdout, *console.gates(decided), *save(decided, options.to), decided.decision.line)
     return decided.decision.code
 
@@ -175,9 +189,11 @@ def merge(argv: Sequence[str]) -> int:
     )
     parser.add_argument("runs", metavar="RUN", nargs="+", type=Path, help=RUN_HELP)
     parser.add_baseline()
+    parser.add_anchor()
     parser.add_to("a folder for the report of the whole", required=True)
     options = parser.parse_args(argv)
     reports = [load_report(path) for path in options.runs]
-    report = merged(reports, read_baseline(options.baseline, reports))
+    baseline = read_baseline(options.baseline, reports)
+    report = merged(reports, baseline, read_baseline(options.anchor, reports, "anchor"))
     say(sys.stdout, *console.gates(report), *save(report, options.to), report.decision.line)
     return report.decision.code

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from cases.dataset import Dataset, Slice
 from evaluators.kinds import FACT, Cluster
+from evaluators.output import plural
 from reports.baseline import Baseline
 from reports.compare.differences import differences
 from reports.compare.pairs import Lone, PairedSlice, difference_of, paired_difference
@@ -18,24 +19,36 @@ Facts = Mapping[tuple[str, int], Record]
 def compare(sides: Sequence[PairedSlice], baseline: Baseline) -> Comparison:
     """Return the comparison of a run with its baseline over all slices they may share.
 
-    ``sides`` holds every slice of the run; datasets of several languages are pooled as well.
+    ``sides`` holds every slice of the run; datasets of several languages are pooled as well. Beside
+    an anchor single items are not listed.
     """
     by_dataset: dict[str, list[PairedSlice]] = defaultdict(list)
     for one in sides:
         by_dataset[one.slice_.dataset].append(one)
+    listed = sides if baseline.role == "baseline" else ()
     pooled = [parts for parts in by_dataset.values() if len(parts) > 1]
     return Comparison(
         model=str(baseline.run.get("model", "")),
         judge=str(baseline.run.get("judge", "")),
         sha256=baseline.sha256,
         slices=tuple(_compare(parts) for parts in [*([one] for one in sides), *pooled]),
-        changes=tuple(change for one in sides for change in _changes(one)),
+        changes=tuple(change for one in listed for change in _changes(one)),
         warnings=tuple(
             f"{one.slice_.name}: {one.changed}; the difference may be the judge's own"
             for one in sides
             if one.changed
         ),
     )
+
+
+def anchor_notes(since: Comparison | None) -> Iterator[str]:
+    """Yield how far the run moved since the anchor, and where another judge may be the reason."""
+    if since is None:
+        return
+    found = [(one.name, one.difference) for one in since.slices if one.difference.n]
+    moved = [f"{name} {one.text()} of {plural(one.n, 'pair')}" for name, one in found]
+    yield f"new - old since the anchor: {'; '.join(moved) or 'no pair'}"
+    yield from (f"anchor: {warning}" for warning in since.warnings)
 
 
 def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:

@@ -24,6 +24,7 @@ from evaluators.statistics.paired import (
 from evaluators.statistics.paired_power import confirmed_margin, pairs_needed
 from reports.evidence import Calibration
 from reports.record import Record
+from reports.report import Role
 
 Lone = Literal["added", "changed", "ungraded", "repeat"]
 MOST_UNPAIRED = 0.05
@@ -53,9 +54,8 @@ class PairedRecords:
     unknown: tuple[Record, ...] = ()
     removed: int = 0
 
-    @property
-    def obstacle(self) -> str:
-        """That too many items have no partner for another reason than new data, or nothing."""
+    def obstacle(self, role: Role) -> str:
+        """Say that too many items have no partner for another reason than new data, if so."""
         why = Counter(self.lone.values())
         lost = why["added"] + why["ungraded"]
         items = len(self.pairs) + lost + why["changed"]
@@ -63,7 +63,7 @@ class PairedRecords:
             return ""
         reasons = f"{why['added']:,} not asked, {why['ungraded']:,} ungraded there"
         return (
-            f"{lost:,} of {plural(items, 'item')} have no partner in the baseline ({reasons}), "
+            f"{lost:,} of {plural(items, 'item')} have no partner in the {role} ({reasons}), "
             f"more than {MOST_UNPAIRED:.0%}; compare with a run of the same items"
         )
 
@@ -105,11 +105,13 @@ class PairedSlice:
     ``blocked`` says why its drop gates cannot be decided (another judge or rubric, a partial
     slice, a judge that is not trusted), empty where they can; ``changed`` is the first of these
     reasons alone. ``calibrations`` say how its judge errs: in its own language, then in the others
-    of the same labelled items; empty where nothing measures it.
+    of the same labelled items; empty where nothing measures it. ``role`` is what the other run is
+    for.
     """
 
     slice_: Slice
     pairing: PairedRecords
+    role: Role = "baseline"
     blocked: str = ""
     changed: str = ""
     calibrations: tuple[Calibration, ...] = ()

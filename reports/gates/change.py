@@ -16,7 +16,7 @@ from evaluators.statistics.paired import holm, p_value_beyond
 from reports.compare.differences import Difference, change_of
 from reports.compare.pairs import Lone, PairedSlice
 from reports.gates.gate import ROUNDING
-from reports.report import GateResult, GateState
+from reports.report import GateResult, GateState, Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,11 @@ class ChangeGate:
     language: str
     threshold: Threshold
     sides: Sequence[PairedSlice]
+
+    @property
+    def role(self) -> Role:
+        """What the other run is for."""
+        return self.sides[0].role
 
     @property
     def margin(self) -> float:
@@ -90,7 +95,7 @@ class ChangeGate:
         if any(True for one in self.sides for _ in one.graded):
             return ""
         items = plural(sum(self.lone.values()), "item")
-        return f"no graded item pairs with the baseline ({items} without a partner)"
+        return f"no graded item pairs with the {self.role} ({items} without a partner)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +182,7 @@ class Evidence:
             yield f"{plural(lone['changed'], 'item')} whose data changed left out"
         if lone["repeat"]:
             left_out = plural(lone["repeat"], "repeat")
-            yield f"{left_out} left out, as the baseline has fewer repeats"
+            yield f"{left_out} left out, as the {self.gate.role} has fewer repeats"
 
     def _zone(self, state: GateState) -> str:
         """Return in which of the three zones the change lies."""
@@ -245,4 +250,5 @@ def _result(gate: ChangeGate, found: Evidence | str, p_value: float) -> GateResu
         worst=known.values[0] if known else None,
         best=known.values[-1] if known else None,
         reason=known.reason(state) if known else str(found),
+        anchored=gate.role == "anchor",
     )

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluators.output import plural
-from reports.report import Decision, GateResult
+from reports.report import Decision, GateResult, SessionEnd
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, INCONCLUSIVE = range(7)
 _NAMED = 3  # gates or slices named in the last line; the report has them all
@@ -62,6 +62,15 @@ class SessionFacts:
         """Whether pytest reports a failure that none of the counts accounts for."""
         counted = self.misses + self.other_failures + self.ungraded
         return self.pytest_code in (FAILED, INTERRUPTED) and not counted
+
+    def end(self, notes: tuple[str, ...]) -> SessionEnd:
+        """Return what it takes to decide on the gates again."""
+        return SessionEnd(
+            pytest_code=self.pytest_code,
+            failures=self.other_failures + self.unexplained,
+            interrupted=self.interrupted,
+            notes=notes,
+        )
 
 
 Verdict = tuple[int, str]
@@ -147,7 +156,7 @@ def _tally(gates: Sequence[GateResult]) -> str:
 
 
 def _names(gates: Sequence[GateResult]) -> str:
-    return _listed([f"{gate.slice} {gate.threshold.name}" for gate in gates])
+    return _listed([f"{gate.slice} {gate.name}" for gate in gates])
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -29,7 +29,7 @@ from reports.render.clean import mask
 
 if TYPE_CHECKING:
     from reports.baseline import Baseline
-    from reports.report import Report
+    from reports.report import Report, Role
 
 TIDY_EVERY = 500  # tests
 
@@ -47,7 +47,7 @@ class Controller:
         self._plan = plan
         self._files = files
         self._results = SessionResults(plan)
-        self._baseline = _baseline(options)
+        self._earlier = _earlier(options.baseline, "baseline"), _earlier(options.anchor, "anchor")
         self._started = datetime.now(UTC)
         self._progress = Progress(planned=0, started=time.monotonic())
         self._display: ProgressDisplay | None = None
@@ -217,7 +217,8 @@ class Controller:
         ending = Ending(
             pytest_code=code,
             interrupted=self._interrupted,
-            baseline=self._baseline,
+            baseline=self._earlier[0],
+            anchor=self._earlier[1],
             notes=(f"failing tests were run again: {', '.join(reruns)}",) if reruns else (),
             about={
                 "id": self._folder.name.removeprefix("qa-"),
@@ -271,12 +272,12 @@ def _load_report_writer() -> None:
     prepare()
 
 
-def _baseline(options: Options) -> "Baseline | None":
-    if options.baseline is None:
+def _earlier(path: Path | None, role: "Role") -> "Baseline | None":
+    if path is None:
         return None
     from reports.baseline import load_baseline  # noqa: PLC0415
 
-    return load_baseline(options.baseline)
+    return load_baseline(path, role)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -48,6 +48,8 @@ class DryRun:
 
     def __init__(self, options: Options, plan: Plan) -> None:
         self._baseline = load_baseline(options.baseline) if options.baseline else None
+        anchor = load_baseline(options.anchor, "anchor") if options.anchor else None
+        self._earlier = self._baseline, anchor
         models = connect_models(options, needs_key=False)
         adjudications = adjudications_of(options, plan)
         self._options = options
@@ -86,7 +88,7 @@ class DryRun:
         notes = [*([EXTRAS] if extras else []), *self._distrusted(calibrator)]
         for text in (*assumptions(self._specs, self._prices), *notes, *self._powers(keys)):
             yield from wrapped(text)
-        for text in chance_lines(self._options, self._plan, keys, self._baseline, self._known):
+        for text in chance_lines(self._options, self._plan, keys, self._earlier, self._known):
             yield from wrapped(text)
 
     def _known(self, keys: Sequence[str]) -> dict[str, Outcome]:
@@ -133,12 +135,11 @@ class DryRun:
             return
         planned = [self._plan.items[key] for key in keys]
         shares = discordance(self._options.report_dir, self._baseline).shares
+        paired = any(self._earlier)
         for dataset in self._plan.datasets:
             own = (item for item in planned if item.slice.dataset == dataset.name)
             clusters = clusters_in((item.slice, item.case) for item in own)
-            yield from power_lines(
-                dataset, clusters, baseline=self._baseline is not None, discordances=shares
-            )
+            yield from power_lines(dataset, clusters, baseline=paired, discordances=shares)
 
 
 async def _outcomes(tasks: Sequence[Task], recorded: Kept) -> dict[str, Outcome]:

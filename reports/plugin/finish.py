@@ -43,6 +43,7 @@ class Ending:
     pytest_code: int
     interrupted: bool
     baseline: Baseline | None
+    anchor: Baseline | None
     notes: tuple[str, ...]
     about: Mapping[str, object]
 
@@ -85,7 +86,7 @@ def finish(
             complete=not ending.interrupted and not run.status.failure,
             calibrations=run.calibrations(),
         )
-        report = assemble(plan, outcomes, facts, ending.baseline)
+        report = assemble(plan, outcomes, facts, ending.baseline, ending.anchor)
         write(report, options.report_dir)
         page = os.environ.get(STEP_SUMMARY)
         return report, append_summary(report, Path(page)) if page else ""

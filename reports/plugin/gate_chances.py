@@ -62,9 +62,17 @@ def discordance(report_dir: Path, baseline: Baseline | None) -> Discordance:
 
 
 def chance_lines(
-    options: Options, plan: Plan, keys: Sequence[str], baseline: Baseline | None, known: Known
+    options: Options,
+    plan: Plan,
+    keys: Sequence[str],
+    earlier: tuple[Baseline | None, Baseline | None],
+    known: Known,
 ) -> Iterator[str]:
-    """Yield how likely the run ends in which exit code, a line a model; each takes seconds."""
+    """Yield how likely the run ends in which exit code, a line a model; each takes seconds.
+
+    ``earlier`` are the baseline and the anchor.
+    """
+    baseline, anchor = earlier
     items = [plan.items[key] for key in keys]
     if options.gates_off or not any(one.slice.kind.answered for one in items):
         return
@@ -93,9 +101,8 @@ def chance_lines(
         samples=plan.samples,
         outside=tuple(_calibrations(options, names)),
     )
-    yield from _lines(
-        Simulation(material, facts, baseline), discordance(options.report_dir, baseline)
-    )
+    simulation = Simulation(material, facts, baseline, anchor)
+    yield from _lines(simulation, discordance(options.report_dir, baseline))
 
 
 def _records(

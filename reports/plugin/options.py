@@ -29,6 +29,8 @@ _VALUES = (
     ("repeats", "N", "ask the model N times an item (default: 1)"),
     ("baseline", "PATH", "an earlier report folder or its run.json: paired comparison; "
      "write it as --baseline=PATH"),
+    ("anchor", "PATH", "a fixed earlier report folder, against slow erosion: drop and rise gates "
+     "must pass beside it too"),
     ("gates", "FILE|off", "thresholds from a YAML file in place of the datasets' own; "
      "off: pytest's plain exit code"),
     ("tie-breaker", "SPEC", "a judge whose vote is added where a panel ties"),
@@ -88,6 +90,7 @@ class Options:
     adjudications_off: bool
     choice: Choice
     baseline: Path | None
+    anchor: Path | None
     gates_off: bool
     ledger: Path
     replay: bool
@@ -140,6 +143,7 @@ def read_options(config: pytest.Config, here: Path) -> Options:
         adjudications_off=given.get("adjudications") == OFF,
         choice=_choice(given, here),
         baseline=path("baseline"),
+        anchor=path("anchor"),
         gates_off=given.get("gates") == OFF,
         ledger=path("ledger") or here / ".qa" / "ledger.sqlite3",
         replay="replay" in given,

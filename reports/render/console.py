@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterator
 
 from evaluators.statistics.estimate import number
-from reports.evidence import SliceComparison
+from reports.evidence import Comparison, SliceComparison
 from reports.render import clean, words
 from reports.report import GateResult, Report
 
@@ -25,7 +25,7 @@ def gates(report: Report) -> Iterator[str]:
 
 def gate_lines(gate: GateResult) -> list[str]:
     """Return what the gate asked, to stand behind its verdict's 13 columns, and below it why."""
-    title = f"{gate.slice:<20} {gate.threshold.name} {gate.bar}"
+    title = f"{gate.slice:<20} {gate.name} {gate.bar}"
     return [title, *wrapped(clean.line(gate.reason), "    ")]
 
 
@@ -40,7 +40,15 @@ def comparison(report: Report) -> Iterator[str]:
     compared = report.comparison
     if compared is None:
         return
-    yield f"old: {clean.line(compared.model)}, judge {clean.line(compared.judge)}"
+    yield from _table(report, compared, "old")
+    yield from _broke(report)
+    if report.since_anchor is not None:
+        yield ""
+        yield from _table(report, report.since_anchor, "anchor")
+
+
+def _table(report: Report, compared: Comparison, name: str) -> Iterator[str]:
+    yield f"{name}: {clean.line(compared.model)}, judge {clean.line(compared.judge)}"
     yield f"new: {clean.line(words.model(report))}, judge {clean.line(report.judge)}"
     yield ""
     header = ("slice", "pairs", "fixed", "broke", "new - old [95 %]", "McNemar p")
@@ -51,7 +59,6 @@ def comparison(report: Report) -> Iterator[str]:
         yield from _moved(one)
     for warning in compared.warnings:
         yield from wrapped(f"WARNING: {clean.line(warning)}")
-    yield from _broke(report)
 
 
 def _moved(one: SliceComparison) -> Iterator[str]:
@@ -101,7 +108,7 @@ def annotations(report: Report) -> Iterator[str]:
         level = _LEVELS.get(gate.state)
         if level and left[level]:
             left[level] -= 1
-            measure, found = gate.threshold.name, gate.estimate
+            measure, found = gate.name, gate.estimate
             title = _data(f"{gate.state}: {gate.slice} {measure}")
             title = title.replace(":", "%3A").replace(",", "%2C")
             text = (

@@ -44,7 +44,7 @@ def _count(element: ET.Element, cases: Sequence[ET.Element]) -> None:
 
 
 def _case(gate: GateResult, parts: str) -> ET.Element:
-    title = f"{gate.threshold.name} {words.bar(gate)}"
+    title = f"{gate.name} {words.bar(gate)}"
     case = _element("testcase", classname=gate.slice, name=title, time="0")
     if gate.state in _ELEMENTS:
         case.append(_problem(_ELEMENTS[gate.state], gate.state, gate.reason))

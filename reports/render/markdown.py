@@ -27,7 +27,7 @@ _CUT = "\n*The rest is cut; the report files have it all.*\n"
 
 def render(report: Report) -> str:
     """Return the summary; text of models and data stands in code spans only."""
-    compared = report.comparison
+    compared, since = report.comparison, report.since_anchor
     kinds = words.ungraded(report)[:_MAX_MISSES]
     noted = [f"{part.name}: {part.note}" for part in report.slices if part.note]
     parts = (
@@ -38,6 +38,7 @@ def render(report: Report) -> str:
             [f"- **{clean.prose(one)}**" for one in (compared.warnings if compared else ())],
         ),
         _table("Beside the baseline", _PAIRS, map(_pairs, compared.slices if compared else ())),
+        _table("Beside the anchor", _PAIRS, map(_pairs, since.slices if since else ())),
         _regressions(report),
         _table("Slices", _SLICES, map(_slice, report.slices)),
         _section(
@@ -53,6 +54,7 @@ def render(report: Report) -> str:
 def _head(report: Report) -> str:
     counts = report.counts
     compared = f", compared with {clean.span(report.baseline)}" if report.baseline else ""
+    compared += f", anchor {clean.span(report.anchor)}" if report.anchor else ""
     page = str(report.run.get("link", ""))  # the CI run that keeps the report, where there is one
     link = f" [The whole report]({page})." if _PLAIN_LINK.fullmatch(page) else ""
     return (
@@ -67,7 +69,7 @@ def _head(report: Report) -> str:
 
 def _gate(gate: GateResult) -> tuple[str, ...]:
     return (
-        f"{gate.slice} {gate.threshold.name}",
+        f"{gate.slice} {gate.name}",
         gate.state,
         number(gate.estimate.value),
         words.interval(gate.estimate),

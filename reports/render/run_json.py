@@ -106,6 +106,7 @@ def _run(report: Report, vouched: str) -> dict[str, object]:
         "model": report.model,
         "judge": report.judge,
         "baseline": report.baseline,
+        "anchor": report.anchor,
         "counts": _counts(report.counts),
         "slices": [_slice(part) for part in report.slices],
         "gates": [_gate(gate) for gate in report.decision.gates],
@@ -113,6 +114,7 @@ def _run(report: Report, vouched: str) -> dict[str, object]:
         "tokens": report.tokens,
         "notes": report.notes,
         "comparison": asdict(report.comparison) if report.comparison else None,
+        "since_anchor": asdict(report.since_anchor) if report.since_anchor else None,
         "parity": [asdict(gap) for gap in report.parity],
         "judging": asdict(report.judging),
         "session": asdict(report.session),
@@ -167,4 +169,5 @@ def _gate(gate: GateResult) -> dict[str, object]:
         "worst": gate.worst,
         "best": gate.best,
         "reason": gate.reason,
+        "anchored": gate.anchored,
     }

@@ -43,3 +43,19 @@ def test_no_choice_of_baseline_ships_a_worse_model(
     result = project.run_in_process("--baseline=before", "qa")
     assert result.ret == code
     assert words in only(project, "gates")["reason"]
+
+
+def test_an_anchor_is_a_second_run_that_the_gates_must_pass(project: Project) -> None:
+    """Beside a baseline as bad as itself the new run passes, and beside the anchor it fails."""
+    for folder, answers in (("anchor", OLD), ("before", NEW)):
+        project.dataset("capital", {"en": answers}, YAML.replace("0.05", "0.2"))
+        project.run_in_process("qa")
+        (project.path / "reports" / "out").rename(project.path / folder)
+    assert project.run_in_process("--baseline=before", "qa").ret == 0
+    result = project.run_in_process("--baseline=before", "--anchor=anchor", "qa")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["FAIL * capital:en * drop (anchor) <= 0.2"])
+    assert project.run_in_process("--anchor=anchor", "qa").ret == 1
+    assert project.run_in_process("--anchor=nowhere", "--dry-run", "qa").ret == 4
+    planned = project.run_in_process("--anchor=anchor", "--dry-run", "qa")
+    assert "without --baseline" not in planned.stdout.str()
