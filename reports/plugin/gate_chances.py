@@ -61,18 +61,15 @@ def discordance(report_dir: Path, baseline: Baseline | None) -> Discordance:
     return Discordance(shares=DISCORDANCES, source="not known (a baseline with --repeats tells)")
 
 
-def chance_lines(
-    options: Options,
-    plan: Plan,
-    keys: Sequence[str],
-    earlier: tuple[Baseline | None, Baseline | None],
-    known: Known,
-) -> Iterator[str]:
-    """Yield how likely the run ends in which exit code, a line a model; each takes seconds.
+Earlier = tuple[Baseline | None, Baseline | None]
+"""The baseline and the anchor of a run."""
 
-    ``earlier`` are the baseline and the anchor.
-    """
-    baseline, anchor = earlier
+
+def chance_lines(
+    options: Options, plan: Plan, keys: Sequence[str], earlier: Earlier, known: Known
+) -> Iterator[str]:
+    """Yield how likely the run ends in which exit code, a line a model; each takes seconds."""
+    baseline, _ = earlier
     items = [plan.items[key] for key in keys]
     if options.gates_off or not any(one.slice.kind.answered for one in items):
         return
@@ -101,7 +98,7 @@ def chance_lines(
         samples=plan.samples,
         outside=tuple(_calibrations(options, names)),
     )
-    simulation = Simulation(material, facts, baseline, anchor)
+    simulation = Simulation(material, facts, *earlier)
     yield from _lines(simulation, discordance(options.report_dir, baseline))
 
 
