@@ -117,6 +117,11 @@ class Evidence:
         return self.cases[0].n - self.seen.n
 
     @property
+    def ungraded(self) -> int:
+        """How many of them lack one in the new run alone."""
+        return self.unknown - self.gate.lone["added"] - self.gate.lone["ungraded"]
+
+    @property
     def confident(self) -> bool:
         """Whether the whole interval must clear the margin."""
         return self.gate.threshold.evidence == "confident"
@@ -170,9 +175,8 @@ class Evidence:
     def _basis(self) -> Iterator[str]:
         """Yield the counts that the verdict rests on."""
         yield self.seen.basis(self.gate.threshold.of)
-        lone = self.gate.lone
-        unpaired = lone["added"] + lone["ungraded"]
-        ungraded = self.unknown - unpaired
+        lone, ungraded = self.gate.lone, self.ungraded
+        unpaired = self.unknown - ungraded
         unknown = [f"{ungraded:,} ungraded"] if ungraded else []
         unknown += [f"{plural(unpaired, 'item')} without a partner"] if unpaired else []
         if unknown:
@@ -202,7 +206,7 @@ class Evidence:
 
     def _remedy(self) -> str:
         """Return what would decide the gate."""
-        if self.unknown:
+        if self.ungraded:
             return "; grade the ungraded items first"
         gate, (harm, *_) = self.gate, self.cases
         bound = gate.allowed if (harm.value or 0.0) < gate.allowed else gate.limit

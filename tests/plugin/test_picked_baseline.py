@@ -48,7 +48,7 @@ def test_no_choice_of_baseline_ships_a_worse_model(
 def with_anchor(project: Project) -> Project:
     """Return a project with a bad new run, a baseline as bad as it, and a good anchor."""
     for folder, answers in (("anchor", OLD), ("before", NEW)):
-        project.dataset("capital", {"en": answers}, YAML.replace("0.05", "0.2"))
+        project.dataset("capital", {"en": answers}, YAML.replace("0.05", "0.1"))
         project.run_in_process("qa")
         (project.path / "reports" / "out").rename(project.path / folder)
     return project
@@ -60,7 +60,7 @@ def test_an_anchor_is_a_second_run_that_the_gates_must_pass(project: Project) ->
     result = project.run_in_process("--baseline=before", "--anchor=anchor", "qa")
     assert result.ret == 1
     result.stdout.fnmatch_lines(
-        ["FAIL * capital:en * drop (anchor) <= 0.2", "PASS * capital:en * drop <= 0.2"]
+        ["FAIL * capital:en * drop (anchor) <= 0.1", "PASS * capital:en * drop <= 0.1"]
     )
     assert project.run_in_process("--anchor=nowhere", "qa").ret == 4
 
@@ -71,4 +71,4 @@ def test_a_dry_run_reckons_with_the_anchor(project: Project) -> None:
     with_anchor(project)
     planned = project.run_in_process("--anchor=anchor", "--dry-run", "qa").stdout.str()
     assert "without --baseline" not in planned
-    assert "drop (anchor) <= 0.2" in planned
+    assert "drop (anchor) <= 0.1" in planned
