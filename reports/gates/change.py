@@ -16,6 +16,7 @@ from evaluators.statistics.paired import holm, p_value_beyond
 from reports.compare.differences import Difference, change_of
 from reports.compare.pairs import Lone, PairedSlice
 from reports.gates.gate import ROUNDING
+from reports.gates.judge_scale import JudgeScale, judge_scale
 from reports.report import GateResult, GateState, Role
 
 
@@ -23,13 +24,15 @@ from reports.report import GateResult, GateState, Role
 class ChangeGate:
     """A threshold on a change and the slices it looks at.
 
-    ``language`` is empty where it pools them.
+    ``language`` is empty where it pools them; ``scale`` is that of the judge who decided on the
+    items, None where none did.
     """
 
     dataset: str
     language: str
     threshold: Threshold
     sides: Sequence[PairedSlice]
+    scale: JudgeScale | None = None
 
     @property
     def role(self) -> Role:
@@ -43,8 +46,9 @@ class ChangeGate:
 
     @property
     def allowed(self) -> float:
-        """The harm that must be excluded for a PASS."""
-        return self.margin
+        """The harm that must be excluded for a PASS, on the scale of the judge."""
+        confident = self.threshold.evidence == "confident"
+        return self.scale.shrunk(self.margin, confident=confident) if self.scale else self.margin
 
     @property
     def limit(self) -> float:
@@ -142,22 +146,25 @@ class Evidence:
 
     def state(self, p_value: float) -> GateState:
         """Return PASS or FAIL only where all cases agree on it; ``p_value`` may be adjusted."""
-        if all(self._is_within(one) for one in self.cases):
+        if all(self._is_within(one, self.gate.allowed) for one in self.cases):
             return "PASS"
         if self.confident and p_value >= 0.05:
             return "INCONCLUSIVE"
         return "FAIL" if all(self._is_beyond(one) for one in self.cases) else "INCONCLUSIVE"
 
-    def _is_within(self, harm: Estimate) -> bool:
+    def _is_within(self, harm: Estimate, bound: float) -> bool:
         if self.confident:
-            return harm.high is not None and harm.high < self.gate.allowed
-        return harm.value is not None and harm.value <= self.gate.allowed + ROUNDING
+            return harm.high is not None and harm.high < bound
+        return harm.value is not None and harm.value <= bound + ROUNDING
 
     def _is_beyond(self, harm: Estimate) -> bool:
-        """Say whether there is more harm than the limit, and it is not shown to be allowed."""
+        """Say whether there is more harm than the limit, and it is not shown to be in the margin.
+
+        The margin counts in full: a judge's errors shrink what it shows of a harm.
+        """
         end = harm.low if self.confident else harm.value
         above = end is not None and end > self.gate.limit + (0 if self.confident else ROUNDING)
-        return above and not self._is_within(harm)
+        return above and not self._is_within(harm, self.gate.margin)
 
     def reason(self, state: GateState) -> str:
         """Return the verdict in words, and the counts it rests on."""
@@ -170,7 +177,8 @@ class Evidence:
         text += f": {self._zone(state)}"
         if state == "INCONCLUSIVE":
             text += self._remedy()
-        return f"{text} ({'; '.join(self._basis())})"
+        freed = f"; {gate.scale.text(estimate)}" if gate.scale else ""
+        return f"{text} ({'; '.join(self._basis())}){freed}"
 
     def _basis(self) -> Iterator[str]:
         """Yield the counts that the verdict rests on."""
@@ -238,7 +246,11 @@ def _gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> Iterator[ChangeGat
         for threshold in thresholds:
             if threshold.paired:
                 yield ChangeGate(
-                    dataset=dataset.name, language=language, threshold=threshold, sides=scope
+                    dataset=dataset.name,
+                    language=language,
+                    threshold=threshold,
+                    sides=scope,
+                    scale=judge_scale(scope, threshold.of),
                 )
 
 

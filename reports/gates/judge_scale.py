@@ -5,6 +5,7 @@ times a true change of the share that passes. A margin therefore has to shrink b
 would let pass what a good one would not.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -29,6 +30,17 @@ class JudgeScale:
 
     youden: Estimate
     basis: str
+
+    def shrunk(self, margin: float, *, confident: bool) -> float:
+        """Return the most that the judge may show of a change for the true one to be in a margin.
+
+        By the lower end of J for ``confident`` evidence, else by its estimate. The margin itself
+        where nothing measures J; -infinity, which nothing keeps to, where it may be 0.
+        """
+        gain = self.youden.low if confident else self.youden.value
+        if gain is None:
+            return margin
+        return margin * gain if gain > 0 else -math.inf
 
     def corrected(self, difference: Estimate) -> Estimate:
         """Return the difference as it would be without the judge's errors."""

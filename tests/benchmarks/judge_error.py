@@ -81,11 +81,18 @@ def low_of(hits: tuple[int, int], labels: tuple[int, int]) -> float:
     return found[0] if found else -1.0
 
 
+def is_shown_within(
+    margin: float, fixed: Array, broke: Array, n: int, low: Array
+) -> npt.NDArray[np.bool_]:
+    """Return whether each lower end is above -margin × J, where J is above 0 for sure."""
+    return (scores(fixed, broke, n, -margin * np.maximum(low, 0.0)) > Z95) & (low > 0)
+
+
 def pass_rates(one: Situation, rounds: int, random: np.random.Generator) -> tuple[float, float]:
     """Return how often the gate passes: on the judge's scale, and as if the judge never erred."""
     fixed, broke = observed(one, rounds, random)
     low = lowest_j(one, rounds, random)
-    scaled = (scores(fixed, broke, one.n, -one.margin * np.maximum(low, 0.0)) > Z95) & (low > 0)
+    scaled = is_shown_within(one.margin, fixed, broke, one.n, low)
     plain = scores(fixed, broke, one.n, -one.margin) > Z95
     return float(scaled.mean()), float(plain.mean())
 

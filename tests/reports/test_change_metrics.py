@@ -83,7 +83,7 @@ def test_more_hallucination_with_as_many_right_answers_fails() -> None:
     rise = change("incorrect", 0.05, "rise")
     drop, rose = decided("graded", new, old, change("", 0.1), rise)
     assert (drop.state, rose.state) == ("PASS", "FAIL")
-    assert rose.reason == (
+    assert rose.reason.startswith(
         "incorrect: new - old is 0.3, 95 % interval 0.246 to 0.361: the rise is shown to be beyond "
         "the margin of 0.05 (72 up, 0 down of 240 pairs)"
     )
@@ -99,7 +99,7 @@ def test_a_mean_rating_is_gated_by_its_bootstrap_interval() -> None:
     slightly = [rating - (n % 20 == 0) for n, rating in enumerate(old)]
     found = one("rated", rated(slightly), rated(old), rule)
     assert found.state == "PASS"
-    assert found.reason.endswith("within the margin of 0.3 (mean_rating over 200 pairs)")
+    assert "within the margin of 0.3 (mean_rating over 200 pairs); " in found.reason
     assert one("rated", rated([rating - 1 for rating in old]), rated(old), rule).state == "FAIL"
     nearly = [rating - (n % 10 < 3) for n, rating in enumerate(old)]
     unclear = one("rated", rated(nearly), rated(old), rule)

@@ -3,16 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from cases.dataset import Evidence, Fail, Threshold
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
 from evaluators.statistics.youden import ClassRate, Separation
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.evidence import Calibration
+from reports.gates.change import change_gates
 from reports.gates.judge_scale import JudgeScale, judge_scale
 from reports.record import Record
-from tests.support.made_records import graded, make_slice
+from reports.report import GateResult
+from tests.benchmarks.judge_error import is_shown_within
+from tests.support.made_records import graded, make_dataset, make_record, make_slice
 
 DROP = Estimate(value=-0.02, low=-0.05, high=0.01, n=300)
 
@@ -123,3 +130,67 @@ def test_the_words_show_the_change_without_the_judges_errors() -> None:
     )
     poor = scale(side(measured("bg", youden=separation(0.05))))
     assert poor.text(DROP).startswith("the judge's errors leave nothing to conclude from (Youden")
+
+
+def gate(
+    counts: tuple[int, int, int, int],
+    margin: float,
+    gain: Separation | None,
+    evidence: Evidence = "confident",
+    fail: Fail = "margin",
+) -> GateResult:
+    """Return the drop gate over so many fixed, broken, equal and ungraded items."""
+    fixed, broke, same, lost = counts
+    now = ["passed"] * (fixed + same) + ["failed"] * broke + ["error"] * lost
+    then = ["failed"] * fixed + ["passed"] * (same + broke + lost)
+    new, old = ([make_record(n, outcome=o) for n, o in enumerate(some)] for some in (now, then))
+    rule = Threshold(measure="drop", max=margin, evidence=evidence, fail=fail)
+    slice_ = make_slice("graded", rule)
+    known = (measured("bg", youden=gain),) if gain else ()
+    pairs = pair_records(new, old)
+    scaled = PairedSlice(slice_=slice_, pairing=pairs, calibrations=known)
+    (found,) = change_gates(make_dataset(slice_), [scaled])
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.tuples(st.integers(0, 30), st.integers(0, 40), st.integers(1, 300), st.integers(0, 3)),
+    st.sampled_from([0.0, 0.03, 0.1]),
+    st.floats(-0.2, 0.9),
+    st.sampled_from(["confident", "estimate"]),
+    st.sampled_from(["margin", "zero"]),
+)
+def test_a_judges_errors_never_make_a_verdict(
+    counts: tuple[int, int, int, int], margin: float, gain: float, evidence: Evidence, fail: Fail
+) -> None:
+    """With J a PASS may become INCONCLUSIVE; nothing becomes a PASS or a FAIL."""
+    plain = gate(counts, margin, None, evidence, fail)
+    scaled = gate(counts, margin, separation(gain), evidence, fail)
+    assert scaled.state == plain.state or (plain.state, scaled.state) == ("PASS", "INCONCLUSIVE")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 20), st.integers(0, 20), st.integers(1, 400), st.floats(-0.2, 0.9))
+def test_a_gate_passes_where_the_corrected_interval_is_within_the_margin(
+    fixed: int, broke: int, same: int, gain: float
+) -> None:
+    """What the report shows, what decides, and what the benchmark simulates are one."""
+    found = gate((fixed, broke, same, 0), 0.05, separation(gain))
+    youden = separation(gain).youden
+    shown = JudgeScale(youden=youden, basis="").corrected(found.estimate)
+    within = shown.low is not None and shown.low > -0.05
+    assert (found.state == "PASS") == within
+    counts = (np.array([float(fixed)]), np.array([float(broke)]))
+    (simulated,) = is_shown_within(0.05, *counts, fixed + broke + same, np.array([youden.low]))
+    assert simulated == within
+
+
+def test_more_pairs_or_labels_are_asked_for_on_the_judges_scale() -> None:
+    """Unchanged over 300 pairs: within 0.05 by the judge, not once its errors are taken out."""
+    counts = (10, 10, 280, 0)
+    assert gate(counts, 0.05, None).state == "PASS"
+    found = gate(counts, 0.05, separation(0.6))
+    assert found.state == "INCONCLUSIVE"
+    assert "nor beyond it; about" in found.reason
+    assert "; freed of the judge's errors it is 0, 95 % interval -0.0" in found.reason
