@@ -192,6 +192,8 @@ class Evidence:
             yield f"{', '.join(unknown)}: at worst {worst}, at best {best}"
         if lone["changed"]:
             yield f"{plural(lone['changed'], 'item')} whose data changed left out"
+        if removed := sum(one.pairing.removed for one in self.gate.sides):
+            yield f"{plural(removed, 'answer')} of the {self.gate.role} without a partner here"
         if lone["repeat"]:
             left_out = plural(lone["repeat"], "repeat")
             yield f"{left_out} left out, as the {self.gate.role} has fewer repeats"

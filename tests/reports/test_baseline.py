@@ -118,6 +118,13 @@ def test_changed_data_is_said_and_the_rest_compared() -> None:
     assert every.reason.startswith("no graded item pairs with the baseline")
 
 
+def test_what_the_baseline_alone_has_is_said() -> None:
+    """A data set that lost its hard questions shows in the gate's own sentence."""
+    gate = gate_of(answered("c" * 150), run_of(answered("c" * 150 + "i" * 50), DROPS))
+    assert gate.state == "PASS"
+    assert "150 pairs; 50 answers of the baseline without a partner here" in gate.reason
+
+
 def test_repeats_that_the_baseline_lacks_are_left_out_and_said() -> None:
     """The first repeats pair; the others are not unpaired, and an item that is new still is."""
     once = answered(LETTERS)
