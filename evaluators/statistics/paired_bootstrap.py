@@ -33,14 +33,17 @@ def resample_pairs(patterns: Array, clusters: Array) -> Array:
 
     ``patterns[i]`` holds the two tables of a cluster, ``clusters[i]`` how many clusters have them.
     A cluster is drawn with both its tables, so that what the two runs share cancels out; but for
-    the share that nobody has seen (``unseen_share``), of which the two tables are drawn apart. So
-    a few clusters that agree by luck do not make an interval narrow, as Tango's is not narrow
-    where no pair differs; and as both runs keep their own tables, nothing is biased.
+    the share that nobody has seen, of which the two tables are drawn apart. So a few clusters that
+    agree by luck do not make an interval narrow, as Tango's is not narrow where no pair differs;
+    and as both runs keep their own tables, nothing is biased. What nobody has seen is the share
+    that so few clusters leave open as there are of the rarest gold label (``unseen_share``).
     The seed is fixed: the same data always give the same interval.
     """
     import numpy as np
 
     total = int(clusters.sum())
+    labelled = clusters @ (patterns[:, 1].sum(axis=-1) > 0)
+    unseen = unseen_share(float(labelled[labelled > 0].min()))
     shares = clusters / total
     old, new = (patterns[:, run].reshape(len(patterns), -1) for run in (0, 1))
     random = np.random.default_rng(SEED)
@@ -48,7 +51,7 @@ def resample_pairs(patterns: Array, clusters: Array) -> Array:
     step = max(1, BLOCK // len(patterns))
     for start in range(0, ROUNDS, step):
         block = drawn[start : start + step]
-        apart = random.binomial(total, unseen_share(total), size=len(block))
+        apart = random.binomial(total, unseen, size=len(block))
         both = random.multinomial(total - apart, shares)
         block[:, 0] = (both + random.multinomial(apart, shares)) @ old
         block[:, 1] = (both + random.multinomial(apart, shares)) @ new
