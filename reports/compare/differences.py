@@ -59,7 +59,7 @@ class ResampledDifference:
 
     def basis(self, of: str) -> str:
         """Return the pairs that it rests on, in words."""
-        return f"{of} over {plural(self.estimate.n, 'pair')}"
+        return plural(self.estimate.n, "pair")
 
     def pairs_to_decide(self, bound: float) -> int | None:
         """Return how many pairs would show, with 80 % power, on which side of a bound it lies.
@@ -108,10 +108,14 @@ class MetricChange:
         name = self.row.name
         if not _are_alike(self.sides):
             return f"{name} is not the same in all languages: penalty, labels or scores differ"
-        lacking = len(list(matches_of(self.sides))) - count_pairs(self.sides).pairs
-        if lacking and not self.row.bounded:
-            return f"{name} has no bounds with {plural(lacking, 'ungraded item')}; grade them"
+        if self._unknown() and not self.row.bounded:
+            return (
+                f"{name} has no bounds with {plural(self._unknown(), 'ungraded item')}; grade them"
+            )
         return ""
+
+    def _unknown(self) -> int:
+        return len(list(matches_of(self.sides))) - count_pairs(self.sides).pairs
 
     def seen(self) -> ResampledDifference:
         """Return the difference over the pairs graded in both runs."""
@@ -121,9 +125,11 @@ class MetricChange:
         """Return the differences over all items for each way the unknown may all have come out.
 
         Those of the old run matter through its metric alone, hence at its lowest and highest.
+        Where all is known there is none.
         """
-        seen = count_pairs(self.sides)
-        fills = seen.run(1).worst_case_bounds()
+        if not self._unknown():
+            return ()
+        fills = count_pairs(self.sides).run(1).worst_case_bounds()
         ranked = sorted(fills, key=self._old_value)
         every = product((ranked[0], ranked[-1]), fills)
         return tuple(self._difference(both) for both in every)
