@@ -4,7 +4,7 @@ import typing
 from collections.abc import Collection, Mapping
 from typing import ClassVar
 
-from evaluators.core import GRADES, NO, NOT_ATTEMPTED, UNANSWERED, YES, Case, Verdict
+from evaluators.core import GRADES, NO, NOT_ATTEMPTED, UNANSWERED, YES, Verdict
 from evaluators.rubric import Protocol
 from evaluators.statistics.count_table import RATINGS
 from evaluators.statistics.metrics import ANSWERS, Range, gate_ranges
@@ -42,6 +42,10 @@ class Asked(typing.Protocol):
     def metadata(self) -> Mapping[str, object]:
         """The fields of its row that mean nothing to this suite."""
 
+    @property
+    def label(self) -> str | None:
+        """What its verdict must be, None where no label was given."""
+
 
 class Kind(str):
     """One kind of data set. It equals its name, which is how YAML files and ``run.json`` have it.
@@ -78,7 +82,9 @@ class Kind(str):
         """Return what a verdict can be, where ``grades`` are those of the slice's rubric."""
         return grades
 
-    def passes(self, case: Case, verdict: Verdict, passing: Collection[str], pass_bar: int) -> bool:
+    def passes(
+        self, case: Asked, verdict: Verdict, passing: Collection[str], pass_bar: int
+    ) -> bool:
         """Return whether an answer with this verdict is right.
 
         ``passing`` are the grades that the slice lets pass, ``pass_bar`` the lowest such rating.
@@ -122,7 +128,9 @@ class _Graded(Kind):
     choices = "grade"
     by_rubric = True
 
-    def passes(self, case: Case, verdict: Verdict, passing: Collection[str], pass_bar: int) -> bool:
+    def passes(
+        self, case: Asked, verdict: Verdict, passing: Collection[str], pass_bar: int
+    ) -> bool:
         """Return whether the grade is one that passes."""
         return verdict.grade in passing
 
@@ -151,7 +159,9 @@ class _Rated(Kind):
         """Return the ratings in digits."""
         return RATINGS
 
-    def passes(self, case: Case, verdict: Verdict, passing: Collection[str], pass_bar: int) -> bool:
+    def passes(
+        self, case: Asked, verdict: Verdict, passing: Collection[str], pass_bar: int
+    ) -> bool:
         """Return whether the rating reaches the pass bar."""
         return verdict.rating is not None and verdict.rating >= pass_bar
 

@@ -85,7 +85,7 @@ def pick(report: Report, sample: int = SAMPLE, seed: int = 0) -> tuple[Pick, ...
 
 
 def _reasons(record: Record, part: Slice, judge: str, *, flipped: bool) -> Iterator[str]:
-    if len({vote.label for vote in record.votes if vote.label}) > 1:
+    if record.is_disputed:
         yield "judges_differ" if PanelSpec.parse(judge).is_panel else "audit_differs"
     if record.outcome == "error":  # there is an answer: it was the judge that failed
         yield "no_verdict"

@@ -57,6 +57,11 @@ class Record:
         return self.outcome in ("passed", "failed")
 
     @property
+    def is_disputed(self) -> bool:
+        """Whether its judges differ: a panel's members, or an audit's model and the rules."""
+        return len({vote.label for vote in self.votes if vote.label}) > 1
+
+    @property
     def result(self) -> str:
         """The grade, or the rating in digits; empty where there is neither."""
         return str(self.rating) if self.rating is not None else self.grade or ""

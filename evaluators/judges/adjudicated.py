@@ -27,7 +27,9 @@ class Adjudication:
     """What a person decided about one answer to one item.
 
     ``item`` names the item for readers; ``digest`` (``answer_digest``) says which answer is meant.
-    ``label`` is a grade, a rating of 1 to 10 in digits, or YES, NO or UNANSWERED.
+    ``label`` is a grade, a rating of 1 to 10 in digits, or YES, NO or UNANSWERED. Where two answers
+    to the item were audited together, ``pair`` names these two, ``picked`` says why they were
+    picked, and ``probability`` is that of it (0 elsewhere).
     """
 
     item: str
@@ -36,6 +38,9 @@ class Adjudication:
     name: str
     reason: str = ""
     date: str = ""
+    picked: str = ""
+    probability: float = 0.0
+    pair: str = ""
 
     @property
     def rating(self) -> int | None:

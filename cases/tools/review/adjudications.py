@@ -15,6 +15,7 @@ from evaluators.settings import Settings
 from evaluators.text import shown
 
 _KEYS = ("item", "digest", "verdict", "name", "reason", "date")
+_AUDIT = ("picked", "probability", "pair")
 DIGEST = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _HEAD = """\
 # Verdicts by people. Each holds for one answer to one item, named by the digest of both; it takes
@@ -44,7 +45,7 @@ def load_adjudications(path: Path) -> dict[str, Adjudication]:
 
 
 def _read(settings: Settings) -> Adjudication:
-    settings.check_keys(_KEYS)
+    settings.check_keys((*_KEYS, *_AUDIT))
     for key in ("item", "digest", "verdict", "name"):
         if not settings.text(key):
             raise settings.problem(key, "missing; say it")
@@ -57,7 +58,7 @@ def _read(settings: Settings) -> Adjudication:
     except ValueError as error:
         line = settings.values.lines["verdict"]
         raise problem(settings.path, line, f"verdict: {error}") from None
-    optional = {key: settings.values.get(key) or "" for key in ("reason", "date")}
+    optional = {key: settings.values.get(key) or "" for key in ("reason", "date", "picked", "pair")}
     for key, value in optional.items():
         if not isinstance(value, str):
             raise settings.problem(key, f"text is needed, not {shown(value)}")
@@ -68,6 +69,9 @@ def _read(settings: Settings) -> Adjudication:
         name=settings.text("name"),
         reason=str(optional["reason"]),
         date=str(optional["date"]),
+        picked=str(optional["picked"]),
+        probability=settings.number("probability", 0, 1) or 0.0,
+        pair=str(optional["pair"]),
     )
 
 
@@ -112,7 +116,10 @@ def save_adjudications(adjudications: Mapping[str, Adjudication], path: Path) ->
     entries = []
     for one in ordered:
         values = (one.item, one.digest, one.label, one.name, one.reason, one.date)
-        entries.append(dict(zip(_KEYS, values, strict=True)))
+        entry: dict[str, str | float] = dict(zip(_KEYS, values, strict=True))
+        if one.pair:
+            entry |= zip(_AUDIT, (one.picked, one.probability, one.pair), strict=True)
+        entries.append(entry)
     text = yaml.safe_dump(entries, allow_unicode=True, sort_keys=False, width=100)
     write_texts([(path, _HEAD + text)])
 

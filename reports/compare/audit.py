@@ -1,0 +1,198 @@
+"""People's verdicts on pairs of answers: which pairs to look at, and what those looked at show.
+
+The judge only says where to look. Each pair is looked at with a known probability, and what people
+say of it is weighed by 1 / probability: on average that is the true difference, whatever the judge
+got wrong. Horvitz and Thompson (1952), J. Am. Stat. Assoc. 47:663; judged differences as the guess
+that people correct: Zrnic and Candès (2024), "Active statistical inference".
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from cases.dataset import Slice
+from evaluators.core import Verdict
+from evaluators.judges.adjudicated import Adjudications, answer_digest
+from evaluators.kinds import Cluster
+from evaluators.statistics.betting import ENOUGH, Observations, log_capital
+from evaluators.text import digest
+from reports.compare.pairs import Pair, PairedSlice
+from reports.record import Record
+from reports.render.clean import MASK
+
+SHARE = 0.25
+"""The probability of being looked at for a pair that nothing speaks for."""
+
+SAMPLE = "sample"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditedPair:
+    """Both answers to one item, and whether people are to look at them.
+
+    ``key`` names the two answers. ``why`` is a key of the form's reasons, empty for answers of the
+    same text, between which there is no difference to look for. ``probability`` is that of being
+    looked at, ``drawn`` says whether it is. ``guess`` is the judge's new - old, 0 where it gave no
+    verdict; ``old`` and ``new`` say whether people let the answers pass, None where nobody said.
+    """
+
+    pair: Pair
+    slice_: Slice
+    key: str
+    why: str
+    probability: float
+    drawn: bool
+    guess: int
+    old: bool | None
+    new: bool | None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether people are still to look at one of the two answers."""
+        sides = ((self.old, self.pair.old), (self.new, self.pair.new))
+        return self.drawn and any(said is None and one.answer for said, one in sides)
+
+    @property
+    def lowest(self) -> float:
+        """The least that its weighed difference can be."""
+        return (bool(self.new) - (self.old is not False)) / self.probability if self.drawn else 0.0
+
+    @property
+    def highest(self) -> float:
+        """The most that its weighed difference can be."""
+        return ((self.new is not False) - bool(self.old)) / self.probability if self.drawn else 0.0
+
+    @property
+    def expected(self) -> float:
+        """Its weighed difference if people say of it what the judge says."""
+        return self.guess / self.probability if self.is_open else self.lowest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """The pairs of some slices in units that are independent, in a fixed order.
+
+    The order is that of hashes of the items, so that nobody chooses it and that items which are
+    added do not change that of the others. ``share`` is the probability of a pair that nothing
+    speaks for.
+    """
+
+    units: tuple[tuple[AuditedPair, ...], ...]
+    share: float = SHARE
+
+    @property
+    def pairs(self) -> Iterator[AuditedPair]:
+        """Every pair, in order."""
+        return (one for unit in self.units for one in unit)
+
+    @property
+    def known(self) -> int:
+        """How many units come before the first that people are still to look at."""
+        places = (place for place, unit in enumerate(self.units) if any(p.is_open for p in unit))
+        return next(places, len(self.units))
+
+    def observations(self, end: str) -> Observations:
+        """Return the weighed differences, with those unknown at their ``lowest``, for instance."""
+        import numpy as np
+
+        totals = [sum(getattr(one, end) for one in unit) for unit in self.units]
+        sizes = [len(unit) for unit in self.units]
+        return Observations(
+            totals=np.array(totals, dtype=np.float64),
+            sizes=np.array(sizes, dtype=np.float64),
+            bound=1 / self.share,
+            largest=max(sizes, default=1),
+        )
+
+    def next_pairs(self, margin: float, bar: float) -> list[AuditedPair]:
+        """Return the pairs to look at next: as many as decide it if people agree with the judge.
+
+        ``margin`` is the drop that passes, ``bar`` the difference below which the gate fails.
+        """
+        seen = self.observations("expected")
+        rivals = (log_capital(seen, -margin), log_capital(seen.mirrored, -bar))
+        enough = (rival >= math.log(ENOUGH) for rival in rivals)
+        ends = [int(one.argmax()) + 1 for one in enough if one.any()]
+        until = max(min(ends, default=len(self.units)), self.known + 1)
+        found = [one for unit in self.units[:until] for one in unit if one.is_open]
+        return found or [one for one in self.pairs if one.is_open]
+
+    def growth(self, margin: float, bar: float) -> list[tuple[int, float, float]]:
+        """Return how many pairs were looked at, and the logarithms of the two capitals, so far."""
+        capitals = (
+            log_capital(self.observations("lowest"), -margin),
+            log_capital(self.observations("highest").mirrored, -bar),
+        )
+        looked = accumulate(sum(one.drawn for one in unit) for unit in self.units)
+        rows = zip(looked, *(map(float, one) for one in capitals), strict=True)
+        return [row for _, row in zip(range(self.known), rows, strict=False)]
+
+
+def audit_of(sides: Sequence[PairedSlice], people: Adjudications, share: float = SHARE) -> Audit:
+    """Return which pairs of these slices are to be looked at, and what ``people`` said of them.
+
+    ``share`` is above 0 and at most 1.
+    """
+    clusters: dict[Cluster, list[tuple[str, AuditedPair]]] = defaultdict(list)
+    for side in sides:
+        for pair in side.pairing.pairs:
+            new = pair.new
+            place = digest([new.digest, new.dataset, new.language, new.id, new.repeat])
+            one = _audited(pair, side, people, share)
+            clusters[side.slice_.cluster_of(new)].append((place, one))
+    units = [sorted(unit, key=lambda two: two[0]) for unit in clusters.values()]
+    units.sort(key=lambda unit: unit[0][0])
+    return Audit(units=tuple(tuple(one for _, one in unit) for unit in units), share=share)
+
+
+def _audited(pair: Pair, side: PairedSlice, people: Adjudications, share: float) -> AuditedPair:
+    """Return a pair with what is known of it.
+
+    A verdict given in the audit of these very answers says with what probability they were drawn:
+    a later run may know people's verdicts alone, and no longer what the judge had said.
+    """
+    digests = [answer_digest(one, one.answer or "") for one in (pair.old, pair.new)]
+    key = digest(["audit", *digests])[:32]
+    said = [people[one] for one in digests if one in people and people[one].pair == key]
+    why = _why(pair, side.bar)
+    probability = {"": 0.0, SAMPLE: share}.get(why, 1.0)
+    if said and said[0].probability:
+        why, probability = said[0].picked, said[0].probability
+    drawn = bool(said) or int(key, 16) < probability * 16 ** len(key)
+    old, new = (_by_people(one, side, people) for one in (pair.old, pair.new))
+    guess = int(bool(pair.new.passes(side.bar))) - int(bool(pair.old.passes(side.bar)))
+    return AuditedPair(
+        pair=pair,
+        slice_=side.slice_,
+        key=key,
+        why=why,
+        probability=probability,
+        drawn=drawn,
+        guess=guess if pair.new.is_graded else 0,
+        old=old,
+        new=new,
+    )
+
+
+def _why(pair: Pair, bar: int | None) -> str:
+    """Return why people should look at a pair, ``SAMPLE`` where chance is to say whether."""
+    old, new = pair.old, pair.new
+    if old.answer and old.answer == new.answer and MASK not in old.answer:
+        return ""
+    if not new.is_graded:
+        return "no_verdict"
+    if old.passes(bar) != new.passes(bar):
+        return "flipped"
+    return "judges_differ" if old.is_disputed or new.is_disputed else SAMPLE
+
+
+def _by_people(record: Record, side: PairedSlice, people: Adjudications) -> bool | None:
+    """Return whether people let this answer pass, None where they have not said."""
+    said = people.get(answer_digest(record, record.answer)) if record.answer else None
+    if said is None:
+        return record.passes(side.bar) if record.adjudicated_by else None
+    verdict = Verdict(grade=None if said.rating else said.label, rating=said.rating)
+    part = side.slice_
+    return part.kind.passes(record, verdict, part.passing, part.pass_bar)

@@ -1,0 +1,121 @@
+"""Claims about betting: no capital from nothing, no luck beyond 1 in 40, and the interval."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluators.statistics.betting import (
+    BETS,
+    ENOUGH,
+    Observations,
+    confidence_sequence,
+    is_above,
+    is_below,
+    log_capital,
+)
+
+VALUES = st.lists(st.sampled_from([-4.0, -1.0, 0.0, 1.0, 4.0]), max_size=60)
+MEANS = st.floats(-0.99, 0.99)
+
+
+def plain(values: list[float], bound: float = 4.0) -> Observations:
+    """Return units of one value each."""
+    totals = np.array(values, dtype=np.float64)
+    return Observations(totals=totals, sizes=np.ones_like(totals), bound=bound)
+
+
+@given(VALUES, MEANS)
+def test_the_capital_is_that_of_the_bets_made_one_by_one(values: list[float], mean: float) -> None:
+    """An even share on each bet, each multiplied by 1 + bet (value - mean); never below zero."""
+    capital = [1 / len(BETS)] * len(BETS)
+    expected = []
+    for value in values:
+        stakes = [share / (4 + mean) for share in BETS]
+        factors = [1 + stake * (value - mean) for stake in stakes]
+        assert all(factor > 0 for factor in factors)
+        capital = [a * b for a, b in zip(capital, factors, strict=True)]
+        expected.append(sum(capital))
+    assert np.exp(log_capital(plain(values), mean)) == pytest.approx(np.array(expected))
+
+
+def test_nothing_is_shown_by_no_data() -> None:
+    """Without a unit neither side wins, and the mean can be anything."""
+    nothing = plain([])
+    assert not is_above(nothing, -0.9)
+    assert not is_below(nothing, 0.9)
+    assert confidence_sequence(nothing, nothing) == (-1.0, 1.0)
+
+
+@given(
+    st.lists(st.floats(0.01, 1), min_size=5, max_size=5),
+    st.lists(st.floats(0.01, 1), min_size=2, max_size=2),
+)
+def test_no_bet_gains_where_the_mean_is_what_it_is_made_against(
+    weights: list[float], sizes: list[float]
+) -> None:
+    """The expected capital after units of one or two values stays 1: a martingale, exactly."""
+    values = np.array([-1, -0.25, 0, 0.25, 1]) * 4
+    chances = np.array(weights) / sum(weights)
+    of_size = np.array(sizes) / sum(sizes)
+    mean = float(chances @ values)
+    if not -0.99 < mean < 0.99:
+        return
+    units = [(1, value, p * of_size[0]) for value, p in zip(values, chances, strict=True)]
+    units += [(2, 2 * value, p * of_size[1]) for value, p in zip(values, chances, strict=True)]
+    expected = 0.0
+    for path in product(units, repeat=2):
+        seen = Observations(
+            totals=np.array([total for _, total, _ in path]),
+            sizes=np.array([float(size) for size, _, _ in path]),
+            bound=4.0,
+            largest=2,
+        )
+        chance = math.prod(p for _, _, p in path)
+        expected += chance * math.exp(log_capital(seen, mean)[-1])
+    assert expected == pytest.approx(1)
+
+
+@given(VALUES, MEANS, st.integers(0, 59), st.floats(0, 4))
+def test_a_higher_value_never_takes_evidence_away(
+    values: list[float], mean: float, place: int, more: float
+) -> None:
+    """So what is unknown, counted as low as it can be, never lets a gate pass that should not."""
+    if place < len(values):
+        higher = [*values]
+        higher[place] = min(4.0, higher[place] + more)
+        assert (log_capital(plain(higher), mean) >= log_capital(plain(values), mean) - 1e-9).all()
+
+
+@given(VALUES, MEANS)
+def test_the_interval_holds_just_the_means_that_no_bet_decided_against(
+    values: list[float], mean: float
+) -> None:
+    """A mean below its low end is one that the true mean is shown to be above."""
+    seen = plain(values)
+    low, high = confidence_sequence(seen, seen)
+    if abs(mean - low) > 1e-6 and low < 0.99:
+        assert is_above(seen, mean) == (mean < low)
+    if abs(mean - high) > 1e-6 and high > -0.99:
+        assert is_below(seen, mean) == (mean > high)
+
+
+def test_what_was_shown_once_stays_shown() -> None:
+    """Later values do not take a decision back, so that it may be looked for after every one."""
+    good = [1.0] * 60
+    assert is_above(plain(good), 0.0)
+    assert is_above(plain(good + [-4.0] * 40), 0.0)
+    assert log_capital(plain(good + [-4.0] * 40), 0.0)[-1] < math.log(ENOUGH)
+
+
+def test_luck_brings_forty_at_most_once_in_forty() -> None:
+    """Looked at after each of 400 values whose mean is exactly what is tested."""
+    random = np.random.default_rng(20261122)
+    values = random.choice(
+        [-4.0, -1.0, 0.0, 1.0, 4.0], p=[0.02, 0.08, 0.82, 0.06, 0.02], size=(3000, 400)
+    )
+    share = np.mean([is_above(plain(list(row)), -0.02) for row in values])
+    assert 0 < share <= 1 / ENOUGH + 0.005
