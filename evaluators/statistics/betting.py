@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ENOUGH = 40.0
 """The capital that decides: 2.5 % for each side, as with the ends of a 95 % interval."""
 
-BETS = (0.3, 0.5, 0.7, 0.9)
+BETS = (0.3, 0.6, 0.75, 0.9)
 """Shares of the largest bet that cannot lose everything. The capital is split evenly among them."""
 
 _STEPS = 40  # halvings of -1 to 1: an end to about 1e-12
