@@ -15,7 +15,7 @@ from evaluators.kinds import Asked, Cluster, Kind
 from evaluators.rubric import Prompt, Rubric
 from evaluators.statistics.metrics import DROP, RISE, counts_every_item
 
-Evidence = Literal["estimate", "confident"]
+Evidence = Literal["estimate", "confident", "audited"]
 Fail = Literal["", "margin", "zero"]
 
 
@@ -27,7 +27,8 @@ class Threshold:
     ``of`` may fall or rise; an empty ``of`` is the share of items that pass. ``fail`` says when
     that is a FAIL: with the whole interval beyond the ``margin``, or with all of it beyond
     ``zero``; it is empty for bars, and in old runs, which meant zero. ``evidence: confident`` asks
-    that the 95 % interval clear the bar; ``pool`` puts all languages of a data set together.
+    that the 95 % interval clear the bar, ``audited`` that people's verdicts show it (only for a
+    ``drop`` of the passing share); ``pool`` puts all languages of a data set together.
     """
 
     measure: str

@@ -14,6 +14,7 @@ from evaluators.text import hint
 
 BAR_KEYS = ("min", "max", "evidence")
 CHANGE_KEYS = ("max", "evidence", "fail")
+_BY_JUDGE: tuple[Evidence, ...] = ("estimate", "confident")
 METRICS_KEY = "metrics"
 _GEVAL_NAME = re.compile(rf"{GEVAL}[a-z0-9_]+", re.ASCII)
 _GEVAL_KEYS = ("criteria", "steps", "evaluation_params", *BAR_KEYS)
@@ -83,10 +84,12 @@ def _margin(
     if margin is None:
         what = f"missing; give the largest {change} that is no loss: {{max: 0.05}}"
         raise part.problem(key="max", what=what)
+    by_people = change == DROP and not of  # people say whether an answer passes, and no more
+    evidence = _word(part, "evidence", get_args(Evidence) if by_people else _BY_JUDGE, "confident")
     return Threshold(
         measure=change,
         max=margin,
-        evidence=cast("Evidence", _word(part, "evidence", get_args(Evidence), "confident")),
+        evidence=cast("Evidence", evidence),
         pool=pool,
         of=of,
         fail=cast("Fail", _word(part, "fail", get_args(Fail)[1:], "margin")),
@@ -110,7 +113,7 @@ def _bar(part: Settings, metric: str, limits: Range) -> Threshold | None:
         return None
     if low is not None and high is not None and low > high:
         raise part.problem(key="min", what=f"{low:g} is above max, {high:g}; no value can pass")
-    evidence = _word(part, "evidence", get_args(Evidence), "estimate")
+    evidence = _word(part, "evidence", _BY_JUDGE, "estimate")
     return Threshold(measure=metric, min=low, max=high, evidence=cast("Evidence", evidence))
 
 

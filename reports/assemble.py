@@ -11,6 +11,7 @@ from reports.baseline import Baseline, changed_judge
 from reports.compare.comparison import anchor_notes, compare, parity
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.evidence import Calibration, Comparison
+from reports.gates.audited import AuditedGate, audited_gates
 from reports.gates.change import change_gates
 from reports.gates.decide import SessionFacts, decide
 from reports.gates.gate import slice_gates
@@ -163,6 +164,20 @@ def _decided(
     return decide(() if session.gates_off else gates, session), session
 
 
+def audits(
+    material: Material, judge: str, baselines: Iterable[Baseline | None]
+) -> tuple[AuditedGate, ...]:
+    """Return the gates that people decide, with the pairs that they are to look at."""
+    run = _counted(material, in_order(material.records), judge)
+    beside = [_sides(run, judge, one) for one in baselines]
+    return tuple(
+        gate
+        for dataset in run.datasets
+        for sides in filter(None, beside)
+        for gate in audited_gates(dataset, [sides[one.name] for one in run.of(dataset)])
+    )
+
+
 def _counted(
     material: Material,
     records: Sequence[Record],
@@ -218,18 +233,17 @@ def _sides(run: _Counted, judge: str, baseline: Baseline | None) -> dict[str, Pa
     for name, slice_ in run.slices.items():
         new, old = run.records[name], before.get(name, ())
         changed = changed_judge(slice_, new, old, baseline, judge)
-        pairing = pair_records(new, old)
+        pairing, summary = pair_records(new, old), run.summaries[name]
+        narrow = summary.obstacle or baseline.obstacle(summary) or pairing.obstacle(baseline.role)
         found[name] = PairedSlice(
             slice_=slice_,
             pairing=pairing,
             role=baseline.role,
-            blocked=run.summaries[name].obstacle
-            or run.distrusted[name]
-            or changed
-            or baseline.obstacle(run.summaries[name])
-            or pairing.obstacle(baseline.role),
+            blocked=summary.obstacle or run.distrusted[name] or changed or narrow,
             changed=changed,
+            narrow=narrow,
             calibrations=measuring(slice_, run.calibrations),
+            people=baseline.people,
         )
     return found
 
@@ -243,7 +257,9 @@ def _gates(run: _Counted, beside: Iterable[Mapping[str, PairedSlice]]) -> Iterat
                 one, run.records[name], run.summaries[name], run.distrusted[name]
             )
         for sides in filter(None, beside):
-            yield from change_gates(dataset, [sides[one.name] for one in own])
+            scope = [sides[one.name] for one in own]
+            yield from change_gates(dataset, scope)
+            yield from (one.result() for one in audited_gates(dataset, scope))
 
 
 def _session(session: SessionFacts, run: _Counted, gates: Sequence[GateResult]) -> SessionFacts:

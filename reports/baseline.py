@@ -1,11 +1,12 @@
 """The run to compare with: what its ``run.json`` says, and why a difference to it may not count."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cases.dataset import Slice
 from evaluators.judge_spec import known_names
+from evaluators.judges.adjudicated import Adjudications
 from reports.record import Record
 from reports.report import Role, SliceSummary
 from reports.run_reader import load_run, sample_of
@@ -13,12 +14,17 @@ from reports.run_reader import load_run, sample_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """An earlier run: where it is, its ``run.json``, its records, and what it is for."""
+    """An earlier run: where it is, its ``run.json``, its records, and what it is for.
+
+    ``people`` holds people's verdicts on answers of this run, or of the one that it is compared
+    with.
+    """
 
     path: str
     run: Mapping[str, object]
     records: tuple[Record, ...]
     role: Role = "baseline"
+    people: Adjudications = field(default_factory=dict)
 
     @property
     def sha256(self) -> str:

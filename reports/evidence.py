@@ -200,6 +200,38 @@ class PanelAgreement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AuditStep:
+    """How far an audit had come when ``looked`` pairs had been looked at.
+
+    ``passing`` and ``failing`` are the evidence that the gate passes and that it fails, as
+    logarithms to the base 10: 40, which decides, is 1.602.
+    """
+
+    looked: int
+    passing: float
+    failing: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditTrail:
+    """What people's verdicts on pairs of answers say of a gate.
+
+    ``alike`` of the ``pairs`` have the same text twice; ``looked`` were looked at, ``open`` are the
+    drawn ones that are still to be, ``next`` of them now: as many as decide it if people agree
+    with the judge. ``judged`` is the difference that the judge sees. ``steps`` are in the order of
+    the pairs.
+    """
+
+    pairs: int
+    alike: int
+    looked: int
+    open: int
+    next: int
+    judged: Estimate
+    steps: tuple[AuditStep, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Corrected:
     """A slice's ``correct`` corrected for the judge's errors, as ``labelled`` items show them.
 

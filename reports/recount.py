@@ -7,9 +7,10 @@ from dataclasses import fields, replace
 from cases.dataset import Dataset, Slice
 from cases.gates_file import GatesFile, with_gates
 from evaluators.core import UsageError
-from reports.assemble import Facts, Material, account
+from reports.assemble import Facts, Material, account, audits
 from reports.baseline import Baseline
 from reports.evidence import Calibration
+from reports.gates.audited import AuditedGate
 from reports.gates.decide import FAILED, INTERRUPTED, OK, SessionFacts
 from reports.record import Record
 from reports.report import Report, SliceSummary
@@ -28,16 +29,25 @@ def rebuilt(
 
     ``datasets`` are declared in place of the report's own.
     """
-    material = Material(
-        datasets=report.datasets if datasets is None else datasets,
+    material = _material(report, report.datasets if datasets is None else datasets)
+    notes = report.session.notes
+    facts = replace(_facts([report]), provenance=report.provenance, run=report.run, notes=notes)
+    return account(material, facts, baseline, anchor)
+
+
+def _material(report: Report, datasets: tuple[Dataset, ...]) -> Material:
+    return Material(
+        datasets=datasets,
         records=report.records,
         whole={one.name: one.whole for one in report.slices},
         samples={one.name: one.sample for one in report.slices if one.sample},
         outside=_outside_of(report),
     )
-    notes = report.session.notes
-    facts = replace(_facts([report]), provenance=report.provenance, run=report.run, notes=notes)
-    return account(material, facts, baseline, anchor)
+
+
+def audits_of(report: Report, *baselines: Baseline | None) -> tuple[AuditedGate, ...]:
+    """Return the gates of a report that people decide, beside these runs and what they said."""
+    return audits(_material(report, report.datasets), report.judge, baselines)
 
 
 def _outside_of(report: Report) -> tuple[Calibration, ...]:

@@ -7,7 +7,7 @@ from typing import Literal
 from cases.dataset import Dataset, SliceSample, Threshold
 from evaluators.kinds import Kind
 from evaluators.statistics.estimate import Estimate
-from reports.evidence import Comparison, Judging, LanguageGap
+from reports.evidence import AuditTrail, Comparison, Judging, LanguageGap
 from reports.record import Record
 
 GateState = Literal["PASS", "FAIL", "INCONCLUSIVE"]
@@ -90,7 +90,8 @@ class GateResult:
     ``worst`` and ``best`` are the metric with every ungraded item counted against and for it.
     ``reason`` is one sentence; it says what would decide an INCONCLUSIVE gate.
     ``language`` is empty for a gate pooled over languages; ``anchored`` says that a paired gate is
-    decided beside the anchor, not beside the baseline.
+    decided beside the anchor, not beside the baseline; ``audit`` is what people's verdicts showed
+    where they decide it.
     """
 
     dataset: str
@@ -102,6 +103,7 @@ class GateResult:
     best: float | None
     reason: str
     anchored: bool = False
+    audit: AuditTrail | None = None
 
     @property
     def name(self) -> str:

@@ -3,9 +3,11 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cases.gates_file import load_gates
+from cases.tools.review.adjudications import load_adjudications
 from evaluators import command_line
 from evaluators.core import UsageError
 from evaluators.output import say
@@ -39,6 +41,8 @@ class Parser(command_line.Parser):
         """Declare ``--baseline RUN``."""
         text = "the run to compare with; by default the one that the run itself was compared with"
         self.add_argument("--baseline", metavar="RUN", type=Path, help=text)
+        text = "verdicts by people, for gates with `evidence: audited`"
+        self.add_argument("--adjudications", metavar="FILE", type=Path, help=text)
 
     def add_anchor(self) -> None:
         """Declare ``--anchor RUN``."""
@@ -58,13 +62,22 @@ def folder(text: str) -> Path:
 
 
 def read_baseline(
-    given: Path | None, reports: Sequence[Report], role: Role = "baseline"
+    given: Path | None,
+    reports: Sequence[Report],
+    role: Role = "baseline",
+    people: Path | None = None,
 ) -> Baseline | None:
     """Return the run to compare with: the one given, else the one that these were compared with.
 
-    Raises UsageError where that cannot be read, or where they were compared with different ones:
-    without it the drop gates would be gone, and a failed run could pass.
+    ``people`` is the file of people's verdicts that go with it. Raises UsageError where a file
+    cannot be read, or where the runs were compared with different ones: without it the drop gates
+    would be gone, and a failed run could pass.
     """
+    found = _baseline(given, reports, role)
+    return replace(found, people=load_adjudications(people)) if found and people else found
+
+
+def _baseline(given: Path | None, reports: Sequence[Report], role: Role) -> Baseline | None:
     known = sorted({path for report in reports if (path := getattr(report, role))})
     if given is not None:
         return load_baseline(given, role)
@@ -167,8 +180,9 @@ def gate(argv: Sequence[str]) -> int:
     parser.add_to("a folder for the report with these gates")
     options = parser.parse_args(argv)
     report = load_report(options.run)
-    baseline = read_baseline(options.baseline, [report])
-    anchor = read_baseline(options.anchor, [report], "anchor")
+    people = options.adjudications
+    baseline = read_baseline(options.baseline, [report], people=people)
+    anchor = read_baseline(options.anchor, [report], "anchor", people)
     if options.gates is None:
         decided = rebuilt(report, baseline, anchor)
     else:
@@ -193,7 +207,8 @@ def merge(argv: Sequence[str]) -> int:
     parser.add_to("a folder for the report of the whole", required=True)
     options = parser.parse_args(argv)
     reports = [load_report(path) for path in options.runs]
-    baseline = read_baseline(options.baseline, reports)
-    report = merged(reports, baseline, read_baseline(options.anchor, reports, "anchor"))
+    people = options.adjudications
+    baseline = read_baseline(options.baseline, reports, people=people)
+    report = merged(reports, baseline, read_baseline(options.anchor, reports, "anchor", people))
     say(sys.stdout, *console.gates(report), *save(report, options.to), report.decision.line)
     return report.decision.code

@@ -14,6 +14,7 @@ from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE
 from evaluators.output import plural, say, write_texts
 from reports.commands.recorded_runs import RUN_HELP, Parser, read_baseline
+from reports.commands.until_decided import until_decided
 from reports.human_review import SAMPLE, Pick, accept, labelled, pick, reasons_of, sheet_of
 from reports.recount import rebuilt
 from reports.render import clean
@@ -26,6 +27,9 @@ UNDECIDED = 6
 def main(argv: Sequence[str]) -> int:
     """Write the form, accept what reviewers sent back, or export labels; return the exit code."""
     options = _parser().parse_args(argv)
+    if options.until_decided:
+        (run,) = _paths(options, "RUN")
+        return until_decided(run, options)
     if options.accept:
         return _accept(options)
     if options.export_judges:
@@ -155,6 +159,13 @@ def _parser() -> Parser:
     text = f"the form's folder (default: that of the run), or with --accept the file ({FILE})"
     parser.add_argument("--to", metavar="PATH", type=Path, help=text)
     parser.add_baseline()
+    parser.add_anchor()
+    parser.add_argument(
+        "--until-decided",
+        action="store_true",
+        help="take the pairs of answers, RUN's and the baseline's, that decide its gates with "
+        "`evidence: audited`; with --accept put verdicts into --adjudications and say what is next",
+    )
     text = f"how many answers to draw beside those that stand out (default: {SAMPLE})"
     parser.add_argument("--sample", metavar="N", type=_count, default=SAMPLE, help=text)
     text = "seed of that sample (default: 0)"

@@ -9,12 +9,11 @@ that people correct: Zrnic and Candès (2024), "Active statistical inference".
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from cases.dataset import Slice
 from evaluators.core import Verdict
-from evaluators.judges.adjudicated import Adjudications, answer_digest
+from evaluators.judges.adjudicated import answer_digest
 from evaluators.kinds import Cluster
 from evaluators.statistics.betting import ENOUGH, Observations, log_capital
 from evaluators.text import digest
@@ -39,7 +38,6 @@ class AuditedPair:
     """
 
     pair: Pair
-    slice_: Slice
     key: str
     why: str
     probability: float
@@ -51,8 +49,13 @@ class AuditedPair:
     @property
     def is_open(self) -> bool:
         """Whether people are still to look at one of the two answers."""
-        sides = ((self.old, self.pair.old), (self.new, self.pair.new))
-        return self.drawn and any(said is None and one.answer for said, one in sides)
+        there = self.pair.old.answer and self.pair.new.answer
+        return bool(self.drawn and there and not self.is_known)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether people have looked at both answers because the audit asked them to."""
+        return self.drawn and None not in (self.old, self.new)
 
     @property
     def lowest(self) -> float:
@@ -130,24 +133,29 @@ class Audit:
         return [row for _, row in zip(range(self.known), rows, strict=False)]
 
 
-def audit_of(sides: Sequence[PairedSlice], people: Adjudications, share: float = SHARE) -> Audit:
-    """Return which pairs of these slices are to be looked at, and what ``people`` said of them.
+def audit_of(sides: Sequence[PairedSlice], share: float = SHARE) -> Audit:
+    """Return which pairs of these slices are to be looked at, and what people said of them.
 
+    Items that the old run did not ask or grade are pairs too, of which one answer is not known.
     ``share`` is above 0 and at most 1.
     """
     clusters: dict[Cluster, list[tuple[str, AuditedPair]]] = defaultdict(list)
     for side in sides:
-        for pair in side.pairing.pairs:
+        lone = (
+            Pair(new=one, old=replace(one, answer=None, outcome="missing"))
+            for one in side.pairing.unknown
+        )
+        for pair in (*side.pairing.pairs, *lone):
             new = pair.new
             place = digest([new.digest, new.dataset, new.language, new.id, new.repeat])
-            one = _audited(pair, side, people, share)
+            one = _audited(pair, side, share)
             clusters[side.slice_.cluster_of(new)].append((place, one))
     units = [sorted(unit, key=lambda two: two[0]) for unit in clusters.values()]
     units.sort(key=lambda unit: unit[0][0])
     return Audit(units=tuple(tuple(one for _, one in unit) for unit in units), share=share)
 
 
-def _audited(pair: Pair, side: PairedSlice, people: Adjudications, share: float) -> AuditedPair:
+def _audited(pair: Pair, side: PairedSlice, share: float) -> AuditedPair:
     """Return a pair with what is known of it.
 
     A verdict given in the audit of these very answers says with what probability they were drawn:
@@ -155,22 +163,22 @@ def _audited(pair: Pair, side: PairedSlice, people: Adjudications, share: float)
     """
     digests = [answer_digest(one, one.answer or "") for one in (pair.old, pair.new)]
     key = digest(["audit", *digests])[:32]
-    said = [people[one] for one in digests if one in people and people[one].pair == key]
+    verdicts = (side.people.get(one) for one in digests)
+    said = [one for one in verdicts if one and one.pair == key and one.probability >= share]
     why = _why(pair, side.bar)
     probability = {"": 0.0, SAMPLE: share}.get(why, 1.0)
-    if said and said[0].probability:
+    if said:
         why, probability = said[0].picked, said[0].probability
     drawn = bool(said) or int(key, 16) < probability * 16 ** len(key)
-    old, new = (_by_people(one, side, people) for one in (pair.old, pair.new))
-    guess = int(bool(pair.new.passes(side.bar))) - int(bool(pair.old.passes(side.bar)))
+    old, new = (_by_people(one, side) for one in (pair.old, pair.new))
+    before, now = (one.passes(side.bar) for one in (pair.old, pair.new))
     return AuditedPair(
         pair=pair,
-        slice_=side.slice_,
         key=key,
         why=why,
         probability=probability,
         drawn=drawn,
-        guess=guess if pair.new.is_graded else 0,
+        guess=0 if before is None or now is None else now - before,
         old=old,
         new=new,
     )
@@ -181,16 +189,16 @@ def _why(pair: Pair, bar: int | None) -> str:
     old, new = pair.old, pair.new
     if old.answer and old.answer == new.answer and MASK not in old.answer:
         return ""
-    if not new.is_graded:
+    if not old.is_graded or not new.is_graded:
         return "no_verdict"
     if old.passes(bar) != new.passes(bar):
         return "flipped"
     return "judges_differ" if old.is_disputed or new.is_disputed else SAMPLE
 
 
-def _by_people(record: Record, side: PairedSlice, people: Adjudications) -> bool | None:
+def _by_people(record: Record, side: PairedSlice) -> bool | None:
     """Return whether people let this answer pass, None where they have not said."""
-    said = people.get(answer_digest(record, record.answer)) if record.answer else None
+    said = side.people.get(answer_digest(record, record.answer)) if record.answer else None
     if said is None:
         return record.passes(side.bar) if record.adjudicated_by else None
     verdict = Verdict(grade=None if said.rating else said.label, rating=said.rating)

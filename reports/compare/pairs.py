@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from cases.dataset import Slice
+from evaluators.judges.adjudicated import Adjudications
 from evaluators.kinds import Cluster
 from evaluators.output import plural
 from evaluators.statistics.estimate import UNDEFINED, Estimate
@@ -104,9 +105,10 @@ class PairedSlice:
 
     ``blocked`` says why its drop gates cannot be decided (another judge or rubric, a partial
     slice, a judge that is not trusted), empty where they can; ``changed`` is the first of these
-    reasons alone. ``calibrations`` say how its judge errs: in its own language, then in the others
-    of the same labelled items; empty where nothing measures it. ``role`` is what the other run is
-    for.
+    reasons alone, ``narrow`` the one that lies in the items and not in the judge.
+    ``calibrations`` say how its judge errs: in its own language, then in the others of the same
+    labelled items; empty where nothing measures it. ``role`` is what the other run is for,
+    ``people`` holds people's verdicts on answers of either run.
     """
 
     slice_: Slice
@@ -114,7 +116,9 @@ class PairedSlice:
     role: Role = "baseline"
     blocked: str = ""
     changed: str = ""
+    narrow: str = ""
     calibrations: tuple[Calibration, ...] = ()
+    people: Adjudications = field(default_factory=dict)
 
     @property
     def bar(self) -> int | None:

@@ -230,7 +230,17 @@ def change_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateRe
     ``sides`` holds the slices of this dataset that were run; call it only with a baseline. With
     ``holm: true`` a FAIL must hold after Holm's adjustment for the number of these gates.
     """
-    gates = list(_gates(dataset, sides))
+    gates = [
+        ChangeGate(
+            dataset=dataset.name,
+            language=language,
+            threshold=threshold,
+            sides=scope,
+            scale=judge_scale(scope, threshold.of),
+        )
+        for language, scope, threshold in scopes(dataset, sides)
+        if threshold.evidence != "audited"
+    ]
     found = [gate.evidence() for gate in gates]
     tested = [one.p_value() for one in found if isinstance(one, Evidence)]
     p_values = iter(holm(tested) if dataset.holm else tested)
@@ -240,20 +250,17 @@ def change_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateRe
     )
 
 
-def _gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> Iterator[ChangeGate]:
-    scopes = [(one.slice_.language, [one], one.slice_.thresholds) for one in sides]
+def scopes(
+    dataset: Dataset, sides: Sequence[PairedSlice]
+) -> Iterator[tuple[str, Sequence[PairedSlice], Threshold]]:
+    """Yield every threshold on a change with its language (empty where it pools) and slices."""
+    found = [(one.slice_.language, [one], one.slice_.thresholds) for one in sides]
     if sides:
-        scopes.append(("", list(sides), dataset.pooled))
-    for language, scope, thresholds in scopes:
+        found.append(("", list(sides), dataset.pooled))
+    for language, scope, thresholds in found:
         for threshold in thresholds:
             if threshold.paired:
-                yield ChangeGate(
-                    dataset=dataset.name,
-                    language=language,
-                    threshold=threshold,
-                    sides=scope,
-                    scale=judge_scale(scope, threshold.of),
-                )
+                yield language, scope, threshold
 
 
 def _result(gate: ChangeGate, found: Evidence | str, p_value: float) -> GateResult:

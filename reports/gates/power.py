@@ -79,6 +79,8 @@ def _paired(threshold: Threshold, count: int, discordances: Sequence[float]) -> 
     Shares of all items change pair by pair, as the passing share does; the spread of other metrics
     is not known before the run.
     """
+    if threshold.evidence == "audited":
+        return "no forecast: people decide it, with `python -m reports review … --until-decided`"
     margin = threshold.max or 0.0
     if not threshold.of_share or threshold.evidence == "estimate":
         return "no forecast for this gate alone"

@@ -5,7 +5,7 @@ The controller loads this module while replies are waited for, as it brings nump
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
@@ -86,7 +86,11 @@ def finish(
             complete=not ending.interrupted and not run.status.failure,
             calibrations=run.calibrations(),
         )
-        report = assemble(plan, outcomes, facts, ending.baseline, ending.anchor)
+        beside = (
+            one and replace(one, people=run.adjudications)
+            for one in (ending.baseline, ending.anchor)
+        )
+        report = assemble(plan, outcomes, facts, *beside)
         write(report, options.report_dir)
         page = os.environ.get(STEP_SUMMARY)
         return report, append_summary(report, Path(page)) if page else ""

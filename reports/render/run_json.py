@@ -170,4 +170,5 @@ def _gate(gate: GateResult) -> dict[str, object]:
         "best": gate.best,
         "reason": gate.reason,
         "anchored": gate.anchored,
+        "audit": asdict(gate.audit) if gate.audit else None,
     }

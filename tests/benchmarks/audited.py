@@ -137,8 +137,8 @@ def real(folder: Path, margins: tuple[float, ...] = MARGINS) -> Iterator[Real]:
     for (old, before), (new, after) in permutations(models.items(), 2):
         people = {**before[1], **after[1]}
         pairing = pair_records(after[0], before[0])
-        side = PairedSlice(slice_=make_slice("graded"), pairing=pairing)
-        audit = audit_of([side], people)
+        side = PairedSlice(slice_=make_slice("graded"), pairing=pairing, people=people)
+        audit = audit_of([side])
         for margin in margins:
             state, looked = decided(audit, margin)
             yield Real(

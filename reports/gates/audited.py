@@ -1,0 +1,156 @@
+"""Drop gates that people decide: PASS where they find the new run worse by at most the margin.
+
+People look at few pairs, picked with known probabilities (``compare/audit.py``); the evidence may
+be looked at after every verdict (``evaluators/statistics/betting.py``).
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from cases.dataset import Dataset, Threshold
+from evaluators.output import plural
+from evaluators.statistics.betting import confidence_sequence, is_above, is_below
+from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
+from reports.compare.audit import Audit, AuditedPair, audit_of
+from reports.compare.pairs import PairedSlice, paired_difference
+from reports.evidence import AuditStep, AuditTrail
+from reports.gates.change import scopes
+from reports.report import GateResult, GateState
+
+COMMAND = "python -m reports review RUN --baseline OLD --until-decided"
+_STEPS = 200  # points of a plot
+_LOG10 = math.log(10)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditedGate:
+    """A margin, the slices it is about, and what people have said of their pairs so far.
+
+    ``language`` is empty where it pools them. Whether the judge is trusted, or is another than the
+    baseline's, does not matter: it only says where people look.
+    """
+
+    dataset: str
+    language: str
+    threshold: Threshold
+    sides: Sequence[PairedSlice]
+    audit: Audit
+
+    @property
+    def margin(self) -> float:
+        """The largest drop that passes, as a share of items."""
+        return self.threshold.max or 0.0
+
+    @property
+    def limit(self) -> float:
+        """The difference new - old below which the gate fails."""
+        return -self.margin if self.threshold.fail == "margin" else 0.0
+
+    @property
+    def obstacle(self) -> str:
+        """Why no verdict on these pairs can decide it, empty where they can."""
+        if self.threshold.max is None or not 0 <= self.threshold.max < 1:
+            share = "a share of items, from 0 to below 1"
+            return f"drop needs a margin as {share}, not {self.threshold.max}"
+        return next((one.narrow for one in self.sides if one.narrow), "")
+
+    @property
+    def state(self) -> GateState:
+        """PASS or FAIL from the moment on at which the evidence for it first sufficed."""
+        if self.obstacle:
+            return "INCONCLUSIVE"
+        if is_above(self.audit.observations("lowest"), -self.margin):
+            return "PASS"
+        failed = is_below(self.audit.observations("highest"), self.limit)
+        return "FAIL" if failed else "INCONCLUSIVE"
+
+    @property
+    def next_pairs(self) -> list[AuditedPair]:
+        """The pairs that people should look at now; none where the gate is decided."""
+        done = self.obstacle or self.state != "INCONCLUSIVE"
+        return [] if done else self.audit.next_pairs(self.margin, self.limit)
+
+    @property
+    def estimate(self) -> Estimate:
+        """The difference new - old as people see it, with an interval that holds at all times."""
+        units = self.audit.units[: self.audit.known]
+        values = [one.lowest for unit in units for one in unit]
+        if not values:
+            return UNDEFINED
+        low, high = confidence_sequence(*map(self.audit.observations, ("lowest", "highest")))
+        mean = sum(values) / len(values)
+        return Estimate.of(min(max(mean, low), high), (low, high), len(values))
+
+    @property
+    def trail(self) -> AuditTrail:
+        """How the evidence grew, and what stands beside it."""
+        pairs = list(self.audit.pairs)
+        growth = self.audit.growth(self.margin, self.limit)
+        apart = max(1, math.ceil(len(growth) / _STEPS))
+        return AuditTrail(
+            pairs=len(pairs),
+            alike=sum(not one.why for one in pairs),
+            looked=sum(one.is_known for one in pairs),
+            open=sum(one.is_open for one in pairs),
+            next=len(self.next_pairs),
+            judged=paired_difference(self.sides).estimate,
+            steps=tuple(
+                AuditStep(looked=looked, passing=above / _LOG10, failing=below / _LOG10)
+                for looked, above, below in growth[::-apart][::-1]
+            ),
+        )
+
+    def result(self) -> GateResult:
+        """Return the verdict with the sentence that says why."""
+        trail, estimate, state = self.trail, self.estimate, self.state
+        return GateResult(
+            dataset=self.dataset,
+            language=self.language,
+            threshold=self.threshold,
+            state=state,
+            estimate=estimate,
+            worst=None,
+            best=None,
+            reason=self.obstacle or self._reason(state, estimate, trail),
+            anchored=self.sides[0].role == "anchor",
+            audit=trail,
+        )
+
+    def _reason(self, state: GateState, estimate: Estimate, trail: AuditTrail) -> str:
+        margin = f"the margin of {self.margin:g}"
+        text = "people have looked at no pair yet"
+        if estimate.interval and estimate.value is not None:
+            span = span_of(estimate.interval)
+            text = (
+                f"people: new - old is {figure(estimate.value, -self.margin)}, 95 % interval {span}"
+            )
+        if state == "PASS":
+            text += f": the drop is shown to be within {margin}"
+        elif state == "FAIL":
+            beyond = self.threshold.fail == "margin"
+            text += f": the drop is shown to be {f'beyond {margin}' if beyond else 'real'}"
+        elif trail.next:
+            text += f"; {plural(trail.next, 'more pair')} to look at: {COMMAND}"
+        else:
+            text += f"; not settled for {margin} by all pairs that were drawn: ask more items"
+        seen = f"{trail.looked:,} looked at of {plural(trail.pairs, 'pair')}"
+        alike = f", {trail.alike:,} of the same text" if trail.alike else ""
+        judged = "undefined" if trail.judged.value is None else figure(trail.judged.value)
+        return f"{text} ({seen}{alike}; judged: {judged})"
+
+
+def audited_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> Iterator[AuditedGate]:
+    """Yield every gate of a dataset that people decide: its slices' own, then the pooled ones.
+
+    ``sides`` holds the slices of this dataset that were run.
+    """
+    for language, scope, threshold in scopes(dataset, sides):
+        if threshold.evidence == "audited":
+            yield AuditedGate(
+                dataset=dataset.name,
+                language=language,
+                threshold=threshold,
+                sides=scope,
+                audit=audit_of(scope),
+            )

@@ -1,0 +1,264 @@
+"""Claims about audited gates: which pairs people look at, what it shows, and what decides."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cases.dataset import Threshold
+from evaluators.core import CORRECT, INCORRECT, Vote
+from evaluators.judges.adjudicated import Adjudications
+from evaluators.statistics.betting import ENOUGH
+from reports.compare.audit import SHARE, AuditedPair, audit_of
+from reports.compare.pairs import PairedSlice, pair_records
+from reports.gates.audited import AuditedGate, audited_gates
+from reports.record import Record
+from reports.report import GateResult
+from reports.run_reader import load_report
+from tests.support.auditing import answers, audited, verdicts, with_noise
+from tests.support.declaring import declared, refusal
+from tests.support.made_runs import before, facts_dataset, graded_slice, run_of, written
+
+VOTES = (Vote(judge="a", grade=CORRECT), Vote(judge="b", grade=INCORRECT))
+
+
+def side(
+    new: Sequence[Record],
+    old: Sequence[Record],
+    people: Adjudications | None = None,
+    rule: Threshold | None = None,
+    **fields: str,
+) -> PairedSlice:
+    return PairedSlice(
+        slice_=graded_slice("en", rule or audited()),
+        pairing=pair_records(new, old),
+        people=people or {},
+        **fields,  # type: ignore[arg-type]
+    )
+
+
+def gate_of(one: PairedSlice) -> AuditedGate:
+    (gate,) = audited_gates(facts_dataset(one.slice_), [one])
+    return gate
+
+
+def by_id(one: PairedSlice) -> dict[str, AuditedPair]:
+    return {pair.pair.new.id: pair for pair in audit_of([one]).pairs}
+
+
+def truths(old: str, new: str, judged_old: str = "", judged_new: str = "") -> PairedSlice:
+    """Two runs that people have judged throughout, beside what the judge says of them."""
+    before_, after = answers(judged_old or old, "old"), answers(judged_new or new, "new")
+    return side(after, before_, {**verdicts(before_, old), **verdicts(after, new)})
+
+
+def test_what_stands_out_is_always_looked_at_and_the_same_text_never() -> None:
+    """Flips, split votes on either side, no verdict; all others by chance, of a known size."""
+    old, new = answers("ccccc" + "c" * 2000, "old"), answers("icccc" + "c" * 2000, "new")
+    old[1] = replace(old[1], votes=VOTES)
+    new[2] = replace(new[2], votes=VOTES)
+    new[3] = replace(new[3], outcome="error", grade=None)
+    new[4] = replace(new[4], answer=old[4].answer)
+    found = by_id(side(new, old))
+    assert [found[f"i{n}"].why for n in range(5)] == [
+        "flipped",
+        "judges_differ",
+        "judges_differ",
+        "no_verdict",
+        "",
+    ]
+    assert [found[f"i{n}"].probability for n in range(5)] == [1, 1, 1, 1, 0]
+    assert [found[f"i{n}"].drawn for n in range(5)] == [True] * 4 + [False]
+    others = [found[f"i{n}"] for n in range(5, 2005)]
+    assert {(one.why, one.probability) for one in others} == {("sample", SHARE)}
+    assert sum(one.drawn for one in others) / 2000 == pytest.approx(SHARE, abs=0.03)
+
+
+def test_masked_answers_are_not_taken_for_the_same() -> None:
+    """What stood in place of a masked key may have differed."""
+    (old,), (new,) = answers("c", "m"), answers("c", "m")
+    masked = "[key masked]"
+    found = by_id(side([replace(new, answer=masked)], [replace(old, answer=masked)]))
+    assert found["i0"].why == "sample"
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.permutations(range(30)), st.integers(1, 30))
+def test_the_order_is_that_of_the_items_alone(places: list[int], count: int) -> None:
+    """Not of the file, the answers, the judge or the other items."""
+    old, new = answers("c" * 30, "old"), answers("c" * 30, "new")
+    whole = [one.pair.new.id for one in audit_of([side(new, old)]).pairs]
+    picked = [replace(new[place], answer=f"else {place}") for place in places[:count]]
+    judged = [replace(one, grade=INCORRECT, outcome="failed") for one in picked]
+    part = [one.pair.new.id for one in audit_of([side(judged, old)]).pairs]
+    kept = {one.id for one in picked}
+    assert part == [one for one in whole if one in kept]
+
+
+def test_the_mean_is_the_truth_whatever_the_judge_says() -> None:
+    """A model 10 points worse, under judges that are right, blind, or wrong throughout."""
+    chance = random.Random(5)
+    old = "".join(chance.choices("ci", (7, 3), k=6000))
+    new = "".join("i" if one == "c" and chance.random() < 1 / 7 else one for one in old)
+    truth = (new.count("c") - old.count("c")) / len(old)
+    turned = old.translate(str.maketrans("ci", "ic"))
+    for judged_old, judged_new in ((old, new), ("c" * 6000, "c" * 6000), (turned, new)):
+        one = truths(old, new, judged_old, judged_new)
+        estimate = gate_of(one).estimate
+        assert estimate.value == pytest.approx(truth, abs=0.03)
+        assert estimate.n == 6000
+        assert estimate.low is not None
+        assert estimate.high is not None
+        assert estimate.low < truth < estimate.high
+
+
+def test_a_judge_that_sees_nothing_cannot_make_a_worse_model_pass() -> None:
+    """It calls everything correct; people find that a fifth broke, and the gate fails."""
+    one = truths("c" * 1000, "cccci" * 200, "c" * 1000, "c" * 1000)
+    result = gate_of(one).result()
+    assert result.state == "FAIL"
+    assert result.audit is not None
+    assert result.audit.judged.value == 0
+    assert result.audit.looked < 400
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.sets(st.integers(0, 399)), st.sets(st.integers(0, 399)), st.integers(0, 3))
+def test_a_verdict_less_never_decides(old: set[int], new: set[int], share: int) -> None:
+    """Whatever people left out: no PASS and no FAIL that all verdicts would not have given."""
+    truth = "ccci" * 100
+    worse = "".join("i" if n % 10 < share else one for n, one in enumerate(truth))
+    whole = truths(truth, worse, with_noise(truth, 0.1, "a"), with_noise(worse, 0.1, "b"))
+    gone = {digest for n, digest in enumerate(whole.people) if n in old or n - 400 in new}
+    less = replace(whole, people={d: one for d, one in whole.people.items() if d not in gone})
+    assert gate_of(less).state in ("INCONCLUSIVE", gate_of(whole).state)
+
+
+def test_without_verdicts_nothing_is_decided() -> None:
+    """Neither on no pair at all, nor on pairs that nobody has looked at."""
+    nothing = gate_of(side([], [])).result()
+    assert (nothing.state, nothing.estimate.value) == ("INCONCLUSIVE", None)
+    unseen = gate_of(side(answers("c" * 300, "new"), answers("c" * 300, "old"))).result()
+    assert unseen.state == "INCONCLUSIVE"
+    assert "more pairs to look at: python -m reports review RUN" in unseen.reason
+
+
+def test_answers_of_the_same_text_decide_without_anybody() -> None:
+    """The same model asked again at temperature 0."""
+    records = answers("ci" * 200, "same")
+    result = gate_of(side(records, records)).result()
+    assert result.state == "PASS"
+    assert "0 looked at of 400 pairs, 400 of the same text" in result.reason
+
+
+def test_what_one_run_did_not_answer_counts_at_its_worst() -> None:
+    """A third without an answer in the new run: no PASS, though people see no other loss."""
+    old, new = answers("c" * 300, "old"), answers("cce" * 100, "new")
+    people = {**verdicts(old, "c" * 300), **verdicts(new, "cc " * 100)}
+    gate = gate_of(side(new, old, people))
+    assert gate.state == "INCONCLUSIVE"
+    assert gate.audit.known == 300  # nothing of it is left to ask
+    assert gate.next_pairs == []
+    lone = replace(side(new, old, people), pairing=pair_records(new, old[:290]))
+    assert min(one.lowest for one in audit_of([lone]).pairs) == -1
+
+
+def test_linked_items_are_one_unit() -> None:
+    """A fact in four languages: looked at pair by pair, counted as one."""
+    runs = {
+        model: [
+            one
+            for language in ("en", "bg", "pl", "hu")
+            for one in answers("c" * 50, model, language=language)
+        ]
+        for model in ("old", "new")
+    }
+    audit = audit_of([side(runs["new"], runs["old"])])
+    assert [len(unit) for unit in audit.units] == [4] * 50
+    assert audit.observations("lowest").largest == 4
+
+
+def test_a_pairs_own_verdict_keeps_its_probability() -> None:
+    """Where people's grade has replaced the judge's, what they found by chance still counts 4."""
+    old, new = answers("c" * 200, "old"), answers("c" * 200, "new")
+    people = {**verdicts(old, "c" * 200), **verdicts(new, "i" * 200)}
+    drawn = [one for one in audit_of([side(new, old)]).pairs if one.drawn]
+    kept = {
+        digest: replace(one, picked="sample", probability=SHARE, pair=pair.key)
+        for pair in drawn
+        for digest, one in people.items()
+        if one.item == pair.pair.new.key
+    }
+    graded = [replace(one, grade=INCORRECT, outcome="failed", adjudicated_by="Ана") for one in new]
+    again = by_id(side(graded, old, kept))
+    for pair in drawn:
+        assert (again[pair.pair.new.id].lowest, again[pair.pair.new.id].why) == (-4, "sample")
+
+
+def test_the_next_pairs_are_as_many_as_decide_it_if_people_agree() -> None:
+    """With these verdicts it is decided, and not with one less."""
+    truth = "ccci" * 250
+    judged_old, judged_new = with_noise(truth, 0.1, "a"), with_noise(truth, 0.1, "b")
+    old, new = answers(judged_old, "old"), answers(judged_new, "new")
+    batch = gate_of(side(new, old)).next_pairs
+    said = {**verdicts(old, judged_old), **verdicts(new, judged_new)}
+    keys = {one.pair.new.key for one in batch}
+    enough = {digest: one for digest, one in said.items() if one.item in keys}
+    assert gate_of(side(new, old, enough)).state == "PASS"
+    last = batch[-1].pair.new.key
+    short = {digest: one for digest, one in enough.items() if one.item != last}
+    assert gate_of(side(new, old, short)).state == "INCONCLUSIVE"
+
+
+def test_the_judge_need_not_be_trusted_but_the_items_must_be_whole() -> None:
+    """A distrusted or changed judge blocks nothing; a part picked by hand does."""
+    one = truths("c" * 400, "c" * 400)
+    assert gate_of(replace(one, blocked="no trust", changed="another judge")).state == "PASS"
+    result = gate_of(replace(one, narrow="only a part")).result()
+    assert (result.state, result.reason) == ("INCONCLUSIVE", "only a part")
+
+
+def test_fail_zero_fails_a_loss_within_the_margin() -> None:
+    """A tenth broke, the margin is 0.2: real with ``fail: zero`` as long as no PASS is shown."""
+    old, new = "c" * 400, ("i" + "c" * 9) * 40
+    before_, after = answers(old, "old"), answers(new, "new")
+    people = {**verdicts(before_, old), **verdicts(after, new)}
+    states = {
+        margin: gate_of(side(after, before_, people, audited(margin, "zero"))).state
+        for margin in (0.2, 0.11)
+    }
+    assert states == {0.2: "PASS", 0.11: "FAIL"}
+
+
+def test_a_report_keeps_how_the_evidence_grew(tmp_path: Path) -> None:
+    """Rendered and read back: the same trail, which ends at the evidence that decides."""
+    old = answers("c" * 300, "old")
+    new = answers("c" * 300, "new")
+    people = {**verdicts(old, "c" * 300), **verdicts(new, "c" * 300)}
+    past = replace(before(run_of(old)), people=people)
+    made = run_of(new, facts_dataset(graded_slice("en", audited())), baseline=past)
+    again: GateResult
+    (again,) = load_report(written(made, tmp_path)).decision.gates
+    assert made.decision.gates == (again,)
+    assert again.audit is not None
+    assert again.audit.steps[-1].looked == again.audit.looked
+    assert 10 ** max(one.passing for one in again.audit.steps) >= ENOUGH
+    assert len(again.audit.steps) <= 200
+
+
+def test_only_a_drop_of_the_passing_share_can_be_audited(tmp_path: Path) -> None:
+    """People say whether an answer passes, and nothing of other measures."""
+    text = "kind: graded\nrubric: simpleqa\nlanguages:\n  en: {{file: en.csv, gates: {{{}}}}}\n"
+    dataset = declared(tmp_path, text.format("drop: {max: 0.05, evidence: audited}"))
+    assert dataset.slices["en"].thresholds == (audited(0.05),)
+    for gates in (
+        "correct: {min: 0.5, evidence: audited}",
+        "drop: {f_score: {max: 0.05, evidence: audited}}",
+    ):
+        assert "'estimate' or 'confident' is needed, not 'audited'" in refusal(
+            tmp_path, text.format(gates)
+        )

@@ -1,0 +1,140 @@
+"""Claims about ``python -m reports review --until-decided``: forms, verdicts and the end of it."""
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cases.tools.review.adjudications import load_adjudications
+from evaluators.core import State
+from evaluators.judges.adjudicated import Adjudications, answer_digest
+from reports.__main__ import main
+from reports.record import Record
+from reports.run_reader import load_report
+from tests.support.auditing import answers, audited, filled_in, verdicts, with_noise
+from tests.support.made_runs import before, facts_dataset, graded_slice, run_of, written
+
+TRUTH = "ccci" * 150
+DATASET = facts_dataset(graded_slice("en", audited(0.1)))
+
+
+def runs(folder: Path, new_truth: str = TRUTH) -> tuple[Path, Path, dict[str, str]]:
+    """Write both runs, judged wrongly on a tenth of the answers; return what people say of each."""
+    old = answers(with_noise(TRUTH, 0.1, "old"), "old")
+    new = answers(with_noise(new_truth, 0.1, "new"), "new")
+    past = run_of(old)
+    made = run_of(new, DATASET, baseline=before(past, str(folder / "old")))
+    said = {**verdicts(old, TRUTH), **verdicts(new, new_truth)}
+    labels = {digest: one.label for digest, one in said.items()}
+    return written(made, folder / "new"), written(past, folder / "old"), labels
+
+
+def review(folder: Path, *more: str) -> int:
+    words = ["review", str(folder / "new"), "--until-decided", "--to", str(folder)]
+    return main([*words, "--adjudications", str(folder / "people.yaml"), *more])
+
+
+@pytest.mark.parametrize(("share", "code", "state"), [(0.0, 0, "PASS"), (0.5, 1, "FAIL")])
+def test_batch_after_batch_decides_the_gate(
+    share: float, code: int, state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An unchanged model passes and one that lost half of them fails, long before all is seen."""
+    worse = "".join("i" if n % 10 < 10 * share else one for n, one in enumerate(TRUTH))
+    run, _, labels = runs(tmp_path, worse)
+    assert "INCONCLUSIVE" in load_report(run).decision.line
+    found, batches = review(tmp_path), 0
+    while found == 6 and batches < 9:
+        batches += 1
+        back = filled_in(tmp_path / "audit.csv", labels, tmp_path / f"back-{batches}.csv")
+        capsys.readouterr()
+        found = review(tmp_path, "--accept", str(back))
+    assert (found, batches > 0) == (code, True)
+    said = capsys.readouterr().out
+    assert f"{state} facts:en, drop <= 0.1: people: new - old is" in said
+    people = load_adjudications(tmp_path / "people.yaml")
+    assert len(people) < 0.4 * len(labels)
+    assert {one.picked for one in people.values()} == {"flipped", "sample"}
+    assert {one.probability for one in people.values()} == {0.25, 1.0}
+    words = ["gate", str(run), "--adjudications", str(tmp_path / "people.yaml")]
+    assert main(words) == code
+
+
+def test_the_form_is_blind_and_in_random_order(tmp_path: Path) -> None:
+    """Both answers of a pair stand together, the new one first as often as not, and no reason."""
+    runs(tmp_path)
+    assert review(tmp_path) == 6
+    with (tmp_path / "audit.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    shown = [row["shown: answer"] for row in rows]
+    assert [one.partition(" on ")[2] for one in shown[::2]] == [
+        one.partition(" on ")[2] for one in shown[1::2]
+    ]
+    first_is_new = [one.startswith("new") for one in shown[::2]]
+    assert 0.3 < sum(first_is_new) / len(first_is_new) < 0.7
+    assert {row["why"] for row in rows} == {""}
+    assert "It is INCORRECT" not in (tmp_path / "audit.html").read_text(encoding="utf-8")
+
+
+def test_people_who_differ_decide_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their conflicts are listed and asked again; what they agree on counts."""
+    _, _, labels = runs(tmp_path)
+    review(tmp_path)
+    form = tmp_path / "audit.csv"
+    odd = next(iter(csv.DictReader(form.open(encoding="utf-8-sig", newline=""))))["item"]
+    digest = odd.rpartition("@")[2]
+    other = {"CORRECT": "INCORRECT", "INCORRECT": "CORRECT"}[labels[digest]]
+    backs = [
+        filled_in(form, said, tmp_path / f"{name}.csv", name)
+        for name, said in (("Ана", labels), ("Jan", labels | {digest: other}))
+    ]
+    capsys.readouterr()
+    review(tmp_path, "--accept", *map(str, backs))
+    assert "conflict, for a third person: facts-en-" in capsys.readouterr().out
+    assert digest not in load_adjudications(tmp_path / "people.yaml")
+
+
+def test_a_later_run_that_only_knows_peoples_verdicts_comes_to_the_same(tmp_path: Path) -> None:
+    """The records of a re-run have people's grades in place of the judge's: nothing moves."""
+    run, past, labels = runs(tmp_path)
+    review(tmp_path)
+    back = filled_in(tmp_path / "audit.csv", labels, tmp_path / "back.csv")
+    review(tmp_path, "--accept", str(back))
+    people = load_adjudications(tmp_path / "people.yaml")
+    estimates = []
+    for path, replaced in ((run, False), (run, True)):
+        report, old = load_report(path), load_report(past)
+        sides = [report.records, old.records]
+        if replaced:
+            sides = [tuple(_by_people(one, people) for one in side) for side in sides]
+        made = run_of(
+            sides[0],
+            DATASET,
+            baseline=replace(before(run_of(sides[1])), people=people),
+        )
+        (gate,) = made.decision.gates
+        assert gate.audit is not None
+        estimates.append((gate.estimate, gate.state, gate.audit.looked))
+    assert estimates[0] == estimates[1]
+
+
+def _by_people(record: Record, people: Adjudications) -> Record:
+    said = people.get(answer_digest(record, record.answer or ""))
+    if said is None:
+        return record
+    outcome: State = "passed" if said.label == "CORRECT" else "failed"
+    return replace(record, grade=said.label, outcome=outcome, adjudicated_by=said.name)
+
+
+def test_what_is_missing_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a baseline, and without a gate that people decide."""
+    written(run_of(answers("cc", "new"), DATASET), tmp_path / "new")
+    assert review(tmp_path) == 4
+    assert "--baseline=OLD" in capsys.readouterr().err
+    past = run_of(answers("cc", "old"))
+    written(run_of(answers("cc", "new"), baseline=before(past)), tmp_path / "new")
+    written(past, tmp_path / "old")
+    assert review(tmp_path, "--baseline", str(tmp_path / "old")) == 4
+    assert "no gate of this run is decided by people" in capsys.readouterr().err
