@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from cases.dataset import Dataset, Slice
+from cases.dataset import Dataset, Slice, Threshold
 from evaluators.statistics.metrics import DROP
 from reports.assemble import Facts, Material, account, decision_of
 from reports.baseline import Baseline
@@ -62,7 +62,8 @@ class Simulation:
     """A run to come.
 
     ``material`` has a record of every planned item, as the known model left it; one without a grade
-    comes out like any other of its slice.
+    comes out like any other of its slice. Gates that people decide count as if they agreed with
+    the judge.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class Simulation:
         baseline: Baseline | None,
         anchor: Baseline | None = None,
     ) -> None:
-        self._material = material
+        self._material = replace(material, datasets=tuple(map(_by_judge, material.datasets)))
         self._facts = facts
         self._baseline = baseline
         self._anchor = anchor
@@ -120,6 +121,22 @@ class Simulation:
         records = tuple(record for some in drawn for record in some)
         material = replace(self._material, records=records)
         return decision_of(material, self._facts, self._baseline, self._known, self._anchor)
+
+
+def _by_judge(dataset: Dataset) -> Dataset:
+    """Return a dataset whose audited gates are decided by the judge's verdicts."""
+
+    def judged(gates: Sequence[Threshold]) -> tuple[Threshold, ...]:
+        return tuple(
+            replace(one, evidence="confident") if one.evidence == "audited" else one
+            for one in gates
+        )
+
+    slices = {
+        name: replace(one, thresholds=judged(one.thresholds))
+        for name, one in dataset.slices.items()
+    }
+    return replace(dataset, slices=slices, pooled=judged(dataset.pooled))
 
 
 def margin_of(dataset: Dataset, slice_: Slice) -> float:

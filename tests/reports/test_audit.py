@@ -31,13 +31,11 @@ def side(
     old: Sequence[Record],
     people: Adjudications | None = None,
     rule: Threshold | None = None,
-    **fields: str,
 ) -> PairedSlice:
     return PairedSlice(
         slice_=graded_slice("en", rule or audited()),
         pairing=pair_records(new, old),
         people=people or {},
-        **fields,
     )
 
 
