@@ -1,12 +1,11 @@
 """From the end state of every item to the one Report: summaries, gates, comparison, decision."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cases.dataset import Dataset, Plan, Sampling, Slice, SliceSample, clusters_in
 from evaluators.core import Outcome
-from evaluators.output import plural
 from reports.baseline import Baseline, changed_judge
 from reports.compare.comparison import anchor_notes, compare, parity
 from reports.compare.pairs import PairedSlice, pair_records
@@ -19,7 +18,7 @@ from reports.gates.power import margin_warnings, no_baseline_note
 from reports.human_review import adjudication_notes
 from reports.judge_errors import drift_notes, measuring
 from reports.judging import judging, judging_notes
-from reports.record import Record, in_order, make_record, total_cost
+from reports.record import Record, by_slice, causes, in_order, make_record, total_cost
 from reports.report import Decision, GateResult, Report, SliceSummary
 from reports.summary import count, summarise
 from reports.trust import distrust, measured_among
@@ -124,7 +123,7 @@ def account(
         complete=facts.complete,
         notes=(
             *facts.notes,
-            *_causes(records),
+            *causes(records),
             *adjudication_notes(records),
             *_gate_notes(run, baseline, since, session.ungated),
             *judging_notes(found, facts.judge, run.slices.values(), run.datasets),
@@ -185,7 +184,7 @@ def _counted(
     known: Mapping[str, SliceSummary] | None = None,
 ) -> _Counted:
     """Count the records; where some summaries are ``known``, the others have what gates need."""
-    grouped = _by_slice(records)
+    grouped = by_slice(records)
     pinned = {one.name: one.sampling for one in material.datasets}
     every = (one for dataset in material.datasets for one in dataset.slices.values())
     slices = {one.name: one for one in every if one.name in grouped}
@@ -217,18 +216,11 @@ def _counted(
     )
 
 
-def _by_slice(records: Iterable[Record]) -> dict[str, tuple[Record, ...]]:
-    found: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        found[f"{record.dataset}:{record.language}"].append(record)
-    return {name: tuple(some) for name, some in found.items()}
-
-
 def _sides(run: _Counted, judge: str, baseline: Baseline | None) -> dict[str, PairedSlice]:
     """Return every slice of the run beside the baseline's, by name, in the declared order."""
     if baseline is None:
         return {}
-    before = _by_slice(baseline.records)
+    before = by_slice(baseline.records)
     found = {}
     for name, slice_ in run.slices.items():
         new, old = run.records[name], before.get(name, ())
@@ -278,16 +270,6 @@ def _session(session: SessionFacts, run: _Counted, gates: Sequence[GateResult]) 
         missing=sum(one.counts.missing for one in every),
         ungated=tuple(name for name in run.summaries if name not in decided),
     )
-
-
-def _causes(records: Sequence[Record]) -> Iterator[str]:
-    """Yield, for each way in which items went ungraded, how many and what the first one said."""
-    errors: dict[str, list[str]] = defaultdict(list)
-    for record in records:
-        if record.error:
-            errors[record.error.partition(": ")[0]].append(record.error)
-    for some in errors.values():
-        yield f"{plural(len(some), 'item')} ungraded: {some[0]}"
 
 
 def _gate_notes(

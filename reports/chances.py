@@ -21,7 +21,7 @@ from evaluators.statistics.metrics import DROP
 from reports.assemble import Facts, Material, account, decision_of
 from reports.baseline import Baseline
 from reports.compare.pairs import pair_records
-from reports.record import Record
+from reports.record import Record, by_slice
 from reports.report import Decision, SliceSummary
 from reports.summary import gold_of
 
@@ -80,9 +80,7 @@ class Simulation:
 
     @cached_property
     def _slices(self) -> list[SliceAgain]:
-        grouped: dict[str, list[Record]] = defaultdict(list)
-        for record in self._material.records:
-            grouped[f"{record.dataset}:{record.language}"].append(record)
+        grouped = by_slice(self._material.records)
         return [
             SliceAgain(one, grouped[one.name], margin_of(dataset, one))
             for dataset in self._material.datasets

@@ -1,10 +1,12 @@
 """One line of ``records.jsonl``: question, answer, grade and end state of one item."""
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from cases.dataset import Item
 from evaluators.core import Outcome, State, Vote
+from evaluators.output import plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,24 @@ class Record:
 def in_order(records: Iterable[Record]) -> list[Record]:
     """Return records in the order of every report file, whatever the order they ended in."""
     return sorted(records, key=lambda r: (r.dataset, r.language, r.row, r.repeat, r.key))
+
+
+def by_slice(records: Iterable[Record]) -> dict[str, tuple[Record, ...]]:
+    """Return the records of each slice by its name."""
+    found: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        found[f"{record.dataset}:{record.language}"].append(record)
+    return {name: tuple(some) for name, some in found.items()}
+
+
+def causes(records: Iterable[Record]) -> Iterator[str]:
+    """Yield, for each way in which items went ungraded, how many and what the first one said."""
+    errors: dict[str, list[str]] = defaultdict(list)
+    for record in records:
+        if record.error:
+            errors[record.error.partition(": ")[0]].append(record.error)
+    for some in errors.values():
+        yield f"{plural(len(some), 'item')} ungraded: {some[0]}"
 
 
 def total_cost(costs: Iterable[float | None]) -> float | None:
