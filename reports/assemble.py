@@ -142,14 +142,14 @@ def decision_of(
     material: Material,
     facts: Facts,
     baseline: Baseline | None,
-    known: Mapping[str, SliceSummary],
     anchor: Baseline | None = None,
+    known: Report | None = None,
 ) -> Decision:
     """Return how the gates decide over these records, as ``account`` does, without its report.
 
-    ``known`` are the summaries of slices, by name, that need not be made again.
+    What labelled items say of the judge is taken from a ``known`` report of the same ones.
     """
-    run = _counted(material, in_order(material.records), facts.judge, known)
+    run = _counted(material, in_order(material.records), facts.judge, for_gates=True, known=known)
     sides = [_sides(run, facts.judge, one) for one in (baseline, anchor)]
     return _decided(run, sides, facts.session)[0]
 
@@ -181,20 +181,23 @@ def _counted(
     material: Material,
     records: Sequence[Record],
     judge: str,
-    known: Mapping[str, SliceSummary] | None = None,
+    *,
+    for_gates: bool = False,
+    known: Report | None = None,
 ) -> _Counted:
-    """Count the records; where some summaries are ``known``, the others have what gates need."""
+    """Count the records, or only what gates need of them."""
     grouped = by_slice(records)
     pinned = {one.name: one.sampling for one in material.datasets}
     every = (one for dataset in material.datasets for one in dataset.slices.values())
     slices = {one.name: one for one in every if one.name in grouped}
+    judged = {one.name: one for one in known.slices if not one.kind.answered} if known else {}
     summaries = {}
     for name, slice_ in slices.items():
         whole = material.whole[name]
         note = "" if slice_.declared else "not declared: languages.default serves it"
         partial = len(grouped[name]) < whole
-        summary = (known or {}).get(name) or summarise(
-            grouped[name], slice_, partial=partial, note=note, for_gates=known is not None
+        summary = judged.get(name) or summarise(
+            grouped[name], slice_, partial=partial, note=note, for_gates=for_gates
         )
         drawn = material.samples.get(name)
         if drawn:
@@ -202,8 +205,8 @@ def _counted(
             drawn = replace(drawn, pinned=its == pinned[slice_.dataset])
         summaries[name] = replace(summary, whole=whole, sample=drawn)
     datasets, own = material.datasets, {name: grouped[name] for name in slices}
-    inside = measured_among(datasets, own, summaries, judge, material.outside)
-    calibrations = (*inside, *material.outside)
+    inside = () if known else measured_among(datasets, own, summaries, judge, material.outside)
+    calibrations = known.judging.calibrations if known else (*inside, *material.outside)
     return _Counted(
         datasets=datasets,
         slices=slices,

@@ -22,7 +22,7 @@ from reports.assemble import Facts, Material, account, decision_of
 from reports.baseline import Baseline
 from reports.compare.pairs import pair_records
 from reports.record import Record, by_slice
-from reports.report import Decision, SliceSummary
+from reports.report import Decision, Report
 from reports.summary import gold_of
 
 if TYPE_CHECKING:
@@ -89,10 +89,8 @@ class Simulation:
         ]
 
     @cached_property
-    def _known(self) -> dict[str, SliceSummary]:
-        """The summaries of labelled slices, whose records are the same in every run."""
-        report = account(self._material, self._facts, self._baseline)
-        return {one.name: one for one in report.slices if not one.kind.answered}
+    def _known(self) -> Report:
+        return account(self._material, self._facts, self._baseline)
 
     def chances(self, discordance: float, worse: float = 0.0, runs: int = RUNS) -> Chances:
         """Return how the run ends if so many items differ, and the model lost ``worse`` margins."""
@@ -118,7 +116,7 @@ class Simulation:
         drawn = (one.records(random, discordance, worse) for one in self._slices)
         records = tuple(record for some in drawn for record in some)
         material = replace(self._material, records=records)
-        return decision_of(material, self._facts, self._baseline, self._known, self._anchor)
+        return decision_of(material, self._facts, self._baseline, self._anchor, known=self._known)
 
 
 def _by_judge(dataset: Dataset) -> Dataset:

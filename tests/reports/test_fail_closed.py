@@ -65,7 +65,7 @@ class Scene:
         failed = any(one.outcome != "passed" for one in material.records)
         session = SessionFacts(pytest_code=int(failed))
         known = Facts(model="m", judge=SPEC, session=session, provenance=ORIGINS, run={})
-        return decision_of(material, known, self.baseline, {}).code == 0
+        return decision_of(material, known, self.baseline).code == 0
 
 
 def scene(new: str, old: str, labels: str) -> Scene:
