@@ -218,7 +218,8 @@ class AuditTrail:
 
     ``alike`` of the ``pairs`` have the same text twice; ``looked`` were looked at, ``open`` are the
     drawn ones that are still to be, ``next`` of them now: as many as decide it if people agree
-    with the judge. ``judged`` is the difference that the judge sees. ``steps`` are in the order of
+    with the judge. ``judged`` is the difference that the judge sees, ``corrected`` the same freed
+    of the judge's errors, undefined where nothing measures these. ``steps`` are in the order of
     the pairs.
     """
 
@@ -228,6 +229,7 @@ class AuditTrail:
     open: int
     next: int
     judged: Estimate
+    corrected: Estimate
     steps: tuple[AuditStep, ...] = ()
 
 

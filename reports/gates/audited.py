@@ -16,6 +16,7 @@ from reports.compare.audit import Audit, AuditedPair, audit_of
 from reports.compare.pairs import PairedSlice, paired_difference
 from reports.evidence import AuditStep, AuditTrail
 from reports.gates.change import scopes
+from reports.gates.judge_scale import judge_scale
 from reports.report import GateResult, GateState
 
 COMMAND = "python -m reports review RUN --baseline OLD --until-decided"
@@ -87,6 +88,7 @@ class AuditedGate:
         """How the evidence grew, and what stands beside it."""
         pairs = list(self.audit.pairs)
         growth = self.audit.growth(self.margin, self.limit)
+        judged, scale = paired_difference(self.sides).estimate, judge_scale(self.sides)
         apart = max(1, math.ceil(len(growth) / _STEPS))
         return AuditTrail(
             pairs=len(pairs),
@@ -94,7 +96,8 @@ class AuditedGate:
             looked=sum(one.is_known for one in pairs),
             open=sum(one.is_open for one in pairs),
             next=len(self.next_pairs),
-            judged=paired_difference(self.sides).estimate,
+            judged=judged,
+            corrected=scale.corrected(judged) if scale else UNDEFINED,
             steps=tuple(
                 AuditStep(looked=looked, passing=above / _LOG10, failing=below / _LOG10)
                 for looked, above, below in growth[::-apart][::-1]
@@ -120,7 +123,7 @@ class AuditedGate:
     def _reason(self, state: GateState, estimate: Estimate, trail: AuditTrail) -> str:
         margin = f"the margin of {self.margin:g}"
         text = "people have looked at no pair yet"
-        if estimate.interval and estimate.value is not None:
+        if (trail.looked or state == "PASS") and estimate.interval and estimate.value is not None:
             span = span_of(estimate.interval)
             text = (
                 f"people: new - old is {figure(estimate.value, -self.margin)}, 95 % interval {span}"

@@ -4,9 +4,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from evaluators.statistics.betting import ENOUGH
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.metrics import DROP
-from reports.evidence import ConfusionCell
+from reports.evidence import AuditTrail, ConfusionCell
 from reports.report import Counts, GateResult, SliceSummary
 
 _TONES = {"passed": "right", "failed": "wrong", "error": "ungraded", "missing": "ungraded"}
@@ -117,6 +118,38 @@ class Plot:
     best: float | None = None
     bars: tuple[float, ...] = ()
     zero: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """Two lines of evidence over the pairs looked at, from 0 to 100 to the right.
+
+    Heights are from 4 (the most) to 84; at ``start`` the evidence is 1, at ``enough`` it decides.
+    """
+
+    passing: tuple[tuple[float, float], ...]
+    failing: tuple[tuple[float, float], ...]
+    start: float
+    enough: float
+
+
+def growth(trail: AuditTrail) -> Growth:
+    """Return the picture of how people's verdicts added up; what is below 1/100 is drawn there."""
+    most = max([math.log10(ENOUGH), *(max(one.passing, one.failing) for one in trail.steps)])
+    wide = max([1, *(one.looked for one in trail.steps)])
+
+    def height(power: float) -> float:
+        return round(84 - 80 * (max(power, -2.0) + 2) / (most + 2), 2)
+
+    def line(powers: Iterable[tuple[int, float]]) -> tuple[tuple[float, float], ...]:
+        return tuple((round(100 * looked / wide, 2), height(power)) for looked, power in powers)
+
+    return Growth(
+        passing=line((one.looked, one.passing) for one in trail.steps),
+        failing=line((one.looked, one.failing) for one in trail.steps),
+        start=height(0.0),
+        enough=height(math.log10(ENOUGH)),
+    )
 
 
 def plot(gate: GateResult) -> Plot:

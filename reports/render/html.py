@@ -102,6 +102,7 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "cut": _cut,
     "date": views.date,
     "grade": lambda one: mark(one.grade, one.rating),
+    "growth": charts.growth,
     "histogram": charts.histogram,
     "interval": words.interval,
     "json": lambda value: dump(ordered(value), indent=1),

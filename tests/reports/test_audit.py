@@ -17,6 +17,7 @@ from reports.compare.audit import SHARE, AuditedPair, audit_of
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.audited import AuditedGate, audited_gates
 from reports.record import Record
+from reports.render.html import render
 from reports.report import GateResult
 from reports.run_reader import load_report
 from tests.support.auditing import answers, audited, verdicts, with_noise
@@ -244,6 +245,17 @@ def test_a_report_keeps_how_the_evidence_grew(tmp_path: Path) -> None:
     assert again.audit.steps[-1].looked == again.audit.looked
     assert 10 ** max(one.passing for one in again.audit.steps) >= ENOUGH
     assert len(again.audit.steps) <= 200
+
+
+def test_the_page_shows_the_evidence_beside_three_differences() -> None:
+    """A line for PASS and one for FAIL, and what judge, correction and people say."""
+    old, new = answers("c" * 300, "old"), answers("c" * 300, "new")
+    people = {**verdicts(old, "c" * 300), **verdicts(new, "c" * 300)}
+    past = replace(before(run_of(old)), people=people)
+    page = render(run_of(new, facts_dataset(graded_slice("en", audited())), baseline=past))
+    assert page.count("<polyline") == 2
+    for words in ("as the judge sees it", "freed of the judge&#39;s errors", "as people see it"):
+        assert words.replace("&#39;", "'") in page.replace("&#39;", "'")
 
 
 def test_only_a_drop_of_the_passing_share_can_be_audited(tmp_path: Path) -> None:

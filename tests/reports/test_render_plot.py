@@ -1,8 +1,13 @@
 """Where numbers are drawn: positions along an axis, for gates, differences and floors."""
 
+import math
+from dataclasses import replace
+
 from cases.dataset import Threshold
+from evaluators.statistics.betting import ENOUGH
 from evaluators.statistics.estimate import Estimate
-from reports.render.charts import against, around, plot, reach_of
+from reports.evidence import AuditStep, AuditTrail
+from reports.render.charts import against, around, growth, plot, reach_of
 from tests.support.samples import gate
 
 
@@ -31,6 +36,23 @@ def test_a_drop_has_an_axis_around_zero_with_its_margin_below() -> None:
     assert drawn.start == -drawn.end
     assert drawn.bars == (drawn.value,)
     assert (drawn.best, drawn.zero) == (50, 50)
+
+
+def test_the_evidence_of_people_is_two_lines() -> None:
+    """From 1, on the same height for both, to what decides; the worst is drawn at 1/100."""
+    steps = (
+        AuditStep(looked=0, passing=0.0, failing=0.0),
+        AuditStep(looked=40, passing=math.log10(ENOUGH), failing=-9.0),
+    )
+    nothing = Estimate(value=None, low=None, high=None, n=0)
+    trail = AuditTrail(
+        pairs=99, alike=0, looked=40, open=0, next=0, judged=nothing, corrected=nothing, steps=steps
+    )
+    drawn = growth(trail)
+    assert drawn.enough == 4
+    assert drawn.passing == ((0, drawn.start), (100, 4))
+    assert drawn.failing == ((0, drawn.start), (100, 84))
+    assert growth(replace(trail, steps=())).passing == ()
 
 
 def test_an_undefined_gate_is_an_empty_line() -> None:
