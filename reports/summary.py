@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -14,7 +15,8 @@ from evaluators.statistics.count_table import CountTable, count_patterns
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import percentile, resample, unseen_share
 from evaluators.statistics.metrics import SELF_AGREEMENT
-from evaluators.statistics.sample import Fill, Sample
+from evaluators.statistics.sample import Sample
+from evaluators.statistics.sparse import Fill
 from reports.record import Record
 from reports.report import Counts, SliceSummary
 
@@ -190,8 +192,8 @@ def missing_extras(records: Sequence[Record]) -> dict[str, int]:
 def extra_estimates(records: Sequence[Record], slice_: Slice) -> dict[str, Estimate]:
     """Return the mean of each extra metric over the items that have it.
 
-    The interval is a bootstrap over clusters, all items and repeats of one together; where no
-    resample differs, it is what unseen clusters leave open.
+    The interval is a bootstrap over clusters, all items and repeats of one together, and never
+    narrower than what unseen clusters leave open.
     """
     found = {}
     for name in _extra_names(records):
@@ -217,9 +219,9 @@ def _mean(clusters: Sequence[Sequence[float]]) -> Estimate:
     sums: Array = np.array([[sum(values), len(values)] for values in clusters], dtype=np.float64)
     drawn = resample(sums, np.ones(len(clusters)))
     share = unseen_share(len(clusters))
-    unvaried = (mean * (1 - share), mean * (1 - share) + share)
-    interval = percentile(drawn[:, 0], drawn[:, 1], len(clusters), n)
-    return Estimate.of(mean, interval or unvaried, n)
+    low, high = percentile(drawn[:, 0], drawn[:, 1], len(clusters), math.inf) or (mean, mean)
+    least = mean * (1 - share)
+    return Estimate.of(mean, (min(low, least), max(high, least + share)), n)
 
 
 def extra_notes(slices: Iterable[Slice], outcomes: Iterable[Outcome], judge: str) -> list[str]:

@@ -33,6 +33,7 @@ from evaluators.statistics.ratios import (
     recall,
     share,
 )
+from evaluators.statistics.sparse import class_interval, mean_interval
 from evaluators.statistics.youden import (
     incorrect_label,
     passing_labels,
@@ -73,7 +74,7 @@ class Metric:
     item by item, so that Wilson's interval fits; others have a bootstrap over items, or what
     ``interval`` returns for the tables of clusters and how many have each. The trials of an
     ``every_item`` rate are all graded items. ``bounded`` says that its worst and best value over
-    ungraded items are known (``Sample.worst_case_bounds``). ``headline`` metrics sum a slice up in
+    ungraded items are known (``sparse.worst_case_fills``). ``headline`` metrics sum a slice up in
     one line; ``column`` is its place among the columns of the report page, 0 below the columns.
     ``compared`` says that its difference to a baseline is shown beside that of the passing share.
     ``spread`` is the standard deviation that a forecast takes its items to have, where they are no
@@ -136,7 +137,6 @@ def _rows(*rows: Metric) -> dict[str, Metric]:
 
 _rate = partial(Metric, rate=True)
 _item_rate = partial(_rate, every_item=True)
-_rating = partial(Metric, range=(1.0, 10.0), spread=2.5)
 _scored = partial(Metric, applies=lambda table: bool(table.scores))
 _leading = partial(_item_rate, headline=True, column=1, compared=False)
 
@@ -154,16 +154,31 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
         _scored("mean_score", "Mean score", mean_score, any_labels=True),
     ),
     "rated": _rows(
-        _rating("mean_rating", "Mean rating", mean_rating, headline=True, column=1),
+        Metric(
+            "mean_rating",
+            "Mean rating",
+            mean_rating,
+            range=(1.0, 10.0),
+            interval=partial(mean_interval, mean_rating),
+            headline=True,
+            column=1,
+            spread=2.5,
+        ),
         _item_rate("pass_rate", "Pass rate", pass_rate, headline=True, column=2, compared=False),
-        Metric("normalised", "Normalised rating", normalised, compared=False),
+        Metric(
+            "normalised",
+            "Normalised rating",
+            normalised,
+            interval=partial(mean_interval, normalised),
+            compared=False,
+        ),
     ),
     "yes_no": _rows(
         _leading("accuracy", "Accuracy", accuracy),
         _rate("precision", "Precision", precision),
         _rate("recall", "Recall", recall),
-        Metric("f1", "F1", f1, headline=True, column=2),
-        Metric("macro_f1", "Macro-F1", macro_f1),
+        Metric("f1", "F1", f1, interval=partial(class_interval, f1), headline=True, column=2),
+        Metric("macro_f1", "Macro-F1", macro_f1, interval=partial(class_interval, macro_f1)),
         _item_rate("unanswered", "Unanswered", share(UNANSWERED), headline=True, column=3),
         Metric(
             "majority_baseline", "Majority baseline", majority_baseline, range=None, compared=False

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import TYPE_CHECKING
 
-from evaluators.statistics.count_table import RATINGS, CountTable
+from evaluators.statistics.count_table import CountTable
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import (
     Interval,
     clustered_rate,
     percentile,
     resample,
-    unseen_share,
     wilson,
 )
 from evaluators.statistics.metrics import Metric, metrics_of
-from evaluators.statistics.youden import incorrect_label, passing_labels
+from evaluators.statistics.sparse import Fill, unvaried_interval, worst_case_fills
 
 if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array
-
-Fill = Mapping[str, str]
-"""The outcome that ungraded items are taken to have come to, by their gold label."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,39 +72,16 @@ class Sample:
         else:
             sizes = float(self.items.sum()), float(whole.total)
             interval = percentile(*row.parts(drawn), *sizes) if drawn else None
-            interval = interval or self.unvaried_interval(row, whole, value)
+            interval = interval or self.unvaried_interval(row, whole)
         return Estimate.of(value, interval, n)
 
-    def unvaried_interval(self, row: Metric, whole: CountTable, value: float) -> Interval:
-        """Return the interval of a bounded metric that no resample moved.
-
-        All items of the sample may have come out alike although a share of all items there are
-        (``unseen_share``) would not: the metric lies between what the worst and the best case of
-        that share would make of it.
-        """
-        share = unseen_share(float(self.items.sum()))
-        ends = [row.value(_mixed(whole, fill, share)) for fill in self.worst_case_bounds()]
-        known = [value, *(end for end in ends if end is not None)]
-        return min(known), max(known)
+    def unvaried_interval(self, row: Metric, whole: CountTable) -> Interval:
+        """Return the interval of a bounded, defined metric that no resample moved."""
+        return unvaried_interval(row.parts, whole, float(self.items.sum()))
 
     def worst_case_bounds(self) -> tuple[Fill, ...]:
-        """Return the fills of ungraded items among which every bounded metric has its extremes.
-
-        Each metric is a ratio of two sums over items, hence monotone between any two outcomes of
-        any group of items: its extremes over all mixtures lie where all ungraded items of one gold
-        label have one outcome. (``macro_f1`` is a mean of two such ratios; an ungraded item moves
-        only one of them at a time, and each of them in one direction.) Ratings count through their
-        sum or their place above the bar, so that 1 and 10 suffice. Against given labels agreement
-        counts right and not right, and J on which side of the pass mark, or of INCORRECT, a wrong
-        verdict lies: all are wrong on the other side, of either.
-        """
-        golds, outcomes = self.patterns.golds, self.patterns.outcomes
-        if golds == outcomes:
-            sides = (passing_labels(self.patterns), incorrect_label(self.patterns))
-            return dict(zip(golds, golds, strict=True)), *(_crossed(golds, one) for one in sides)
-        ends = (outcomes[0], outcomes[-1]) if outcomes == RATINGS else outcomes
-        fills = product(ends, repeat=len(golds))
-        return tuple(dict(zip(golds, fill, strict=True)) for fill in fills)
+        """Return the fills of ungraded items among which every bounded metric has its extremes."""
+        return worst_case_fills(self.patterns)
 
     def self_agreement(self) -> Estimate:
         """Return how often two judgements of one answer agree, over items judged more than once.
@@ -123,25 +95,3 @@ class Sample:
         pairs = float((self.items * sizes).sum())
         agreed = float((self.items * hits).sum()) / pairs
         return Estimate.of(agreed, clustered_rate(hits, sizes, self.items), round(pairs))
-
-
-def _crossed(labels: Sequence[str], side: Collection[str]) -> Fill:
-    """Return a wrong outcome for every label, on the other side where there is one."""
-    return {
-        label: min(
-            (one for one in labels if one != label),
-            key=lambda one: (one in side) == (label in side),
-            default=label,
-        )
-        for label in labels
-    }
-
-
-def _mixed(whole: CountTable, fill: Fill, share: float) -> CountTable:
-    """Return the table as it would be had this share of each gold's items come out so."""
-    counts = whole.counts * (1 - share)
-    for place, gold in enumerate(whole.golds):
-        if gold in fill:
-            moved = share * whole.counts[place].sum()
-            counts[place, whole.outcomes.index(fill[gold])] += moved
-    return replace(whole, counts=counts)

@@ -23,7 +23,7 @@ from evaluators.statistics.paired_bootstrap import (
     moved_interval,
     resample_pairs,
 )
-from evaluators.statistics.sample import Fill
+from evaluators.statistics.sparse import Fill
 from reports.compare.pair_counts import (
     Sides,
     blank_table,

@@ -13,7 +13,8 @@ from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import Interval
 from evaluators.statistics.metrics import Metric, metrics_of
 from evaluators.statistics.paired_bootstrap import moved_interval, resample_pairs
-from evaluators.statistics.sample import Fill, Sample
+from evaluators.statistics.sample import Sample
+from evaluators.statistics.sparse import Fill
 from reports.compare.pairs import PairedSlice
 from reports.record import Record
 from reports.summary import axes_of, count_table, gold_of, scores_of
@@ -95,8 +96,8 @@ class PairCounts:
         if not row.bounded:
             return None
         before, now = self.run(0), self.run(1)
-        old_low, old_high = before.unvaried_interval(row, before.whole, old)
-        new_low, new_high = now.unvaried_interval(row, now.whole, new)
+        old_low, old_high = before.unvaried_interval(row, before.whole)
+        new_low, new_high = now.unvaried_interval(row, now.whole)
         return new_low - old_high, new_high - old_low
 
 
