@@ -13,7 +13,7 @@ from cases.dataset import Slice
 from cases.loading import given_id, load_cases
 from cases.tables import Record, Table, read_table
 from evaluators.core import NO, UNANSWERED, YES, Case, UsageError
-from evaluators.kinds import YES_NO
+from evaluators.kinds import YES_NO, Cluster
 from evaluators.reading import parse_json, problem, read_text
 from evaluators.replies import Invalid, read_yes_no
 from evaluators.statistics.count_table import CountTable, count_patterns
@@ -235,14 +235,14 @@ def score_models(
         classes[name] = dict(sorted(found.items()))
     table = []
     for model in models:
-        pairs = {
-            id_: (str(data.cases[id_].label), answer)
+        answers = {
+            id_: (data.cases[id_], answer)
             for id_, answer in model.answers.items()
             if answer is not None
         }
         kinds = {
             name: {
-                value: scores(pairs[id_] for id_ in ids if id_ in pairs)["accuracy"]
+                value: scores(answers[id_] for id_ in ids if id_ in answers)["accuracy"]
                 for value, ids in values.items()
             }
             for name, values in classes.items()
@@ -250,21 +250,28 @@ def score_models(
         table.append(
             ModelScores(
                 name=model.name,
-                measures=scores(pairs.values()),
+                measures=scores(answers.values()),
                 kinds=kinds,
-                ungraded=len(model.answers) - len(pairs),
+                ungraded=len(model.answers) - len(answers),
             )
         )
     return table
 
 
-def scores(pairs: Iterable[tuple[str, str]]) -> dict[str, Estimate]:
-    """Return each measure of pairs of gold label (YES, NO) and answer (or UNANSWERED).
+def scores(answers: Iterable[tuple[Case, str]]) -> dict[str, Estimate]:
+    """Return each measure of cases with label YES or NO and their answer (or UNANSWERED).
 
     An unanswered item is wrong: a false negative where the gold is yes, no prediction where it is
-    no.
+    no. The questions on one passage count together.
     """
-    cells = [[((YES, NO).index(gold), ANSWERS.index(answer))] for gold, answer in pairs]
-    counts, items = count_patterns(cells, (2, len(ANSWERS)))
-    patterns = CountTable(counts=counts, golds=(YES, NO), outcomes=ANSWERS)
-    return Sample(kind=YES_NO, patterns=patterns, items=items, clustered=False).estimates()
+    clusters: dict[Cluster, list[tuple[int, int]]] = defaultdict(list)
+    for case, answer in answers:
+        cell = (YES, NO).index(str(case.label)), ANSWERS.index(answer)
+        clusters[YES_NO.cluster_of(case)].append(cell)
+    counts, items = count_patterns(clusters.values(), (2, len(ANSWERS)))
+    return Sample(
+        kind=YES_NO,
+        patterns=CountTable(counts=counts, golds=(YES, NO), outcomes=ANSWERS),
+        items=items,
+        clustered=any(len(cells) > 1 for cells in clusters.values()),
+    ).estimates()

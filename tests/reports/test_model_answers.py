@@ -3,12 +3,13 @@
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evaluators.core import NO, UNANSWERED, YES, UsageError
+from evaluators.core import NO, UNANSWERED, YES, Case, UsageError
 from reports.commands.build import csv_table, error_sheet, json_table, markdown
 from reports.model_answers import (
     ModelAnswers,
@@ -20,6 +21,7 @@ from reports.model_answers import (
     scores,
 )
 from tests.support.building import recipe
+from tests.support.scripted import make_case
 
 WORDS = {YES: "Так", NO: "Не"}
 IDS = ("a", "b", "c", "d")
@@ -206,9 +208,32 @@ def test_tables_show_every_model_and_what_most_miss(data: YesNoData) -> None:
     assert errors[0]["question_type"] == "number"
 
 
+def asked(*pairs: tuple[str, str], passage: str = "") -> list[tuple[Case, str]]:
+    """Return a case for each pair of label and answer, all on one passage where it is given."""
+    return [
+        (replace(make_case(n), label=label, context=passage or f"Passage {n}"), answer)
+        for n, (label, answer) in enumerate(pairs)
+    ]
+
+
+def test_questions_on_one_passage_count_together() -> None:
+    """Ten passages, all their questions right or all wrong, say as much as ten questions."""
+    rows = [
+        answer
+        for number in range(10)
+        for answer in asked(*[(YES, YES if number < 7 else NO)] * 3, passage=f"P{number}")
+    ]
+    alone = scores(asked(*[(str(case.label), answer) for case, answer in rows]))["accuracy"]
+    together = scores(rows)["accuracy"]
+    assert (together.value, together.n) == (alone.value, alone.n)
+    assert together.low is not None
+    assert alone.low is not None
+    assert together.low < alone.low - 0.1
+
+
 def test_unanswered_is_wrong() -> None:
     """It is a false negative where the gold is yes, and no prediction where it is no."""
-    found = scores([(YES, YES), (YES, UNANSWERED), (NO, UNANSWERED), (NO, NO)])
+    found = scores(asked((YES, YES), (YES, UNANSWERED), (NO, UNANSWERED), (NO, NO)))
     assert found["accuracy"].value == 0.5
     assert found["precision"].value == 1.0
     assert found["recall"].value == 0.5
