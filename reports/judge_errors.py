@@ -43,7 +43,8 @@ def separations(
 ) -> dict[str, Separation]:
     """Return how well a labelled slice shows the judge to tell classes apart, by measure.
 
-    A measure that is undefined in one of the worst cases of the ungraded items is left out.
+    A measure that is undefined in one of the worst cases of the ungraded items is left out. One
+    whose class has no graded item is not: else a judge that refuses these would seem unmeasured.
     """
     sample, inputs = tabulate(records, slice_), gate_inputs(slice_, records, summary)
     found = {}
@@ -52,9 +53,9 @@ def separations(
             continue
         rates = class_rates(sample.patterns, sample.items, labels(sample.patterns))
         values, ends = inputs.values(name), inputs.ends(name)
-        if rates and values and ends:
-            n = sum(one.trials for one in rates)
-            found[name] = Separation(youden=Estimate.of(values[0], ends, n), rates=rates)
+        if values and ends:
+            youden = Estimate.of(values[0], ends, summary.counts.planned)
+            found[name] = Separation(youden=youden, rates=rates)
     return found
 
 

@@ -60,7 +60,8 @@ class Separation:
     """How well labelled answers show that a judge tells one class of them from the others.
 
     ``youden`` is J in the worst case of the answers without a grade, and its interval spans those
-    of all cases; ``rates`` are sensitivity and specificity over the graded ones.
+    of all cases, over all answers; ``rates`` are sensitivity and specificity over the graded ones,
+    nothing where a class has none.
     """
 
     youden: Estimate
