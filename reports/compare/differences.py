@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -92,8 +92,14 @@ class ShareChange:
         return paired_difference(self.sides, hit=self.hit)
 
     def extremes(self) -> tuple[PairedDifference, ...]:
-        """Return the differences with all that is not known at its lowest, and at its highest."""
-        return tuple(paired_difference(self.sides, fill, self.hit) for fill in (False, True))
+        """Return the differences with all that is not known at its lowest, and at its highest.
+
+        In between, clusters may hang together more than at either end; so no more pairs count as
+        independent at one end than at the other, or among those that are known.
+        """
+        ends = [paired_difference(self.sides, fill, self.hit) for fill in (False, True)]
+        weight = min(one.weight for one in (self.seen(), *ends))
+        return tuple(replace(one, weight=weight) for one in ends)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,10 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cases.config import load_dataset
@@ -13,7 +15,7 @@ from cases.labelled_file import Reading, read_labelled
 from cases.loading import load_cases
 from evaluators.core import CORRECT, INCORRECT, YES, Vote
 from reports.compare.comparison import compare
-from reports.compare.differences import differences
+from reports.compare.differences import ShareChange, differences
 from reports.compare.pairs import PairedSlice, pair_records, paired_difference
 from reports.gates.change import change_gates
 from reports.judge_agreement import Pair, graded_figures
@@ -85,6 +87,35 @@ def test_three_facts_lost_in_four_languages_are_three_losses() -> None:
     assert gate.state == "INCONCLUSIVE"
     apart = paired_difference([side(one, lost=(3, 4, 5), metadata={}) for one in slices])
     assert apart.interval == pytest.approx((-0.085, -0.029), abs=0.001)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_worst_case_of_linked_items_is_worse_than_any_other(seed: int) -> None:
+    """However ungraded items of a few facts may have come out, the gate has looked at worse."""
+    random = np.random.default_rng(seed)
+    before = random.random((4, 25)) < 0.8
+    now = np.where(random.random((4, 25)) < 0.05, ~before, before)
+    open_ = set(map(int, random.choice(100, size=3, replace=False)))
+
+    def gated(grades: Sequence[bool | None]) -> list[PairedSlice]:
+        known = iter(grades)
+        found = []
+        for place, language in enumerate(LANGUAGES):
+            old = [fact(n, language, right=bool(before[place, n])) for n in range(25)]
+            new = [fact(n, language, right=bool(now[place, n])) for n in range(25)]
+            for n in (n for n in range(25) if 25 * place + n in open_):
+                grade = next(known)
+                new[n] = fact(n, language, right=bool(grade))
+                if grade is None:
+                    new[n] = replace(new[n], grade=None, outcome="error")
+            slice_ = make_slice(language=language)
+            found.append(PairedSlice(slice_=slice_, pairing=pair_records(new, old)))
+        return found
+
+    ends = [one.interval for one in ShareChange(sides=gated([None] * 3)).extremes()]
+    for grades in product((False, True), repeat=3):
+        low, _ = paired_difference(gated(grades)).interval
+        assert min(end[0] for end in ends) <= low + 1e-9
 
 
 def test_a_comparison_pools_by_fact_too() -> None:
