@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from cases.dataset import Dataset, Plan, Sampling, Slice, SliceSample, clusters_in
+from cases.dataset import Plan, clusters_in
 from evaluators.core import Outcome
-from reports.baseline import Baseline, changed_judge
+from reports.baseline import Baseline
 from reports.compare.comparison import anchor_notes, compare, parity
-from reports.compare.pairs import PairedSlice, pair_records
+from reports.compare.pairs import PairedSlice
+from reports.counted_run import CountedRun, Material, count_run, paired_slices
 from reports.evidence import Calibration, Comparison
 from reports.gates.audited import AuditedGate, audited_gates
 from reports.gates.change import change_gates
@@ -16,12 +17,11 @@ from reports.gates.decide import SessionFacts, decide
 from reports.gates.gate import slice_gates
 from reports.gates.power import margin_warnings, no_baseline_note
 from reports.human_review import adjudication_notes
-from reports.judge_errors import drift_notes, measuring
+from reports.judge_errors import drift_notes
 from reports.judging import judging, judging_notes
-from reports.record import Record, by_slice, causes, in_order, make_record, total_cost
-from reports.report import Decision, GateResult, Report, SliceSummary
-from reports.summary import count, summarise
-from reports.trust import distrust, measured_among
+from reports.record import Record, causes, in_order, make_record, total_cost
+from reports.report import Decision, GateResult, Report
+from reports.summary import count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,42 +36,6 @@ class Facts:
     notes: tuple[str, ...] = ()
     complete: bool = True
     calibrations: tuple[Calibration, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Material:
-    """What was declared and how its items ended, from this session or read back from files.
-
-    ``whole`` counts, by the name of a slice, the items that it has when none is left out by hand;
-    ``samples`` says of which slices ``--limit`` drew a part. ``outside`` is what labelled items
-    that are not among the records say of the judge.
-    """
-
-    datasets: tuple[Dataset, ...]
-    records: tuple[Record, ...]
-    whole: Mapping[str, int]
-    samples: Mapping[str, SliceSample] = field(default_factory=dict)
-    outside: tuple[Calibration, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Counted:
-    """The slices that were run, in the declared order; the mappings are by a slice's name.
-
-    ``calibrations`` are all that measure the judge, in and outside of the records; ``distrusted``
-    says why a slice's judge is not trusted, empty where it is.
-    """
-
-    datasets: tuple[Dataset, ...]
-    slices: Mapping[str, Slice]
-    records: Mapping[str, tuple[Record, ...]]
-    summaries: Mapping[str, SliceSummary]
-    calibrations: tuple[Calibration, ...]
-    distrusted: Mapping[str, str]
-
-    def of(self, dataset: Dataset) -> list[Slice]:
-        """Return the slices of a dataset that were run."""
-        return [one for one in dataset.slices.values() if one.name in self.slices]
 
 
 def assemble(
@@ -101,8 +65,8 @@ def account(
 ) -> Report:
     """Return the report over these records: the same for the same records, wherever from."""
     records = tuple(in_order(material.records))
-    run = _counted(material, records, facts.judge)
-    sides, anchored = (_sides(run, facts.judge, one) for one in (baseline, anchor))
+    run = count_run(material, records, facts.judge)
+    sides, anchored = (paired_slices(run, facts.judge, one) for one in (baseline, anchor))
     since = compare(tuple(anchored.values()), anchor) if anchor else None
     decision, session = _decided(run, (sides, anchored), facts.session)
     used: tuple[Record | Calibration, ...] = (*records, *material.outside)
@@ -149,13 +113,13 @@ def decision_of(
 
     What labelled items say of the judge is taken from a ``known`` report of the same ones.
     """
-    run = _counted(material, in_order(material.records), facts.judge, for_gates=True, known=known)
-    sides = [_sides(run, facts.judge, one) for one in (baseline, anchor)]
+    run = count_run(material, in_order(material.records), facts.judge, for_gates=True, known=known)
+    sides = [paired_slices(run, facts.judge, one) for one in (baseline, anchor)]
     return _decided(run, sides, facts.session)[0]
 
 
 def _decided(
-    run: _Counted, beside: Iterable[Mapping[str, PairedSlice]], session: SessionFacts
+    run: CountedRun, beside: Iterable[Mapping[str, PairedSlice]], session: SessionFacts
 ) -> tuple[Decision, SessionFacts]:
     """Return the decision, and the session with its counts of items."""
     gates = tuple(_gates(run, beside))
@@ -167,8 +131,8 @@ def audits(
     material: Material, judge: str, baselines: Iterable[Baseline | None]
 ) -> tuple[AuditedGate, ...]:
     """Return the gates that people decide, with the pairs that they are to look at."""
-    run = _counted(material, in_order(material.records), judge)
-    beside = [_sides(run, judge, one) for one in baselines]
+    run = count_run(material, in_order(material.records), judge)
+    beside = [paired_slices(run, judge, one) for one in baselines]
     return tuple(
         gate
         for dataset in run.datasets
@@ -177,73 +141,7 @@ def audits(
     )
 
 
-def _counted(
-    material: Material,
-    records: Sequence[Record],
-    judge: str,
-    *,
-    for_gates: bool = False,
-    known: Report | None = None,
-) -> _Counted:
-    """Count the records, or only what gates need of them."""
-    grouped = by_slice(records)
-    pinned = {one.name: one.sampling for one in material.datasets}
-    every = (one for dataset in material.datasets for one in dataset.slices.values())
-    slices = {one.name: one for one in every if one.name in grouped}
-    judged = {one.name: one for one in known.slices if not one.kind.answered} if known else {}
-    summaries = {}
-    for name, slice_ in slices.items():
-        whole = material.whole[name]
-        note = "" if slice_.declared else "not declared: languages.default serves it"
-        partial = len(grouped[name]) < whole
-        summary = judged.get(name) or summarise(
-            grouped[name], slice_, partial=partial, note=note, for_gates=for_gates
-        )
-        drawn = material.samples.get(name)
-        if drawn:
-            its = Sampling(limit=drawn.items, seed=drawn.seed)
-            drawn = replace(drawn, pinned=its == pinned[slice_.dataset])
-        summaries[name] = replace(summary, whole=whole, sample=drawn)
-    datasets, own = material.datasets, {name: grouped[name] for name in slices}
-    inside = () if known else measured_among(datasets, own, summaries, judge, material.outside)
-    calibrations = known.judging.calibrations if known else (*inside, *material.outside)
-    return _Counted(
-        datasets=datasets,
-        slices=slices,
-        records=own,
-        summaries=summaries,
-        calibrations=calibrations,
-        distrusted={
-            name: distrust(datasets, slice_, calibrations, judge) for name, slice_ in slices.items()
-        },
-    )
-
-
-def _sides(run: _Counted, judge: str, baseline: Baseline | None) -> dict[str, PairedSlice]:
-    """Return every slice of the run beside the baseline's, by name, in the declared order."""
-    if baseline is None:
-        return {}
-    before = by_slice(baseline.records)
-    found = {}
-    for name, slice_ in run.slices.items():
-        new, old = run.records[name], before.get(name, ())
-        changed = changed_judge(slice_, new, old, baseline, judge)
-        pairing, summary = pair_records(new, old), run.summaries[name]
-        narrow = summary.obstacle or baseline.obstacle(summary) or pairing.obstacle(baseline.role)
-        found[name] = PairedSlice(
-            slice_=slice_,
-            pairing=pairing,
-            role=baseline.role,
-            blocked=summary.obstacle or run.distrusted[name] or changed or narrow,
-            changed=changed,
-            narrow=narrow,
-            calibrations=measuring(slice_, run.calibrations),
-            people=baseline.people,
-        )
-    return found
-
-
-def _gates(run: _Counted, beside: Iterable[Mapping[str, PairedSlice]]) -> Iterator[GateResult]:
+def _gates(run: CountedRun, beside: Iterable[Mapping[str, PairedSlice]]) -> Iterator[GateResult]:
     for dataset in run.datasets:
         own = run.of(dataset)
         for one in own:
@@ -257,7 +155,7 @@ def _gates(run: _Counted, beside: Iterable[Mapping[str, PairedSlice]]) -> Iterat
             yield from (one.result() for one in audited_gates(dataset, scope))
 
 
-def _session(session: SessionFacts, run: _Counted, gates: Sequence[GateResult]) -> SessionFacts:
+def _session(session: SessionFacts, run: CountedRun, gates: Sequence[GateResult]) -> SessionFacts:
     """Return the session with its counts of items, and the slices that nothing decides on.
 
     A labelled slice whose judge reaches its floor needs no gate.
@@ -276,7 +174,7 @@ def _session(session: SessionFacts, run: _Counted, gates: Sequence[GateResult]) 
 
 
 def _gate_notes(
-    run: _Counted, baseline: Baseline | None, since: Comparison | None, ungated: Sequence[str]
+    run: CountedRun, baseline: Baseline | None, since: Comparison | None, ungated: Sequence[str]
 ) -> Iterator[str]:
     yield from anchor_notes(since)
     drawn = [f"{name} {one.sample.text}" for name, one in run.summaries.items() if one.sample]

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 
 from cases.dataset import Dataset, Slice, Threshold
 from evaluators.statistics.metrics import DROP
-from reports.assemble import Facts, Material, account, decision_of
+from reports.assemble import Facts, account, decision_of
 from reports.baseline import Baseline
 from reports.compare.pairs import pair_records
+from reports.counted_run import Material
 from reports.record import Record, by_slice
 from reports.report import Decision, Report
 from reports.summary import gold_of

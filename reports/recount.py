@@ -7,8 +7,9 @@ from dataclasses import fields, replace
 from cases.dataset import Dataset, Slice
 from cases.gates_file import GatesFile, with_gates
 from evaluators.core import UsageError
-from reports.assemble import Facts, Material, account, audits
+from reports.assemble import Facts, account, audits
 from reports.baseline import Baseline
+from reports.counted_run import Material
 from reports.evidence import Calibration
 from reports.gates.audited import AuditedGate
 from reports.gates.decide import FAILED, INTERRUPTED, OK, SessionFacts

@@ -13,7 +13,7 @@ from time import perf_counter
 from cases.dataset import Item, Plan
 from evaluators.core import Outcome, UsageError
 from evaluators.output import plural
-from reports.assemble import Facts, Material
+from reports.assemble import Facts
 from reports.baseline import Baseline, load_baseline
 from reports.chances import (
     MARGIN,
@@ -24,6 +24,7 @@ from reports.chances import (
     discordance_between,
     discordance_of_repeats,
 )
+from reports.counted_run import Material
 from reports.evidence import Calibration
 from reports.gates.decide import SessionFacts
 from reports.gates.power import DISCORDANCES

@@ -7,7 +7,8 @@ import pytest
 
 from cases.dataset import Threshold
 from reports.__main__ import main
-from reports.assemble import Facts, Material, account
+from reports.assemble import Facts, account
+from reports.counted_run import Material
 from reports.gates.decide import SessionFacts
 from reports.report import Report
 from tests.support.made_runs import (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cases.dataset import Threshold
 from evaluators.core import CORRECT
 from evaluators.statistics.paired_power import power
-from reports.assemble import Facts, Material, account, decision_of
+from reports.assemble import Facts, account, decision_of
 from reports.chances import (
     Chances,
     Simulation,
@@ -21,6 +21,7 @@ from reports.chances import (
     discordance_of_repeats,
     margin_of,
 )
+from reports.counted_run import Material
 from reports.gates.decide import SessionFacts
 from reports.record import Record
 from tests.support.made_records import make_record, make_slice

@@ -12,8 +12,9 @@ from cases.dataset import Dataset, Slice, Threshold
 from cases.gates_file import DatasetGates, GatesFile, with_gates
 from evaluators.core import CORRECT, INCORRECT
 from evaluators.kinds import kind_of
-from reports.assemble import Facts, Material, decision_of
+from reports.assemble import Facts, decision_of
 from reports.baseline import Baseline
+from reports.counted_run import Material
 from reports.gates.decide import SessionFacts
 from reports.record import Record
 from tests.support.made_runs import (

@@ -9,8 +9,9 @@ from cases.dataset import Dataset, Slice, SliceSample, Threshold
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import kind_of
 from evaluators.rubric import Rubric
-from reports.assemble import Facts, Material, account
+from reports.assemble import Facts, account
 from reports.baseline import Baseline
+from reports.counted_run import Material
 from reports.evidence import Calibration
 from reports.gates.decide import SessionFacts
 from reports.record import Record
