@@ -24,9 +24,8 @@ from reports.baseline import Baseline
 from reports.codec import decode
 from reports.compare.pairs import PairedSlice, paired_difference
 from reports.evidence import Calibration, Corrected
-from reports.gates.gate import gate_inputs
+from reports.gates.gate import GateInputs
 from reports.record import Record
-from reports.report import SliceSummary
 from reports.summary import tabulate
 
 ENOUGH = 30
@@ -38,23 +37,20 @@ CONSTRUCTED = "constructed"
 """What ``label_source`` says of answers that were written to be hard for judges."""
 
 
-def separations(
-    slice_: Slice, records: Sequence[Record], summary: SliceSummary
-) -> dict[str, Separation]:
+def separations(inputs: GateInputs) -> dict[str, Separation]:
     """Return how well a labelled slice shows the judge to tell classes apart, by measure.
 
     A measure that is undefined in one of the worst cases of the ungraded items is left out. One
     whose class has no graded item is not: else a judge that refuses these would seem unmeasured.
     """
-    sample, inputs = tabulate(records, slice_), gate_inputs(slice_, records, summary)
-    found = {}
+    sample, found = inputs.graded, {}
     for name, labels in CLASSES.items():
-        if name not in summary.measures:
+        if name not in inputs.summary.measures:
             continue
         rates = class_rates(sample.patterns, sample.items, labels(sample.patterns))
         values, ends = inputs.values(name), inputs.ends(name)
         if values and ends:
-            youden = Estimate.of(values[0], ends, summary.counts.planned)
+            youden = Estimate.of(values[0], ends, inputs.summary.counts.planned)
             found[name] = Separation(youden=youden, rates=rates)
     return found
 
@@ -154,7 +150,7 @@ def drift_notes(
     ``sides`` are the slices beside the baseline's, by name. Where the items pair, the difference is
     over the pairs.
     """
-    kept = _calibrations_in(baseline.run) if baseline else ()
+    kept = calibrations_in(baseline.run) if baseline else ()
     before = {(one.dataset, one.language): one for one in kept}
     for one in calibrations:
         name, old = f"{one.dataset}:{one.language}", before.get((one.dataset, one.language))
@@ -168,7 +164,7 @@ def drift_notes(
             yield f"judge in {one.language} on the labelled items of {one.dataset}: {said}"
 
 
-def _calibrations_in(run: Mapping[str, object]) -> Iterator[Calibration]:
+def calibrations_in(run: Mapping[str, object]) -> Iterator[Calibration]:
     """Yield those calibrations of a ``run.json`` that this version can read."""
     block = run.get("judging")
     parts = block.get("calibrations") if isinstance(block, Mapping) else None

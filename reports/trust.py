@@ -9,7 +9,7 @@ from evaluators.core import Outcome
 from evaluators.judge_spec import PanelSpec
 from evaluators.output import plural
 from reports.evidence import Calibration, ConfusionCell
-from reports.gates.gate import floor_gates
+from reports.gates.gate import floor_gates, gate_inputs
 from reports.judge_errors import constructed_in, separations
 from reports.record import Record, make_record, total_cost
 from reports.report import SliceSummary
@@ -123,7 +123,8 @@ def calibration_of(
 
     Its floor is decided as a gate is: items without a grade could be right or wrong.
     """
-    gates = floor_gates(slice_, records, summary)
+    inputs = gate_inputs(slice_, records, summary)
+    gates = floor_gates(slice_, inputs)
     failed = [gate for gate in gates if gate.state == "FAIL"]
     unclear = [gate for gate in gates if gate.state == "INCONCLUSIVE"]
     why = next((gate.reason for gate in (*failed, *unclear)), "")
@@ -141,7 +142,7 @@ def calibration_of(
         items=len({record.id for record in records}),
         ungraded=summary.counts.ungraded,
         constructed=constructed_in(records),
-        separations=separations(slice_, records, summary),
+        separations=separations(inputs),
         pass_bar=slice_.pass_bar if slice_.rubric and slice_.rubric.protocol == "rate" else None,
         confusion=confusion_cells(summary),
     )

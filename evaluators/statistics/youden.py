@@ -140,16 +140,17 @@ def _reach(parts: Sequence[float], correlation: float = 0.0) -> float:
 
 def _classes(table: CountTable, positive: Collection[str]) -> list[tuple[Array, Array]]:
     """Return of the positive class, and of the other, how many items were judged right, of all."""
+    import numpy as np
+
+    golds, outcomes = (
+        np.array([label in positive for label in labels])
+        for labels in (table.golds, table.outcomes)
+    )
     found = []
     for wanted in (True, False):
-        golds = [gold for gold in table.golds if (gold in positive) is wanted]
-        hits = [
-            table.of(outcome, gold)
-            for gold in golds
-            for outcome in table.outcomes
-            if (outcome in positive) is wanted
-        ]
-        found.append((table.sum(hits), table.sum(map(table.with_gold, golds))))
+        items = table.counts[..., golds == wanted, :]
+        hits = items[..., outcomes == wanted].sum(axis=(-2, -1))
+        found.append((hits, items.sum(axis=(-2, -1))))
     return found
 
 

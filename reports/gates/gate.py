@@ -21,12 +21,14 @@ ROUNDING = 1e-12  # a metric that equals its bar on paper may miss it by this mu
 class GateInputs:
     """A slice as its gates see it.
 
-    ``cases`` holds a sample for each worst case: each way in which the ungraded items may all have
-    come out; where nothing is ungraded, the graded items alone. ``distrust`` says why its judge is
-    not trusted. ``missing`` counts the planned items that lack an extra metric, by its name.
+    ``graded`` are the graded items. ``cases`` holds a sample for each worst case: each way in which
+    the ungraded items may all have come out; where nothing is ungraded, the graded items alone.
+    ``distrust`` says why its judge is not trusted. ``missing`` counts the planned items that lack
+    an extra metric, by its name.
     """
 
     summary: SliceSummary
+    graded: Sample
     cases: tuple[Sample, ...]
     distrust: str = ""
     missing: Mapping[str, int] = field(default_factory=dict)
@@ -85,7 +87,9 @@ def gate_inputs(
     if summary.counts.ungraded:
         cases = tuple(tabulate(records, slice_, fill) for fill in sample.worst_case_bounds())
     missing = missing_extras(records)
-    return GateInputs(summary=summary, cases=cases, distrust=distrust, missing=missing)
+    return GateInputs(
+        summary=summary, graded=sample, cases=cases, distrust=distrust, missing=missing
+    )
 
 
 def slice_gates(
@@ -102,11 +106,8 @@ def slice_gates(
     return tuple(evaluate(threshold, inputs) for threshold in thresholds)
 
 
-def floor_gates(
-    slice_: Slice, records: Sequence[Record], summary: SliceSummary
-) -> tuple[GateResult, ...]:
+def floor_gates(slice_: Slice, inputs: GateInputs) -> tuple[GateResult, ...]:
     """Return the floor of a labelled slice as gates: what its judge has to reach to be trusted."""
-    inputs = gate_inputs(slice_, records, summary)
     floor = [Threshold(measure=name, min=lowest) for name, lowest in slice_.floor.items()]
     return tuple(evaluate(threshold, inputs) for threshold in floor)
 

@@ -9,12 +9,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from cases.dataset import Slice
 from evaluators.output import plural
 from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
 from evaluators.statistics.youden import corrected_difference, weighted_mean
 from reports.compare.pairs import PairedSlice
-from reports.judge_errors import ENOUGH
+from reports.evidence import Calibration
+from reports.judge_errors import ENOUGH, measuring
 
 MEASURED_BY = {"": YOUDEN, "correct": YOUDEN, "pass_rate": YOUDEN, "incorrect": YOUDEN_INCORRECT}
 """Which J scales a change, by the measure that changes; empty stands for the share that passes."""
@@ -63,22 +65,21 @@ def judge_scale(sides: Sequence[PairedSlice], measure: str = "") -> JudgeScale |
     """Return the scale of a gate over these slices; None where no judge's verdict is in it.
 
     ``measure`` is what changes, empty for the share that passes. One slice counts by the labels of
-    its own language; where either class has fewer than 30 of them by all that there are, though
-    never as better than by its own. Several slices are weighed by their pairs, and one without
-    labels is taken to be like the others.
+    its own language; where either class has fewer than 30 of them by those of all, held to what its
+    own allow (``_at_most``). Several slices are weighed by their pairs, and one without labels is
+    taken to be like the others.
     """
     judged = [one for one in sides if _is_judged(one)]
-    if not judged:
-        return None
-    name = MEASURED_BY.get(measure)
-    if name is None:
-        return _unknown(f"its errors are not known on the scale of {measure}")
-    if len(judged) == 1:
-        return _single(judged[0], name)
-    own = [(one, one.calibrations[0].separations.get(name)) for one in judged if one.calibrations]
-    parts = [(found.youden, float(len(one.pairing.pairs))) for one, found in own if found]
-    languages = [one.slice_.language for one, found in own if found]
-    return _pooled(parts, languages)
+    parts = [(one.slice_, one.calibrations, len(one.pairing.pairs)) for one in judged]
+    return _scale(parts, measure)
+
+
+def expected_scale(
+    slices: Sequence[tuple[Slice, int]], calibrations: Sequence[Calibration], measure: str = ""
+) -> JudgeScale | None:
+    """Return ``judge_scale`` as it will be by these calibrations, over so many items of slices."""
+    judged = [(one, items) for one, items in slices if one.kind.by_rubric]
+    return _scale([(one, measuring(one, calibrations), items) for one, items in judged], measure)
 
 
 def _is_judged(side: PairedSlice) -> bool:
@@ -89,20 +90,37 @@ def _is_judged(side: PairedSlice) -> bool:
     )
 
 
+_Part = tuple[Slice, Sequence[Calibration], int]
+"""A slice that a judge decides, what measures the judge (``measuring``), and its weight."""
+
+
+def _scale(parts: Sequence[_Part], measure: str) -> JudgeScale | None:
+    name = MEASURED_BY.get(measure)
+    if not parts:
+        return None
+    if name is None:
+        return _unknown(f"its errors are not known on the scale of {measure}")
+    if len(parts) == 1:
+        return _single(*parts[0][:2], name)
+    own = [(one, found[0].separations.get(name), items) for one, found, items in parts if found]
+    known = [(found.youden, float(items)) for _, found, items in own if found]
+    return _pooled(known, [one.language for one, found, _ in own if found])
+
+
 def _unknown(why: str) -> JudgeScale:
     return JudgeScale(youden=UNDEFINED, basis=why)
 
 
-def _single(side: PairedSlice, name: str) -> JudgeScale:
-    known = [(one, found) for one in side.calibrations if (found := one.separations.get(name))]
-    own = side.calibrations[0].separations.get(name) if side.calibrations else None
+def _single(slice_: Slice, calibrations: Sequence[Calibration], name: str) -> JudgeScale:
+    known = [(one, found) for one in calibrations if (found := one.separations.get(name))]
+    own = calibrations[0].separations.get(name) if calibrations else None
     if own and own.fewest >= ENOUGH:
         known = known[:1]
     parts = [(found.youden, float(found.youden.n)) for _, found in known]
     scale = _pooled(parts, [one.language for one, _ in known])
     if not own or len(parts) < 2:
         return scale
-    few = f"; {side.slice_.language} alone has fewer than {ENOUGH} of a class"
+    few = f"; {slice_.language} alone has fewer than {ENOUGH} of a class"
     return JudgeScale(youden=_at_most(scale.youden, own.youden), basis=scale.basis + few)
 
 
@@ -115,6 +133,11 @@ def _pooled(parts: Sequence[tuple[Estimate, float]], languages: Sequence[str]) -
 
 
 def _at_most(pooled: Estimate, own: Estimate) -> Estimate:
-    """Return J of several languages, with value and lower end no higher than that of one."""
-    top = own.value or 0.0
-    return replace(pooled, value=min(pooled.value or 0.0, top), low=min(pooled.low or 0.0, top))
+    """Return J of several languages, held to what the few labels of one of them allow.
+
+    Its value is no higher than the language's own, its lower end no higher than half way from
+    there to the own lower end, so that a judge who errs more in one language is not excused.
+    """
+    top, bottom = own.value or 0.0, own.low or 0.0
+    value, low = min(pooled.value or 0.0, top), min(pooled.low or 0.0, (top + bottom) / 2)
+    return replace(pooled, value=value, low=min(value, low))

@@ -12,6 +12,8 @@ from evaluators.statistics.intervals import wilson
 from evaluators.statistics.metrics import METRICS, RATE
 from evaluators.statistics.paired import smallest_n
 from evaluators.statistics.paired_power import ENOUGH, confirmed_margin, power
+from reports.evidence import Calibration
+from reports.gates.judge_scale import JudgeScale, expected_scale
 
 DISCORDANCES = (0.1, 0.2, 0.3)
 """Shares of pairs that may differ between two runs, shown where none is known."""
@@ -28,22 +30,28 @@ def power_lines(
     *,
     baseline: bool,
     discordances: Sequence[float] = DISCORDANCES,
+    calibrations: Sequence[Calibration] = (),
 ) -> Iterator[str]:
     """Yield a sentence for each gate of a dataset, with as many items as it has clusters.
 
-    ``discordances`` are the shares of pairs that may differ between two runs of one model.
+    ``discordances`` are the shares of pairs that may differ between two runs of one model,
+    ``calibrations`` what the baseline says of the judge.
     """
     scopes = [(dataset.slices[language], len(own)) for language, own in clusters.items()]
     for slice_, count in scopes:
         for threshold in slice_.thresholds:
             if threshold.paired:
                 said = _paired(threshold, count, discordances)
+                scale = expected_scale([(slice_, count)], calibrations, threshold.of)
+                said += _scaled(threshold, count, discordances, scale)
                 said += "" if baseline else NO_BASELINE
             else:
                 said = _interval(threshold, slice_, count)
             yield f"{slice_.name} {_bar(threshold)}: {said}"
     for threshold in dataset.pooled if clusters else ():
         said = _paired(threshold, _together(clusters), discordances)
+        scale = expected_scale(scopes, calibrations, threshold.of)
+        said += _scaled(threshold, _together(clusters), discordances, scale)
         yield f"{dataset.name}:* {_bar(threshold)}: {said}{'' if baseline else NO_BASELINE}"
 
 
@@ -89,13 +97,31 @@ def _paired(threshold: Threshold, count: int, discordances: Sequence[float]) -> 
     pairs = plural(count, "independent pair")
     if count < (fewest := smallest_n(margin)):
         return f"can never pass with {pairs}; it takes {fewest:,} even if none differs"
-    chances = _listed(f"{power(count, -margin, share):.2f}" for share in discordances)
+    chances = _chances(count, margin, discordances)
     margins = _listed(figure(confirmed_margin(count, share) or 1.0) for share in discordances)
     shares = _listed(f"{100 * share:.2g}" for share in discordances)
     return (
         f"passes an unchanged model with {chances} if {shares} % of {pairs} differ; "
         f"{ENOUGH:.2f} takes a margin of {margins}"
     )
+
+
+def _chances(count: int, margin: float, discordances: Sequence[float]) -> str:
+    return _listed(f"{power(count, -margin, share):.2f}" for share in discordances)
+
+
+def _scaled(
+    threshold: Threshold, count: int, discordances: Sequence[float], scale: JudgeScale | None
+) -> str:
+    """Return what becomes of the same chances where the judge's errors count, if it is known."""
+    low = scale.youden.low if scale else None
+    if scale is None or low is None or not threshold.of_share or threshold.evidence == "estimate":
+        return ""
+    margin = scale.shrunk(threshold.max or 0.0, confident=True)
+    with_it = f"once the judge's errors count (J at least {figure(low)} in the baseline)"
+    if not 0 < margin < 1 or count < smallest_n(margin):
+        return f"; never {with_it}"
+    return f"; with {_chances(count, margin, discordances)} {with_it}"
 
 
 def _listed(words: Iterable[str]) -> str:

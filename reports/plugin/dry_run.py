@@ -29,6 +29,7 @@ from evaluators.runtime.engine import Task
 from evaluators.runtime.prices import Pricing, pricing_of
 from reports.baseline import load_baseline
 from reports.gates.power import power_lines
+from reports.judge_errors import calibrations_in
 from reports.plugin.calibrator import Calibrator, find_labelled
 from reports.plugin.gate_chances import chance_lines, discordance
 from reports.plugin.options import Options
@@ -135,11 +136,14 @@ class DryRun:
             return
         planned = [self._plan.items[key] for key in keys]
         shares = discordance(self._options.report_dir, self._baseline).shares
-        paired = any(self._earlier)
+        paired, baseline = any(self._earlier), self._baseline
+        judged = tuple(calibrations_in(baseline.run)) if baseline else ()
         for dataset in self._plan.datasets:
             own = (item for item in planned if item.slice.dataset == dataset.name)
             clusters = clusters_in((item.slice, item.case) for item in own)
-            yield from power_lines(dataset, clusters, baseline=paired, discordances=shares)
+            yield from power_lines(
+                dataset, clusters, baseline=paired, discordances=shares, calibrations=judged
+            )
 
 
 async def _outcomes(tasks: Sequence[Task], recorded: Kept) -> dict[str, Outcome]:

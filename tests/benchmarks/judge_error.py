@@ -4,21 +4,29 @@ Simulated are models that are truly worse by exactly the margin, and unchanged o
 whether the old and the new answer are right, then whether a judge that errs on a share of all
 answers, on each for itself, says so. The same judge reads labelled answers, from which J is
 estimated. The gate passes where the lower end of Tango's interval is above -margin × J, J at the
-lower end of its own interval; without J it passes where it is above -margin.
+lower end of its own interval; without J it passes where it is above -margin. A language with few
+labels borrows from others, in which the judge may err less.
 """
 
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from cases.dataset import Slice
 from evaluators.core import CORRECT, INCORRECT
+from evaluators.kinds import GRADED
 from evaluators.statistics.count_table import CountTable
+from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import Z95
-from evaluators.statistics.youden import youden_interval
+from evaluators.statistics.metrics import YOUDEN
+from evaluators.statistics.youden import Separation, class_rates, youden_interval
+from reports.evidence import Calibration
+from reports.gates.judge_scale import expected_scale
 from tests.benchmarks.coverage import scores
 
 Array = npt.NDArray[np.float64]
@@ -30,7 +38,11 @@ SIZES = (240, 1000, 4326)
 MARGINS = (0.05, 0.10)
 LABELS = ((27, 40), (300, 300))
 """Labelled answers that are right, and that are not: of the smallest bundled language, and many."""
+OTHERS = (150, 150)
+BORROWED = ((0.9, 0.9, (20, 29)), (0.8, 0.95, (20, 29)), (0.7, 0.95, (10, 15)))
+"""The judge's quality in a language with few labels, and in others; the few labels."""
 OLD_RATE = 0.7
+SLICE = Slice(dataset="d", language="bg", kind=GRADED, path=Path("bg.csv"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +50,8 @@ class Situation:
     """A judge right on a share ``quality`` of all answers, ``n`` items, and the labels.
 
     ``discordance`` is the share of items whose two answers are truly not alike right or wrong;
-    ``drop`` is by how much the new model is truly worse.
+    ``drop`` is by how much the new model is truly worse. ``others`` is the judge's quality in other
+    languages, with labels of their own; 0 without any.
     """
 
     quality: float
@@ -47,6 +60,7 @@ class Situation:
     labels: tuple[int, int]
     discordance: float = 0.15
     drop: float = 0.0
+    others: float = 0.0
 
 
 def observed(one: Situation, rounds: int, random: np.random.Generator) -> tuple[Array, Array]:
@@ -65,20 +79,46 @@ def observed(one: Situation, rounds: int, random: np.random.Generator) -> tuple[
 
 def lowest_j(one: Situation, rounds: int, random: np.random.Generator) -> Array:
     """Return the lower end of the interval of J in each round, from fresh labels."""
-    hits = np.stack([random.binomial(n, one.quality, size=rounds) for n in one.labels], axis=-1)
-    distinct, places = np.unique(hits, axis=0, return_inverse=True)
-    lows = np.array([low_of((int(a), int(b)), one.labels) for a, b in distinct])
+    judges = [(one.quality, one.labels), *([(one.others, OTHERS)] if one.others else [])]
+    hits = [random.binomial(n, rate, size=rounds) for rate, labels in judges for n in labels]
+    distinct, places = np.unique(np.stack(hits, axis=-1), axis=0, return_inverse=True)
+    lows = np.array([low_of([int(number) for number in row], one.labels) for row in distinct])
     return lows[places.reshape(-1)]
 
 
-def low_of(hits: tuple[int, int], labels: tuple[int, int]) -> float:
-    """Return the lower end of J where so many labels of either class were judged right."""
+def low_of(hits: Sequence[int], labels: tuple[int, int]) -> float:
+    """Return the lower end of J as a gate has it where so many labels of a class were judged right.
+
+    Two more numbers are those of other languages.
+    """
+    found = [separation((hits[0], hits[1]), labels)]
+    found += [separation((hits[2], hits[3]), OTHERS)] if len(hits) > 2 else []
+    known = [
+        Calibration(
+            dataset="labels",
+            language=language,
+            measures={},
+            graders=(f"d:{language}",),
+            separations={YOUDEN: one},
+        )
+        for language, one in zip(("bg", "pl"), found, strict=False)
+    ]
+    scale = expected_scale([(SLICE, 1)], known)
+    return -1.0 if scale is None or scale.youden.low is None else scale.youden.low
+
+
+def separation(hits: tuple[int, int], labels: tuple[int, int]) -> Separation:
+    """Return J and its rates where so many labels of either class were judged right."""
     (right, wrong), (passed, refused) = labels, hits
     cells = np.array([passed, right - passed, wrong - refused, refused], dtype=np.float64)
     names = (CORRECT, INCORRECT)
     table = CountTable(counts=np.eye(4).reshape(4, 2, 2), golds=names, outcomes=names)
-    found = youden_interval(table, cells, (CORRECT,))
-    return found[0] if found else -1.0
+    value = sum(hit / n for hit, n in zip(hits, labels, strict=True)) - 1
+    interval = youden_interval(table, cells, (CORRECT,))
+    return Separation(
+        youden=Estimate.of(value, interval, sum(labels)),
+        rates=class_rates(table, cells, (CORRECT,)),
+    )
 
 
 def is_shown_within(
@@ -101,6 +141,10 @@ def grid(sizes: tuple[int, ...] = SIZES) -> Iterator[Situation]:
     """Yield every situation of the table, the new model worse by exactly the margin."""
     for margin, n, labels, quality in product(MARGINS, sizes, LABELS, QUALITIES):
         yield Situation(quality=quality, n=n, margin=margin, labels=labels, drop=margin)
+    for margin, n, (quality, others, labels) in product(MARGINS, sizes, BORROWED):
+        yield Situation(
+            quality=quality, n=n, margin=margin, labels=labels, drop=margin, others=others
+        )
 
 
 def main() -> int:
@@ -109,19 +153,19 @@ def main() -> int:
     random = np.random.default_rng(SEED)
     say(f"seed {SEED}, {ROUNDS:,} rounds a row; passes in percent, on the judge's scale (as if it ")
     say("never erred)\n")
-    say(f"{'margin':>6} {'items':>6} {'labels':>8} {'judge':>6} {'worse by margin':>18} ")
+    say(f"{'margin':>6} {'items':>6} {'labels':>8} {'judge':>6} {'others':>7} ")
+    say(f"{'worse by margin':>18} ")
     say(f"{'unchanged':>16}\n")
     highest = 0.0
     for one in grid():
-        same = Situation(
-            quality=one.quality, n=one.n, margin=one.margin, labels=one.labels, drop=0.0
-        )
+        same = replace(one, drop=0.0)
         (wrong, wrong_plain), (right, right_plain) = (
             pass_rates(each, ROUNDS, random) for each in (one, same)
         )
         highest = max(highest, wrong)
         labels = f"{one.labels[0]}+{one.labels[1]}"
-        say(f"{one.margin:>6.2f} {one.n:>6} {labels:>8} {one.quality:>6.2f} ")
+        others = f"{one.others:.2f}" if one.others else ""
+        say(f"{one.margin:>6.2f} {one.n:>6} {labels:>8} {one.quality:>6.2f} {others:>7} ")
         say(f"{100 * wrong:>9.2f} ({100 * wrong_plain:5.2f}) ")
         say(f"{100 * right:>8.1f} ({100 * right_plain:5.1f})\n")
     say(f"highest chance that a model worse by the margin passes: {100 * highest:.2f} %\n")

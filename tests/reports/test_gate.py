@@ -233,7 +233,7 @@ def test_a_judge_is_held_to_its_floor_as_a_slice_to_its_gates(
     """Bounds over the ungraded labels decide; kappa, which has none, is open with any of them."""
     slice_ = make_slice("judged", floor={"agreement": 0.8, "kappa": 0.6})
     records = judged(*pairs)
-    found = floor_gates(slice_, records, summarise(records, slice_))
+    found = floor_gates(slice_, inputs_of(slice_, records))
     assert [gate.state for gate in found] == states
 
 

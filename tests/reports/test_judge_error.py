@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.benchmarks.judge_error import LABELS, SEED, Situation, pass_rates
+from tests.benchmarks.judge_error import BORROWED, LABELS, SEED, Situation, pass_rates
 
 
 @pytest.mark.parametrize("labels", LABELS)
@@ -15,6 +15,15 @@ def test_a_model_worse_by_the_margin_rarely_passes(quality: float, labels: tuple
         one = Situation(quality=quality, n=n, margin=margin, labels=labels, drop=margin)
         wrong, _ = pass_rates(one, 4000, random)
         assert wrong <= 0.03 + 2 * (0.03 * 0.97 / 4000) ** 0.5
+
+
+def test_a_language_that_borrows_labels_excuses_no_judge() -> None:
+    """Few labels of its own, and a judge that errs less in other languages: 3 % all the same."""
+    random = np.random.default_rng(SEED)
+    for quality, others, labels in BORROWED:
+        one = Situation(quality=quality, n=1000, margin=0.1, labels=labels, drop=0.1, others=others)
+        wrong, _ = pass_rates(one, 1000, random)
+        assert wrong <= 0.03 + 2 * (0.03 * 0.97 / 1000) ** 0.5
 
 
 def test_without_j_more_items_make_a_poor_judge_worse() -> None:

@@ -11,6 +11,7 @@ from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
 from reports.baseline import Baseline
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.evidence import Calibration
+from reports.gates.gate import gate_inputs
 from reports.judge_errors import (
     correct_rates,
     corrected_notes,
@@ -47,7 +48,7 @@ def measured(records: Sequence[Record], **fields: object) -> Calibration:
         graders=("d:bg",),
         items=len(records),
         ungraded=summary.counts.ungraded,
-        separations=separations(JUDGED, records, summary),
+        separations=separations(gate_inputs(JUDGED, records, summary)),
     )
     return replace(made, **fields)  # type: ignore[arg-type]
 

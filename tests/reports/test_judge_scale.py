@@ -67,11 +67,11 @@ def test_a_language_speaks_for_itself_where_it_has_the_labels() -> None:
 
 @pytest.mark.parametrize(("own", "value"), [(0.7, 0.62), (0.4, 0.4)])
 def test_few_labels_borrow_but_never_look_better_than_they_are(own: float, value: float) -> None:
-    """Below 30 all languages count by their labels, up to what the language's own labels show."""
+    """Below 30 all languages count by their labels, as far as the language's own labels allow."""
     few = measured("bg", youden=separation(own, fewest=29, labels=60))
     pooled = scale(side(few, measured("pl", youden=separation(0.5, labels=40))))
     assert pooled.youden.value == pytest.approx(value)
-    assert (pooled.youden.low or 0) <= value
+    assert (pooled.youden.low or 0) <= own - 0.05 + 1e-9  # half way to the own lower end
     assert pooled.basis == (
         "over 100 labelled items in bg, pl; bg alone has fewer than 30 of a class"
     )

@@ -6,6 +6,9 @@ import pytest
 
 from cases.dataset import Dataset, Slice, Threshold
 from evaluators.kinds import kind_of
+from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.youden import ClassRate, Separation
+from reports.evidence import Calibration
 from reports.gates.power import power_lines
 
 
@@ -94,3 +97,46 @@ def test_pooled_gates_count_all_languages() -> None:
     linked = {"bg": clusters(60), "pl": clusters(60)}
     (line,) = power_lines(dataset, linked, baseline=True)
     assert "can never pass with 60 independent pairs" in line
+
+
+def judged_in(language: str, low: float) -> Calibration:
+    """Return a judge of d:bg or d:pl whose J has this lower end, from 100 labels."""
+    rate = ClassRate(hits=45, trials=50, size=50.0)
+    gain = Estimate(value=low + 0.1, low=low, high=low + 0.2, n=100)
+    return Calibration(
+        dataset="labels",
+        language=language,
+        measures={},
+        graders=(f"d:{language}",),
+        separations={"youden": Separation(youden=gain, rates=(rate, rate))},
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "words"),
+    [
+        (0.8, "; with 0.79 once the judge's errors count (J at least 0.8 in the baseline)"),
+        (0.1, "; never once the judge's errors count (J at least 0.1 in the baseline)"),
+        (-0.1, "; never once the judge's errors count (J at least -0.1 in the baseline)"),
+    ],
+)
+def test_what_a_judges_errors_cost_is_said(low: float, words: str) -> None:
+    """The chance of a margin that shrank with J, where the baseline measured it."""
+    rule = Threshold(measure="drop", max=0.05, evidence="confident")
+    slice_ = Slice(
+        dataset="d", language="bg", kind=kind_of("graded"), path=Path("x"), thresholds=(rule,)
+    )
+    pooled = (Threshold(measure="drop", max=0.05, evidence="confident", pool=True),)
+    dataset = Dataset(
+        name="d", folder=Path(), kind=kind_of("graded"), slices={"bg": slice_}, pooled=pooled
+    )
+    own, together = power_lines(
+        dataset,
+        {"bg": clusters(500)},
+        baseline=True,
+        discordances=(0.1,),
+        calibrations=[judged_in("bg", low)],
+    )
+    assert own.endswith(words)
+    assert together.endswith(words)
+    assert "judge" not in said(rule, 500)
