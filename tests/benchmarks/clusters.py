@@ -7,6 +7,8 @@ by so much, in two ways: a fact draws one change and each language copies it wit
 √correlation (``copied``), or all languages change alike in so large a share of the facts
 (``alike``). Wrong PASS is the share of runs that a drop gate lets pass.
 
+Rates: 60 passages with 3 or 5 questions each, right or wrong alike in so large a share of them.
+
 Panels: 60 items judged 3 or 5 times by several judges; a repeat copies the item's first labels with
 probability 0.8, or is drawn anew.
 """
@@ -22,6 +24,7 @@ import numpy.typing as npt
 from evaluators.statistics.agreement import cohen_kappa
 from evaluators.statistics.alpha import krippendorff_alpha
 from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import clustered_rate
 from reports.compare.pairs import difference_of
 
 Array = npt.NDArray[np.float64]
@@ -32,6 +35,7 @@ ROUNDS = 4000
 FACTS, LANGUAGES, MARGIN = 60, 4, 0.10
 CORRELATIONS = (0.0, 0.1, 0.3, 0.5, 0.7, 1.0)
 DISCORDANCES = (0.15, 0.25)
+RATES = (0.5, 0.8, 0.95)
 WAYS = ("copied", "alike")
 ITEMS, COPIED = 60, 0.8
 
@@ -68,6 +72,21 @@ def gate(
         held += low <= -MARGIN <= high
         passed += low > -MARGIN
     return Held(coverage=held / rounds, wrong_pass=passed / rounds)
+
+
+def rate_coverage(rate: float, correlation: float, questions: int, rounds: int = ROUNDS) -> Held:
+    """Return how often the interval of the share of right answers holds."""
+    random = np.random.default_rng(SEED)
+    ones, sizes = np.ones(FACTS), np.full(FACTS, float(questions))
+    held = 0
+    for _ in range(rounds):
+        own = random.random((FACTS, questions)) < rate
+        shared = random.random((FACTS, 1)) < rate
+        alike = random.random((FACTS, 1)) < correlation
+        hits = np.where(alike, shared, own).sum(axis=1).astype(np.float64)
+        low, high = clustered_rate(hits, sizes, ones) or (0.0, 1.0)
+        held += low - 1e-9 <= rate <= high + 1e-9
+    return Held(coverage=held / rounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +143,7 @@ def _agreement(rows: Sequence[Sequence[str]], clusters: Sequence[int]) -> Estima
 
 
 def lines(rounds: int = ROUNDS) -> Iterator[str]:
-    """Yield the two tables."""
+    """Yield the tables."""
     yield f"seed {SEED}, {rounds} rounds"
     yield f"{FACTS} facts x {LANGUAGES} languages, worse by the margin of {MARGIN:g}"
     yield "wrong PASS | coverage of the 95 % interval"
@@ -133,12 +152,16 @@ def lines(rounds: int = ROUNDS) -> Iterator[str]:
         found = [gate(way, discordance, correlation, rounds) for correlation in CORRELATIONS]
         cells = "".join(f"{one.wrong_pass:>7.3f} |{one.coverage:.3f}" for one in found)
         yield f"{way}, {discordance:.0%} of the pairs differ{cells}"
+    yield f"{FACTS} passages with several questions: coverage of the share of right answers"
+    for rate, questions in product(RATES, (3, 5)):
+        held = [rate_coverage(rate, one, questions, rounds).coverage for one in CORRELATIONS]
+        yield f"{questions} each, {rate:g} right: {'  '.join(f'{one:.3f}' for one in held)}"
     yield f"{ITEMS} items judged again and again: coverage of kappa (2 judges) and alpha (3)"
     for panel, repeats in product(PANELS, (3, 5)):
-        held = panel_coverage(panel, repeats, rounds).coverage
+        share = panel_coverage(panel, repeats, rounds).coverage
         yield (
             f"{panel.judges} judges, {repeats} repeats, agreement {panel.skill**2:.2f}, "
-            f"labels {panel.shares}: {held:.3f}"
+            f"labels {panel.shares}: {share:.3f}"
         )
 
 
