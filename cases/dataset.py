@@ -19,6 +19,10 @@ Evidence = Literal["estimate", "confident", "audited"]
 Fail = Literal["", "margin", "zero"]
 
 
+AUDIT_SHARE = 0.25
+"""The probability of being looked at by people, unless a gate says otherwise."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
     """One threshold: a bar for a measure, or a margin for its change since the baseline.
@@ -28,7 +32,8 @@ class Threshold:
     that is a FAIL: with the whole interval beyond the ``margin``, or with all of it beyond
     ``zero``; it is empty for bars, and in old runs, which meant zero. ``evidence: confident`` asks
     that the 95 % interval clear the bar, ``audited`` that people's verdicts show it (only for a
-    ``drop`` of the passing share); ``pool`` puts all languages of a data set together.
+    ``drop`` of the passing share), who look at a ``share`` of the pairs that nothing speaks for;
+    ``pool`` puts all languages of a data set together.
     """
 
     measure: str
@@ -38,6 +43,7 @@ class Threshold:
     pool: bool = False
     of: str = ""
     fail: Fail = ""
+    share: float = AUDIT_SHARE
 
     @property
     def paired(self) -> bool:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import cast, get_args
 
-from cases.dataset import Evidence, Fail, Sampling, Slice, Threshold
+from cases.dataset import AUDIT_SHARE, Evidence, Fail, Sampling, Slice, Threshold
 from evaluators.extra_metrics import FIELDS, GEVAL, METRICS, MetricSpec
 from evaluators.kinds import Kind
 from evaluators.settings import Settings
@@ -13,7 +13,7 @@ from evaluators.statistics.metrics import DROP, RATE, RISE, Range
 from evaluators.text import hint
 
 BAR_KEYS = ("min", "max", "evidence")
-CHANGE_KEYS = ("max", "evidence", "fail")
+CHANGE_KEYS = ("max", "evidence", "fail", "share")
 _BY_JUDGE: tuple[Evidence, ...] = ("estimate", "confident")
 METRICS_KEY = "metrics"
 _GEVAL_NAME = re.compile(rf"{GEVAL}[a-z0-9_]+", re.ASCII)
@@ -86,9 +86,13 @@ def _margin(
         raise part.problem(key="max", what=what)
     by_people = change == DROP and not of  # people say whether an answer passes, and no more
     evidence = _word(part, "evidence", get_args(Evidence) if by_people else _BY_JUDGE, "confident")
+    share = part.number("share", 0.01, 1)
+    if share is not None and evidence != "audited":
+        raise part.problem(key="share", what="only with evidence: audited; take it out")
     return Threshold(
         measure=change,
         max=margin,
+        share=AUDIT_SHARE if share is None else share,
         evidence=cast("Evidence", evidence),
         pool=pool,
         of=of,

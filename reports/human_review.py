@@ -186,15 +186,6 @@ def labelled(
         if one is None or record.answer is None or one.label in (YES, NO, UNANSWERED):
             continue
         context = {"context": record.context} if record.context else {}
-        picked = by_digest.get(digest)
-        why = (
-            {
-                "picked_because": ", ".join(picked.reasons),
-                "picked_probability": f"{picked.probability:.4g}",
-            }
-            if picked
-            else {}
-        )
         found[record.language, one.rating is not None][digest] = {
             "id": f"{record.dataset}-{record.id}-{digest[:8]}",
             "question": record.question,
@@ -205,9 +196,18 @@ def labelled(
             "label_source": SOURCE,
             "language": record.language,
             "adjudicated_by": one.name,
-            **why,
+            **_why_picked(one, by_digest.get(digest)),
         }
     return {place: list(rows.values()) for place, rows in found.items()}
+
+
+def _why_picked(one: Adjudication, picked: Pick | None) -> dict[str, str]:
+    """Return why an answer was before a person: as the form has it, or as its audit kept it."""
+    because, probability = one.picked, one.probability
+    if picked:
+        because, probability = ", ".join(picked.reasons), picked.probability
+    found = {"picked_because": because, "picked_probability": f"{probability:.4g}"}
+    return found if because else {}
 
 
 def adjudication_notes(records: Sequence[Record]) -> list[str]:

@@ -61,6 +61,14 @@ def folder(text: str) -> Path:
     return path
 
 
+def whole_number(text: str) -> int:
+    """Return a number of at least 0 from the command line."""
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        msg = f"a whole number of at least 0 is needed, got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
+
+
 def read_baseline(
     given: Path | None,
     reports: Sequence[Report],

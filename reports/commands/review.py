@@ -3,18 +3,18 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from cases.tools.review.adjudications import load_adjudications, merged, save_adjudications
-from cases.tools.review.reviews import Review, agreement, read_sheets
+from cases.tools.review.reviews import read_sheets
 from cases.tools.review.sheet_files import FALLBACK, texts_in, write_sheet
 from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE
 from evaluators.output import plural, say, write_texts
-from reports.commands.recorded_runs import RUN_HELP, Parser, read_baseline
-from reports.commands.until_decided import until_decided
+from reports.commands.recorded_runs import RUN_HELP, Parser, read_baseline, whole_number
+from reports.commands.until_decided import add_options, agreement_lines, until_decided
 from reports.human_review import SAMPLE, Pick, accept, labelled, pick, reasons_of, sheet_of
 from reports.recount import rebuilt
 from reports.render import clean
@@ -69,7 +69,7 @@ def _accept(options: argparse.Namespace) -> int:
     save_adjudications(adjudications, path)
     added = plural(len(adjudications) - len(old), "new verdict")
     lines = [
-        *_agreement_lines(reviews),
+        *agreement_lines(reviews),
         f"{added}, {len(adjudications)} in {path}",
         *(f"conflict, for a third person: {line}" for line in accepted.conflicts),
         *(f"undecided: {line}" for line in accepted.undecided),
@@ -77,19 +77,6 @@ def _accept(options: argparse.Namespace) -> int:
     ]
     say(sys.stdout, *map(clean.line, lines))  # names and ids come from files others filled in
     return UNDECIDED if accepted.conflicts or refused else 0
-
-
-def _agreement_lines(reviews: Sequence[Review]) -> Iterable[str]:
-    (found,) = agreement(reviews)
-    raw, alpha, *kappas = (
-        one.text("{value} [{low}, {high}] (n={n})", "{value} [interval undefined] (n={n})")
-        for one in (found.raw, found.alpha, *(pair.kappa for pair in found.pairs))
-    )
-    if found.items:
-        seen = f"{plural(found.items, 'answer')} seen by more than one"
-        yield f"{seen}: agreement {raw}, alpha {alpha}"
-    for pair, kappa in zip(found.pairs, kappas, strict=True):
-        yield f"  {pair.first} and {pair.second}: kappa {kappa}"
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -125,13 +112,6 @@ def _paths(options: argparse.Namespace, *names: str) -> list[Path]:
     return found
 
 
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
-        msg = f"a whole number of at least 0 is needed, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
-    return int(text)
-
-
 def _parser() -> Parser:
     parser = Parser(
         "review",
@@ -160,14 +140,9 @@ def _parser() -> Parser:
     parser.add_argument("--to", metavar="PATH", type=Path, help=text)
     parser.add_baseline()
     parser.add_anchor()
-    parser.add_argument(
-        "--until-decided",
-        action="store_true",
-        help="take the pairs of answers, RUN's and the baseline's, that decide its gates with "
-        "`evidence: audited`; with --accept put verdicts into --adjudications and say what is next",
-    )
+    add_options(parser)
     text = f"how many answers to draw beside those that stand out (default: {SAMPLE})"
-    parser.add_argument("--sample", metavar="N", type=_count, default=SAMPLE, help=text)
+    parser.add_argument("--sample", metavar="N", type=whole_number, default=SAMPLE, help=text)
     text = "seed of that sample (default: 0)"
-    parser.add_argument("--seed", metavar="S", type=_count, default=0, help=text)
+    parser.add_argument("--seed", metavar="S", type=whole_number, default=0, help=text)
     return parser

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cases.tools.review.adjudications import load_adjudications, merged, save_adjudications
-from cases.tools.review.reviews import read_sheets
+from cases.tools.review.reviews import Review, agreement, read_sheets
 from cases.tools.review.sheet_files import write_sheet
 from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE, Adjudication, Adjudications, answer_digest
 from evaluators.output import plural, say
-from reports.commands.recorded_runs import read_baseline
+from reports.commands.recorded_runs import read_baseline, whole_number
 from reports.compare.audit import AuditedPair
 from reports.gates.audited import AuditedGate
 from reports.gates.decide import FAILED, INCONCLUSIVE, OK
@@ -26,18 +26,28 @@ FORM = "audit"
 _CODES = {"FAIL": FAILED, "INCONCLUSIVE": INCONCLUSIVE, "PASS": OK}  # the worst first
 
 
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that only this way of reviewing has."""
+    text = (
+        "take the pairs of answers, RUN's and the baseline's, that decide its gates with "
+        "`evidence: audited`; with --accept put verdicts into --adjudications and say what is next"
+    )
+    parser.add_argument("--until-decided", action="store_true", help=text)
+    text = "with --until-decided: at most so many pairs in a form (default: as many as decide it)"
+    parser.add_argument("--pairs", metavar="N", type=whole_number, help=text)
+
+
 def until_decided(run: Path, options: argparse.Namespace) -> int:
     """Accept verdicts where there are any, say how the gates stand, and write the next form.
 
     Returns 0 where every audited gate passed, 1 where one failed, 6 where one is not decided.
     """
-    report = load_report(run)
-    file = options.adjudications or Path(FILE)
+    report, file = load_report(run), options.adjudications or Path(FILE)
     people: Adjudications = load_adjudications(file) if file.exists() else {}
-    earlier = [
+    earlier = (
         read_baseline(options.baseline, [report]),
         read_baseline(options.anchor, [report], "anchor"),
-    ]
+    )
     beside = [one for one in earlier if one]
     if not beside:
         msg = f"{run}: people compare it with a baseline; say which with --baseline=OLD"
@@ -45,7 +55,7 @@ def until_decided(run: Path, options: argparse.Namespace) -> int:
     gates = audits_of(report, *(replace(one, people=people) for one in beside))
     if not gates:
         how = "declare `drop: {max: 0.05, evidence: audited}`"
-        msg = f"{run}: no gate of this run is decided by people; {how} and run it again"
+        msg = f"{run}: people decide no gate of it; {how}"
         raise UsageError(msg)
     said: list[str] = []
     if options.accept:
@@ -55,9 +65,10 @@ def until_decided(run: Path, options: argparse.Namespace) -> int:
         gates = audits_of(report, *(replace(one, people=people) for one in beside))
     results = [gate.result() for gate in gates]
     said += (f"{one.state} {one.slice}, {one.name} {one.bar}: {one.reason}" for one in results)
-    said += _next_form(gates, options.to or (run if run.is_dir() else run.parent))
+    home = options.to or (run if run.is_dir() else run.parent)
+    said += _next_form(gates, home, options.pairs)
     say(sys.stdout, *map(clean.line, said))
-    states = {one.state for one in results}
+    states = [one.state for one in results]
     return next(code for state, code in _CODES.items() if state in states)
 
 
@@ -65,7 +76,8 @@ def _accept(
     paths: Sequence[Path], people: Adjudications, gates: Sequence[AuditedGate]
 ) -> tuple[Adjudications, list[str]]:
     """Return the verdicts with those in the files, and lines on what could not be taken."""
-    accepted = accept(read_sheets(paths), datetime.now(UTC).date().isoformat())
+    reviews = read_sheets(paths)
+    accepted = accept(reviews, datetime.now(UTC).date().isoformat())
     plan = {
         answer_digest(side, side.answer or ""): one
         for gate in gates
@@ -76,10 +88,25 @@ def _accept(
     new = [_planned(one, plan.get(one.digest)) for one in accepted.adjudications]
     found, refused = merged(people, new)
     return found, [
+        *agreement_lines(reviews),
         *(f"conflict, for a third person: {line}" for line in accepted.conflicts),
         *(f"undecided: {line}" for line in accepted.undecided),
         *(f"refused: {line}" for line in refused),
     ]
+
+
+def agreement_lines(reviews: Sequence[Review]) -> Iterator[str]:
+    """Yield how far reviewers agree on the answers that several of them saw."""
+    (found,) = agreement(reviews)
+    raw, alpha, *kappas = (
+        one.text("{value} [{low}, {high}] (n={n})", "{value} [interval undefined] (n={n})")
+        for one in (found.raw, found.alpha, *(pair.kappa for pair in found.pairs))
+    )
+    if found.items:
+        seen = f"{plural(found.items, 'answer')} seen by more than one"
+        yield f"{seen}: agreement {raw}, alpha {alpha}"
+    for pair, kappa in zip(found.pairs, kappas, strict=True):
+        yield f"  {pair.first} and {pair.second}: kappa {kappa}"
 
 
 def _planned(one: Adjudication, asked: AuditedPair | None) -> Adjudication:
@@ -89,16 +116,19 @@ def _planned(one: Adjudication, asked: AuditedPair | None) -> Adjudication:
     return replace(one, picked=asked.why, probability=asked.probability, pair=asked.key)
 
 
-def _next_form(gates: Sequence[AuditedGate], folder: Path) -> list[str]:
-    """Write the form of the answers to judge next, if any; return lines that name it."""
-    picks = list(_picks(gates))
+def _next_form(gates: Sequence[AuditedGate], folder: Path, most: int | None) -> list[str]:
+    """Write the form of the answers to judge next, if any; return lines that name it.
+
+    It has at most so many pairs of each gate.
+    """
+    picks = list(_picks(gates, most))
     if not picks:
         return []
     paths = write_sheet(sheet_of(picks, FORM), folder)
     return [f"{plural(len(picks), 'answer')} to judge next:", *map(str, paths)]
 
 
-def _picks(gates: Sequence[AuditedGate]) -> Iterator[Pick]:
+def _picks(gates: Sequence[AuditedGate], most: int | None) -> Iterator[Pick]:
     """Yield the answers to judge next: each once, and those of a pair in an order of hashes.
 
     Nothing shows which run an answer is of, or what the judge said of it.
@@ -106,7 +136,7 @@ def _picks(gates: Sequence[AuditedGate]) -> Iterator[Pick]:
     seen: set[str] = set()
     for gate in gates:
         kinds = {one.slice_.name: one.slice_.kind for one in gate.sides}
-        for pair in gate.next_pairs:
+        for pair in gate.next_pairs[:most]:
             sides = [(pair.pair.old, pair.old), (pair.pair.new, pair.new)]
             known = [(answer_digest(one, one.answer or ""), one, said) for one, said in sides]
             for digest, record, said in sorted(known, key=lambda one: one[0]):

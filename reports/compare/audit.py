@@ -21,9 +21,6 @@ from reports.compare.pairs import Pair, PairedSlice
 from reports.record import Record
 from reports.render.clean import MASK
 
-SHARE = 0.25
-"""The probability of being looked at for a pair that nothing speaks for."""
-
 SAMPLE = "sample"
 
 
@@ -83,7 +80,7 @@ class Audit:
     """
 
     units: tuple[tuple[AuditedPair, ...], ...]
-    share: float = SHARE
+    share: float
 
     @property
     def pairs(self) -> Iterator[AuditedPair]:
@@ -105,7 +102,7 @@ class Audit:
         return Observations(
             totals=np.array(totals, dtype=np.float64),
             sizes=np.array(sizes, dtype=np.float64),
-            bound=1 / self.share,
+            bound=1 / min([self.share, *(one.probability for one in self.pairs if one.drawn)]),
             largest=max(sizes, default=1),
         )
 
@@ -133,11 +130,11 @@ class Audit:
         return [row for _, row in zip(range(self.known), rows, strict=False)]
 
 
-def audit_of(sides: Sequence[PairedSlice], share: float = SHARE) -> Audit:
+def audit_of(sides: Sequence[PairedSlice], share: float) -> Audit:
     """Return which pairs of these slices are to be looked at, and what people said of them.
 
     Items that the old run did not ask or grade are pairs too, of which one answer is not known.
-    ``share`` is above 0 and at most 1.
+    ``share`` (above 0, at most 1) is the probability of a pair that nothing speaks for.
     """
     clusters: dict[Cluster, list[tuple[str, AuditedPair]]] = defaultdict(list)
     for side in sides:
@@ -164,7 +161,7 @@ def _audited(pair: Pair, side: PairedSlice, share: float) -> AuditedPair:
     digests = [answer_digest(one, one.answer or "") for one in (pair.old, pair.new)]
     key = digest(["audit", *digests])[:32]
     verdicts = (side.people.get(one) for one in digests)
-    said = [one for one in verdicts if one and one.pair == key and one.probability >= share]
+    said = [one for one in verdicts if one and one.pair == key and one.probability]
     why = _why(pair, side.bar)
     probability = {"": 0.0, SAMPLE: share}.get(why, 1.0)
     if said:

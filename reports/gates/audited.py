@@ -19,7 +19,6 @@ from reports.gates.change import scopes
 from reports.gates.judge_scale import judge_scale
 from reports.report import GateResult, GateState
 
-COMMAND = "python -m reports review RUN --baseline OLD --until-decided"
 _STEPS = 200  # points of a plot
 _LOG10 = math.log(10)
 
@@ -47,6 +46,11 @@ class AuditedGate:
     def limit(self) -> float:
         """The difference new - old below which the gate fails."""
         return -self.margin if self.threshold.fail == "margin" else 0.0
+
+    @property
+    def command(self) -> str:
+        """What takes people's verdicts."""
+        return f"python -m reports review RUN --{self.sides[0].role} OLD --until-decided"
 
     @property
     def obstacle(self) -> str:
@@ -134,7 +138,7 @@ class AuditedGate:
             beyond = self.threshold.fail == "margin"
             text += f": the drop is shown to be {f'beyond {margin}' if beyond else 'real'}"
         elif trail.next:
-            text += f"; {plural(trail.next, 'more pair')} to look at: {COMMAND}"
+            text += f"; {plural(trail.next, 'more pair')} to look at: {self.command}"
         else:
             text += f"; not settled for {margin} by all pairs that were drawn: ask more items"
         seen = f"{trail.looked:,} looked at of {plural(trail.pairs, 'pair')}"
@@ -155,5 +159,5 @@ def audited_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> Iterator[Au
                 language=language,
                 threshold=threshold,
                 sides=scope,
-                audit=audit_of(scope),
+                audit=audit_of(scope, threshold.share),
             )

@@ -3,8 +3,9 @@
 Simulated are 1,000 items, their two answers, whether people let each pass, and a judge that errs on
 a share of the answers, each for itself (one judge errs 10 points more often on wrong answers of the
 new model alone). Pairs are looked at by the plan: never where both answers are the same text,
-always where the judge sees a difference, else with a probability of 0.25. A model that is worse by
-exactly the margin must not pass, looked at after every label; the figures are shares of the rounds.
+always where the judge sees a difference, else with a probability of 0.25 or 0.5. A model that is
+worse by exactly the margin must not pass, looked at after every label; the figures are shares of
+the rounds. In some rows four items are one fact, on which a model is right or wrong as a whole.
 
 With the shared folder, real answers of two models are decided as well: published grades stand for
 people, and the rules of the lexical judge are the judge.
@@ -13,7 +14,7 @@ people, and the rules of the lexical judge are the judge.
 import csv
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
 
@@ -31,7 +32,6 @@ from tests.benchmarks.labelled import LETTERS
 from tests.support.made_records import make_record, make_slice
 
 Array = npt.NDArray[np.float64]
-Truths = npt.NDArray[np.bool_]
 
 SEED = 20261122
 ROUNDS = 2000
@@ -47,7 +47,8 @@ class Situation:
 
     ``fooled`` is by how much less often it sees that an answer of the new model is wrong. ``drop``
     is by how much the new model is worse; on ``discordance`` of the items the two differ, and on
-    ``alike`` of them they give the same text.
+    ``alike`` of them they give the same text. ``size`` items are one fact, on all of which a model
+    is right or wrong alike. ``share`` of the pairs that nothing speaks for are looked at.
     """
 
     quality: float
@@ -56,6 +57,8 @@ class Situation:
     discordance: float = 0.10
     alike: float = 0.30
     right: float = 0.75
+    size: int = 1
+    share: float = SHARE
 
 
 JUDGES = (
@@ -66,36 +69,46 @@ JUDGES = (
 )
 
 
+LINKED = (
+    Situation(quality=0.90, share=0.5),
+    Situation(quality=0.90, size=4),
+    Situation(quality=0.90, size=4, share=0.5),
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looks:
-    """Weighed differences of all items in each round, and which of them people looked at."""
+    """Weighed differences of each fact in each round, and how many of its pairs were looked at."""
 
     values: Array
-    looked: Truths
+    looked: Array
 
 
 def looks_of(one: Situation, rounds: int, random: np.random.Generator) -> Looks:
     """Return what people find who look where the plan sends them."""
-    shape = (rounds, ITEMS)
-    kind = random.random(shape)  # same text, then broke, then fixed, then alike right or wrong
-    broke = (kind >= one.alike) & (kind < one.alike + (one.discordance + one.drop) / 2)
+    shape, facts = (rounds, ITEMS), (rounds, ITEMS // one.size)
+    # Of a fact: same text, then broke, then unchanged, then fixed.
+    kind = np.repeat(random.random(facts), one.size, axis=1)
+    right = np.repeat(random.random(facts) < one.right, one.size, axis=1)
+    same = kind < one.alike
+    broke = ~same & (kind < one.alike + (one.discordance + one.drop) / 2)
     fixed = kind >= 1 - (one.discordance - one.drop) / 2
-    right = random.random(shape) < one.right
     old, new = (right | broke) & ~fixed, (right | fixed) & ~broke
     slips = random.random(shape) >= one.quality - np.where(new, 0.0, one.fooled)
     judged_old = old ^ (random.random(shape) >= one.quality)
-    same = kind < one.alike
     judged_new = np.where(same, judged_old, new ^ slips)
-    chance = np.where(same, 0.0, np.where(judged_old != judged_new, 1.0, SHARE))
+    chance = np.where(same, 0.0, np.where(judged_old != judged_new, 1.0, one.share))
     looked = random.random(shape) < chance
     truth = new.astype(np.float64) - old
     values = np.divide(truth, chance, out=np.zeros(shape), where=looked)
-    return Looks(values=values, looked=looked)
+    parts = (*facts, one.size)
+    return Looks(values=values.reshape(parts).sum(axis=2), looked=looked.reshape(parts).sum(axis=2))
 
 
-def first_pass(values: Array, margin: float, share: float = SHARE) -> int | None:
-    """Return how many items it took until the gate passed, None where it never did."""
-    seen = Observations(totals=values, sizes=np.ones_like(values), bound=1 / share)
+def first_pass(values: Array, margin: float, one: Situation) -> int | None:
+    """Return how many facts it took until the gate passed, None where it never did."""
+    sizes = np.full(len(values), float(one.size))
+    seen = Observations(totals=values, sizes=sizes, bound=1 / one.share, largest=one.size)
     above = log_capital(seen, -margin) >= np.log(ENOUGH)
     return int(above.argmax()) + 1 if above.any() else None
 
@@ -111,7 +124,7 @@ class Outcome:
 def outcome_of(one: Situation, margin: float, rounds: int, random: np.random.Generator) -> Outcome:
     """Return how the gate of this margin ends."""
     looks = looks_of(one, rounds, random)
-    ends = [first_pass(values, margin) for values in looks.values]
+    ends = [first_pass(values, margin, one) for values in looks.values]
     counts = [row[:end].sum() for row, end in zip(looks.looked, ends, strict=True)]
     passed = np.mean([end is not None for end in ends])
     return Outcome(passed=float(passed), looked=float(np.median(counts)))
@@ -138,7 +151,7 @@ def real(folder: Path, margins: tuple[float, ...] = MARGINS) -> Iterator[Real]:
         people = {**before[1], **after[1]}
         pairing = pair_records(after[0], before[0])
         side = PairedSlice(slice_=make_slice("graded"), pairing=pairing, people=people)
-        audit = audit_of([side])
+        audit = audit_of([side], SHARE)
         for margin in margins:
             state, looked = decided(audit, margin)
             yield Real(
@@ -209,14 +222,15 @@ def main() -> int:
     say = sys.stdout.write
     random = np.random.default_rng(SEED)
     say(f"seed {SEED}, {ROUNDS:,} rounds of {ITEMS:,} items; passes in percent\n")
-    say(f"{'margin':>6} {'judge':>6} {'fooled':>6} {'worse by margin':>16} {'unchanged':>10} ")
-    say(f"{'pairs looked at (median)':>26}\n")
+    say(f"{'margin':>6} {'judge':>6} {'fooled':>6} {'share':>6} {'a fact':>6} ")
+    say(f"{'worse by margin':>16} {'unchanged':>10} {'pairs looked at (median)':>26}\n")
     for margin in MARGINS:
-        for judge in JUDGES:
-            worse = Situation(quality=judge.quality, fooled=judge.fooled, drop=margin)
+        for judge in (*JUDGES, *LINKED):
+            worse = replace(judge, drop=margin)
             wrong, power = (outcome_of(one, margin, ROUNDS, random) for one in (worse, judge))
-            say(f"{margin:>6.2f} {judge.quality:>6.2f} {judge.fooled:>6.2f} ")
-            say(f"{100 * wrong.passed:>16.2f} {100 * power.passed:>10.1f} {power.looked:>26.0f}\n")
+            say(f"{margin:>6.2f} {judge.quality:>6.2f} {judge.fooled:>6.2f} {judge.share:>6.2f} ")
+            say(f"{judge.size:>6} {100 * wrong.passed:>16.2f} {100 * power.passed:>10.1f} ")
+            say(f"{power.looked:>26.0f}\n")
     folder = Path(sys.argv[1]) / GRADES if len(sys.argv) > 1 else None
     for one in real(folder) if folder else ():
         share = 100 * one.looked / one.pairs

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cases.tools.review.adjudications import save_adjudications
-from evaluators.judges.adjudicated import Adjudication
+from evaluators.judges.adjudicated import Adjudication, answer_digest
 from reports.human_review import pick
 from reports.run_reader import load_report
 from tests.conftest import Project
@@ -75,6 +75,29 @@ def test_a_different_answer_is_judged_as_usual(project: Project) -> None:
     project.dataset("capital", {"en": [ANSWERS[0], "Plovdiv", ANSWERS[2]]}, YAML)
     project.run_in_process(option, "qa").assert_outcomes(passed=1, failed=2)
     assert project.records()[1]["adjudicated_by"] == ""
+
+
+def test_people_decide_an_audited_gate(project: Project) -> None:
+    """INCONCLUSIVE names the command; with their verdicts on both sides the same run passes."""
+    audited = YAML.replace("correct: {min: 0.1}", "drop: {max: 0.5, evidence: audited, share: 1}")
+    old = [f"{n}: Sofia" for n in range(60)]
+    new = [f"{n}: it is Sofia" for n in range(60)]
+    project.dataset("capital", {"en": old}, audited)
+    project.write("qa/capital/plain.en.yaml", RUBRIC.format("en"))
+    project.run_in_process("--report-dir=old", "qa")
+    project.dataset("capital", {"en": new}, audited)
+    result = project.run_in_process("--baseline=old", "qa")
+    assert result.ret == 6
+    kept = {}
+    for folder in ("old", "reports/out"):
+        for record in load_report(project.path / folder).records:
+            digest = answer_digest(record, record.answer or "")
+            kept[digest] = Adjudication(item=record.key, digest=digest, label="CORRECT", name="Ana")
+    save_adjudications(kept, project.path / "people.yaml")
+    result = project.run_in_process("--baseline=old", "--adjudications=people.yaml", "qa")
+    assert result.ret == 0
+    (gate,) = load_report(project.path / "reports" / "out").decision.gates
+    assert gate.reason.startswith("people: new - old is 0, 95 % interval -0.")
 
 
 def test_the_file_can_be_switched_off_and_must_be_right(project: Project) -> None:

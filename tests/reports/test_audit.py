@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases.dataset import AUDIT_SHARE as SHARE
 from cases.dataset import Threshold
 from evaluators.core import CORRECT, INCORRECT, Vote
 from evaluators.judges.adjudicated import Adjudications
 from evaluators.statistics.betting import ENOUGH
-from reports.compare.audit import SHARE, AuditedPair, audit_of
+from reports.compare.audit import AuditedPair, audit_of
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.audited import AuditedGate, audited_gates
 from reports.record import Record
@@ -46,7 +47,7 @@ def gate_of(one: PairedSlice) -> AuditedGate:
 
 
 def by_id(one: PairedSlice) -> dict[str, AuditedPair]:
-    return {pair.pair.new.id: pair for pair in audit_of([one]).pairs}
+    return {pair.pair.new.id: pair for pair in audit_of([one], SHARE).pairs}
 
 
 def truths(old: str, new: str, judged_old: str = "", judged_new: str = "") -> PairedSlice:
@@ -90,10 +91,10 @@ def test_masked_answers_are_not_taken_for_the_same() -> None:
 def test_the_order_is_that_of_the_items_alone(places: list[int], count: int) -> None:
     """Not of the file, the answers, the judge or the other items."""
     old, new = answers("c" * 30, "old"), answers("c" * 30, "new")
-    whole = [one.pair.new.id for one in audit_of([side(new, old)]).pairs]
+    whole = [one.pair.new.id for one in audit_of([side(new, old)], SHARE).pairs]
     picked = [replace(new[place], answer=f"else {place}") for place in places[:count]]
     judged = [replace(one, grade=INCORRECT, outcome="failed") for one in picked]
-    part = [one.pair.new.id for one in audit_of([side(judged, old)]).pairs]
+    part = [one.pair.new.id for one in audit_of([side(judged, old)], SHARE).pairs]
     kept = {one.id for one in picked}
     assert part == [one for one in whole if one in kept]
 
@@ -161,7 +162,7 @@ def test_what_one_run_did_not_answer_counts_at_its_worst() -> None:
     assert gate.audit.known == 300  # nothing of it is left to ask
     assert gate.next_pairs == []
     lone = replace(side(new, old, people), pairing=pair_records(new, old[:290]))
-    assert min(one.lowest for one in audit_of([lone]).pairs) == -1
+    assert min(one.lowest for one in audit_of([lone], SHARE).pairs) == -1
 
 
 def test_linked_items_are_one_unit() -> None:
@@ -174,7 +175,7 @@ def test_linked_items_are_one_unit() -> None:
         ]
         for model in ("old", "new")
     }
-    audit = audit_of([side(runs["new"], runs["old"])])
+    audit = audit_of([side(runs["new"], runs["old"])], SHARE)
     assert [len(unit) for unit in audit.units] == [4] * 50
     assert audit.observations("lowest").largest == 4
 
@@ -183,7 +184,7 @@ def test_a_pairs_own_verdict_keeps_its_probability() -> None:
     """Where people's grade has replaced the judge's, what they found by chance still counts 4."""
     old, new = answers("c" * 200, "old"), answers("c" * 200, "new")
     people = {**verdicts(old, "c" * 200), **verdicts(new, "i" * 200)}
-    drawn = [one for one in audit_of([side(new, old)]).pairs if one.drawn]
+    drawn = [one for one in audit_of([side(new, old)], SHARE).pairs if one.drawn]
     kept = {
         digest: replace(one, picked="sample", probability=SHARE, pair=pair.key)
         for pair in drawn
@@ -263,6 +264,11 @@ def test_only_a_drop_of_the_passing_share_can_be_audited(tmp_path: Path) -> None
     text = "kind: graded\nrubric: simpleqa\nlanguages:\n  en: {{file: en.csv, gates: {{{}}}}}\n"
     dataset = declared(tmp_path, text.format("drop: {max: 0.05, evidence: audited}"))
     assert dataset.slices["en"].thresholds == (audited(0.05),)
+    whole = text.format("drop: {max: 0.05, evidence: audited, share: 0.5}")
+    assert declared(tmp_path, whole).slices["en"].thresholds[0].share == 0.5
+    assert "only with evidence: audited" in refusal(
+        tmp_path, text.format("drop: {max: 0.05, share: 0.5}")
+    )
     for gates in (
         "correct: {min: 0.5, evidence: audited}",
         "drop: {f_score: {max: 0.05, evidence: audited}}",

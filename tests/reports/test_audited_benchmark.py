@@ -1,11 +1,12 @@
 """Small versions of the audited gate's benchmark: wrong PASS, power, labels, and real answers."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.benchmarks.audited import GRADES, JUDGES, SEED, Situation, outcome_of, real
+from tests.benchmarks.audited import GRADES, JUDGES, LINKED, SEED, outcome_of, real
 
 SHARED = Path(__file__).parents[3] / "shared"
 
@@ -14,8 +15,8 @@ SHARED = Path(__file__).parents[3] / "shared"
 def test_a_model_worse_by_the_margin_does_not_pass(margin: float) -> None:
     """At most 2.5 % of rounds, looked at after every label, whatever the judge; 1.3 % noise."""
     random = np.random.default_rng(SEED)
-    for judge in JUDGES:
-        worse = Situation(quality=judge.quality, fooled=judge.fooled, drop=margin)
+    for judge in (*JUDGES, *LINKED):
+        worse = replace(judge, drop=margin)
         assert outcome_of(worse, margin, 400, random).passed <= 0.025 + 0.013
 
 

@@ -1,6 +1,7 @@
 """Claims about ``python -m reports review --until-decided``: forms, verdicts and the end of it."""
 
 import csv
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,6 +77,31 @@ def test_the_form_is_blind_and_in_random_order(tmp_path: Path) -> None:
     assert "It is INCORRECT" not in (tmp_path / "audit.html").read_text(encoding="utf-8")
 
 
+def test_a_form_may_have_fewer_pairs(tmp_path: Path) -> None:
+    """At most so many at a time, the first ones first."""
+    runs(tmp_path)
+    shown = []
+    for more in ((), ("--pairs", "7")):
+        review(tmp_path, *more)
+        with (tmp_path / "audit.csv").open(encoding="utf-8-sig", newline="") as file:
+            shown.append([row["item"] for row in csv.DictReader(file)])
+    assert len(shown[1]) == 14
+    assert shown[1] == shown[0][:14]
+
+
+def test_labels_of_an_audit_say_why_they_were_picked(tmp_path: Path) -> None:
+    """Exported as labelled items, with the probability that the audit gave them."""
+    run, _, labels = runs(tmp_path)
+    review(tmp_path)
+    back = filled_in(tmp_path / "audit.csv", labels, tmp_path / "back.csv")
+    review(tmp_path, "--accept", str(back))
+    target, people = tmp_path / "labels.jsonl", tmp_path / "people.yaml"
+    assert main(["review", "--export-judges", str(target), str(people), str(run)]) == 0
+    rows = [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()]
+    found = {(row["picked_because"], row["picked_probability"]) for row in rows}
+    assert {("flipped", "1"), ("sample", "0.25")} <= found
+
+
 def test_people_who_differ_decide_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -92,7 +118,9 @@ def test_people_who_differ_decide_nothing(
     ]
     capsys.readouterr()
     review(tmp_path, "--accept", *map(str, backs))
-    assert "conflict, for a third person: facts-en-" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "conflict, for a third person: facts-en-" in said
+    assert "seen by more than one: agreement 0.9" in said
     assert digest not in load_adjudications(tmp_path / "people.yaml")
 
 
@@ -137,4 +165,4 @@ def test_what_is_missing_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[s
     written(run_of(answers("cc", "new"), baseline=before(past)), tmp_path / "new")
     written(past, tmp_path / "old")
     assert review(tmp_path, "--baseline", str(tmp_path / "old")) == 4
-    assert "no gate of this run is decided by people" in capsys.readouterr().err
+    assert "people decide no gate of it" in capsys.readouterr().err
