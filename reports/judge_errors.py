@@ -157,11 +157,14 @@ def drift_notes(
         found = paired_difference([sides[name]]) if name in sides else None
         then, now = ((each and each.measures.get("agreement")) for each in (old, one))
         if found and found.n:
-            said = f"new - old {found.estimate.text()}"
-            yield f"judge in {one.language} on the same {plural(found.n, 'labelled item')}: {said}"
+            right = sum(bool(pair.old.passes()) for pair in sides[name].graded) / found.n
+            said = f"agreement {right:.3f} then, {right + found.value:.3f} now"
+            said += f", new - old {found.estimate.text()}, over {plural(found.n, 'pair')}"
         elif then and now and old and _labels(old) == _labels(one):
             said = f"agreement {then.text()} then, {now.text()} now"
-            yield f"judge in {one.language} on the labelled items of {one.dataset}: {said}"
+        else:
+            continue
+        yield f"judge beside the baseline, on the labelled items of {name}: {said}"
 
 
 def calibrations_in(run: Mapping[str, object]) -> Iterator[Calibration]:

@@ -178,14 +178,18 @@ def test_a_judge_that_reads_the_same_labels_otherwise_is_named() -> None:
     new = [replace(r, grade=INCORRECT, outcome="failed") if n < 9 else r for n, r in enumerate(old)]
     now = measured(new)
     (paired,) = drift_notes([now], {"labels:bg": side(new, old)}, None)
-    assert paired.startswith("judge in bg on the same 100 labelled items: new - old -0.090 [-0.1")
+    assert paired.startswith(
+        "judge beside the baseline, on the labelled items of labels:bg: agreement 0.850 then, "
+        "0.760 now, new - old -0.090 [-0.1"
+    )
+    assert paired.endswith(", over 100 pairs")
     cells = confusion_cells(summarise(old, JUDGED))
     then = asdict(measured(old, confusion=cells))
     now = replace(now, confusion=confusion_cells(summarise(new, JUDGED)))
     (unpaired,) = drift_notes([now], {}, before(then, {"odd": 1}))
     assert unpaired == (
-        "judge in bg on the labelled items of labels: agreement 0.850 [0.767, 0.907] then, "
-        "0.760 [0.668, 0.833] now"
+        "judge beside the baseline, on the labelled items of labels:bg: agreement 0.850 "
+        "[0.767, 0.907] then, 0.760 [0.668, 0.833] now"
     )
     other = {**then, "confusion": then["confusion"][1:]}
     for nothing in (None, before(), before({"odd": 1}), before(other)):
