@@ -3,8 +3,8 @@
 The model is taken to be the one that gave the records, asked again. With the chance ``discordance``
 an item comes out on the other side of right and wrong, as often to the one as to the other, so that
 every metric keeps its mean: the item takes the outcome of another one with the same gold label.
-Items change independently, linked ones too. A worse model gets so many more items wrong. Labelled
-items, which measure the judge, stay as they are.
+Items change independently, linked ones too. A worse model gets so many more items wrong, of which
+the judge sees a part. Labelled items, which measure the judge, stay as they are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from cases.dataset import Dataset, Slice, Threshold
-from evaluators.statistics.metrics import DROP
+from evaluators.statistics.metrics import DROP, YOUDEN
 from reports.assemble import Facts, account, decision_of
 from reports.baseline import Baseline
 from reports.compare.pairs import pair_records
@@ -81,9 +81,9 @@ class Simulation:
 
     @cached_property
     def _slices(self) -> list[SliceAgain]:
-        grouped = by_slice(self._material.records)
+        grouped, seen = by_slice(self._material.records), seen_by_judge(self._known)
         return [
-            SliceAgain(one, grouped[one.name], margin_of(dataset, one))
+            SliceAgain(one, grouped[one.name], margin_of(dataset, one) * seen.get(one.name, 1.0))
             for dataset in self._material.datasets
             for one in dataset.slices.values()
             if one.name in grouped
@@ -134,6 +134,20 @@ def _by_judge(dataset: Dataset) -> Dataset:
         for name, one in dataset.slices.items()
     }
     return replace(dataset, slices=slices, pooled=judged(dataset.pooled))
+
+
+def seen_by_judge(report: Report) -> dict[str, float]:
+    """Return what share of a true loss the judge sees in each slice: Youden's J, where it is known.
+
+    A judge with errors takes some wrong answers for right and some right ones for wrong, whatever
+    the model is, so that a loss of d looks like one of J·d.
+    """
+    return {
+        name: max(0.0, found.value)
+        for one in report.judging.calibrations
+        for name in one.graders
+        if (found := one.measures.get(YOUDEN)) and found.value is not None
+    }
 
 
 def margin_of(dataset: Dataset, slice_: Slice) -> float:

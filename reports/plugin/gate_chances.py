@@ -28,9 +28,9 @@ from reports.counted_run import Material
 from reports.evidence import Calibration
 from reports.gates.decide import SessionFacts
 from reports.gates.power import DISCORDANCES
+from reports.judge_errors import calibrations_in
 from reports.plugin.options import Options
 from reports.record import Record, make_record
-from reports.run_reader import load_report
 
 LOSSES = {0.5: "worse by half the margin", 1.0: "worse by the margin", 2.0: "worse by two margins"}
 SLOW = 2.0  # seconds from which on it is said how many it will take
@@ -97,7 +97,7 @@ def chance_lines(
         records=records,
         whole=Counter(item.slice.name for item in plan.items.values()),
         samples=plan.samples,
-        outside=tuple(_calibrations(options, names)),
+        outside=tuple(_calibrations(baseline, names)),
     )
     simulation = Simulation(material, facts, *earlier)
     yield from _lines(simulation, discordance(options.report_dir, baseline))
@@ -137,11 +137,9 @@ def _former(item: Item, before: Mapping[tuple[object, ...], Record]) -> Record |
     return before.get((*identity, item.repeat)) or before.get(identity)
 
 
-def _calibrations(options: Options, names: set[str]) -> Iterator[Calibration]:
+def _calibrations(baseline: Baseline | None, names: set[str]) -> Iterator[Calibration]:
     """Yield what the baseline's labelled items say of the judge, where this run has none."""
-    if options.baseline is None:
-        return
-    for one in load_report(options.baseline).judging.calibrations:
+    for one in calibrations_in(baseline.run) if baseline else ():
         if f"{one.dataset}:{one.language}" not in names:
             yield replace(one, source="session")
 
@@ -167,5 +165,5 @@ def _lines(simulation: Simulation, differ: Discordance) -> Iterator[str]:
     yield (
         f"    standard error at most {error:.2f}; the share that differs is {differ.source}; items "
         "change one by one, linked ones too; the margin is that of a slice's or its data set's "
-        f"drop gate, else {MARGIN:g}; the judge is as in the baseline"
+        f"drop gate, else {MARGIN:g}, in truth: the judge sees a share J of it"
     )

@@ -58,7 +58,10 @@ _REPEATABLE = (
 )  # fmt: skip
 _FLAGS = (
     ("replay", "no network: answer from the ledger; a call that is not there is an ERROR"),
-    ("dry-run", "print items, calls, tokens, cost and what each gate could detect; call nothing"),
+    (
+        "dry-run",
+        "print items, calls, tokens, cost and how gates may end; call nothing",
+    ),
     ("reask-invalid", "ask a judge anew where all its replies in the ledger are unreadable"),
     ("allow-self-judge", "let a model judge its own answers"),
 )

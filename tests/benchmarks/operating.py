@@ -1,0 +1,331 @@
+"""How right a dry run's chances are: ``python -m tests.benchmarks.operating``.
+
+The chances that ``--dry-run`` shows, from the baseline's records alone, beside the exits of runs
+that are drawn by code of its own from a truth that it cannot see. There every item has chances of
+its own for each outcome (Dirichlet), from which each run draws it by itself; so much do they differ
+from item to item that two runs of one model differ in the given share of items. In files of paired
+gates the baseline is drawn anew for each run, from the same chances; where bars stand on one run,
+it is the one baseline that the user has, and the chances are drawn from what is left open by it.
+A worse model gets each of its right answers wrong with the chance that makes up the loss. The exits
+are those of the product's own gates over the records drawn.
+
+Then, for each bundled data set: how often its gates FAIL a model that did not change, and one that
+is worse by 10 and by 20 points in every language, with the recorded answers as the baseline.
+"""
+
+import asyncio
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import numpy.typing as npt
+
+from cases.dataset import Choice, Dataset, Slice
+from cases.gates_file import load_gates, with_gates
+from cases.plan import make_plan
+from cases.tasks import make_tasks
+from evaluators.judges.forecast import known_outcome
+from reports.assemble import Facts, account, decision_of
+from reports.baseline import Baseline
+from reports.chances import Simulation, margin_of, seen_by_judge
+from reports.counted_run import Material
+from reports.gates.decide import SessionFacts
+from reports.record import Record, make_record
+from reports.report import Decision, Report
+from tests.support.judging import judges
+from tests.support.made_runs import answered, before, facts_dataset, graded_slice
+
+Array = npt.NDArray[np.float64]
+
+SEED = 20261122
+RUNS = 2000
+DISCORDANCE = 0.1
+SHARES = {"c": 0.62, "i": 0.25, "n": 0.13}
+ITEMS = 60
+LOSSES = (0.0, 0.5, 1.0)
+CHANGES = ((0.05, 0.0), (0.1, 0.0), (0.1, 0.1), (0.1, 0.2))
+CASES = Path(__file__).parents[2] / "cases"
+FILES = {
+    "bars alone": """
+facts:
+  en: {correct: {min: 0.58}, incorrect: {max: 0.32}}
+  bg: {correct: {min: 0.55}, f_score: {min: 0.6}}
+""",
+    "drop of each slice": """
+facts:
+  en: {drop: {max: 0.12, fail: zero}}
+  bg: {drop: {max: 0.15, fail: zero}}
+""",
+    "pooled drop": """
+facts:
+  en: {correct: {min: 0.1}}
+  bg: {correct: {min: 0.1}}
+  drop: {max: 0.09, fail: zero, pool: languages}
+""",
+    "rise and drop, fail: margin": """
+facts:
+  en: {drop: {max: 0.15, fail: margin}, rise: {incorrect: {max: 0.12, fail: margin}}}
+  bg: {drop: {max: 0.15, fail: margin}}
+""",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A run as it stands: what is declared, its records, and itself as a baseline."""
+
+    datasets: tuple[Dataset, ...]
+    records: tuple[Record, ...]
+    baseline: Baseline | None
+
+    @cached_property
+    def known(self) -> Report:
+        """The report of these very records."""
+        return account(self.material, FACTS, self.baseline)
+
+    @cached_property
+    def material(self) -> Material:
+        """What the product is given."""
+        names = Counter(f"{one.dataset}:{one.language}" for one in self.records)
+        return Material(datasets=self.datasets, records=self.records, whole=names)
+
+    def decide(self, records: Sequence[Record], old: Sequence[Record] = ()) -> Decision:
+        """Return how other records are decided beside the baseline, or beside these old ones."""
+        baseline = self.baseline
+        if baseline and old:
+            baseline = replace(baseline, records=tuple(old))
+        material = replace(self.material, records=tuple(records))
+        return decision_of(material, FACTS, baseline, known=self.known)
+
+
+FACTS = Facts(model="m", judge="lexical", session=SessionFacts(), provenance={}, run={})
+
+
+def made_run(datasets: tuple[Dataset, ...], records: tuple[Record, ...]) -> Run:
+    """Return the run of these records, compared with itself."""
+    run = Run(datasets=datasets, records=records, baseline=None)
+    return replace(run, baseline=before(account(run.material, FACTS, None)))
+
+
+def of_file(text: str) -> Run:
+    """Return a run of two made-up languages with the gates of this file."""
+    slices = [graded_slice(language) for language in ("en", "bg")]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "gates.yaml"
+        path.write_text("replace: all\n" + text, encoding="utf-8")
+        dataset = with_gates(facts_dataset(*slices, judge_unmeasured=True), load_gates(path))
+    letters = "".join(letter * round(share * ITEMS) for letter, share in SHARES.items())
+    records = [one for each in slices for one in answered(letters, each.language, judge="lexical")]
+    return made_run((dataset,), tuple(records))
+
+
+def bundled() -> Run:
+    """Return the run of the recorded answers over the bundled data sets, judged by rules."""
+    files = sorted(CASES.glob("*/dataset.yaml")) + sorted(CASES.glob("judges/*/dataset.yaml"))
+    plan = make_plan(files, Choice())
+    tasks = make_tasks(plan.items.values(), None, judges("lexical"))
+
+    async def records() -> tuple[Record, ...]:
+        found = [(key, await known_outcome(task, lambda _: None)) for key, task in tasks.items()]
+        return tuple(make_record(plan.items[key], outcome) for key, outcome in found)
+
+    return made_run(plan.datasets, asyncio.run(records()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """The items of one slice with one gold label, as a model's true chances have them.
+
+    ``outcomes`` are the results that occur, each with a record that has it; ``right`` says which of
+    them pass. ``first`` has the baseline's outcome of each item.
+    """
+
+    places: list[int]
+    outcomes: list[Record]
+    right: Array
+    first: Array
+
+    def chances(self, random: np.random.Generator, share: float, *, known: bool) -> Array:
+        """Return the chances of each item (row) of each outcome; given its first one, or not."""
+        spread = share / (1 - share)
+        counts = self.first.sum(axis=0)
+        mean = random.dirichlet(counts) if known else counts / counts.sum()
+        weights = spread * mean + (self.first if known else 0.0)
+        drawn = random.standard_gamma(np.broadcast_to(weights, self.first.shape))
+        drawn += 1e-300  # of a tiny weight all may be zero
+        found: Array = drawn / drawn.sum(axis=1, keepdims=True)
+        return found
+
+    def draw(self, random: np.random.Generator, chances: Array, loss: float) -> list[Record]:
+        """Return the outcome of each item in one run of a model that loses so many right ones."""
+        ends = chances.cumsum(axis=1)
+        found = (random.random((len(ends), 1)) > ends[:, :-1]).sum(axis=1)
+        wrong = self.first.sum(axis=0) * (1 - self.right)
+        lost = self.right[found].astype(bool) & (random.random(len(found)) < loss)
+        found[lost] = random.choice(len(wrong), p=wrong / wrong.sum(), size=int(lost.sum()))
+        return [self.outcomes[one] for one in found]
+
+
+def truths(run: Run, slice_: Slice) -> Iterator[Truth]:
+    """Yield the items of a slice by gold label."""
+    bar = slice_.pass_bar if slice_.kind.rated else None
+    groups: dict[str, list[int]] = defaultdict(list)
+    for place, one in enumerate(run.records):
+        if (one.dataset, one.language) == (slice_.dataset, slice_.language):
+            groups[(one.label or "") if slice_.kind.has_labels else ""].append(place)
+    for places in groups.values():
+        own = [run.records[place] for place in places]
+        kinds = {one.result: one for one in own}
+        first = np.array([[float(one.result == kind) for kind in kinds] for one in own])
+        right = np.array([float(bool(one.passes(bar))) for one in kinds.values()])
+        yield Truth(places=places, outcomes=list(kinds.values()), right=right, first=first)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """The model under test in one slice: ``share`` of an item's chances are those of all items."""
+
+    truths: tuple[Truth, ...]
+    share: float
+    rate: float
+
+
+def models(run: Run, discordance: float) -> dict[str, Model]:
+    """Return the model in each answered slice such that so many items differ between two runs."""
+    found = {}
+    for slice_ in (one for dataset in run.datasets for one in dataset.slices.values()):
+        own = tuple(truths(run, slice_)) if slice_.kind.answered else ()
+        if own:
+            sizes = np.array([len(one.places) for one in own])
+            rates = np.array([(one.first @ one.right).mean() for one in own])
+            sides = float((sizes * 2 * rates * (1 - rates)).sum() / sizes.sum())
+            rate = float((sizes * rates).sum() / sizes.sum())
+            share = min(0.99, discordance / sides)
+            found[slice_.name] = Model(truths=own, share=share, rate=rate)
+    return found
+
+
+def drawn_runs(
+    run: Run, discordance: float, losses: Mapping[str, float], *, known: bool, runs: int
+) -> Iterator[tuple[list[Record], list[Record]]]:
+    """Yield the records of so many runs of a model, and those of the baseline before each.
+
+    ``losses`` are the points that it lost, by slice. The baseline is the run's own where it is
+    ``known``, and drawn from the same chances where it is not.
+    """
+    random = np.random.default_rng(
+        [SEED, round(1000 * discordance), round(1000 * sum(losses.values()))]
+    )
+    slices = models(run, discordance)
+    for _ in range(runs):
+        new, old = list(run.records), list(run.records)
+        for name, model in slices.items():
+            for truth in model.truths:
+                chances = truth.chances(random, model.share, known=known)
+                lost = min(1.0, losses.get(name, 0.0) / model.rate)
+                sides = [(new, lost)] if known else [(old, 0.0), (new, lost)]
+                for records, loss in sides:
+                    for place, like in zip(
+                        truth.places, truth.draw(random, chances, loss), strict=True
+                    ):
+                        records[place] = replace(
+                            records[place],
+                            outcome=like.outcome,
+                            grade=like.grade,
+                            rating=like.rating,
+                            score=like.score,
+                        )
+        yield new, old
+
+
+def exits(
+    run: Run, discordance: float, losses: Mapping[str, float], *, known: bool, runs: int
+) -> Counter[int]:
+    """Return how many of the runs drawn ended in which exit code."""
+    drawn = drawn_runs(run, discordance, losses, known=known, runs=runs)
+    return Counter(run.decide(new, () if known else old).code for new, old in drawn)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One model with one gates file: the share of runs by exit code, predicted and drawn."""
+
+    file: str
+    loss: float
+    predicted: Mapping[int, float]
+    drawn: Mapping[int, float]
+
+    @property
+    def miss(self) -> float:
+        """By how much the prediction is off at most."""
+        codes = {*self.predicted, *self.drawn}
+        return max(abs(self.predicted.get(one, 0.0) - self.drawn.get(one, 0.0)) for one in codes)
+
+    def text(self) -> str:
+        """Return the row in a line."""
+        pairs = (
+            f"{self.predicted.get(code, 0.0):.3f} {self.drawn.get(code, 0.0):.3f}"
+            for code in (0, 1, 6)
+        )
+        return f"{self.file:<28} {self.loss:>5.1f}  {'  '.join(pairs)}  {self.miss:.3f}"
+
+
+def rows(file: str, run: Run, *, known: bool, runs: int = RUNS) -> Iterator[Row]:
+    """Yield a row for each model: unchanged, and worse by half, one and two margins."""
+    simulation, seen = Simulation(run.material, FACTS, run.baseline), seen_by_judge(run.known)
+    for loss in LOSSES:
+        losses = {
+            slice_.name: loss * margin_of(dataset, slice_) * seen.get(slice_.name, 1.0)
+            for dataset in run.datasets
+            for slice_ in dataset.slices.values()
+        }
+        codes = exits(run, DISCORDANCE, losses, known=known, runs=runs)
+        yield Row(
+            file=file,
+            loss=loss,
+            predicted=simulation.chances(DISCORDANCE, loss, runs).codes,
+            drawn={code: count / runs for code, count in codes.items()},
+        )
+
+
+def failures(run: Run, discordance: float, points: float, runs: int = RUNS) -> Mapping[str, float]:
+    """Return the share of runs that end in each exit code, and that FAIL gates of each data set.
+
+    A data set's name stands for all its gates, with ``bars`` after it for those on one run alone.
+    """
+    losses = dict.fromkeys(models(run, discordance), points)
+    found: Counter[str] = Counter()
+    for new, _ in drawn_runs(run, discordance, losses, known=True, runs=runs):
+        decision = run.decide(new)
+        failed = [gate for gate in decision.gates if gate.state == "FAIL"]
+        found[f"exit {decision.code}"] += 1
+        found.update({gate.dataset for gate in failed})
+        bars = {f"{gate.dataset} bars" for gate in failed if not gate.threshold.paired}
+        found.update({*bars, "any bars"} if bars else ())
+    return {name: count / runs for name, count in sorted(found.items())}
+
+
+def main(parts: Sequence[str]) -> int:
+    """Print how right the chances are, then what the bundled gates do; or the parts named."""
+    say = partial(print, flush=True)
+    say(f"{RUNS} runs of each model, {DISCORDANCE:.0%} of items differ, seed {SEED}")
+    say("margins lost; exits 0, 1 and 6, each predicted and drawn; largest miss")
+    for name, text in FILES.items():
+        for row in rows(name, of_file(text), known="bars" in name) if name in parts else ():
+            say(row.text())
+    for row in rows("bundled", bundled(), known=True) if "bundled" in parts else ():
+        say(row.text())
+    for share, points in CHANGES if "gates" in parts else ():
+        found = failures(bundled(), share, points)
+        each = ", ".join(f"{name} {value:.3f}" for name, value in found.items())
+        say(f"bundled gates, {share:.0%} differ, {points:.0%} worse: {each}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:] or [*FILES, "bundled", "gates"]))
