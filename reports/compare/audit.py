@@ -8,7 +8,7 @@ that people correct: Zrnic and Candès (2024), "Active statistical inference".
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -46,28 +46,25 @@ class AuditedPair:
     @property
     def is_open(self) -> bool:
         """Whether people are still to look at one of the two answers."""
-        there = self.pair.old.answer and self.pair.new.answer
-        return bool(self.drawn and there and not self.is_known)
+        there = None not in (self.pair.old.answer, self.pair.new.answer)
+        return self.drawn and there and not self.is_known
 
     @property
     def is_known(self) -> bool:
         """Whether people have looked at both answers because the audit asked them to."""
         return self.drawn and None not in (self.old, self.new)
 
-    @property
     def lowest(self) -> float:
-        """The least that its weighed difference can be."""
+        """Return the least that its weighed difference can be."""
         return (bool(self.new) - (self.old is not False)) / self.probability if self.drawn else 0.0
 
-    @property
     def highest(self) -> float:
-        """The most that its weighed difference can be."""
+        """Return the most that its weighed difference can be."""
         return ((self.new is not False) - bool(self.old)) / self.probability if self.drawn else 0.0
 
-    @property
     def expected(self) -> float:
-        """Its weighed difference if people say of it what the judge says."""
-        return self.guess / self.probability if self.is_open else self.lowest
+        """Return its weighed difference if people say of it what the judge says."""
+        return self.guess / self.probability if self.is_open else self.lowest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +90,11 @@ class Audit:
         places = (place for place, unit in enumerate(self.units) if any(p.is_open for p in unit))
         return next(places, len(self.units))
 
-    def observations(self, end: str) -> Observations:
-        """Return the weighed differences, with those unknown at their ``lowest``, for instance."""
+    def observations(self, difference: Callable[[AuditedPair], float]) -> Observations:
+        """Return the differences of the units: with unknown ones at their lowest, for instance."""
         import numpy as np
 
-        totals = [sum(getattr(one, end) for one in unit) for unit in self.units]
+        totals = [sum(map(difference, unit)) for unit in self.units]
         sizes = [len(unit) for unit in self.units]
         return Observations(
             totals=np.array(totals, dtype=np.float64),
@@ -111,7 +108,7 @@ class Audit:
 
         ``margin`` is the drop that passes, ``bar`` the difference below which the gate fails.
         """
-        seen = self.observations("expected")
+        seen = self.observations(AuditedPair.expected)
         rivals = (log_capital(seen, -margin), log_capital(seen.mirrored, -bar))
         enough = (rival >= math.log(ENOUGH) for rival in rivals)
         ends = [int(one.argmax()) + 1 for one in enough if one.any()]
@@ -122,8 +119,8 @@ class Audit:
     def growth(self, margin: float, bar: float) -> list[tuple[int, float, float]]:
         """Return how many pairs were looked at, and the logarithms of the two capitals, so far."""
         capitals = (
-            log_capital(self.observations("lowest"), -margin),
-            log_capital(self.observations("highest").mirrored, -bar),
+            log_capital(self.observations(AuditedPair.lowest), -margin),
+            log_capital(self.observations(AuditedPair.highest).mirrored, -bar),
         )
         looked = accumulate(sum(one.drawn for one in unit) for unit in self.units)
         rows = zip(looked, *(map(float, one) for one in capitals), strict=True)
@@ -194,10 +191,16 @@ def _why(pair: Pair, bar: int | None) -> str:
 
 
 def _by_people(record: Record, side: PairedSlice) -> bool | None:
-    """Return whether people let this answer pass, None where they have not said."""
-    said = side.people.get(answer_digest(record, record.answer)) if record.answer else None
+    """Return whether people let this answer pass, None where they have not said.
+
+    An answer that is blank is not put before them: a rule has graded it.
+    """
+    if record.answer is None:
+        return None
+    said = side.people.get(answer_digest(record, record.answer))
     if said is None:
-        return record.passes(side.bar) if record.adjudicated_by else None
+        settled = record.adjudicated_by or not record.answer.strip()
+        return record.passes(side.bar) if settled else None
     verdict = Verdict(grade=None if said.rating else said.label, rating=said.rating)
     part = side.slice_
     return part.kind.passes(record, verdict, part.passing, part.pass_bar)

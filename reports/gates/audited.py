@@ -65,9 +65,9 @@ class AuditedGate:
         """PASS or FAIL from the moment on at which the evidence for it first sufficed."""
         if self.obstacle:
             return "INCONCLUSIVE"
-        if is_above(self.audit.observations("lowest"), -self.margin):
+        if is_above(self.audit.observations(AuditedPair.lowest), -self.margin):
             return "PASS"
-        failed = is_below(self.audit.observations("highest"), self.limit)
+        failed = is_below(self.audit.observations(AuditedPair.highest), self.limit)
         return "FAIL" if failed else "INCONCLUSIVE"
 
     @property
@@ -80,10 +80,11 @@ class AuditedGate:
     def estimate(self) -> Estimate:
         """The difference new - old as people see it, with an interval that holds at all times."""
         units = self.audit.units[: self.audit.known]
-        values = [one.lowest for unit in units for one in unit]
+        values = [one.lowest() for unit in units for one in unit]
         if not values:
             return UNDEFINED
-        low, high = confidence_sequence(*map(self.audit.observations, ("lowest", "highest")))
+        ends = AuditedPair.lowest, AuditedPair.highest
+        low, high = confidence_sequence(*map(self.audit.observations, ends))
         mean = sum(values) / len(values)
         return Estimate.of(min(max(mean, low), high), (low, high), len(values))
 

@@ -162,7 +162,18 @@ def test_what_one_run_did_not_answer_counts_at_its_worst() -> None:
     assert gate.audit.known == 300  # nothing of it is left to ask
     assert gate.next_pairs == []
     lone = replace(side(new, old, people), pairing=pair_records(new, old[:290]))
-    assert min(one.lowest for one in audit_of([lone], SHARE).pairs) == -1
+    assert min(one.lowest() for one in audit_of([lone], SHARE).pairs) == -1
+
+
+def test_blank_answers_are_nobodys_to_judge() -> None:
+    """They failed by a rule, and people are asked of the other answer alone."""
+    old, new = answers("c" * 40, "old"), answers("i" * 40, "new")
+    new = [replace(one, answer=" \n") for one in new]
+    gate = gate_of(side(new, old))
+    assert all(one.is_open and one.new is False for one in gate.audit.pairs)
+    known = gate_of(side(new, old, verdicts(old, "c" * 40)))
+    assert [one.lowest() for one in known.audit.pairs] == [-1] * 40
+    assert known.state == "FAIL"
 
 
 def test_linked_items_are_one_unit() -> None:
@@ -177,7 +188,7 @@ def test_linked_items_are_one_unit() -> None:
     }
     audit = audit_of([side(runs["new"], runs["old"])], SHARE)
     assert [len(unit) for unit in audit.units] == [4] * 50
-    assert audit.observations("lowest").largest == 4
+    assert audit.observations(AuditedPair.lowest).largest == 4
 
 
 def test_a_pairs_own_verdict_keeps_its_probability() -> None:
@@ -194,7 +205,7 @@ def test_a_pairs_own_verdict_keeps_its_probability() -> None:
     graded = [replace(one, grade=INCORRECT, outcome="failed", adjudicated_by="Ана") for one in new]
     again = by_id(side(graded, old, kept))
     for pair in drawn:
-        assert (again[pair.pair.new.id].lowest, again[pair.pair.new.id].why) == (-4, "sample")
+        assert (again[pair.pair.new.id].lowest(), again[pair.pair.new.id].why) == (-4, "sample")
 
 
 def test_the_next_pairs_are_as_many_as_decide_it_if_people_agree() -> None:
