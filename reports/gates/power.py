@@ -115,7 +115,7 @@ def _scaled(
 ) -> str:
     """Return what becomes of the same chances where the judge's errors count, if it is known."""
     low = scale.youden.low if scale else None
-    if scale is None or low is None or not threshold.of_share or threshold.evidence == "estimate":
+    if scale is None or low is None or not threshold.of_share or threshold.evidence != "confident":
         return ""
     margin = scale.shrunk(threshold.max or 0.0, confident=True)
     with_it = f"once the judge's errors count (J at least {figure(low)} in the baseline)"
