@@ -1,6 +1,6 @@
 """The verdict fails closed: whatever is left out of a run never makes it pass."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from cases.dataset import Dataset, Slice, Threshold
 from cases.gates_file import DatasetGates, GatesFile, with_gates
-from evaluators.core import CORRECT, INCORRECT
+from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import kind_of
 from reports.assemble import Facts, decision_of
-from reports.baseline import Baseline
 from reports.counted_run import Material
 from reports.gates.decide import SessionFacts
 from reports.record import Record
+from tests.support.made_records import make_record
 from tests.support.made_runs import (
     ORIGIN,
     RUBRIC,
@@ -28,132 +28,236 @@ from tests.support.made_runs import (
     run_of,
 )
 
-GATES = (
+BARS = (
     Threshold(measure="correct", min=0.6),
-    Threshold(measure="incorrect", max=0.3),
-    Threshold(measure="drop", max=0.3, evidence="confident"),
+    Threshold(measure="correct", min=0.3, evidence="confident"),
+    Threshold(measure="f_score", min=0.5),
+    Threshold(measure="incorrect", max=0.4),
 )
-FACTS = facts_dataset(graded_slice("en", *GATES), judge_unmeasured=False)
-LABELS = Slice(
-    dataset="judges",
-    language="en",
-    kind=kind_of("judged"),
-    path=Path("en.csv"),
-    rubric=RUBRIC,
-    floor={"agreement": 0.7},
+CHANGES = (
+    Threshold(measure="drop", max=0.3, evidence="confident", fail="margin"),
+    Threshold(measure="drop", max=0.1, fail="zero"),
+    Threshold(measure="drop", max=0.3, of="f_score", evidence="confident", fail="margin"),
+    Threshold(measure="rise", max=0.25, of="incorrect", evidence="confident", fail="margin"),
+    Threshold(measure="rise", max=0.1, of="incorrect", fail="margin"),
 )
-JUDGES = Dataset(name="judges", folder=Path("judges"), kind=LABELS.kind, slices={"en": LABELS})
-ORIGINS = {"slices": {"facts:en": ORIGIN, "judges:en": ORIGIN}}
+FLOORS: tuple[dict[str, float], ...] = (
+    {"agreement": 0.6},
+    {"agreement": 0.8},
+    {"kappa": 0.4},
+    {"youden": 0.3},
+)
 
 
-@dataclass(frozen=True)
-class Scene:
-    """A run with its labelled items and its baseline; so many items were planned of each."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """A run, its baseline and its labelled items, as letters: c, i, n; e and m have no grade.
 
-    asked: tuple[Record, ...]
-    labels: tuple[Record, ...]
-    baseline: Baseline
-    planned: tuple[int, int]
-    facts: Dataset = FACTS
+    The same facts are asked in two languages; in Bulgarian the old answers stay. ``unasked`` are
+    planned and not among the records, ``unpaired`` are missing from the baseline, ``unlabelled``
+    have no verdict of the judge, and ``unlisted`` labelled items were not judged at all. ``again``
+    are the gates of a gates file, if there is one.
+    """
+
+    new: str
+    old: str
+    labels: tuple[tuple[str, str], ...]
+    floor: Mapping[str, float]
+    bars: tuple[Threshold, ...]
+    changes: tuple[Threshold, ...] = ()
+    pooled: tuple[Threshold, ...] = ()
+    again: tuple[Threshold, ...] | None = None
+    unasked: frozenset[int] = frozenset()
+    unpaired: frozenset[int] = frozenset()
+    unlabelled: frozenset[int] = frozenset()
+    unlisted: frozenset[int] = frozenset()
 
     def passes(self) -> bool:
-        """Whether it ends in exit 0."""
+        """Return whether the run ends in exit 0."""
+        records = (*self._asked(self.new, self.unasked), *self._judged())
+        size = len(self.old)
         material = Material(
-            datasets=(self.facts, JUDGES),
-            records=(*self.asked, *self.labels),
-            whole=dict(zip(("facts:en", "judges:en"), self.planned, strict=True)),
+            datasets=self._datasets(),
+            records=records,
+            whole=dict.fromkeys(("facts:en", "facts:bg"), size)
+            | dict.fromkeys(("judges:en", "judges:bg"), len(self.labels)),
         )
-        failed = any(one.outcome != "passed" for one in material.records)
-        session = SessionFacts(pytest_code=int(failed))
-        known = Facts(model="m", judge=SPEC, session=session, provenance=ORIGINS, run={})
-        return decision_of(material, known, self.baseline).code == 0
+        failed = any(one.outcome != "passed" for one in records)
+        facts = Facts(
+            model="openai:new",
+            judge=SPEC,
+            session=SessionFacts(pytest_code=int(failed)),
+            provenance={"slices": dict.fromkeys(material.whole, ORIGIN)},
+            run={},
+        )
+        asked = self._asked(self.old, frozenset())
+        baseline = before(run_of(asked, self._datasets()[0]))
+        kept = tuple(self._asked(self.old, self.unpaired))
+        return decision_of(material, facts, replace(baseline, records=kept)).code == 0
 
-
-def scene(new: str, old: str, labels: str) -> Scene:
-    """A run over answers with these grades.
-
-    Of the labels c and i are of right answers, in capitals of wrong ones; the letter is the grade.
-    """
-    items = tuple(
-        replace(
-            one,
+    def _datasets(self) -> tuple[Dataset, Dataset]:
+        """Return what is declared: facts in two languages, labelled items in one."""
+        slices = [graded_slice(language, *self.bars, *self.changes) for language in ("en", "bg")]
+        labels = Slice(
             dataset="judges",
-            key=f"judges-{one.id}",
-            label=CORRECT if letter.islower() else INCORRECT,
-            metadata={},
+            language="en",
+            kind=kind_of("judged"),
+            path=Path("labels.csv"),
+            rubric=RUBRIC,
+            floor=self.floor,
         )
-        for letter, one in zip(labels, answered(labels.lower()), strict=True)
+        judged = {one: replace(labels, language=one) for one in ("en", "bg")}
+        judges = Dataset(name="judges", folder=Path("judges"), kind=labels.kind, slices=judged)
+        facts = facts_dataset(*slices, pooled=self.pooled, judge_unmeasured=False)
+        if self.again is None:
+            return facts, judges
+        gates = DatasetGates(languages={"en": self.again})
+        return with_gates(facts, GatesFile(datasets={"facts": gates})), judges
+
+    def _asked(self, letters: str, left_out: frozenset[int]) -> list[Record]:
+        every = [*answered(letters), *answered(self.old.replace("e", "c"), "bg")]
+        return [one for one in every if one.row - 1 not in left_out]
+
+    def _judged(self) -> list[Record]:
+        """Return the labelled items of both languages; what is lost is lost in English."""
+        lost = {("en", number) for number in self.unlabelled}
+        return [
+            _verdict(language, number, label, "" if (language, number) in lost else given)
+            for language in ("en", "bg")
+            for number, (label, given) in enumerate(self.labels)
+            if language == "bg" or number not in self.unlisted
+        ]
+
+
+def _verdict(language: str, number: int, label: str, given: str) -> Record:
+    state = "error" if not given else "passed" if label == given else "failed"
+    return make_record(
+        number,
+        dataset="judges",
+        language=language,
+        key=f"judges-{language}-{number}",
+        question=f"Question {number}?",
+        outcome=state,
+        label=label,
+        grade=given or None,
+        error="" if given else "content: refused",
+        judge="judge-2026",
     )
-    return Scene(
-        asked=tuple(answered(new)),
-        labels=items,
-        baseline=before(run_of(answered(old), FACTS)),
-        planned=(len(new), len(items)),
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> Situation:
+    """A run of 20 to 60 facts that is mostly right, much like its baseline."""
+    old = "".join(draw(st.lists(st.sampled_from("ccccccin"), min_size=20, max_size=60)))
+    flips = draw(st.dictionaries(st.integers(0, len(old) - 1), st.sampled_from("cinc"), max_size=9))
+    grades = st.sampled_from((CORRECT, INCORRECT, NOT_ATTEMPTED))
+    right = st.builds(lambda grade: (grade, grade), grades)
+    label = st.one_of(right, right, right, st.tuples(grades, grades))
+    changes = st.lists(st.sampled_from(CHANGES), max_size=2, unique_by=lambda one: one.name)
+    pooled = st.lists(st.sampled_from(CHANGES), max_size=1)
+    return Situation(
+        new="".join(flips.get(place, letter) for place, letter in enumerate(old)),
+        old=old,
+        labels=tuple(draw(st.lists(label, min_size=5, max_size=60))),
+        floor=draw(st.sampled_from(FLOORS)),
+        bars=(draw(st.sampled_from(BARS)),),
+        changes=tuple(draw(changes)),
+        pooled=tuple(replace(one, pool=True) for one in draw(pooled)),
     )
 
 
-def without(records: tuple[Record, ...], place: int) -> tuple[Record, ...]:
-    return records[: place % len(records)] + records[place % len(records) + 1 :]
+Loss = Callable[[Situation, int], Situation]
+"""What a run is like with one thing less; the number says which."""
 
 
-def refused(records: tuple[Record, ...], place: int) -> tuple[Record, ...]:
-    """The same with one item that the judge did not grade."""
-    one = records[place % len(records)]
-    lost = replace(one, outcome="error", grade=None, score=None, error="refused: no")
-    return tuple(lost if other is one else other for other in records)
+def _ungraded(one: Situation, place: int) -> Situation:
+    at = place % len(one.new)
+    return replace(one, new=one.new[:at] + "me"[place % 2] + one.new[at + 1 :])
 
 
-def repeating(some: Scene, place: int) -> Scene:
-    """Under a gates file that has only some of the gates."""
-    kept = tuple(gate for bit, gate in enumerate(GATES) if place >> bit & 1)
-    file = GatesFile(datasets={"facts": DatasetGates(languages={"en": kept})})
-    return replace(some, facts=with_gates(some.facts, file))
+def _ungraded_before(one: Situation, place: int) -> Situation:
+    at = place % len(one.old)
+    return replace(one, old=one.old[:at] + "e" + one.old[at + 1 :])
 
 
-LOSSES: dict[str, Callable[[Scene, int], Scene]] = {
-    "a grade": lambda some, at: replace(some, asked=refused(some.asked, at)),
-    "a question": lambda some, at: replace(some, asked=without(some.asked, at)),
-    "a label's grade": lambda some, at: replace(some, labels=refused(some.labels, at)),
-    "a labelled item": lambda some, at: replace(some, labels=without(some.labels, at)),
-    "all labels": lambda some, at: replace(some, labels=(), planned=(some.planned[0], 0)),
-    "a partner": lambda some, at: replace(
-        some, baseline=replace(some.baseline, records=without(some.baseline.records, at))
-    ),
-    "a gate": repeating,
+def _left_out(field: str) -> Loss:
+    """Return the loss of one more place of those that a field names."""
+
+    def lose(one: Situation, place: int) -> Situation:
+        size = len(one.labels if field.startswith("unl") else one.old)
+        gone: frozenset[int] = getattr(one, field)
+        return replace(one, **{field: gone | {place % size}})  # type: ignore[arg-type]
+
+    return lose
+
+
+def _unmeasured(one: Situation, place: int) -> Situation:
+    return replace(one, unlisted=frozenset(range(len(one.labels))))
+
+
+def _undeclared(one: Situation, place: int) -> Situation:
+    """Under a gates file that has only some of the gates again."""
+    every = (*one.bars, *one.changes)
+    again = tuple(gate for bit, gate in enumerate(every) if place >> bit & 1)
+    return replace(one, again=again)
+
+
+LOSSES: Mapping[str, Loss] = {
+    "a grade": _ungraded,
+    "a question": _left_out("unasked"),
+    "a grade of the baseline": _ungraded_before,
+    "a partner": _left_out("unpaired"),
+    "a verdict on a label": _left_out("unlabelled"),
+    "a labelled item": _left_out("unlisted"),
+    "all labelled items": _unmeasured,
+    "a gate in a file": _undeclared,
 }
 
 
-def letters(choice: str, least: int, most: int) -> st.SearchStrategy[str]:
-    some = st.lists(st.sampled_from(choice), min_size=least, max_size=most)
-    return some.map("".join)
-
-
-ANSWERS = letters("cccccccccccccin", 12, 30)
-LABELLED = st.builds(str.__add__, letters("IIIIIC", 0, 12), letters("ccccci", 1, 12))
-
-
 @pytest.mark.parametrize("loss", LOSSES)
-@settings(max_examples=40)
-@given(new=ANSWERS, old=ANSWERS, labels=LABELLED, at=st.integers(0))
+@settings(max_examples=12)
+@given(
+    situations(),
+    st.integers(0),
+    st.lists(st.tuples(st.sampled_from([*LOSSES]), st.integers(0)), max_size=3),
+)
 def test_what_is_left_out_never_makes_a_run_pass(
-    loss: str, new: str, old: str, labels: str, at: int
+    loss: str, whole: Situation, place: int, more: list[tuple[str, int]]
 ) -> None:
-    """Not asked, not graded, not labelled, without a partner, or not declared again in a file."""
-    whole = scene(new, old, labels)
-    assert whole.passes() or not LOSSES[loss](whole, at).passes()
+    """Not asked, graded, paired, labelled or declared again in a file: none of it gives a PASS."""
+    less = whole
+    for name, at in [(loss, place), *more]:
+        less = LOSSES[name](less, at)
+    assert not less.passes() or whole.passes()
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_what_is_left_out_of_a_run_that_passes_may_matter(loss: str) -> None:
-    """The run that the losses are taken from can pass, and a loss can end that."""
-    whole = scene("c" * 30, "c" * 30, "ccccccciii")
-    assert whole.passes()
-    if loss not in ("a grade", "a partner", "a gate"):  # one of thirty does not tip a gate
-        assert not LOSSES[loss](whole, 0).passes()
+def test_what_is_left_out_can_end_a_pass(loss: str) -> None:
+    """The run that the losses are taken from can pass, and each of them for long ends that."""
+    right = (CORRECT, CORRECT), (INCORRECT, INCORRECT)
+    some = Situation(
+        new="c" * 30,
+        old="c" * 30,
+        labels=right * 20,
+        floor={"agreement": 0.8},
+        bars=BARS[:1],
+        changes=CHANGES[:1],
+    )
+    assert some.passes()
+    for place in range(30):
+        some = LOSSES[loss](some, place)
+    assert some.passes() == (loss == "a gate in a file")
 
 
 def test_a_judge_that_refuses_the_only_wrong_answer_is_not_a_judge_without_errors() -> None:
     """How well it tells right from wrong stays unknown, and no drop passes on its word."""
-    whole = scene("c" * 28, "c" * 28, "Icccccc")
+    whole = Situation(
+        new="c" * 28,
+        old="c" * 28,
+        labels=((INCORRECT, CORRECT), *[(CORRECT, CORRECT)] * 6),
+        floor={"agreement": 0.6},
+        bars=BARS[:1],
+        changes=CHANGES[:1],
+    )
     assert not whole.passes()
-    assert not LOSSES["a label's grade"](whole, 0).passes()
+    assert not LOSSES["a verdict on a label"](whole, 0).passes()
