@@ -117,6 +117,18 @@ def wrong_pass(cell: Cell) -> float:
     return float(weights[passed].sum() / weights.sum())
 
 
+def wrong_fail(cell: Cell, margin: float, *, zero: bool = False) -> float:
+    """Return the probability that a drop gate fails a model that is worse by the cell's difference.
+
+    It fails where the interval lies wholly below -margin; with ``zero`` wholly below zero, and
+    not wholly above -margin.
+    """
+    fixed, broke, weights = outcomes(cell)
+    failed = scores(fixed, broke, cell.n, 0.0 if zero else -margin) < -Z95
+    passed = scores(fixed, broke, cell.n, -margin) > Z95
+    return float(weights[failed & ~passed].sum() / weights.sum())
+
+
 def main() -> int:
     """Print coverage by size, then how often the gate is wrong."""
     say = sys.stdout.write
@@ -131,6 +143,13 @@ def main() -> int:
         rates = np.array([wrong_pass(cell) for cell in grid(SIZES, (-margin,))]) * 100
         say(f"margin {margin:.2f}: {len(rates):>4} cells, mean {rates.mean():.2f}, ")
         say(f"highest {rates.max():.2f}\n")
+    say("a model worse by half the margin fails, in percent, at most: fail: margin, fail: zero\n")
+    for margin in MARGINS:
+        cells = list(grid(SIZES, (-margin / 2,)))
+        strict, lax = (
+            max(wrong_fail(one, margin, zero=rule) for one in cells) for rule in (False, True)
+        )
+        say(f"margin {margin:.2f}: {100 * strict:.2f}, {100 * lax:.2f}\n")
     return 0
 
 

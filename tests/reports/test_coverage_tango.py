@@ -14,7 +14,7 @@ from evaluators.statistics.paired import tango
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
 from reports.record import Record
-from tests.benchmarks.coverage import Cell, coverage, grid, outcomes, scores, wrong_pass
+from tests.benchmarks.coverage import Cell, coverage, grid, outcomes, scores, wrong_fail, wrong_pass
 from tests.support.made_records import make_dataset, make_record, make_slice
 
 CORNERS = (0.05, 0.5, 0.95)
@@ -67,6 +67,14 @@ def test_a_model_worse_by_the_margin_rarely_passes(margin: float) -> None:
     """At most one in twenty such models may; two-sided 95 % intervals allow half of that."""
     found = [wrong_pass(cell) for cell in grid((100, 500), (-margin,))]
     assert 0.01 < max(found) < 0.05
+
+
+@pytest.mark.parametrize("margin", [0.03, 0.1])
+def test_a_model_worse_by_half_the_margin_hardly_ever_fails(margin: float) -> None:
+    """Not where FAIL means the margin; where it means zero, more than one in five may."""
+    cells = list(grid((100, 500), (-margin / 2,)))
+    assert max(wrong_fail(cell, margin) for cell in cells) < 0.025
+    assert max(wrong_fail(cell, margin, zero=True) for cell in cells) > 0.2
 
 
 def test_the_gate_itself_rarely_passes_a_model_worse_by_the_margin() -> None:
