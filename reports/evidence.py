@@ -39,7 +39,7 @@ class SliceComparison:
     ``difference`` is new - old of the share that passes, over graded pairs, with Tango's interval;
     ``p_value`` McNemar's exact one; ``odds`` the ratio fixed / broke with its exact interval (an
     end of None is unbounded, as is a value of None beside a ``low`` end). ``differences`` holds
-    new - old of the other metrics with bootstrap intervals. ``detectable`` is the smallest drop
+    new - old of the other metrics, as their gates have it. ``detectable`` is the smallest drop
     that so many pairs would exclude with 80 % power if nothing had changed.
 
     ``fixed``, ``broke``, ``both_right``, ``both_wrong``, ``ungraded`` (no grade in the new run, or
