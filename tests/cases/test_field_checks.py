@@ -251,3 +251,20 @@ def test_a_margin_that_so_few_items_never_keep_is_a_warning(
     for notes in (own, pooled):
         assert len(notes) == bool(told)
         assert all(told in note.message for note in notes)
+
+
+def test_a_fact_in_several_languages_counts_once_for_a_pooled_margin() -> None:
+    """Forty items in two languages are enough for a margin of 0.1; twenty facts in both are not."""
+    rule = Threshold(measure="drop", max=0.1, evidence="confident")
+    halves = [with_rules("en", 20), with_rules("bg", 20)]
+    linked = [
+        Subject(
+            slice_=half.slice_,
+            rows=(),
+            cases=tuple(replace(one, metadata={"fact_id": one.id}) for one in half.cases),
+        )
+        for half in halves
+    ]
+    assert not list(narrow_margins(*dataset_of(*halves, pooled=(rule,))))
+    (note,) = narrow_margins(*dataset_of(*linked, pooled=(rule,)))
+    assert "20 independent items can never show a drop below 0.1" in note.message
