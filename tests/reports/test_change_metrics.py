@@ -160,6 +160,28 @@ def test_no_fate_overturns_a_verdict_on_ratings(
         assert state in ("INCONCLUSIVE", one("rated", rated(world), old, rule).state)
 
 
+@pytest.mark.slow
+@settings(max_examples=20, deadline=None)
+@given(
+    st.text("yn-", min_size=24, max_size=24),
+    st.sampled_from(["f1", "macro_f1", "recall", "unanswered"]),
+    st.sampled_from(["drop", "rise"]),
+    st.sampled_from(["margin", "zero"]),
+    st.sampled_from([0.05, 0.3, 0.6]),
+)
+def test_no_fate_of_either_run_overturns_a_verdict(
+    answers: str, of: str, measure: str, fail: str, margin: float
+) -> None:
+    """An item that the new run could not grade, and one that the old run did not ask."""
+    labels = "yn" * 12
+    rule = change(of, margin, measure, fail=fail)
+    lost = said(labels, f"e{answers[1:]}")
+    state = one("yes_no", lost, said(labels, labels)[:-1], rule).state
+    for now, before in product("yn-", repeat=2):
+        new, old = said(labels, now + answers[1:]), said(labels, labels[:-1] + before)
+        assert state in ("INCONCLUSIVE", one("yes_no", new, old, rule).state)
+
+
 def test_an_item_that_the_baseline_lacks_counts_at_its_worst() -> None:
     """Of 12 items in 300 the old run knows nothing: they may have been right there."""
     new, old = lettered("c" * 288 + "i" * 12), lettered("c" * 288)
