@@ -117,13 +117,15 @@ def _planned(one: Adjudication, asked: AuditedPair | None) -> Adjudication:
 
 
 def _next_form(gates: Sequence[AuditedGate], folder: Path, most: int | None) -> list[str]:
-    """Write the form of the answers to judge next, if any; return lines that name it.
+    """Write the form of the answers to judge next, if any; return lines that say so.
 
     It has at most so many pairs of each gate.
     """
     picks = list(_picks(gates, most))
     if not picks:
-        return []
+        is_open = any(gate.state == "INCONCLUSIVE" for gate in gates)
+        shown = "decided; `python -m reports gate RUN --adjudications=FILE --to DIR` writes it down"
+        return [] if is_open else [shown]
     paths = write_sheet(sheet_of(picks, FORM), folder)
     return [f"{plural(len(picks), 'answer')} to judge next:", *map(str, paths)]
 

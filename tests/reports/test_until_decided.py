@@ -53,6 +53,7 @@ def test_batch_after_batch_decides_the_gate(
     assert (found, batches > 0) == (code, True)
     said = capsys.readouterr().out
     assert f"{state} facts:en, drop <= 0.2: people: new - old is" in said
+    assert "decided; `python -m reports gate RUN" in said
     people = load_adjudications(tmp_path / "people.yaml")
     assert len(people) < 0.5 * len(labels)
     assert {one.picked for one in people.values()} == {"flipped", "sample"}
