@@ -97,8 +97,11 @@ class ShareChange:
         In between, clusters may hang together more than at either end; so no more pairs count as
         independent at one end than at the other, or among those that are known.
         """
+        seen = self.seen()
+        if seen.n == sum(len(list(side.matches)) for side in self.sides):
+            return (seen,)  # nothing is unknown
         ends = [paired_difference(self.sides, fill, self.hit) for fill in (False, True)]
-        weight = min(one.weight for one in (self.seen(), *ends))
+        weight = min(one.weight for one in (seen, *ends))
         return tuple(replace(one, weight=weight) for one in ends)
 
 

@@ -119,8 +119,13 @@ def of_file(text: str) -> Run:
         path = Path(folder) / "gates.yaml"
         path.write_text("replace: all\n" + text, encoding="utf-8")
         dataset = with_gates(facts_dataset(*slices, judge_unmeasured=True), load_gates(path))
-    letters = "".join(letter * round(share * ITEMS) for letter, share in SHARES.items())
-    records = [one for each in slices for one in answered(letters, each.language, judge="lexical")]
+    letters = [letter for letter, share in SHARES.items() for _ in range(round(share * ITEMS))]
+    random = np.random.default_rng(SEED)  # the languages know different facts
+    records = [
+        one
+        for each in slices
+        for one in answered("".join(random.permutation(letters)), each.language, judge="lexical")
+    ]
     return made_run((dataset,), tuple(records))
 
 
