@@ -1,7 +1,7 @@
 """How far a judge agrees with people: figures with their 95 % intervals, from labelled items."""
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -14,6 +14,7 @@ from cases.labels import Label, rounded
 from evaluators.core import CORRECT
 from evaluators.statistics.agreement import KAPPA, QUADRATIC_KAPPA, SPEARMAN, cohen_kappa
 from evaluators.statistics.alpha import interval_alpha, krippendorff_alpha
+from evaluators.statistics.count_table import CountTable, count_patterns
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import (
     cluster_sums,
@@ -22,6 +23,7 @@ from evaluators.statistics.intervals import (
     resample,
     wilson,
 )
+from evaluators.statistics.youden import class_rates, youden_interval
 
 Array = npt.NDArray[np.float64]
 FINEST = 100  # different numbers that a table of counts holds apart
@@ -52,7 +54,7 @@ def share(hits: Sequence[bool], clusters: Sequence[Hashable]) -> Estimate:
 
 
 def graded_figures(pairs: Sequence[Pair]) -> dict[str, Estimate]:
-    """Return agreement, Cohen's kappa, and precision and recall of CORRECT."""
+    """Return agreement, Cohen's kappa, Youden's J, and precision and recall of CORRECT."""
     called = [pair for pair in pairs if pair.given == CORRECT]
     right = [pair for pair in pairs if pair.label == CORRECT]
     labels = sorted({str(label) for pair in pairs for label in (pair.label, pair.given)})
@@ -60,11 +62,25 @@ def graded_figures(pairs: Sequence[Pair]) -> dict[str, Estimate]:
     return {
         "agreement": share([pair.label == pair.given for pair in pairs], _clusters(pairs)),
         "kappa": KAPPA.of(cells, (len(labels), len(labels)), _clusters(pairs)),
+        "Youden's J": _youden(pairs),
         "precision of CORRECT": share(
             [pair.label == CORRECT for pair in called], _clusters(called)
         ),
         "recall of CORRECT": share([pair.given == CORRECT for pair in right], _clusters(right)),
     }
+
+
+def _youden(pairs: Sequence[Pair]) -> Estimate:
+    """Return how well the judge tells CORRECT from all else, as a run's gates have it."""
+    groups: dict[Hashable, list[tuple[int, int]]] = defaultdict(list)
+    for pair in pairs:
+        cell = int(pair.label == CORRECT), int(pair.given == CORRECT)
+        groups[pair.cluster].append(cell)
+    counts, clusters = count_patterns(groups.values(), (2, 2))
+    table = CountTable(counts=counts, golds=("", CORRECT), outcomes=("", CORRECT))
+    rates = class_rates(table, clusters, (CORRECT,))
+    value = sum(one.value for one in rates) - 1 if rates else None
+    return Estimate.of(value, youden_interval(table, clusters, (CORRECT,)), len(pairs))
 
 
 def confusion(pairs: Sequence[Pair]) -> Counter[tuple[str, str]]:

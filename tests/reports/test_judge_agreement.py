@@ -54,6 +54,7 @@ def test_graded_figures_by_hand() -> None:
     assert found["recall of CORRECT"] == Estimate.of(8 / 9, wilson(8, 9), 9)
     chance = (9 * 10 + 11 * 9 + 0) / 400
     assert found["kappa"].value == pytest.approx((0.85 - chance) / (1 - chance))
+    assert found["Youden's J"].value == pytest.approx(8 / 9 + 9 / 11 - 1)
     assert confusion(pairs)[INCORRECT, CORRECT] == 2
 
 
@@ -62,6 +63,7 @@ def test_a_judge_without_hits_has_undefined_precision() -> None:
     found = graded_figures(gradings((CORRECT, INCORRECT, 3)))
     assert found["precision of CORRECT"] == Estimate.of(None, None, 0)
     assert found["recall of CORRECT"].value == 0
+    assert found["Youden's J"].value is None  # no answer that is not CORRECT
 
 
 def test_rated_figures_by_hand() -> None:
@@ -133,13 +135,17 @@ def test_very_fine_labels_are_counted_to_the_tenth() -> None:
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(grades, grades), min_size=1, max_size=30))
 def test_every_share_lies_in_its_interval(pairs: list[tuple[str, str]]) -> None:
-    """Whatever the counts: 0 <= low <= value <= high <= 1 for the rates, and kappa is at most 1."""
+    """Whatever the counts: 0 <= low <= value <= high <= 1 for the rates, and kappa is at most 1.
+
+    Youden's J may be as low as -1.
+    """
     found = graded_figures(gradings(*((one, two, 1) for one, two in pairs)))
     kappa = found.pop("kappa")
     assert kappa.value is None or kappa.value <= 1
-    for figure in found.values():
+    for name, figure in found.items():
         if figure.value is not None and figure.interval is not None:
-            assert 0 <= figure.interval[0] <= figure.value <= figure.interval[1] <= 1
+            least = -1 if name == "Youden's J" else 0
+            assert least <= figure.interval[0] <= figure.value <= figure.interval[1] <= 1
 
 
 def test_people_are_compared_pair_by_pair_over_what_both_saw() -> None:
