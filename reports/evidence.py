@@ -217,10 +217,9 @@ class AuditTrail:
     """What people's verdicts on pairs of answers say of a gate.
 
     ``alike`` of the ``pairs`` have the same text twice; ``looked`` were looked at, ``open`` are the
-    drawn ones that are still to be, ``next`` of them now: as many as decide it if people agree
-    with the judge. ``judged`` is the difference that the judge sees, ``corrected`` the same freed
-    of the judge's errors, undefined where nothing measures these. ``steps`` are in the order of
-    the pairs.
+    drawn ones that are still to be, ``next`` of them now: as many as may decide it. ``judged`` is
+    the difference that the judge sees, ``corrected`` the same freed of the judge's errors,
+    undefined where nothing measures these. ``steps`` are in the order of the pairs.
     """
 
     pairs: int

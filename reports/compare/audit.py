@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 
 from evaluators.core import Verdict
@@ -22,6 +23,9 @@ from reports.record import Record
 from reports.render.clean import MASK
 
 SAMPLE = "sample"
+
+FEWEST = 20
+"""Pairs that are worth a form."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +66,9 @@ class AuditedPair:
         """Return the most that its weighed difference can be."""
         return ((self.new is not False) - bool(self.old)) / self.probability if self.drawn else 0.0
 
-    def expected(self) -> float:
-        """Return its weighed difference if people say of it what the judge says."""
-        return self.guess / self.probability if self.is_open else self.lowest()
+    def expected(self, trust: float) -> float:
+        """Return its weighed difference, if unknown as people agree with so much of the judge's."""
+        return trust * self.guess / self.probability if self.is_open else self.lowest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,17 +108,21 @@ class Audit:
         )
 
     def next_pairs(self, margin: float, bar: float) -> list[AuditedPair]:
-        """Return the pairs to look at next: as many as decide it if people agree with the judge.
+        """Return the pairs to look at next: as many as may decide it, and at least ``FEWEST``.
 
+        That is, if people confirm all differences that the judge sees, or as many as so far.
         ``margin`` is the drop that passes, ``bar`` the difference below which the gate fails.
         """
-        seen = self.observations(AuditedPair.expected)
-        rivals = (log_capital(seen, -margin), log_capital(seen.mirrored, -bar))
-        enough = (rival >= math.log(ENOUGH) for rival in rivals)
-        ends = [int(one.argmax()) + 1 for one in enough if one.any()]
-        until = max(min(ends, default=len(self.units)), self.known + 1)
-        found = [one for unit in self.units[:until] for one in unit if one.is_open]
-        return found or [one for one in self.pairs if one.is_open]
+        checked = [one for one in self.pairs if one.is_known and one.guess]
+        confirmed = sum(one.lowest() * one.probability == one.guess for one in checked)
+        ends = [len(self.units)]
+        for trust in (1.0, (confirmed + 1) / (len(checked) + 2)):
+            seen = self.observations(partial(AuditedPair.expected, trust=trust))
+            for capital in (log_capital(seen, -margin), log_capital(seen.mirrored, -bar)):
+                enough = capital >= math.log(ENOUGH)
+                ends += [int(enough.argmax()) + 1] if enough.any() else []
+        count = sum(one.is_open for unit in self.units[: min(ends)] for one in unit)
+        return [one for one in self.pairs if one.is_open][: max(count, FEWEST)]
 
     def growth(self, margin: float, bar: float) -> list[tuple[int, float, float]]:
         """Return how many pairs were looked at, and the logarithms of the two capitals, so far."""
