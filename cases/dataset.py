@@ -15,7 +15,7 @@ from evaluators.kinds import Asked, Cluster, Kind
 from evaluators.rubric import Prompt, Rubric
 from evaluators.statistics.metrics import DROP, RISE, counts_every_item
 
-Evidence = Literal["estimate", "confident", "audited"]
+Evidence = Literal["estimate", "confident", "audited", "sequential"]
 Fail = Literal["", "margin", "zero"]
 
 
@@ -32,8 +32,9 @@ class Threshold:
     that is a FAIL: with the whole interval beyond the ``margin``, or with all of it beyond
     ``zero``; it is empty for bars, and in old runs, which meant zero. ``evidence: confident`` asks
     that the 95 % interval clear the bar, ``audited`` that people's verdicts show it (only for a
-    ``drop`` of the passing share), who look at a ``share`` of the pairs that nothing speaks for;
-    ``pool`` puts all languages of a data set together.
+    ``drop`` of the passing share), who look at a ``share`` of the pairs that nothing speaks for,
+    ``sequential`` that verdicts in a fixed order show it, looked at after every item (for shares of
+    all items); ``pool`` puts all languages of a data set together.
     """
 
     measure: str

@@ -9,12 +9,13 @@ from cases.dataset import AUDIT_SHARE, Evidence, Fail, Sampling, Slice, Threshol
 from evaluators.extra_metrics import FIELDS, GEVAL, METRICS, MetricSpec
 from evaluators.kinds import Kind
 from evaluators.settings import Settings
-from evaluators.statistics.metrics import DROP, RATE, RISE, Range
+from evaluators.statistics.metrics import DROP, RATE, RISE, Range, counts_every_item
 from evaluators.text import hint
 
 BAR_KEYS = ("min", "max", "evidence")
 CHANGE_KEYS = ("max", "evidence", "fail", "share")
 _BY_JUDGE: tuple[Evidence, ...] = ("estimate", "confident")
+_SEQUENTIAL: Evidence = "sequential"
 METRICS_KEY = "metrics"
 _GEVAL_NAME = re.compile(rf"{GEVAL}[a-z0-9_]+", re.ASCII)
 _GEVAL_KEYS = ("criteria", "steps", "evaluation_params", *BAR_KEYS)
@@ -84,8 +85,9 @@ def _margin(
     if margin is None:
         what = f"missing; give the largest {change} that is no loss: {{max: 0.05}}"
         raise part.problem(key="max", what=what)
+    known = (*_BY_JUDGE, *((_SEQUENTIAL,) if not of or counts_every_item(of) else ()))
     by_people = change == DROP and not of  # people say whether an answer passes, and no more
-    evidence = _word(part, "evidence", get_args(Evidence) if by_people else _BY_JUDGE, "confident")
+    evidence = _word(part, "evidence", get_args(Evidence) if by_people else known, "confident")
     share = part.number("share", 0.01, 1)
     if share is not None and evidence != "audited":
         raise part.problem(key="share", what="only with evidence: audited; take it out")
@@ -117,7 +119,9 @@ def _bar(part: Settings, metric: str, limits: Range) -> Threshold | None:
         return None
     if low is not None and high is not None and low > high:
         raise part.problem(key="min", what=f"{low:g} is above max, {high:g}; no value can pass")
-    evidence = _word(part, "evidence", _BY_JUDGE, "estimate")
+    inner = all(end is None or limits[0] < end < limits[1] for end in (low, high))
+    known = (*_BY_JUDGE, *((_SEQUENTIAL,) if inner and counts_every_item(metric) else ()))
+    evidence = _word(part, "evidence", known, "estimate")
     return Threshold(measure=metric, min=low, max=high, evidence=cast("Evidence", evidence))
 
 

@@ -10,7 +10,8 @@ NOT_ATTEMPTED = "NOT_ATTEMPTED"
 GRADES = (CORRECT, INCORRECT, NOT_ATTEMPTED)
 YES, NO, UNANSWERED = "YES", "NO", "UNANSWERED"
 
-State = Literal["passed", "failed", "error", "missing"]
+State = Literal["passed", "failed", "error", "missing", "stopped"]
+"""How an item ended; ``stopped``: not asked, as the gates it is for were settled without it."""
 
 
 class QAError(Exception):
@@ -270,7 +271,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How one planned item ended: a verdict, or an ERROR or MISSING of a kind.
+    """How one planned item ended: a verdict, an ERROR or MISSING of a kind, or STOPPED.
 
     ``measures`` holds extra measures of the answer by name, 0 to 1; where one is None,
     ``unmeasured`` says why.

@@ -16,6 +16,7 @@ from reports.gates.change import change_gates
 from reports.gates.decide import SessionFacts, decide
 from reports.gates.gate import slice_gates
 from reports.gates.power import margin_warnings, no_baseline_note
+from reports.gates.sequential import SequentialGate, sequential_gates, settled_notes
 from reports.human_review import adjudication_notes
 from reports.judge_errors import drift_notes
 from reports.judging import judging, judging_notes
@@ -119,7 +120,7 @@ def decision_of(
 
 
 def _decided(
-    run: CountedRun, beside: Iterable[Mapping[str, PairedSlice]], session: SessionFacts
+    run: CountedRun, beside: Sequence[Mapping[str, PairedSlice]], session: SessionFacts
 ) -> tuple[Decision, SessionFacts]:
     """Return the decision, and the session with its counts of items."""
     gates = tuple(_gates(run, beside))
@@ -141,7 +142,25 @@ def audits(
     )
 
 
-def _gates(run: CountedRun, beside: Iterable[Mapping[str, PairedSlice]]) -> Iterator[GateResult]:
+def sequences(
+    material: Material, judge: str, baselines: Iterable[Baseline | None]
+) -> tuple[SequentialGate, ...]:
+    """Return the gates that are decided in a fixed order of the items, one after another."""
+    run = count_run(material, in_order(material.records), judge, for_gates=True)
+    return tuple(_sequences(run, [paired_slices(run, judge, one) for one in baselines]))
+
+
+def _sequences(
+    run: CountedRun, beside: Iterable[Mapping[str, PairedSlice]]
+) -> Iterator[SequentialGate]:
+    blocked = {name: one.obstacle or run.distrusted[name] for name, one in run.summaries.items()}
+    for dataset in run.datasets:
+        own = run.of(dataset)
+        scopes = [[sides[one.name] for one in own] for sides in filter(None, beside)]
+        yield from sequential_gates(dataset, own, run.records, blocked, scopes)
+
+
+def _gates(run: CountedRun, beside: Sequence[Mapping[str, PairedSlice]]) -> Iterator[GateResult]:
     for dataset in run.datasets:
         own = run.of(dataset)
         for one in own:
@@ -153,6 +172,7 @@ def _gates(run: CountedRun, beside: Iterable[Mapping[str, PairedSlice]]) -> Iter
             scope = [sides[one.name] for one in own]
             yield from change_gates(dataset, scope)
             yield from (one.result() for one in audited_gates(dataset, scope))
+    yield from (one.result() for one in _sequences(run, beside))
 
 
 def _session(session: SessionFacts, run: CountedRun, gates: Sequence[GateResult]) -> SessionFacts:
@@ -169,6 +189,7 @@ def _session(session: SessionFacts, run: CountedRun, gates: Sequence[GateResult]
         misses=sum(one.counts.failed for one in every),
         errors=sum(one.counts.error for one in every),
         missing=sum(one.counts.missing for one in every),
+        stopped=sum(one.counts.stopped for one in every),
         ungated=tuple(name for name in run.summaries if name not in decided),
     )
 
@@ -183,6 +204,7 @@ def _gate_notes(
     every = in_order(record for some in run.records.values() for record in some)
     if baseline and in_order(baseline.records) == every:
         yield "the baseline has the records of this very run: nothing can differ from itself"
+    yield from settled_notes(run.summaries.values())
     for name in ungated:
         yield f"{name}: no gate of its own; a run passes only over slices that have one"
     for dataset in run.datasets:

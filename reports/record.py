@@ -18,7 +18,7 @@ class Record:
     NOT_ATTEMPTED (graded, judged) or YES, NO or UNANSWERED (yes/no); ``rating`` is 1 to 10.
     ``label`` is what the grade must be (yes/no: the gold; judged: the given label or rating).
     ``score`` is the rubric's ``scores:`` value of the grade, where it has any. ``reason`` is the
-    judge's; ``error`` is empty unless ``outcome`` is error or missing, then ``kind: message``.
+    judge's; ``error`` is empty where there is a grade, else ``kind: message``.
     ``tokens``, ``cost`` (USD) and ``seconds`` are those of the replies used. ``votes`` holds what
     each judge said where there were several: a panel's, or the rules' and then the model's.
     ``adjudicated_by`` names the person who gave the verdict, empty where a judge did.
@@ -55,7 +55,7 @@ class Record:
 
     @property
     def is_graded(self) -> bool:
-        """Whether the item has a grade, rather than ERROR or MISSING."""
+        """Whether the item has a grade, rather than ERROR, MISSING or STOPPED."""
         return self.outcome in ("passed", "failed")
 
     @property
@@ -97,7 +97,7 @@ def causes(records: Iterable[Record]) -> Iterator[str]:
     """Yield, for each way in which items went ungraded, how many and what the first one said."""
     errors: dict[str, list[str]] = defaultdict(list)
     for record in records:
-        if record.error:
+        if record.error and record.outcome != "stopped":
             errors[record.error.partition(": ")[0]].append(record.error)
     for some in errors.values():
         yield f"{plural(len(some), 'item')} ungraded: {some[0]}"

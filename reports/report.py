@@ -17,18 +17,19 @@ Role = Literal["baseline", "anchor"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Items by end state; ``planned`` is the sum of the other four."""
+    """Items by end state; ``planned`` is the sum of the other five."""
 
     planned: int
     passed: int
     failed: int
     error: int
     missing: int
+    stopped: int = 0
 
     @property
     def ungraded(self) -> int:
         """How many items have no grade."""
-        return self.error + self.missing
+        return self.error + self.missing + self.stopped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,10 @@ class SliceSummary:
         """Which part of the slice was run, for instance ``10 of 60, seed 363``; empty for all."""
         if self.partial:
             return "partial"
-        return self.sample.text if self.sample else ""
+        drawn = [self.sample.text] if self.sample else []
+        asked = f"{self.counts.planned - self.counts.stopped:,} of {self.counts.planned:,}"
+        settled = [f"settled after {asked}"] if self.counts.stopped else []
+        return "; ".join(drawn + settled)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

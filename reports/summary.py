@@ -39,6 +39,7 @@ def count(records: Sequence[Record]) -> Counts:
         failed=states["failed"],
         error=states["error"],
         missing=states["missing"],
+        stopped=states["stopped"],
     )
 
 

@@ -6,7 +6,7 @@ Tests, in whatever process, only wait for what it posts.
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evaluators.core import (
@@ -28,6 +28,7 @@ from evaluators.ledger import LedgerError
 from evaluators.runtime.calls import Caller, Meter
 from evaluators.runtime.outcomes import BEAT_SECONDS, OutcomeWriter
 from evaluators.runtime.schedule import Schedule
+from evaluators.runtime.stopping import Stopping, stopped
 
 BATCH_SECONDS = 0.005
 
@@ -75,11 +76,16 @@ class Engine:
     """Answers and judges the items of one run, and posts how each ended.
 
     ``outcomes`` holds them by key, ``failure`` why it had to stop, or nothing. ``concurrency`` is
-    the number of calls in flight.
+    the number of calls in flight; ``stopping`` says when enough was asked, None where all is to be.
     """
 
     def __init__(
-        self, tasks: Mapping[str, Task], caller: Caller, writer: OutcomeWriter, concurrency: int
+        self,
+        tasks: Mapping[str, Task],
+        caller: Caller,
+        writer: OutcomeWriter,
+        concurrency: int,
+        stopping: Stopping | None = None,
     ) -> None:
         self.outcomes: dict[str, Outcome] = {}
         self.failure = ""
@@ -88,6 +94,9 @@ class Engine:
         self._sender = caller.sender
         self._writer = writer
         self._concurrency = concurrency
+        self._stopping = stopping
+        self._unneeded: set[str] = set()
+        self._ended = asyncio.Condition()
         self._unposted: list[Outcome] = []
         self._news = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -124,6 +133,11 @@ class Engine:
         kind = "stopped"
         self._sender.halt(StoppedError(kind, "the run was stopped before this was asked"))
 
+    def select(self, keys: Collection[str]) -> None:
+        """Note which items are asked at all."""
+        if self._stopping:
+            self._stopping.select(keys)
+
     async def run(self, schedule: Schedule, models: Sequence[Model] = ()) -> None:
         """Work until the schedule hands out nothing more; then close the models."""
         self._loop = asyncio.get_running_loop()
@@ -146,16 +160,39 @@ class Engine:
 
     async def _work(self, schedule: Schedule) -> None:
         while (key := await schedule.take()) is not None:
+            if self._stopping and not await self._is_needed(key, self._stopping):
+                continue
             self._sender.begin()
             outcome = await self._outcome(self._tasks[key])
-            self.outcomes[key] = outcome
-            self._unposted.append(outcome)
-            self._news.set()
+            self._add(outcome)
             schedule.done()
+            if self._stopping:
+                await self._stop_asking(self._stopping.note(outcome), schedule)
             if self.failure:
                 schedule.close()
             # Items that need no call never wait: give the others their turn.
             await asyncio.sleep(0)
+
+    def _add(self, outcome: Outcome) -> None:
+        self.outcomes[outcome.key] = outcome
+        self._unposted.append(outcome)
+        self._news.set()
+
+    async def _is_needed(self, key: str, stopping: Stopping) -> bool:
+        """Wait for an item's turn; return whether it is still to be asked then."""
+        async with self._ended:
+            await self._ended.wait_for(lambda: key in self._unneeded or stopping.is_due(key))
+        if key in self._unneeded:
+            self._add(stopped(key))
+        return key not in self._unneeded
+
+    async def _stop_asking(self, keys: Collection[str], schedule: Schedule) -> None:
+        """Post what need not be asked, and wake what waits for its turn."""
+        self._unneeded.update(keys)
+        for key in schedule.discard(keys):
+            self._add(stopped(key))
+        async with self._ended:
+            self._ended.notify_all()
 
     async def _outcome(self, task: Task) -> Outcome:
         meter = Meter(price=self._caller.price)

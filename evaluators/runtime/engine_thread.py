@@ -63,9 +63,13 @@ class Job:
             engine.failure = engine.failure or why
             self.schedule.close()
 
+        def select(keys: Sequence[str], beside: int) -> None:
+            engine.select(keys)
+            self.schedule.select(keys, beside)
+
         return {
             "lead": self.schedule.lead,
-            "select": self.schedule.select,
+            "select": select,
             "want": self.schedule.want,
             "ended": self.schedule.ended,
             "refuse": refuse,

@@ -7,7 +7,7 @@ started and ended.
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 UNLIMITED = float("inf")
 
@@ -69,6 +69,14 @@ class Schedule:
             self._ahead = deque(keys)
             self._untaken.intersection_update(keys)
         self._wake()
+
+    def discard(self, keys: Collection[str]) -> list[str]:
+        """Hand these items out no more; return those that had not been."""
+        with self._lock:
+            left = [key for key in keys if key in self._untaken]
+            self._untaken.difference_update(left)
+        self._wake()
+        return left
 
     def want(self, key: str) -> None:
         """Put an item first, also beyond the window: a test is waiting for it."""

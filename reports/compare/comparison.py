@@ -81,7 +81,7 @@ def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:
 
 def _changes(side: PairedSlice) -> Iterator[Change]:
     """Yield every item that is not as it was."""
-    for pair in side.pairing.pairs:
+    for pair in (one for one in side.pairing.pairs if one.new.outcome != "stopped"):
         old, now, before = pair.old, pair.new.passes(side.bar), bool(pair.old.passes(side.bar))
         flip: Flip = "same" if now == before else "fixed" if now else "broke"
         if now is None:

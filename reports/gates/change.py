@@ -15,7 +15,7 @@ from evaluators.statistics.metrics import DROP
 from evaluators.statistics.paired import holm, p_value_beyond
 from reports.compare.differences import Difference, change_of
 from reports.compare.pairs import Lone, PairedSlice
-from reports.gates.gate import ROUNDING
+from reports.gates.gate import BY_RUN, ROUNDING
 from reports.gates.judge_scale import JudgeScale, judge_scale
 from reports.report import GateResult, GateState, Role
 
@@ -239,7 +239,7 @@ def change_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateRe
             scale=judge_scale(scope, threshold.of),
         )
         for language, scope, threshold in scopes(dataset, sides)
-        if threshold.evidence != "audited"
+        if threshold.evidence in BY_RUN
     ]
     found = [gate.evidence() for gate in gates]
     tested = [one.p_value() for one in found if isinstance(one, Evidence)]

@@ -35,10 +35,10 @@ class SessionFacts:
     """What happened in the session besides the gates.
 
     ``selected`` counts planned items, ``misses`` graded misses, ``errors`` and ``missing`` the
-    ungraded items. ``ungated`` names the slices without a gate of their own. ``other_failures`` are
-    failures that are no item's outcome: ordinary tests, fixtures and teardowns, exceptions in a
-    test body, collection errors. ``interrupted`` means by a person or the system (not by ``-x``);
-    ``pytest_code`` is what pytest would return.
+    ungraded items, ``stopped`` those that were not needed. ``ungated`` names the slices without a
+    gate of their own. ``other_failures`` are failures that are no item's outcome: ordinary tests,
+    fixtures and teardowns, exceptions in a test body, collection errors. ``interrupted`` means by a
+    person or the system (not by ``-x``); ``pytest_code`` is what pytest would return.
     """
 
     selected: int = 0
@@ -47,6 +47,7 @@ class SessionFacts:
     other_failures: int = 0
     errors: int = 0
     missing: int = 0
+    stopped: int = 0
     interrupted: bool = False
     gates_off: bool = False
     dry_run: bool = False
@@ -143,6 +144,8 @@ def _passed(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict:
     line = f"{_tally(gates)}: exit {OK}; {misses} {verb} counted in the measures"
     if facts.ungraded:
         line += f", {plural(facts.ungraded, 'ungraded item')} would not change it"
+    if facts.stopped:
+        line += f"; {plural(facts.stopped, 'item')} not asked, as it was decided before"
     return OK, line
 
 

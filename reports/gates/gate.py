@@ -14,6 +14,9 @@ from reports.record import Record
 from reports.report import Counts, GateResult, GateState, SliceSummary
 from reports.summary import missing_extras, tabulate
 
+BY_RUN = ("estimate", "confident")
+"""Evidence that is weighed once, over all items of a run."""
+
 ROUNDING = 1e-12  # a metric that equals its bar on paper may miss it by this much in floats
 
 
@@ -99,7 +102,8 @@ def slice_gates(
 
     ``distrust`` says why the slice's judge is not trusted (``trust.distrust``); empty where it is.
     """
-    thresholds = [one for one in slice_.thresholds if not one.paired]
+    own = (one for one in slice_.thresholds if not one.paired)
+    thresholds = [one for one in own if one.evidence in BY_RUN]
     if not thresholds:
         return ()
     inputs = gate_inputs(slice_, records, summary, distrust)

@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from cases.dataset import Dataset, Slice, Threshold
 from evaluators.kinds import Cluster
 from evaluators.output import plural
+from evaluators.statistics.betting import expected_units
 from evaluators.statistics.estimate import figure
 from evaluators.statistics.intervals import wilson
 from evaluators.statistics.metrics import METRICS, RATE
@@ -78,6 +79,8 @@ def _interval(threshold: Threshold, slice_: Slice, count: int) -> str:
         if threshold.evidence == "confident"
         else f"a value within {size} of the bar may be chance"
     )
+    if threshold.evidence == "sequential":
+        return f"decided by at most {plural(count, 'item')}, by fewer the further from the bar"
     return f"95 % interval ± {size} with {plural(count, 'item')}; {meaning}{given}"
 
 
@@ -90,6 +93,8 @@ def _paired(threshold: Threshold, count: int, discordances: Sequence[float]) -> 
     if threshold.evidence == "audited":
         return "no forecast: people decide it, with `python -m reports review … --until-decided`"
     margin = threshold.max or 0.0
+    if threshold.evidence == "sequential":
+        return _in_sequence(threshold, count, discordances)
     if not threshold.of_share or threshold.evidence == "estimate":
         return "no forecast for this gate alone"
     if not 0 < margin < 1 or not count:
@@ -122,6 +127,28 @@ def _scaled(
     if not 0 < margin < 1 or count < smallest_n(margin):
         return f"; never {with_it}"
     return f"; with {_chances(count, margin, discordances)} {with_it}"
+
+
+def _in_sequence(threshold: Threshold, count: int, discordances: Sequence[float]) -> str:
+    """Return after how many items a gate that is decided in sequence settles."""
+    found = _listed(f"{units_needed(threshold, count, share):,}" for share in discordances)
+    shares = _listed(f"{100 * share:.2g}" for share in discordances)
+    return (
+        f"--until-decided settles an unchanged model after about {found} of "
+        f"{plural(count, 'independent pair')} if {shares} % differ (more where the judge errs)"
+    )
+
+
+def units_needed(threshold: Threshold, count: int, discordance: float) -> int:
+    """Return after how many of so many independent pairs a sequential gate is decided, on average.
+
+    The model is unchanged. A bar is taken to need all: how far the model is from it is not known.
+    """
+    if not threshold.paired:
+        return count
+    margin = threshold.max or 0.0
+    limit = margin if threshold.fail == "margin" else 0.0
+    return round(expected_units(margin, limit, discordance, count))
 
 
 def _listed(words: Iterable[str]) -> str:

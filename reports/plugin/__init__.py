@@ -94,6 +94,13 @@ def _plan(config: pytest.Config, options: Options, files: list[Path]) -> WorkerI
 
     with gc_paused():
         plan = make_plan(files, options.choice)
+    if options.until_decided:
+        if options.gates_off:
+            msg = "--until-decided: nothing is decided with --gates off; leave one of them out"
+            raise UsageError(msg)
+        from reports.plugin.settling import in_sequence  # noqa: PLC0415  # brings numpy along
+
+        plan = in_sequence(plan, paired=bool(options.baseline or options.anchor))
     if options.dry_run:
         from reports.plugin.dry_run import DryRun  # noqa: PLC0415
 

@@ -61,7 +61,7 @@ class Controller:
         self.outcome_store = self._folder / "board.sqlite3"
         calling = not config.option.collectonly
         labelled = find_labelled(options, plan, config.rootpath)
-        self._run = Run(options, plan, labelled, calling=calling)
+        self._run = Run(options, plan, labelled, calling=calling, earlier=self._earlier)
         if calling:
             self._open()
         config.pluginmanager.register(JudgeWait(lambda: self._run.is_judge_measured))
@@ -73,7 +73,8 @@ class Controller:
         config = self._config
         distributed = bool(getattr(config.option, "tx", None))
         store = self.outcome_store if distributed else None
-        self._run.open(store, config.stash.get(EARLY, None), ahead=not may_end_early(config))
+        ahead = self._options.until_decided or not may_end_early(config)
+        self._run.open(store, config.stash.get(EARLY, None), ahead=ahead)
         config.add_cleanup(self._run.stop)
         if self._run.waiting is not None and not distributed:
             config.stash[OUTCOMES] = self._run.waiting

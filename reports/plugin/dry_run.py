@@ -28,13 +28,14 @@ from evaluators.runtime.budget import money
 from evaluators.runtime.engine import Task
 from evaluators.runtime.prices import Pricing, pricing_of
 from reports.baseline import load_baseline
-from reports.gates.power import power_lines
+from reports.gates.power import power_lines, units_needed
 from reports.judge_errors import calibrations_in
 from reports.plugin.calibrator import Calibrator, find_labelled
 from reports.plugin.gate_chances import chance_lines, discordance
 from reports.plugin.options import Options
 from reports.plugin.run_models import adjudications_of, connect_models
 from reports.plugin.session_results import SessionResults
+from reports.plugin.settling import stoppable
 from reports.render.console import wrapped
 from reports.trust import distrust
 
@@ -76,8 +77,11 @@ class DryRun:
     def _lines(self, keys: Sequence[str], root: Path) -> Iterator[str]:
         items = Counter(self._plan.items[key].slice.name for key in keys)
         forecasts = self._forecasts([self._tasks[key] for key in keys])
+        shares = self._shares(keys) if self._options.until_decided else {}
         for name, forecast in forecasts.items():
             yield from plan_lines(name, items[name], forecast)
+            if name in shares:
+                yield sequence_line(items[name], forecast, shares[name])
         calibrator = self._calibrator(root)
         labels = [calibrator.tasks[key] for key in calibrator.select(keys)]
         judged = sum(self._forecasts(labels).values(), Forecast())
@@ -130,6 +134,31 @@ class DryRun:
             return lambda key: None
         return stack.enter_context(Ledger(path, read_only=True)).get
 
+    def _shares(self, keys: Sequence[str]) -> dict[str, float]:
+        """Return which share of a slice is asked until it is decided, for each that may stop."""
+        paired = any(self._earlier)
+        lanes = stoppable(self._plan, paired=paired)
+        share = discordance(self._options.report_dir, self._baseline).shares[0]
+        found: dict[str, float] = {}
+        for dataset in self._plan.datasets:
+            own = (self._plan.items[key] for key in keys)
+            clusters = clusters_in(
+                (one.slice, one.case) for one in own if one.slice.dataset == dataset.name
+            )
+            every = len(set().union(*clusters.values()))
+            for slice_ in (one for one in dataset.slices.values() if one.name in lanes):
+                scopes = [
+                    (dataset.pooled, every),
+                    (slice_.thresholds, len(clusters.get(slice_.language, ()))),
+                ]
+                found[slice_.name] = max(
+                    units_needed(gate, count, share) / max(count, 1)
+                    for gates, count in scopes
+                    for gate in gates
+                    if paired or not gate.paired
+                )
+        return found
+
     def _powers(self, keys: Sequence[str]) -> Iterator[str]:
         """Yield for each gate what it could tell with so many items."""
         if self._options.gates_off:
@@ -165,6 +194,16 @@ def plan_lines(name: str, items: int, forecast: Forecast) -> Iterator[str]:
     if forecast.cost is not None and forecast.most is not None:
         cost = f"about {money(forecast.cost)}, at most {money(forecast.most)}"
     yield f"    {known}; {tokens}; {cost}"
+
+
+def sequence_line(items: int, forecast: Forecast, share: float) -> str:
+    """Return what a slice takes that stops once it is decided, beside what all of it takes."""
+    cost = "" if forecast.cost is None else f", {money(share * forecast.cost)}"
+    whole = "" if forecast.cost is None else f", {money(forecast.cost)}"
+    return (
+        f"    until decided, if unchanged: about {round(share * items):,} items{cost}; "
+        f"all: {items:,}{whole}"
+    )
 
 
 def assumptions(specs: Mapping[str, Spec], prices: Mapping[str, Pricing | None]) -> Iterator[str]:

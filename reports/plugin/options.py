@@ -57,6 +57,11 @@ _REPEATABLE = (
     ("prompt", "DATASET:LANG=FILE", "another answer prompt; repeatable"),
 )  # fmt: skip
 _FLAGS = (
+    (
+        "until-decided",
+        "ask in an order that the data fix, and stop a slice once all its gates, with "
+        "`evidence: sequential`, are settled",
+    ),
     ("replay", "no network: answer from the ledger; a call that is not there is an ERROR"),
     (
         "dry-run",
@@ -96,6 +101,7 @@ class Options:
     anchor: Path | None
     gates_off: bool
     ledger: Path
+    until_decided: bool
     replay: bool
     reask_invalid: bool
     concurrency: int
@@ -149,6 +155,7 @@ def read_options(config: pytest.Config, here: Path) -> Options:
         anchor=path("anchor"),
         gates_off=given.get("gates") == OFF,
         ledger=path("ledger") or here / ".qa" / "ledger.sqlite3",
+        until_decided="until-decided" in given,
         replay="replay" in given,
         reask_invalid="reask-invalid" in given,
         concurrency=value("concurrency", _whole, 16),

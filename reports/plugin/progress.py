@@ -57,6 +57,7 @@ class Progress:
         self.spent += outcome.usage.spent
         if outcome.state in ("error", "missing"):
             self.ungraded[outcome.kind] += 1
+        if outcome.state not in ("passed", "failed"):
             return
         passed, every = self.graded.get(slice_name, (0, 0))
         self.graded[slice_name] = (passed + (outcome.state == "passed"), every + 1)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cases.dataset import Plan
 from cases.plan import Labelled
@@ -18,10 +19,14 @@ from evaluators.runtime.outcomes import OutcomeSource, OutcomeWriter
 from evaluators.runtime.schedule import Schedule
 from evaluators.runtime.sender import DEADLINE, CallSettings
 from evaluators.runtime.session import CallSession
+from evaluators.runtime.stopping import Stopping
 from reports.evidence import Calibration
 from reports.plugin.calibrator import Calibrator
 from reports.plugin.options import Options
 from reports.plugin.run_models import adjudications_of, connect_models
+
+if TYPE_CHECKING:
+    from reports.baseline import Baseline
 
 WINDOW_PER_CALL = 4  # how far ahead of the tests the engine may work, per call in flight
 SMALLEST_WINDOW = 64
@@ -34,7 +39,8 @@ class Run:
     """The engine of one run and what it needs. Raises UsageError for what the user got wrong.
 
     Without ``calling``, where tests are only listed, no key is asked for and the user's ledger
-    stays closed. ``takes_extras`` says whether some answer gets measures beside its verdict.
+    stays closed. ``earlier`` are the runs to compare with. ``takes_extras`` says whether some
+    answer gets measures beside its verdict.
     """
 
     def __init__(
@@ -44,6 +50,7 @@ class Run:
         labelled: Sequence[Labelled] = (),
         *,
         calling: bool,
+        earlier: "Sequence[Baseline | None]" = (),
     ) -> None:
         connected = connect_models(options, needs_key=calling and not options.replay)
         self.adjudications = adjudications_of(options, plan)
@@ -57,6 +64,7 @@ class Run:
         self._calibrator = Calibrator.of(
             plan, labelled, connected.judges, is_on=options.calibration
         )
+        self._settling = _settling(options, plan, self._calibrator, earlier)
         self._connected = connected
         self._session = CallSession(connected.models, connected.specs, _settings(options))
         self._host: EngineHandle | None = None
@@ -114,7 +122,9 @@ class Run:
         )
         specs = () if self._options.replay else tuple(self._connected.specs.values())
         job = Job(
-            make=partial(_make, {**self._tasks, **self._calibrator.tasks}, self._session),
+            make=partial(
+                _make, {**self._tasks, **self._calibrator.tasks}, self._session, self._settling
+            ),
             schedule=schedule,
             models=tuple(self._connected.models.values()),
             prepare=partial(load, specs),
@@ -135,8 +145,14 @@ class Run:
                 self._host.wait_until_ready()
 
     def start(self, keys: Sequence[str]) -> None:
-        """Work on these items, in this order, after those that measure the judge."""
+        """Work on these items, in this order, after those that measure the judge.
+
+        Where items are asked until decided, the order is the plan's.
+        """
         self._has_tests = True
+        if self._settling:
+            chosen = set(keys)
+            keys = [key for key in self._plan.items if key in chosen]
         if self._host is not None:
             beside = self._calibrator.select(keys)
             self._host.select([*beside, *keys], len(beside))
@@ -157,8 +173,8 @@ class Run:
             self._host.refuse(why)
 
     def want(self, key: str) -> None:
-        """Put an item first: its test is waiting."""
-        if self._host is not None:
+        """Put an item first: its test is waiting. Not where the order decides."""
+        if self._host is not None and self._settling is None:
             self._host.want(key)
 
     def test_ended(self) -> None:
@@ -184,8 +200,26 @@ def _settings(options: Options) -> CallSettings:
     )
 
 
-def _make(tasks: Mapping[str, Task], session: CallSession, writer: OutcomeWriter) -> Engine:
+def _settling(
+    options: Options, plan: Plan, calibrator: Calibrator, earlier: "Sequence[Baseline | None]"
+) -> Stopping | None:
+    """Return what stops a slice once it is decided, None where all of it is asked."""
+    if not options.until_decided:
+        return None
+    from reports.plugin.settling import Settling  # noqa: PLC0415  # brings numpy along
+
+    # What is in hand when a slice is settled is paid for: twice as many items as calls at most.
+    ahead = 1 if options.replay else 2 * options.concurrency
+    return Settling(plan, calibrator, " ".join(options.judges), earlier, ahead)
+
+
+def _make(
+    tasks: Mapping[str, Task],
+    session: CallSession,
+    stopping: Stopping | None,
+    writer: OutcomeWriter,
+) -> Engine:
     """Return the engine, where it is to work: an open ledger cannot be sent there."""
     settings = session.settings
     ledger = Ledger(settings.ledger, read_only=settings.replay)
-    return Engine(tasks, session.caller(ledger), writer, settings.concurrency)
+    return Engine(tasks, session.caller(ledger), writer, settings.concurrency, stopping)

@@ -35,7 +35,7 @@ class SessionResults:
         return self.planned
 
     def note(self, nodeid: str, when: str, outcome: str, word: str) -> None:
-        """Note one report; ``word`` is the worker's: "miss", "error", "missing" or empty."""
+        """Note one report; ``word`` is what the worker calls it, empty where that is nothing."""
         key = key_of(nodeid)
         is_death = when == "???" and key in self._plan.items
         if outcome == "failed" and not word and not is_death:

@@ -27,6 +27,7 @@ class WorkerInput:
 
 WORKER_INPUT = pytest.StashKey[WorkerInput]()
 OUTCOMES = pytest.StashKey[OutcomeSource]()
+SKIPPED = ("missing", "stopped")
 
 
 class NoVerdictError(QAError):
@@ -98,7 +99,7 @@ class Verdicts:
 
     @pytest.fixture
     def verdict(self, qa_item: Item) -> Outcome:
-        """Return the verdict on the answer; without one: an ERROR, or skipped as MISSING."""
+        """Return the verdict on the answer; without one: an ERROR, or skipped."""
         assert self._outcome is not None
         assert self._outcome.key == qa_item.key
         return self._outcome
@@ -114,8 +115,8 @@ class Verdicts:
             message = str(error)
             outcome = Outcome(key=planned.key, state="error", kind="engine_lost", message=message)
         self._outcome = outcome
-        if outcome.state == "missing":
-            pytest.skip(f"MISSING ({outcome.kind}): {outcome.message}")
+        if outcome.state in SKIPPED:
+            pytest.skip(f"{outcome.state.upper()} ({outcome.kind}): {outcome.message}")
         if outcome.state == "error":
             msg = f"{outcome.kind}: {outcome.message}"
             raise NoVerdictError(msg)
@@ -147,7 +148,7 @@ def _outcomes(config: pytest.Config) -> OutcomeSource:
 def _report(
     item: pytest.Item, call: pytest.CallInfo[None], planned: Item, outcome: Outcome
 ) -> pytest.TestReport:
-    """Return the report of one phase; its ``qa`` says "miss", "error" or "missing" where it is."""
+    """Return the report of one phase; its ``qa`` says "miss", "error", "missing" or "stopped"."""
     from reports.render.outcome_text import error_lines, miss_lines  # noqa: PLC0415  # not at the start
 
     error = call.excinfo.value if call.excinfo else None
@@ -156,8 +157,8 @@ def _report(
     if call.when == "call" and isinstance(error, AssertionError) and outcome.state == "failed":
         return _short(item, call, "miss", miss_lines(planned, outcome))
     report = pytest.TestReport.from_item_and_call(item, call)
-    if report.skipped and outcome.state == "missing":
-        report.__dict__["qa"] = "missing"
+    if report.skipped and outcome.state in SKIPPED:
+        report.__dict__["qa"] = outcome.state
     return report
 
 

@@ -10,7 +10,13 @@ from evaluators.statistics.metrics import DROP
 from reports.evidence import AuditTrail, ConfusionCell
 from reports.report import Counts, GateResult, SliceSummary
 
-_TONES = {"passed": "right", "failed": "wrong", "error": "ungraded", "missing": "ungraded"}
+_TONES = {
+    "passed": "right",
+    "failed": "wrong",
+    "error": "ungraded",
+    "missing": "ungraded",
+    "stopped": "stopped",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +46,7 @@ def states(counts: Counts) -> list[Segment]:
 
 
 def segments(part: SliceSummary) -> list[Segment]:
-    """Return a slice's bar: right, silent, wrong and ungraded items."""
+    """Return a slice's bar: right, silent, wrong, ungraded items, and those not asked."""
     counts, labels = part.counts, part.labels
     silent_word = part.kind.silent
     silent = min(counts.failed, labels.get(silent_word, 0)) if silent_word else 0
@@ -50,7 +56,8 @@ def segments(part: SliceSummary) -> list[Segment]:
             ("right", right, counts.passed),
             ("silent", silent_word.lower().replace("_", " "), silent),
             ("wrong", wrong, counts.failed - silent),
-            ("ungraded", "ungraded", counts.ungraded),
+            ("ungraded", "ungraded", counts.error + counts.missing),
+            ("stopped", "stopped", counts.stopped),
         ]
     )
 

@@ -56,8 +56,9 @@ def graded(report: Report) -> dict[str, str]:
 
 
 def _letter(record: Record) -> str:
-    settled = record.outcome in ("passed", "failed")
-    return _LETTERS.get(record.grade or "", record.grade or "ERROR") if settled else "ERROR"
+    if record.is_graded:
+        return _LETTERS.get(record.grade or "", record.grade or "ERROR")
+    return "STOPPED" if record.outcome == "stopped" else "ERROR"
 
 
 def _free_name(part: SliceSummary, taken: Iterable[str]) -> str:

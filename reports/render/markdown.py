@@ -21,7 +21,7 @@ _MISSES_A_SLICE = 3
 _PLAIN_LINK = re.compile(r"https?://[A-Za-z0-9][A-Za-z0-9.:-]*(?:/[A-Za-z0-9._~/-]*)?")
 _GATES = ("Gate", "Verdict", "Value", "95 % interval", "Bar", "Worst to best", "Why")
 _PAIRS = ("Slice", "Pairs", "Fixed", "Broke", "New - old", "McNemar p", "Odds fixed : broke")
-_SLICES = ("Slice", "Plan", "Passed", "Failed", "Error", "Missing", "Measures")
+_SLICES = ("Slice", "Plan", "Passed", "Failed", "Error", "Missing", "Stopped", "Measures")
 _CUT = "\n*The rest is cut; the report files have it all.*\n"
 
 
@@ -55,6 +55,7 @@ def _head(report: Report) -> str:
     counts = report.counts
     compared = f", compared with {clean.span(report.baseline)}" if report.baseline else ""
     compared += f", anchor {clean.span(report.anchor)}" if report.anchor else ""
+    stopped = f", {counts.stopped:,} stopped as decided" if counts.stopped else ""
     page = str(report.run.get("link", ""))  # the CI run that keeps the report, where there is one
     link = f" [The whole report]({page})." if _PLAIN_LINK.fullmatch(page) else ""
     return (
@@ -62,7 +63,7 @@ def _head(report: Report) -> str:
         f"{clean.prose(report.decision.line)}\n\n"
         f"Model {clean.span(words.model(report))}, judge {clean.span(report.judge)}{compared}.\n"
         f"{plural(counts.planned, 'item')} planned: {counts.passed:,} passed, "
-        f"{counts.failed:,} failed, {counts.error:,} error, {counts.missing:,} missing. "
+        f"{counts.failed:,} failed, {counts.error:,} error, {counts.missing:,} missing{stopped}. "
         f"{report.tokens:,} tokens, cost {words.money(report.cost)}.{link}\n"
     )
 
@@ -95,7 +96,8 @@ def _regressions(report: Report) -> str:
 def _slice(part: SliceSummary) -> tuple[str, ...]:
     counts = part.counts
     name = f"{part.name} ({part.part})" if part.part else part.name
-    numbers = (counts.planned, counts.passed, counts.failed, counts.error, counts.missing)
+    ungraded = (counts.error, counts.missing, counts.stopped)
+    numbers = (counts.planned, counts.passed, counts.failed, *ungraded)
     shown = words.headline(part).items()
     measures = ", ".join(f"{name} {found.text()}" for name, found in shown)
     return name, *(f"{count:,}" for count in numbers), measures

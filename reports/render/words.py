@@ -85,7 +85,7 @@ def ungraded(report: Report) -> list[tuple[str, str, int]]:
     kinds = Counter(
         (record.outcome, record.error.partition(":")[0] or "unknown")
         for record in report.records
-        if record.outcome in ("error", "missing")
+        if not record.is_graded
     )
     return [(*pair, count) for pair, count in sorted(kinds.items(), key=lambda e: (-e[1], e[0]))]
 

@@ -155,7 +155,7 @@ def test_wrong_keys_name_file_line_and_key(folder: Path, text: str, said: str) -
         ("correct: {min: 0.6, max: 0.5}", "key 'min': 0.6 is above max, 0.5"),
         (
             "correct: {min: 0.6, evidence: sure}",
-            "key 'evidence': 'estimate' or 'confident' is needed",
+            "key 'evidence': 'estimate' or 'confident' or 'sequential' is needed",
         ),
         ("drop: {max: 0.1, pool: languages}", "drop: key 'pool': not known"),
     ],

@@ -289,6 +289,4 @@ def test_only_a_drop_of_the_passing_share_can_be_audited(tmp_path: Path) -> None
         "correct: {min: 0.5, evidence: audited}",
         "drop: {f_score: {max: 0.05, evidence: audited}}",
     ):
-        assert "'estimate' or 'confident' is needed, not 'audited'" in refusal(
-            tmp_path, text.format(gates)
-        )
+        assert "is needed, not 'audited'" in refusal(tmp_path, text.format(gates))

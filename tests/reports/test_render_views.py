@@ -72,10 +72,11 @@ def test_a_bar_is_filled_by_its_parts() -> None:
     found = charts.segments(part)
     assert [(one.word, one.count) for one in found] == [
         ("correct", 2), ("not attempted", 1), ("incorrect", 2), ("ungraded", 2),
+        ("stopped", 0),
     ]  # fmt: skip
     assert sum(one.width for one in found) == pytest.approx(100, abs=0.05)
-    assert found[-1].start == pytest.approx(100 * 5 / 7, abs=0.01)
-    assert [one.count for one in charts.states(part.counts)] == [2, 3, 1, 1]
+    assert found[-2].start == pytest.approx(100 * 5 / 7, abs=0.01)
+    assert [one.count for one in charts.states(part.counts)] == [2, 3, 1, 1, 0]
 
 
 def test_every_kind_has_its_words_and_columns() -> None:

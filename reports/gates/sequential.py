@@ -1,0 +1,275 @@
+"""Gates that may be looked at after every item: decided as soon as the evidence suffices, for good.
+
+Items come in an order that nobody chooses. What they show is bet on (``evaluators/statistics/
+betting.py``): Waudby-Smith and Ramdas (2024), J. R. Stat. Soc. B 86:1. However often one looks, a
+model that is worse by just the margin passes with at most 2.5 %.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cases.dataset import Dataset, Slice, Threshold
+from evaluators.core import Case
+from evaluators.kinds import Cluster
+from evaluators.output import plural
+from evaluators.statistics.betting import Observations, confidence_sequence, is_above, is_below
+from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
+from evaluators.statistics.metrics import DROP
+from reports.compare.differences import ShareChange, change_of
+from reports.compare.pairs import Hit, PairedRecords, PairedSlice, passes
+from reports.gates.change import scopes
+from reports.gates.judge_scale import JudgeScale, judge_scale
+from reports.record import Record
+from reports.report import GateResult, GateState, SliceSummary
+
+SEQUENTIAL = "sequential"
+
+Place = tuple[str, ...]
+Match = tuple[PairedSlice, Record | None, Record]
+
+
+def places_of(items: Iterable[tuple[Slice, Case | Record]]) -> dict[Cluster, Place]:
+    """Return by which place in the order each cluster of a data set's items comes.
+
+    The place is a hash of an item's data: nobody chooses it, and other items do not change it.
+    """
+    found: dict[Cluster, Place] = {}
+    for slice_, item in items:
+        cluster, place = slice_.cluster_of(item), place_of(item)
+        found[cluster] = min(place, found.get(cluster, place))
+    return found
+
+
+def place_of(item: Case | Record) -> Place:
+    """Return an item's own place."""
+    return item.digest, item.language, item.id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """What is bet on: that values, or the reverse of them where ``sign`` is -1, are above a mean.
+
+    Values lie within -1 to 1. The mean being above ``passing`` is what a PASS asks for, its being
+    below ``failing`` is a FAIL.
+    """
+
+    sign: int
+    passing: float
+    failing: float
+
+
+@dataclass(slots=True, kw_only=True)
+class Evidence:
+    """What the units in their order came to, at least and at most; ``largest`` is the biggest."""
+
+    lows: list[int] = field(default_factory=list)
+    highs: list[int] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    largest: int = 1
+
+    def add(self, unit: Sequence[tuple[int, int]]) -> None:
+        """Take in one more unit: the least and the most that each of its values can be."""
+        self.lows.append(sum(low for low, _ in unit))
+        self.highs.append(sum(high for _, high in unit))
+        self.sizes.append(len(unit))
+
+    def state(self, sides: Sequence[Side]) -> GateState:
+        """Return PASS or FAIL from the unit on at which the evidence for it first sufficed."""
+        if all(one.passing < 1 and is_above(self._seen(one, 0), one.passing) for one in sides):
+            return "PASS"
+        failed = any(is_below(self._seen(one, 1), one.failing) for one in sides)
+        return "FAIL" if failed else "INCONCLUSIVE"
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Between what the mean lies, whenever one looks, with 95 %."""
+        plain = Side(sign=1, passing=0, failing=0)
+        return confidence_sequence(self._seen(plain, 0), self._seen(plain, 1))
+
+    def _seen(self, side: Side, end: int) -> Observations:
+        """Return the values with all that is unknown at its lowest (0), or at its highest (1)."""
+        import numpy as np
+
+        ends = [self.lows, self.highs] if side.sign > 0 else [self.highs, self.lows]
+        return Observations(
+            totals=side.sign * np.array(ends[end], dtype=np.float64),
+            sizes=np.array(self.sizes, dtype=np.float64),
+            bound=1.0,
+            largest=self.largest,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequentialGate:
+    """A threshold and the items it is about, in units that are independent, in their order.
+
+    ``language`` is empty where it pools them. ``blocked`` says why it cannot be decided, empty
+    where it can. ``scale`` is that of the judge, for a margin.
+    """
+
+    dataset: str
+    language: str
+    threshold: Threshold
+    units: tuple[tuple[Match, ...], ...]
+    hit: Hit
+    blocked: str = ""
+    scale: JudgeScale | None = None
+    anchored: bool = False
+
+    def concerns(self, slice_: Slice) -> bool:
+        """Return whether a slice is among those that it is about."""
+        return self.dataset == slice_.dataset and self.language in ("", slice_.language)
+
+    @property
+    def sides(self) -> list[Side]:
+        """What it bets on. A share x is taken as 2 x - 1, which uses the whole of -1 to 1."""
+        bar, margin = self.threshold, self.threshold.max or 0.0
+        if bar.paired:
+            allowed = self.scale.shrunk(margin, confident=True) if self.scale else margin
+            limit = margin if bar.fail == "margin" else 0.0
+            sign = 1 if bar.measure == DROP else -1
+            return [Side(sign=sign, passing=-allowed, failing=-limit)]
+        ends = [(1, bar.min), (-1, bar.max)]
+        known = [(sign, sign * (2 * end - 1)) for sign, end in ends if end is not None]
+        return [Side(sign=sign, passing=mean, failing=mean) for sign, mean in known]
+
+    def blank(self) -> Evidence:
+        """Return the evidence before any item was asked."""
+        return Evidence(largest=max(map(len, self.units), default=1))
+
+    def add(self, unit: Sequence[Match], evidence: Evidence, new: Mapping[str, Record]) -> None:
+        """Add a unit to the evidence; ``new`` has its records, by key."""
+        evidence.add([self._ends(side, old, new[one.key]) for side, old, one in unit])
+
+    def _ends(self, side: PairedSlice, old: Record | None, new: Record) -> tuple[int, int]:
+        """Return the least and the most that an item can count."""
+        now = self.hit(side, new)
+        most, least = (unknown if now is None else now for unknown in (True, False))
+        if not self.threshold.paired:
+            return 2 * least - 1, 2 * most - 1
+        before = self.hit(side, old) if old else None
+        low, high = (unknown if before is None else before for unknown in (False, True))
+        return least - high, most - low
+
+    def result(self) -> GateResult:
+        """Return the verdict with the sentence that says why; what was not asked is unknown."""
+        found, ends = self.blank(), [[self._ends(*one) for one in unit] for unit in self.units]
+        for unit in ends:
+            found.add(unit)
+        state: GateState = "INCONCLUSIVE" if self.blocked else found.state(self.sides)
+        known = [low for unit in ends for low, high in unit if low == high]
+        estimate = self._estimate(known, found)
+        return GateResult(
+            dataset=self.dataset,
+            language=self.language,
+            threshold=self.threshold,
+            state=state,
+            estimate=estimate,
+            worst=None,
+            best=None,
+            reason=self.blocked or self._reason(state, estimate),
+            anchored=self.anchored,
+        )
+
+    def _estimate(self, values: Sequence[int], found: Evidence) -> Estimate:
+        """Return the mean of what is known, with an interval that holds at any look."""
+        if not values:
+            return UNDEFINED
+        mean, (low, high) = sum(values) / len(values), found.interval
+        mean = min(max(mean, low), high)
+        if not self.threshold.paired:
+            mean, low, high = ((one + 1) / 2 for one in (mean, low, high))
+        return Estimate.of(mean, (low, high), len(values))
+
+    def _reason(self, state: GateState, estimate: Estimate) -> str:
+        bar, value, interval = self.threshold, estimate.value, estimate.interval
+        text = "no item has a grade yet"
+        if value is not None and interval is not None:
+            text = (
+                f"{bar.of or 'new - old' if bar.paired else bar.measure} is "
+                f"{figure(value, bar.min, bar.max)}, 95 % interval at any look "
+                f"{span_of(interval)}: {self._zone(state)}"
+            )
+        every = plural(sum(map(len, self.units)), "item")
+        freed = f"; {self.scale.text(estimate)}" if self.scale else ""
+        return f"{text} ({estimate.n:,} of {every}, in a fixed order){freed}"
+
+    def _zone(self, state: GateState) -> str:
+        """Return on which side of the bar the truth is shown to lie."""
+        bar = self.threshold
+        if not bar.paired:
+            aims = {"PASS": "to clear the bar", "FAIL": "not to clear the bar"}
+            return f"shown {aims.get(state, 'neither to clear the bar nor not to')}"
+        margin = f"the margin of {bar.max or 0.0:g}"
+        aims = {
+            "PASS": f"to be within {margin}",
+            "FAIL": f"to be beyond {margin}" if bar.fail == "margin" else "to be real",
+        }
+        shown = aims.get(state, f"neither to be within {margin} nor beyond it")
+        return f"the {bar.measure} is shown {shown}"
+
+
+def settled_notes(slices: Iterable[SliceSummary]) -> Iterator[str]:
+    """Yield for each slice that was stopped how much of it was asked."""
+    for counts, name in ((one.counts, one.name) for one in slices):
+        if counts.stopped:
+            asked = f"{counts.planned - counts.stopped:,} of {plural(counts.planned, 'item')}"
+            yield (
+                f"{name}: settled after {asked}, and the others were not asked; all its figures, "
+                "parity too, are over these"
+            )
+
+
+def sequential_gates(
+    dataset: Dataset,
+    slices: Sequence[Slice],
+    records: Mapping[str, Sequence[Record]],
+    blocked: Mapping[str, str],
+    beside: Iterable[Sequence[PairedSlice]],
+) -> Iterator[SequentialGate]:
+    """Yield every gate of a data set that is decided in sequence: bars, then margins.
+
+    ``records`` and ``blocked``, why a slice decides nothing, are by the slice's name; ``beside``
+    has the ``slices`` beside each earlier run.
+    """
+    every = (*dataset.pooled, *(gate for one in slices for gate in one.thresholds))
+    if all(gate.evidence != SEQUENTIAL for gate in every):
+        return
+    places = places_of((one, record) for one in slices for record in records[one.name])
+    for one in slices:
+        pairing = PairedRecords(pairs=(), unknown=tuple(records[one.name]))
+        alone = PairedSlice(slice_=one, pairing=pairing, blocked=blocked[one.name])
+        for threshold in one.thresholds:
+            if threshold.evidence == SEQUENTIAL and not threshold.paired:
+                yield _gate(one.language, threshold, [alone], places)
+    for sides in beside:
+        for language, scope, threshold in scopes(dataset, sides):
+            if threshold.evidence == SEQUENTIAL:
+                yield _gate(language, threshold, scope, places)
+
+
+def _gate(
+    language: str,
+    threshold: Threshold,
+    sides: Sequence[PairedSlice],
+    places: Mapping[Cluster, Place],
+) -> SequentialGate:
+    name = threshold.of if threshold.paired else threshold.measure
+    change = change_of(name, sides)
+    share = change if isinstance(change, ShareChange) else None
+    not_share = "" if share else f"{name} is no share of all items; choose another evidence"
+    units: dict[Cluster, list[Match]] = defaultdict(list)
+    for side in sides:
+        for old, new in side.matches:
+            units[side.slice_.cluster_of(new)].append((side, old, new))
+    return SequentialGate(
+        dataset=sides[0].slice_.dataset,
+        language=language,
+        threshold=threshold,
+        units=tuple(tuple(units[one]) for one in sorted(units, key=places.__getitem__)),
+        hit=share.hit if share else passes,
+        blocked=next((one.blocked for one in sides if one.blocked), not_share),
+        scale=judge_scale(sides, threshold.of) if threshold.paired else None,
+        anchored=sides[0].role == "anchor",
+    )

@@ -1,0 +1,199 @@
+"""``--until-decided``: items in an order that nobody chooses, until a slice's gates are settled.
+
+The engine says how each item ended (``evaluators/runtime/stopping.py``). A slice is settled when
+all its gates are, by what ``reports/gates/sequential.py`` decides of the items so far; a gate that
+asks for all items at once keeps its slice from being stopped.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from cases.dataset import Dataset, Item, Plan, Slice, Threshold
+from evaluators.core import Outcome, UsageError
+from evaluators.runtime.stopping import stopped
+from reports.assemble import sequences
+from reports.baseline import Baseline
+from reports.counted_run import Material
+from reports.gates.sequential import SEQUENTIAL, Evidence, SequentialGate, place_of, places_of
+from reports.plugin.calibrator import Calibrator
+from reports.record import Record, make_record
+from reports.report import GateState
+
+FEWEST = 16
+"""Items of a lane in hand at its beginning."""
+
+
+def _gates(dataset: Dataset, slice_: Slice, *, paired: bool) -> list[Threshold]:
+    every = (*slice_.thresholds, *dataset.pooled)
+    return [one for one in every if paired or not one.paired]
+
+
+def stoppable(plan: Plan, *, paired: bool) -> dict[str, str]:
+    """Return the slices whose gates are all sequential, each with its lane.
+
+    Items of one lane are asked in one order: those of a slice, or those of a data set with a pooled
+    gate. Without a baseline there are no ``paired`` gates.
+    """
+    found = {}
+    for dataset in plan.datasets:
+        pooled = any(paired and one.evidence == SEQUENTIAL for one in dataset.pooled)
+        for one in dataset.slices.values():
+            gates = _gates(dataset, one, paired=paired)
+            if gates and all(gate.evidence == SEQUENTIAL for gate in gates):
+                found[one.name] = dataset.name if pooled else one.name
+    return found
+
+
+def in_sequence(plan: Plan, *, paired: bool) -> Plan:
+    """Return the plan with its items in the order in which they are asked, until decided.
+
+    What measures the judge comes first. Raises UsageError where no slice could be stopped.
+    """
+    lanes = stoppable(plan, paired=paired)
+    if not any(item.slice.name in lanes for item in plan.items.values()):
+        without = "" if paired else " or give --baseline=RUN for those on a change"
+        msg = (
+            "--until-decided: no slice has gates with `evidence: sequential` alone; declare them "
+            f"(drop: {{max: 0.05, evidence: sequential}}){without}"
+        )
+        raise UsageError(msg)
+    items = sorted(plan.items.values(), key=lambda item: item.slice.kind.answered)
+    by_lane: dict[str, list[Item]] = defaultdict(list)
+    for item in items:
+        by_lane[lanes.get(item.slice.name, item.slice.name)].append(item)
+    ordered = [item for lane in by_lane.values() for item in _sorted(lane, plan)]
+    return replace(plan, items={item.key: item for item in ordered})
+
+
+def _sorted(lane: Sequence[Item], plan: Plan) -> list[Item]:
+    every = (one for one in plan.items.values() if one.slice.dataset == lane[0].slice.dataset)
+    places = places_of((one.slice, one.case) for one in every)
+
+    def order(item: Item) -> tuple[object, ...]:
+        return places[item.slice.cluster_of(item.case)], place_of(item.case), item.repeat
+
+    return sorted(lane, key=order) if lane[0].slice.kind.answered else list(lane)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Watched:
+    """A gate with the evidence of the units that have ended, as far as no earlier one is open."""
+
+    gate: SequentialGate
+    evidence: Evidence
+    state: GateState = "INCONCLUSIVE"
+
+    def advance(self, ended: Mapping[str, Record]) -> None:
+        """Take in the units that have ended since."""
+        units, before = self.gate.units, len(self.evidence.sizes)
+        known = before
+        while known < len(units) and all(new.key in ended for _, _, new in units[known]):
+            self.gate.add(units[known], self.evidence, ended)
+            known += 1
+        if known > before and self.state == "INCONCLUSIVE" and not self.gate.blocked:
+            self.state = self.evidence.state(self.gate.sides)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Lane:
+    """The keys of a lane in their order; the first ``ended`` of them have all ended."""
+
+    keys: list[str] = field(default_factory=list)
+    ended: int = 0
+
+
+class Settling:
+    """Says which items of a run need no longer be asked.
+
+    Nothing is settled before the judge is measured, as a margin shrinks by its errors. Items in
+    hand when a slice is settled are paid for: no more than an eighth of those before them (or 16),
+    and ``ahead`` at most, counted from the first that has not ended.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        calibrator: Calibrator,
+        judge: str,
+        baselines: Sequence[Baseline | None],
+        ahead: int,
+    ) -> None:
+        self._plan = plan
+        self._calibrator = replace(calibrator, tasks={})
+        self._judge = judge
+        self._baselines = baselines
+        self._ahead = ahead
+        self._lane_of = stoppable(plan, paired=any(baselines))
+        every = (one for dataset in plan.datasets for one in dataset.slices.values())
+        self._slices = [one for one in every if one.name in self._lane_of]
+        self._settled: set[str] = set()
+        self._outcomes: dict[str, Outcome] = {}
+        self._ended: dict[str, Record] = {}
+        self._watched: list[_Watched] | None = None
+        self.select(list(plan.items))
+
+    def select(self, keys: Collection[str]) -> None:
+        """Note which of the planned items are asked at all."""
+        chosen = set(keys)
+        self._selected = [item for key, item in self._plan.items.items() if key in chosen]
+        self._calibrator.select([item.key for item in self._selected])
+        lanes: dict[str, _Lane] = defaultdict(_Lane)
+        places: dict[str, int] = {}
+        for item in self._selected:
+            if item.slice.name in self._lane_of:
+                lane = lanes[self._lane_of[item.slice.name]]
+                places[item.key] = len(lane.keys)
+                lane.keys.append(item.key)
+        self._lanes, self._places = dict(lanes), places
+
+    def is_due(self, key: str) -> bool:
+        """Return whether an item may be asked now, rather than wait for those before it."""
+        if key not in self._places:
+            return True
+        lane = self._lanes[self._lane_of[self._plan.items[key].slice.name]]
+        while lane.ended < len(lane.keys) and lane.keys[lane.ended] in self._ended:
+            lane.ended += 1
+        in_hand = min(self._ahead, max(FEWEST, lane.ended // 8))
+        return self._places[key] < lane.ended + in_hand
+
+    def note(self, outcome: Outcome) -> Collection[str]:
+        """Take in how an item ended; return the keys of those that need no longer be asked."""
+        self._outcomes[outcome.key] = outcome
+        item = self._plan.items.get(outcome.key)
+        if item is not None:
+            self._ended[item.key] = make_record(item, outcome)
+        if self._watched is None:
+            if not self._is_judge_measured:
+                return ()
+            self._watched = [_Watched(gate=one, evidence=one.blank()) for one in self._gates()]
+        for one in self._watched:
+            one.advance(self._ended)
+        return list(self._unneeded())
+
+    @property
+    def _is_judge_measured(self) -> bool:
+        beside = self._calibrator.is_complete(self._outcomes)
+        labelled = (item.key for item in self._selected if not item.slice.kind.answered)
+        return beside and all(key in self._ended for key in labelled)
+
+    def _gates(self) -> tuple[SequentialGate, ...]:
+        """Return the gates as the report will have them, with what has not ended left open."""
+        blanks = ((item, self._ended.get(item.key)) for item in self._selected)
+        material = Material(
+            datasets=self._plan.datasets,
+            records=tuple(one or make_record(item, stopped(item.key)) for item, one in blanks),
+            whole=Counter(item.slice.name for item in self._plan.items.values()),
+            samples=self._plan.samples,
+            outside=self._calibrator.calibrations(self._outcomes),
+        )
+        return sequences(material, self._judge, self._baselines)
+
+    def _unneeded(self) -> Iterator[str]:
+        """Yield the items of slices settled just now that have not ended."""
+        for slice_ in (one for one in self._slices if one.name not in self._settled):
+            own = [one for one in self._watched or () if one.gate.concerns(slice_)]
+            if own and all(one.state != "INCONCLUSIVE" for one in own):
+                self._settled.add(slice_.name)
+                mine = (one.key for one in self._selected if one.slice.name == slice_.name)
+                yield from (key for key in mine if key not in self._ended)

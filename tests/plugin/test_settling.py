@@ -1,0 +1,190 @@
+"""Runs that stop once they are decided: over a loopback server, with workers and without."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Project
+from tests.plugin.test_limit import RIGHT, WRONG
+from tests.plugin.test_plugin_judges import spec, truthful, with_labels, with_rubrics
+from tests.support.loopback import Answer, Loopback, Seen, loopback, reply
+
+ITEMS = 240
+PROMPT = 'name: answer\nlanguage: {0}\nversion: "1"\nuser: "{0}: {{question}}"\n'
+YAML = """
+kind: graded
+languages:
+  en: {file: en.jsonl, gates: {drop: {max: 0.1, evidence: sequential}}}
+  bg: {file: bg.jsonl, gates: {correct: {min: 0.3, evidence: sequential}, drop: {max: 0.1}}}
+"""
+OLD = [RIGHT if number % 3 else WRONG for number in range(ITEMS)]
+SMALL = 40  # items of the slice that is asked whole
+
+
+@contextmanager
+def serving(*, worse: bool) -> Iterator[Loopback]:
+    """Return a server whose model answers as the old one did, or nothing right any more."""
+
+    def answer(seen: Seen) -> Answer:
+        number = int(re.findall(r"number (\d+)", seen.prompt)[-1])
+        return reply(seen, text=WRONG if worse else OLD[number - 1])
+
+    with loopback(handler=answer) as running:
+        yield running
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    """Return a server with the old model on it."""
+    with serving(worse=False) as running:
+        yield running
+
+
+@pytest.fixture
+def capitals(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Return a project whose old run is in ``before``."""
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    project.dataset("capital", {"en": OLD, "bg": OLD[:SMALL]}, YAML)
+    for language in ("en", "bg"):
+        project.write(f"qa/capital/answer.{language}.yaml", PROMPT.format(language))
+    project.run_in_process("--gates", "off", "-q", "qa")
+    (project.path / "reports" / "out").rename(project.path / "before")
+    return project
+
+
+def options(server: Loopback, *more: str) -> tuple[str, ...]:
+    """Return the options of a run that stops once it is decided."""
+    model = f"openai:m@{server.url}/v1"
+    return ("--baseline=before", "--until-decided", "--model", model, *more, "qa")
+
+
+def counts(project: Project, name: str) -> dict[str, int]:
+    """Return how the items of a slice ended."""
+    slices = project.report()["slices"]
+    assert isinstance(slices, list)
+    return next(one["counts"] for one in slices if one["name"] == name)
+
+
+def gate(project: Project, name: str) -> dict[str, object]:
+    """Return the first gate of a slice."""
+    gates = project.report()["gates"]
+    assert isinstance(gates, list)
+    return next(one for one in gates if one["slice"] == name)
+
+
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_slice_is_asked_until_its_gates_are_settled(
+    capitals: Project, server: Loopback, workers: int
+) -> None:
+    """Far fewer calls than items; counts sum to the plan; a gate of another evidence asks all."""
+    result = capitals.run_with(workers, *options(server))
+    assert result.ret == 0
+    english = counts(capitals, "capital:en")
+    assert english["plan"] == ITEMS == sum(english.values()) - english["plan"]
+    assert english["stopped"] > ITEMS / 2
+    assert gate(capitals, "capital:en")["state"] == "PASS"
+    assert counts(capitals, "capital:bg")["stopped"] == 0
+    assert server.count == ITEMS - english["stopped"] + SMALL
+    sent = server.count
+    assert capitals.run_with(workers, *options(server)).ret == 0
+    assert server.count <= sent + 16  # what the first run had in hand may differ
+
+
+def test_what_was_not_asked_is_named_in_every_file(capitals: Project, server: Loopback) -> None:
+    """STOPPED, with how much of the slice the figures are over; it is no error."""
+    result = capitals.run_in_process(*options(server, "--languages", "en"))
+    assert result.ret == 0
+    stopped = counts(capitals, "capital:en")["stopped"]
+    result.stdout.fnmatch_lines(
+        [f"*{stopped} stopped: decided without them*", f"GATES PASS*{stopped} items not asked*"]
+    )
+    out = capitals.path / "reports" / "out"
+    texts = {path.name: path.read_text("utf-8") for path in out.iterdir() if path.is_file()}
+    part = f"settled after {ITEMS - stopped} of {ITEMS}"
+    for name in ("summary.md", "gates.xml", "report.html", "run.json"):
+        assert part in texts[name], name
+    assert texts["capital-en-graded.csv"].count("STOPPED") == stopped
+    records = [one for one in capitals.records() if one["outcome"] == "stopped"]
+    assert len(records) == stopped
+    assert {str(one["error"]).partition(":")[0] for one in records} == {"decided"}
+
+
+def test_a_worse_model_fails_at_once(capitals: Project) -> None:
+    """Two thirds of the answers lost: the gate FAILs, and most items are never asked."""
+    with serving(worse=True) as server:
+        result = capitals.run_in_process(*options(server, "--languages", "en"))
+        assert (result.ret, server.count < ITEMS / 4) == (1, True)
+    assert gate(capitals, "capital:en")["state"] == "FAIL"
+
+
+def test_a_slice_that_was_picked_by_hand_is_not_stopped(
+    capitals: Project, server: Loopback
+) -> None:
+    """Nothing can be settled on it: all that was picked is asked, and the gate is open."""
+    result = capitals.run_in_process(*options(server, "-k", "en-q1"))
+    assert result.ret == 6
+    assert counts(capitals, "capital:en")["stopped"] == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--until-decided"], "no slice has gates with `evidence: sequential` alone"),
+        (["--until-decided", "--gates", "off"], "nothing is decided with --gates off"),
+    ],
+)
+def test_what_cannot_be_decided_is_refused(capitals: Project, given: list[str], words: str) -> None:
+    """Without a baseline the slice has no gate that could settle."""
+    result = capitals.run_in_process(*given, "--languages", "en", "qa")
+    assert result.ret == 4
+    assert words in result.stderr.str()
+
+
+def test_a_dry_run_says_what_is_spared(
+    capitals: Project, server: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The expected number of items, with and without; the gate's own line too."""
+    monkeypatch.setattr("reports.plugin.gate_chances.RUNS", 5)
+    result = capitals.run_in_process(*options(server, "--dry-run", "--languages", "en"))
+    result.stdout.fnmatch_lines(
+        ["*until decided, if unchanged: about * items*all: 240*", "*settles an unchanged*"]
+    )
+    assert not Path("reports/out").exists()
+
+
+JUDGED = """
+kind: graded
+languages:
+  en:
+    file: en.jsonl
+    rubric: plain.en.yaml
+    gates: {drop: {max: 0.2, evidence: sequential}}
+"""
+
+
+def told(version: int) -> list[str | None]:
+    """Return answers of a version of a model, a third of them wrong, whose truth a judge sees."""
+    truth = ["CORRECT", "CORRECT", "INCORRECT"]
+    return [f"Version {version}: [[truth={truth[number % 3]}]]" for number in range(ITEMS)]
+
+
+def test_the_judge_is_measured_before_anything_is_settled(project: Project) -> None:
+    """All labelled items are judged; then judge calls stop, and the margin is that of J."""
+    project.dataset("capital", {"en": told(1)}, JUDGED)
+    with_rubrics(project, "capital")
+    with_labels(project, count=80)
+    with loopback(handler=truthful()) as server:
+        judge = ("--judge", spec(server), "--languages", "en", "qa/capital")
+        assert project.run_in_process(*judge, "--gates", "off").ret == 1
+        (project.path / "reports" / "out").rename(project.path / "before")
+        project.dataset("capital", {"en": told(2)}, JUDGED)
+        before = server.count
+        result = project.run_in_process("--baseline=before", "--until-decided", *judge)
+        asked = server.count - before
+    assert result.ret == 0
+    assert 80 < asked < 80 + ITEMS / 3
+    assert asked == 80 + ITEMS - counts(project, "capital:en")["stopped"]
+    assert "Youden's J" in str(gate(project, "capital:en")["reason"])

@@ -1,0 +1,272 @@
+"""Claims about gates that are decided in sequence, and about what stops a run at them."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from cases.dataset import Dataset, Item, Plan, Threshold
+from cases.thresholds import read_gates
+from evaluators.core import Case, Outcome, State, UsageError, Verdict
+from evaluators.runtime.stopping import stopped
+from evaluators.settings import load_settings
+from reports.evidence import Calibration
+from reports.gates.sequential import place_of, places_of
+from reports.plugin.calibrator import Calibrator
+from reports.plugin.settling import FEWEST, Settling, in_sequence
+from reports.record import Record, make_record
+from reports.report import GateResult, Report
+from tests.support.made_runs import SPEC, answered, before, facts_dataset, graded_slice, run_of
+
+DROP = Threshold(measure="drop", max=0.1, evidence="sequential", fail="margin")
+N = 300
+
+
+def gate_of(new: Sequence[Record], old: Sequence[Record], *gates: Threshold) -> GateResult:
+    """Return the first gate of a run beside an older one."""
+    dataset = facts_dataset(graded_slice("en", *gates))
+    return run_of(new, dataset, baseline=run_of(old, dataset)).decision.gates[0]
+
+
+OLD = answered("cci" * (N // 3))
+
+
+@pytest.mark.parametrize(
+    ("letters", "state", "words"),
+    [
+        ("cci" * (N // 3), "PASS", "shown to be within the margin of 0.1"),
+        ("cii" * (N // 3), "FAIL", "shown to be beyond the margin of 0.1"),
+        ("cci" * 4 + "cie" * (N // 3 - 4), "INCONCLUSIVE", "neither"),
+    ],
+)
+def test_a_margin_has_three_verdicts(letters: str, state: str, words: str) -> None:
+    """An unchanged model passes, one that lost a third fails, ungraded items leave it open."""
+    found = gate_of(answered(letters), OLD, DROP)
+    assert (found.state, words in found.reason) == (state, True)
+    assert "in a fixed order" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("bar", "state"),
+    [
+        ({"min": 0.5}, "PASS"),
+        ({"min": 0.9}, "FAIL"),
+        ({"max": 0.9}, "PASS"),
+        ({"max": 0.5}, "FAIL"),
+        ({"min": 0.5, "max": 0.9}, "PASS"),
+        ({"min": 0.66}, "INCONCLUSIVE"),
+    ],
+)
+def test_a_bar_is_decided_by_the_same_bets(bar: dict[str, float], state: str) -> None:
+    """Two thirds are correct: the rate is shown to be above a bar, below it, or neither."""
+    threshold = Threshold(measure="correct", evidence="sequential", **bar)  # type: ignore[arg-type]
+    found = gate_of(OLD, OLD, threshold)
+    assert found.state == state
+    assert found.estimate.low is not None
+    assert found.estimate.high is not None
+    assert found.estimate.low < 2 / 3 < found.estimate.high
+
+
+def test_a_rise_is_harm_the_other_way_round() -> None:
+    """As many wrong answers as before: no rise; a third more: FAIL."""
+    rise = replace(DROP, measure="rise", of="incorrect")
+    assert gate_of(OLD, OLD, rise).state == "PASS"
+    assert gate_of(answered("cii" * (N // 3)), OLD, rise).state == "FAIL"
+
+
+RESULTS = st.lists(st.sampled_from("cciien"), min_size=20, max_size=120).map("".join)
+
+
+@settings(max_examples=10)
+@given(RESULTS, RESULTS, st.data())
+def test_an_item_that_loses_its_grade_never_makes_a_gate_pass(
+    new: str, old: str, data: st.DataObject
+) -> None:
+    """Nor fail: what is not known counts against both."""
+    size = min(len(new), len(old))
+    place = data.draw(st.integers(0, size - 1))
+    for gate in (DROP, Threshold(measure="correct", min=0.4, evidence="sequential")):
+        full = gate_of(answered(new[:size]), answered(old[:size].replace("e", "i")), gate)
+        less = f"{new[:place]}e{new[place + 1 : size]}"
+        lost = gate_of(answered(less), answered(old[:size].replace("e", "i")), gate)
+        assert lost.state in (full.state, "INCONCLUSIVE")
+
+
+def test_what_was_decided_stays_decided_however_the_rest_came_out() -> None:
+    """A prefix decides; the items behind it, asked or not, good or bad, change nothing."""
+    old = answered("c" * N)
+    gates = {
+        rest: gate_of(answered("c" * 150 + rest * 150), old, replace(DROP, fail="zero")).state
+        for rest in ("c", "i", "m")
+    }
+    assert gates == dict.fromkeys("cim", "PASS")
+
+
+def test_the_order_is_that_of_the_data() -> None:
+    """Neither the rows' order nor items that are added change which of two comes first."""
+    records = [replace(one, digest=f"d{one.id}") for one in answered("c" * 30)]
+    part = graded_slice("en")
+    few = places_of((part, one) for one in records[:20][::-1])
+    every = places_of((part, one) for one in records)
+    assert sorted(few, key=few.__getitem__) == [
+        one for one in sorted(every, key=every.__getitem__) if one in few
+    ]
+    assert [one.id for one in sorted(records, key=place_of)] != [one.id for one in records]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f_score: {min: 0.4, evidence: sequential}",
+        "drop: {f_score: {max: 0.1, evidence: sequential}}",
+        "correct: {min: 0, evidence: sequential}",
+    ],
+)
+def test_only_shares_with_a_bar_inside_their_range_are_decided_in_sequence(
+    tmp_path: Path, text: str
+) -> None:
+    """Other metrics have no bets; a bar at the end could never be lost."""
+    path = tmp_path / "gates.yaml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="evidence"):
+        read_gates(load_settings(path), graded_slice("en").kind.ranges())
+
+
+# What stops a run
+
+
+def plan_of(dataset: Dataset, records: Sequence[Record]) -> Plan:
+    """Return a plan whose items come out as these records say."""
+    items = {}
+    for one in records:
+        case = Case(
+            id=one.id,
+            dataset=one.dataset,
+            language=one.language,
+            row=one.row,
+            question=one.question,
+            golds=("Sofia",),
+            digest=one.digest,
+            metadata=one.metadata,
+        )
+        slice_ = dataset.slices[one.language]
+        items[one.key] = Item(key=one.key, slice=slice_, case=case, repeat=1)
+    return in_sequence(Plan(datasets=(dataset,), items=items), paired=True)
+
+
+class Watching(Calibrator):
+    """A calibrator that has measured the judge once it is told so."""
+
+    measured: bool = True
+
+    def select(self, keys: object) -> tuple[str, ...]:
+        return ()
+
+    def is_complete(self, outcomes: object) -> bool:
+        return Watching.measured
+
+    def calibrations(self, outcomes: object) -> tuple[Calibration, ...]:
+        return ()
+
+
+def settling(plan: Plan, old: Sequence[Record], ahead: int = 10**6) -> Settling:
+    """Return what stops the run of a plan beside an old one."""
+    (dataset,) = plan.datasets
+    calibrator = Watching(plan=plan, labelled=(), is_on=True, tasks={})
+    return Settling(plan, calibrator, SPEC, [before(run_of(old, dataset))], ahead)
+
+
+def ended(key: str, letter: str) -> Outcome:
+    """Return how an item ended."""
+    if letter == "e":
+        return Outcome(key=key, state="error", kind="timeout", message="no reply")
+    grade = {"c": "CORRECT", "i": "INCORRECT"}[letter]
+    state: State = "passed" if letter == "c" else "failed"
+    return Outcome(
+        key=key, state=state, answer="?", verdict=Verdict(grade=grade), judge="judge-2026"
+    )
+
+
+def with_digests(letters: str) -> list[Record]:
+    """Return records that differ in their data."""
+    return [replace(one, digest=f"d{one.id}", metadata={}) for one in answered(letters)]
+
+
+DATASET = facts_dataset(graded_slice("en", DROP))
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 2**16))
+@example(1)
+def test_it_stops_where_the_report_is_decided_and_nowhere_before(seed: int) -> None:
+    """With the items up to the stop the report PASSes or FAILs; with one less it is open."""
+    chance = random.Random(seed)
+    old = with_digests("cci" * 40)
+    plan = plan_of(DATASET, old)
+    keys = list(plan.items)
+    watch = settling(plan, old)
+    outcomes = [ended(key, chance.choice("cccccciie")) for key in keys]
+    asked = next(
+        (count for count, one in enumerate(outcomes, start=1) if watch.note(one)), len(keys)
+    )
+    open_, decided = (
+        report_of(plan, [*outcomes[:count], *map(stopped, keys[count:])], old)
+        for count in (asked - 1, asked)
+    )
+    assert open_.decision.gates[0].state == "INCONCLUSIVE"
+    assert (decided.decision.gates[0].state == "INCONCLUSIVE") <= (asked == len(keys))
+    counts = decided.counts
+    assert counts.stopped == len(keys) - asked
+    assert counts.planned == counts.passed + counts.failed + counts.error + counts.stopped
+
+
+def report_of(plan: Plan, outcomes: Sequence[Outcome], old: Sequence[Record]) -> Report:
+    """Return the report of a plan whose items ended so, beside an old run."""
+    records = [make_record(plan.items[one.key], one) for one in outcomes]
+    return run_of(records, *plan.datasets, baseline=run_of(old, *plan.datasets))
+
+
+def test_only_items_without_a_gap_before_them_count() -> None:
+    """However many have ended behind an item that is under way: nothing is settled yet."""
+    old = with_digests("c" * N)
+    plan = plan_of(DATASET, old)
+    first, *rest = plan.items
+    watch = settling(plan, old)
+    assert not any(watch.note(ended(key, "c")) for key in rest[:-20])
+    assert set(watch.note(ended(first, "c"))) == set(rest[-20:])
+
+
+def test_nothing_is_settled_before_the_judge_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its errors shrink the margin; what had ended until then counts at once."""
+    old = with_digests("c" * N)
+    plan = plan_of(DATASET, old)
+    *keys, last, spare = plan.items
+    watch = settling(plan, old)
+    monkeypatch.setattr(Watching, "measured", False)
+    assert not any(watch.note(ended(key, "c")) for key in keys)
+    monkeypatch.setattr(Watching, "measured", True)
+    assert list(watch.note(ended(last, "c"))) == [spare]
+
+
+def test_few_items_are_in_hand_when_a_slice_is_settled() -> None:
+    """At most 16, or an eighth of those that ended, and never more than is allowed."""
+    old = with_digests("c" * N)
+    plan = plan_of(DATASET, old)
+    keys = list(plan.items)
+    watch = settling(plan, old, ahead=20)
+    assert [watch.is_due(key) for key in keys[:18]] == [True] * FEWEST + [False] * 2
+    for key in keys[:200]:
+        watch.note(ended(key, "e"))
+    assert [watch.is_due(key) for key in keys[200:]].count(True) == 20
+    assert watch.is_due("calibration:any")
+
+
+def test_a_slice_with_a_gate_of_another_evidence_is_asked_whole() -> None:
+    """Its other gate needs every item: it is not among those that may stop."""
+    both = facts_dataset(graded_slice("en", DROP, Threshold(measure="correct", min=0.1)))
+    with pytest.raises(UsageError, match="no slice has gates with `evidence: sequential` alone"):
+        plan_of(both, with_digests("c" * 9))
