@@ -29,19 +29,21 @@ POLL_SECONDS = 0.02
 
 
 def find_labelled(options: Options, plan: Plan, root: Path) -> tuple[Labelled, ...]:
-    """Return what could measure the judge of this run; nothing where no gate hangs on a model.
+    """Return what could measure the judge of this run; nothing where no gate hangs on one.
 
     Labelled datasets are looked for beside those of the run: in and under the folders that hold
-    theirs, not above ``root``; what they lack, the bundled ones may have. The user's own labelled
-    files (``--items``) take the place of theirs. Raises UsageError where one of them cannot be
-    read.
+    theirs, not above ``root``; what they lack for a model, the bundled ones may have. The user's
+    own labelled files (``--items``) take the place of theirs. Raises UsageError where one of them
+    cannot be read.
     """
-    if options.gates_off or judges_of(options).is_offline or not any(gated(plan)):
+    if options.gates_off or not any(gated(plan)):
         return ()
     homes = {dataset.folder.resolve() for dataset in plan.datasets}
     above = {home.parent if home.parent.is_relative_to(root.resolve()) else home for home in homes}
     files = filter(_is_judged, dataset_files(map(str, sorted(above)), root, root))
     beside = [_with_own(load_dataset(path), options) for path in files]
+    if judges_of(options).is_offline:
+        return labelled_for(plan, beside)
     there = {slice_.name for dataset in beside for slice_ in dataset.slices.values()}
     return labelled_for(plan, [*beside, *(_without(one, there) for one in _bundled())])
 
@@ -88,7 +90,8 @@ class Calibrator:
     def of(
         cls, plan: Plan, labelled: Sequence[Labelled], judges: JudgeFactory, *, is_on: bool
     ) -> "Calibrator":
-        """Return the calibrator of a run with this judge."""
+        """Return the calibrator of a run with this judge; rules are always measured: it is free."""
+        is_on = is_on or judges.first_model is None
         items = [item for one in labelled for item in one.items] if is_on else []
         return cls(plan, tuple(labelled), is_on, make_tasks(items, None, judges))
 

@@ -66,12 +66,20 @@ def test_labels_are_found_beside_the_datasets_of_the_run(project: Project, plan:
     ] * 2
 
 
-@pytest.mark.parametrize("changes", [{"gates_off": True}, {"judges": ("lexical",)}])
-def test_nothing_is_looked_for_where_nothing_would_hang_on_it(
-    project: Project, plan: Plan, changes: dict[str, object]
+def test_nothing_is_looked_for_where_nothing_would_hang_on_it(project: Project, plan: Plan) -> None:
+    """Without gates no folder is searched."""
+    assert find_labelled(options(gates_off=True), plan, project.path) == ()
+
+
+def test_rules_are_measured_by_the_labels_beside_them_and_no_others(
+    project: Project, plan: Plan
 ) -> None:
-    """Without gates, or where rules judge, no folder is searched."""
-    assert find_labelled(replace(options(), **changes), plan, project.path) == ()  # type: ignore[arg-type]
+    """They cost nothing, so that leaving the labelled items out of a run changes no verdict."""
+    rules = replace(options(), judges=("lexical",))
+    found = find_labelled(rules, plan, project.path)
+    assert [len(one.items) for one in found] == [4, 4]
+    assert Calibrator.of(plan, found, judges("lexical"), is_on=False).is_on
+    assert find_labelled(rules, plan, project.path / "qa" / "capital") == ()
 
 
 def test_what_the_neighbours_lack_the_bundled_labels_have(project: Project) -> None:

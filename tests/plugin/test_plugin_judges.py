@@ -136,6 +136,15 @@ def panel(seen: Seen) -> Answer:
     return truthful(otherwise=grade)(seen)
 
 
+def test_rules_without_the_labelled_items_decide_as_with_them(capitals: Project) -> None:
+    """Below the floor of the labels beside the data they decide nothing, chosen or not."""
+    with_labels(capitals)
+    for chosen in ("qa", "qa/capital"):
+        result = capitals.run_in_process(chosen)
+        assert result.ret == 6
+        assert "judge not trusted in en: kappa" in result.stdout.str()
+
+
 def test_a_panel_that_ties_gives_no_grade(capitals: Project) -> None:
     """Two judges that differ: an ERROR that keeps both votes, an open gate, a note to review it."""
     with loopback(handler=panel) as server:
