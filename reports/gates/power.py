@@ -96,7 +96,7 @@ def _paired(threshold: Threshold, count: int, discordances: Sequence[float]) -> 
     if threshold.evidence == "sequential":
         return _in_sequence(threshold, count, discordances)
     if not threshold.of_share or threshold.evidence == "estimate":
-        return "no forecast for this gate alone"
+        return "no forecast for this gate alone; see the chances of all gates"
     if not 0 < margin < 1 or not count:
         return "no forecast for this margin"
     pairs = plural(count, "independent pair")

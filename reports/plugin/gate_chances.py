@@ -34,6 +34,8 @@ from reports.record import Record, make_record
 
 LOSSES = {0.5: "worse by half the margin", 1.0: "worse by the margin", 2.0: "worse by two margins"}
 SLOW = 2.0  # seconds from which on it is said how many it will take
+EASY = 2000  # records up to which all runs are simulated; fewer of larger ones
+FEWEST_RUNS = 40
 _NAMED = 3  # gates named as most to blame
 
 Known = Callable[[Sequence[str]], Mapping[str, Outcome]]
@@ -100,7 +102,8 @@ def chance_lines(
         outside=tuple(_calibrations(baseline, names)),
     )
     simulation = Simulation(material, facts, *earlier)
-    yield from _lines(simulation, discordance(options.report_dir, baseline))
+    runs = max(FEWEST_RUNS, min(RUNS, RUNS * EASY // len(records)))
+    yield from _lines(simulation, discordance(options.report_dir, baseline), runs)
 
 
 def _records(
@@ -144,18 +147,18 @@ def _calibrations(baseline: Baseline | None, names: set[str]) -> Iterator[Calibr
             yield replace(one, source="session")
 
 
-def _lines(simulation: Simulation, differ: Discordance) -> Iterator[str]:
+def _lines(simulation: Simulation, differ: Discordance, runs: int) -> Iterator[str]:
     models = [(share, 0.0, "unchanged") for share in differ.shares]
     models += [(differ.shares[0], margins, text) for margins, text in LOSSES.items()]
     simulation.chances(*models[0][:2], runs=1)  # the first has all to prepare
     begun = perf_counter()
     simulation.chances(*models[0][:2], runs=2)
-    seconds = (perf_counter() - begun) / 2 * RUNS * len(models)
+    seconds = (perf_counter() - begun) / 2 * runs * len(models)
     wait = f"; takes about {seconds:.0f} s" if seconds > SLOW else ""
-    yield f"chances of all gates together, {RUNS} simulated runs a line (seed {SEED}){wait}"
+    yield f"chances of all gates together, {runs} simulated runs a line (seed {SEED}){wait}"
     found: list[Chances] = []
     for share, margins, text in models:
-        chances = simulation.chances(share, margins, RUNS)
+        chances = simulation.chances(share, margins, runs)
         found.append(chances)
         codes = ", ".join(f"{code} with {chances.codes.get(code, 0.0):.2f}" for code in (0, 1, 6))
         yield f"    exit {codes}: {text}, {100 * share:.2g} % of items differ"
