@@ -171,6 +171,10 @@ class SliceAgain:
         self._golds = {gold: self._by_outcome(places) for gold, places in golds.items()}
         self._graded = graded
         self._right = [place for place in graded if self._is_right(place)]
+        self._wrong = {
+            gold: [place for place in places if not self._is_right(place)]
+            for gold, places in golds.items()
+        }
 
     def _by_outcome(self, places: Sequence[int]) -> list[list[int]]:
         groups: dict[str, list[int]] = defaultdict(list)
@@ -200,11 +204,12 @@ class SliceAgain:
         for place in range(len(self._records)):
             if not self._records[place].is_graded:
                 yield place, _one_of(self._like(place), random)
-        held = sorted(set(self._right).difference(place for place, _ in moved))
-        lost = random.binomial(len(self._graded), min(1.0, drop))
-        for place in random.permutation(held)[:lost].tolist():
-            wrong = [other for other in self._like(place) if not self._is_right(other)]
-            if wrong:
+        like = {place: place for place in self._graded} | dict(moved)
+        right = [place for place, donor in like.items() if self._is_right(donor)]
+        chance = drop * len(self._graded) / max(1, len(self._right))
+        for place, draw in zip(right, random.random(len(right)).tolist(), strict=True):
+            wrong = self._wrong[gold_of(self._records[place], self._slice.kind)]
+            if draw < chance and wrong:
                 yield place, _one_of(wrong, random)
 
     def _like(self, place: int) -> list[int]:

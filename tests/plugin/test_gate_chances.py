@@ -15,7 +15,7 @@ from tests.support.made_runs import answered, before, run_of, written
 YAML = """
 kind: graded
 languages:
-  en: {{file: en.jsonl, gates: {{correct: {{min: {bar}}}, drop: {{max: 0.2}}}}}}
+  en: {{file: en.jsonl, gates: {{correct: {{min: {bar}}}, drop: {{max: 0.15}}}}}}
 """
 PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "{question}"\n'
 ROW = re.compile(r"exit 0 with (\d.\d\d), 1 with (\d.\d\d), 6 with (\d.\d\d): (.*?), (\d+) % of")
@@ -34,7 +34,7 @@ def shown(project: Project, *arguments: str) -> str:
     return re.sub(r"\s*\n\s+", " ", "\n".join(result.outlines))
 
 
-@pytest.mark.parametrize(("bar", "blamed"), [(0.1, "drop <= 0.2"), (0.58, "correct >= 0.58")])
+@pytest.mark.parametrize(("bar", "blamed"), [(0.1, "drop <= 0.15"), (0.58, "correct >= 0.58")])
 def test_the_chances_are_those_of_the_baseline_asked_again(
     project: Project, bar: float, blamed: str
 ) -> None:
