@@ -21,7 +21,7 @@ ENOUGH = 40.0
 BETS = (0.3, 0.6, 0.75, 0.9)
 """Shares of the largest bet that cannot lose everything. The capital is split evenly among them."""
 
-_STEPS = 40  # halvings of -1 to 1: an end to about 1e-12
+_STEPS = 24  # halvings of -1 to 1: an end to about 1e-7
 _RUNS, _SEED = 200, 20261122
 
 

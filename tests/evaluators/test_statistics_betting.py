@@ -13,6 +13,7 @@ from evaluators.statistics.betting import (
     ENOUGH,
     Observations,
     confidence_sequence,
+    expected_units,
     is_above,
     is_below,
     log_capital,
@@ -119,3 +120,13 @@ def test_luck_brings_forty_at_most_once_in_forty() -> None:
     )
     share = np.mean([is_above(plain(list(row)), -0.02) for row in values])
     assert 0 < share <= 1 / ENOUGH + 0.005
+
+
+def test_an_unchanged_share_is_decided_sooner_the_wider_the_margin_and_the_fewer_differ() -> None:
+    """Some 380 of 4,326 where a tenth differs; every unit where even all of them show nothing."""
+    few, usual, many = (expected_units(0.05, 0.05, share, 1500) for share in (0.02, 0.1, 0.2))
+    assert few < usual < many
+    assert 340 < usual < 420
+    assert expected_units(0.1, 0.1, 0.1, 1500) < usual / 2
+    assert expected_units(0.05, 0.05, 0.1, 20) == 20
+    assert expected_units(0.05, 0.05, 0.1, 0) == 0
