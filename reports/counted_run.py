@@ -102,7 +102,8 @@ def paired_slices(run: CountedRun, judge: str, baseline: Baseline | None) -> dic
         new, old = run.records[name], before.get(name, ())
         changed = changed_judge(slice_, new, old, baseline, judge)
         pairing, summary = pair_records(new, old), run.summaries[name]
-        narrow = summary.obstacle or baseline.obstacle(summary) or pairing.obstacle(baseline.role)
+        unpaired = pairing.obstacle(baseline.role, sampled=summary.sample is not None)
+        narrow = summary.obstacle or baseline.obstacle(summary) or unpaired
         found[name] = PairedSlice(
             slice_=slice_,
             pairing=pairing,

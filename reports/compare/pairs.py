@@ -29,7 +29,7 @@ from reports.report import Role
 
 Lone = Literal["added", "changed", "ungraded", "repeat"]
 MOST_UNPAIRED = 0.05
-"""The share of a slice's items that may have no partner, unless for new data."""
+"""The share of either run's items in a slice that may have no partner, unless for new data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,16 +47,26 @@ class PairedRecords:
     ``lone`` maps the keys of the new run's items without a partner to the reason: ``added`` (the
     old run did not have it), ``changed`` (its data differ), ``ungraded`` (the old run has no grade
     for it), ``repeat`` (the old run asked the slice's items less often). ``unknown`` are the
-    ``added`` and the ``ungraded`` ones. ``removed`` counts the items that only the old run has.
+    ``added`` and the ``ungraded`` ones. ``removed`` counts the answers that only the old run has,
+    and ``gone`` those of them, as a share of all its answers, whose item the new run does not have.
     """
 
     pairs: tuple[Pair, ...]
     lone: Mapping[str, Lone] = field(default_factory=dict)
     unknown: tuple[Record, ...] = ()
     removed: int = 0
+    gone: float = 0.0
 
-    def obstacle(self, role: Role) -> str:
-        """Say that too many items have no partner for another reason than new data, if so."""
+    def obstacle(self, role: Role, *, sampled: bool = False) -> str:
+        """Say that too many items have no partner for another reason than new data, if so.
+
+        ``sampled`` says that the new run is a sample, which need not have all of the old one's.
+        """
+        if self.gone > MOST_UNPAIRED and not sampled:
+            return (
+                f"{self.gone:.0%} of the {role}'s items are not in this run, more than "
+                f"{MOST_UNPAIRED:.0%}; compare with a run of the same items"
+            )
         why = Counter(self.lone.values())
         lost = why["added"] + why["ungraded"]
         items = len(self.pairs) + lost + why["changed"]
@@ -94,9 +104,16 @@ def pair_records(new: Sequence[Record], old: Sequence[Record]) -> PairedRecords:
         else:
             pairs.append(Pair(new=record, old=former))
     slices = {identity[:2] for identity in after}
-    removed = sum(identity[:2] in slices for identity in before.keys() - after.keys())
-    unknown = [one for one in after.values() if lone.get(one.key) in ("added", "ungraded")]
-    return PairedRecords(pairs=tuple(pairs), lone=lone, unknown=tuple(unknown), removed=removed)
+    compared = [identity for identity in before if identity[:2] in slices]
+    items = {identity[:3] for identity in after}
+    gone = sum(identity[:3] not in items for identity in compared)
+    return PairedRecords(
+        pairs=tuple(pairs),
+        lone=lone,
+        unknown=tuple(one for one in after.values() if lone.get(one.key) in ("added", "ungraded")),
+        removed=sum(identity not in after for identity in compared),
+        gone=gone / len(compared) if compared else 0.0,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -118,11 +118,32 @@ def test_changed_data_is_said_and_the_rest_compared() -> None:
     assert every.reason.startswith("no graded item pairs with the baseline")
 
 
-def test_what_the_baseline_alone_has_is_said() -> None:
-    """A data set that lost its hard questions shows in the gate's own sentence."""
-    gate = gate_of(answered("c" * 150), run_of(answered("c" * 150 + "i" * 50), DROPS))
-    assert gate.state == "PASS"
-    assert "150 pairs; 50 answers of the baseline without a partner here" in gate.reason
+@pytest.mark.parametrize(
+    ("gone", "state", "words"),
+    [
+        (10, "PASS", "190 pairs; 10 answers of the baseline without a partner here"),
+        (11, "INCONCLUSIVE", "6% of the baseline's items are not in this run, more than 5%"),
+    ],
+)
+def test_a_data_set_that_lost_its_hard_questions_decides_nothing(
+    gone: int, state: str, words: str
+) -> None:
+    """Up to one in twenty is said in the gate's own sentence."""
+    left = 200 - gone
+    gate = gate_of(answered("c" * left), run_of(answered("c" * left + "i" * gone), DROPS))
+    assert gate.state == state
+    assert words in gate.reason
+
+
+def test_a_sample_need_not_have_all_that_the_baseline_has() -> None:
+    """Where it is the pinned one; further repeats of the baseline are no items of their own."""
+    once = answered(LETTERS)
+    more = [replace(one, repeat=2, key=f"{one.key}~r2") for one in once]
+    assert gate_of(once, run_of([*once, *more], DROPS)).state == "PASS"
+    pins = replace(DROPS, sampling=Sampling(limit=200, seed=3))
+    old = run_of(answered("c" * 900), DROPS)
+    made = run_of(once, pins, baseline=old, samples={"facts:en": TEN})
+    assert made.decision.gates[0].state == "PASS"
 
 
 def test_repeats_that_the_baseline_lacks_are_left_out_and_said() -> None:
