@@ -14,7 +14,7 @@ def render(report: Report) -> str:
     """Return the gates as JUnit: FAIL is a failure, INCONCLUSIVE an error (it ends in exit 6).
 
     Where the exit code is not 0 but no gate says why, a case ``run`` does: never a green page
-    over a red run.
+    over a red run. The run's notes (gates left out, say) stand at the end of the last suite.
     """
     root = ET.Element("testsuites", name="qagate")
     for name in dict.fromkeys(gate.slice for gate in report.decision.gates):
@@ -23,6 +23,9 @@ def render(report: Report) -> str:
     red = any(gate.state != "PASS" for gate in report.decision.gates)
     if not report.complete or (report.decision.code != 0 and not red):
         root.append(_suite("run", [_run_case(report)]))
+    if len(root) and report.notes:
+        notes = "\n".join(clean.cut(clean.line(note), 4000) for note in report.notes)
+        ET.SubElement(root[-1], "system-out").text = notes
     _count(root, list(root.iter("testcase")))
     del root.attrib["skipped"]  # the schema that Jenkins and GitLab share has it on suites alone
     ET.indent(root)

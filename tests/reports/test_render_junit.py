@@ -47,6 +47,16 @@ def test_states_become_what_ci_shows(state: str, tags: list[str]) -> None:
         assert word in out
 
 
+def test_notes_end_the_last_suite() -> None:
+    """What was left out is named in this file too, and the schema allows it there."""
+    notes = ("gates left out, as the gates file replaces all: simpleqa:en drop <= 0.1", "b\x1b[31m")
+    made = replace(full(), notes=notes)
+    *others, last = parse(made)
+    assert all(suite.find("system-out") is None for suite in others)
+    assert (last[-1].tag, last[-1].text) == ("system-out", f"{notes[0]}\nb\\u001b[31m")
+    assert violations(junit.render(made)) == []
+
+
 def test_a_green_run_has_no_case_of_its_own() -> None:
     """Where the gates say all there is to say, nothing is added."""
     assert parse(report()).get("tests") == "1"
