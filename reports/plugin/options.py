@@ -31,8 +31,8 @@ _VALUES = (
      "write it as --baseline=PATH"),
     ("anchor", "PATH", "a fixed earlier report folder, against slow erosion: drop and rise gates "
      "must pass beside it too"),
-    ("gates", "FILE|off", "thresholds from a YAML file in place of the datasets' own; "
-     "off: pytest's plain exit code"),
+    ("gates", "FILE|off", "thresholds from a YAML file beside the datasets' own, or in place of "
+     "those that it names; off: pytest's plain exit code"),
     ("tie-breaker", "SPEC", "a judge whose vote is added where a panel ties"),
     ("audit", "SHARE", "share of what the rules of lexical+SPEC settle that SPEC judges too, from "
      "0 to 1 (default: 0.05)"),
