@@ -56,6 +56,42 @@ def power_lines(
         yield f"{dataset.name}:* {_bar(threshold)}: {said}{'' if baseline else NO_BASELINE}"
 
 
+def expected_shares(
+    dataset: Dataset,
+    clusters: Clusters,
+    *,
+    baseline: bool,
+    discordance: float,
+    calibrations: Sequence[Calibration] = (),
+) -> dict[str, float]:
+    """Return which share of a slice, by its name, is asked until all its gates are settled.
+
+    Nothing changed but a share of ``discordance``. A bar is taken to need all items: how far the
+    model will be from it is not known.
+    """
+    scopes = [(dataset.slices[language], len(own)) for language, own in clusters.items()]
+
+    def share(gate: Threshold, count: int, parts: Sequence[tuple[Slice, int]]) -> float:
+        scale = expected_scale(parts, calibrations, gate.of)
+        return units_needed(gate, count, discordance, scale) / max(count, 1)
+
+    pooled = [share(one, _together(clusters), scopes) for one in dataset.pooled if baseline]
+    return {
+        slice_.name: max(
+            [
+                0.0,
+                *pooled,
+                *(
+                    share(one, count, [(slice_, count)]) if one.paired else 1.0
+                    for one in slice_.thresholds
+                    if baseline or not one.paired
+                ),
+            ]
+        )
+        for slice_, count in scopes
+    }
+
+
 def _bar(threshold: Threshold) -> str:
     return f"{threshold.name} {threshold.bar}"
 
@@ -118,12 +154,16 @@ def _chances(count: int, margin: float, discordances: Sequence[float]) -> str:
 def _scaled(
     threshold: Threshold, count: int, discordances: Sequence[float], scale: JudgeScale | None
 ) -> str:
-    """Return what becomes of the same chances where the judge's errors count, if it is known."""
+    """Return what becomes of the same figures where the judge's errors count, if it is known."""
     low = scale.youden.low if scale else None
-    if scale is None or low is None or not threshold.of_share or threshold.evidence != "confident":
+    known = threshold.of_share and threshold.evidence in ("confident", "sequential")
+    if scale is None or low is None or not known:
         return ""
     margin = scale.shrunk(threshold.max or 0.0, confident=True)
     with_it = f"once the judge's errors count (J at least {figure(low)} in the baseline)"
+    if threshold.evidence == "sequential":
+        needed = (units_needed(threshold, count, share, scale) for share in discordances)
+        return f"; after {_listed(f'{one:,}' for one in needed)} {with_it}"
     if not 0 < margin < 1 or count < smallest_n(margin):
         return f"; never {with_it}"
     return f"; with {_chances(count, margin, discordances)} {with_it}"
@@ -135,20 +175,21 @@ def _in_sequence(threshold: Threshold, count: int, discordances: Sequence[float]
     shares = _listed(f"{100 * share:.2g}" for share in discordances)
     return (
         f"--until-decided settles an unchanged model after about {found} of "
-        f"{plural(count, 'independent pair')} if {shares} % differ (more where the judge errs)"
+        f"{plural(count, 'independent pair')} if {shares} % differ"
     )
 
 
-def units_needed(threshold: Threshold, count: int, discordance: float) -> int:
-    """Return after how many of so many independent pairs a sequential gate is decided, on average.
+def units_needed(
+    threshold: Threshold, count: int, discordance: float, scale: JudgeScale | None = None
+) -> int:
+    """Return after how many of so many independent pairs a margin is decided, on average.
 
-    The model is unchanged. A bar is taken to need all: how far the model is from it is not known.
+    The model is unchanged, and evidence is sequential.
     """
-    if not threshold.paired:
-        return count
     margin = threshold.max or 0.0
     limit = margin if threshold.fail == "margin" else 0.0
-    return round(expected_units(margin, limit, discordance, count))
+    allowed = scale.shrunk(margin, confident=True) if scale else margin
+    return round(expected_units(max(allowed, 0.0), limit, discordance, count))
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.dataset import Plan, clusters_in
+from cases.dataset import Dataset, Plan, clusters_in
 from cases.tasks import make_tasks
 from evaluators.core import Outcome
 from evaluators.judges.forecast import (
@@ -28,7 +28,8 @@ from evaluators.runtime.budget import money
 from evaluators.runtime.engine import Task
 from evaluators.runtime.prices import Pricing, pricing_of
 from reports.baseline import load_baseline
-from reports.gates.power import power_lines, units_needed
+from reports.evidence import Calibration
+from reports.gates.power import Clusters, expected_shares, power_lines
 from reports.judge_errors import calibrations_in
 from reports.plugin.calibrator import Calibrator, find_labelled
 from reports.plugin.gate_chances import chance_lines, discordance
@@ -81,7 +82,7 @@ class DryRun:
         for name, forecast in forecasts.items():
             yield from plan_lines(name, items[name], forecast)
             if name in shares:
-                yield sequence_line(items[name], forecast, shares[name])
+                yield sequence_line(items, {name: forecast}, shares)
         calibrator = self._calibrator(root)
         labels = [calibrator.tasks[key] for key in calibrator.select(keys)]
         judged = sum(self._forecasts(labels).values(), Forecast())
@@ -89,6 +90,8 @@ class DryRun:
             yield from plan_lines("calibration", len(labels), judged)
         if forecasts:
             yield from plan_lines("all", len(keys), sum(forecasts.values(), judged))
+            if shares:
+                yield sequence_line(items, forecasts, shares, judged.cost)
         extras = any(self._tasks[key].measurers for key in keys)
         notes = [*([EXTRAS] if extras else []), *self._distrusted(calibrator)]
         for text in (*assumptions(self._specs, self._prices), *notes, *self._powers(keys)):
@@ -136,42 +139,43 @@ class DryRun:
 
     def _shares(self, keys: Sequence[str]) -> dict[str, float]:
         """Return which share of a slice is asked until it is decided, for each that may stop."""
-        paired = any(self._earlier)
-        lanes = stoppable(self._plan, paired=paired)
+        lanes = stoppable(self._plan, paired=any(self._earlier))
         share = discordance(self._options.report_dir, self._baseline).shares[0]
         found: dict[str, float] = {}
-        for dataset in self._plan.datasets:
-            own = (self._plan.items[key] for key in keys)
-            clusters = clusters_in(
-                (one.slice, one.case) for one in own if one.slice.dataset == dataset.name
+        for dataset, clusters in self._clusters(keys):
+            found |= expected_shares(
+                dataset,
+                clusters,
+                baseline=any(self._earlier),
+                discordance=share,
+                calibrations=self._judged,
             )
-            every = len(set().union(*clusters.values()))
-            for slice_ in (one for one in dataset.slices.values() if one.name in lanes):
-                scopes = [
-                    (dataset.pooled, every),
-                    (slice_.thresholds, len(clusters.get(slice_.language, ()))),
-                ]
-                found[slice_.name] = max(
-                    units_needed(gate, count, share) / max(count, 1)
-                    for gates, count in scopes
-                    for gate in gates
-                    if paired or not gate.paired
-                )
-        return found
+        return {name: one for name, one in found.items() if name in lanes}
+
+    @property
+    def _judged(self) -> tuple[Calibration, ...]:
+        """What the baseline says of the judge."""
+        return tuple(calibrations_in(self._baseline.run)) if self._baseline else ()
+
+    def _clusters(self, keys: Sequence[str]) -> Iterator[tuple[Dataset, Clusters]]:
+        """Yield each data set with the clusters of its items, by language."""
+        planned = [self._plan.items[key] for key in keys]
+        for dataset in self._plan.datasets:
+            own = (item for item in planned if item.slice.dataset == dataset.name)
+            yield dataset, clusters_in((item.slice, item.case) for item in own)
 
     def _powers(self, keys: Sequence[str]) -> Iterator[str]:
         """Yield for each gate what it could tell with so many items."""
         if self._options.gates_off:
             return
-        planned = [self._plan.items[key] for key in keys]
         shares = discordance(self._options.report_dir, self._baseline).shares
-        paired, baseline = any(self._earlier), self._baseline
-        judged = tuple(calibrations_in(baseline.run)) if baseline else ()
-        for dataset in self._plan.datasets:
-            own = (item for item in planned if item.slice.dataset == dataset.name)
-            clusters = clusters_in((item.slice, item.case) for item in own)
+        for dataset, clusters in self._clusters(keys):
             yield from power_lines(
-                dataset, clusters, baseline=paired, discordances=shares, calibrations=judged
+                dataset,
+                clusters,
+                baseline=any(self._earlier),
+                discordances=shares,
+                calibrations=self._judged,
             )
 
 
@@ -196,14 +200,26 @@ def plan_lines(name: str, items: int, forecast: Forecast) -> Iterator[str]:
     yield f"    {known}; {tokens}; {cost}"
 
 
-def sequence_line(items: int, forecast: Forecast, share: float) -> str:
-    """Return what a slice takes that stops once it is decided, beside what all of it takes."""
-    cost = "" if forecast.cost is None else f", {money(share * forecast.cost)}"
-    whole = "" if forecast.cost is None else f", {money(forecast.cost)}"
-    return (
-        f"    until decided, if unchanged: about {round(share * items):,} items{cost}; "
-        f"all: {items:,}{whole}"
-    )
+def sequence_line(
+    items: Mapping[str, int],
+    forecasts: Mapping[str, Forecast],
+    shares: Mapping[str, float],
+    beside: float | None = 0.0,
+) -> str:
+    """Return what slices take that stop once they are decided, beside what all of them takes.
+
+    ``beside`` is what the calls cost that are made in any case, in USD; None where it is unknown.
+    """
+    asked = sum(shares.get(name, 1.0) * items[name] for name in forecasts)
+    costs = [beside, *(one.cost for one in forecasts.values())]
+    parts = [1.0, *(shares.get(name, 1.0) for name in forecasts)]
+    less = whole = ""
+    if None not in costs:
+        paid = sum(part * (cost or 0.0) for part, cost in zip(parts, costs, strict=True))
+        less, whole = f", {money(paid)}", f", {money(sum(cost or 0.0 for cost in costs))}"
+    every = sum(items[name] for name in forecasts)
+    stopped = f"until decided, if unchanged: about {round(asked):,} items{less}"
+    return f"    {stopped}; all: {every:,}{whole}"
 
 
 def assumptions(specs: Mapping[str, Spec], prices: Mapping[str, Pricing | None]) -> Iterator[str]:

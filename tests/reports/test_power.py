@@ -1,5 +1,6 @@
 """What is said of a gate before the run: never more than so many items can tell."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ from evaluators.kinds import kind_of
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.youden import ClassRate, Separation
 from reports.evidence import Calibration
-from reports.gates.power import power_lines
+from reports.gates.judge_scale import JudgeScale
+from reports.gates.power import expected_shares, power_lines, units_needed
+from tests.support.made_runs import facts_dataset, graded_slice
 
 
 def clusters(count: int, name: str = "fact_id") -> set[tuple[str, ...]]:
@@ -140,3 +143,22 @@ def test_what_a_judges_errors_cost_is_said(low: float, words: str) -> None:
     assert own.endswith(words)
     assert together.endswith(words)
     assert "judge" not in said(rule, 500)
+
+
+def test_the_share_asked_until_decided_is_that_of_the_slowest_gate() -> None:
+    """A bar takes all; a wide margin little, more where the judge errs; a pooled gate both."""
+    drop = Threshold(measure="drop", max=0.1, evidence="sequential", fail="margin")
+    bar = Threshold(measure="correct", min=0.5, evidence="sequential")
+    slices = [graded_slice("en", drop), graded_slice("bg", drop, bar)]
+    own = {language: clusters(600, language) for language in ("en", "bg")}
+    found = expected_shares(facts_dataset(*slices), own, baseline=True, discordance=0.1)
+    assert found["facts:bg"] == 1.0
+    assert 0.1 < found["facts:en"] < 0.4
+    alone = expected_shares(facts_dataset(*slices), own, baseline=False, discordance=0.1)
+    assert alone == {"facts:en": 0.0, "facts:bg": 1.0}
+    narrow = replace(drop, max=0.05, pool=True)
+    both = facts_dataset(*slices, pooled=(narrow,))
+    pooled = expected_shares(both, own, baseline=True, discordance=0.1)
+    assert pooled["facts:en"] > found["facts:en"]
+    scale = JudgeScale(youden=Estimate(value=0.8, low=0.6, high=0.9, n=80), basis="")
+    assert units_needed(drop, 600, 0.1, scale) > units_needed(drop, 600, 0.1)
