@@ -48,7 +48,8 @@ def stoppable(plan: Plan, *, paired: bool) -> dict[str, str]:
 def in_sequence(plan: Plan, *, paired: bool) -> Plan:
     """Return the plan with its items in the order in which they are asked, until decided.
 
-    What measures the judge comes first. Raises UsageError where no slice could be stopped.
+    What measures the judge comes first, then the first item of each lane, and so on: while items
+    of one wait for their turn, others are asked. Raises UsageError where no slice could be stopped.
     """
     lanes = stoppable(plan, paired=paired)
     if not any(item.slice.name in lanes for item in plan.items.values()):
@@ -58,12 +59,12 @@ def in_sequence(plan: Plan, *, paired: bool) -> Plan:
             f"(drop: {{max: 0.05, evidence: sequential}}){without}"
         )
         raise UsageError(msg)
-    items = sorted(plan.items.values(), key=lambda item: item.slice.kind.answered)
     by_lane: dict[str, list[Item]] = defaultdict(list)
-    for item in items:
+    for item in plan.items.values():
         by_lane[lanes.get(item.slice.name, item.slice.name)].append(item)
-    ordered = [item for lane in by_lane.values() for item in _sorted(lane, plan)]
-    return replace(plan, items={item.key: item for item in ordered})
+    ranked = [pair for lane in by_lane.values() for pair in enumerate(_sorted(lane, plan))]
+    ranked.sort(key=lambda pair: (pair[1].slice.kind.answered, pair[0]))
+    return replace(plan, items={item.key: item for _, item in ranked})
 
 
 def _sorted(lane: Sequence[Item], plan: Plan) -> list[Item]:

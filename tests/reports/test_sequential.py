@@ -270,3 +270,11 @@ def test_a_slice_with_a_gate_of_another_evidence_is_asked_whole() -> None:
     both = facts_dataset(graded_slice("en", DROP, Threshold(measure="correct", min=0.1)))
     with pytest.raises(UsageError, match="no slice has gates with `evidence: sequential` alone"):
         plan_of(both, with_digests("c" * 9))
+
+
+def test_slices_take_turns() -> None:
+    """The first item of each slice, then the second: none waits for another to be settled."""
+    two = facts_dataset(graded_slice("en", DROP), graded_slice("bg", DROP))
+    records = [*with_digests("c" * 20), *answered("c" * 20, "bg", metadata={})]
+    languages = [item.slice.language for item in plan_of(two, records).items.values()]
+    assert languages == ["en", "bg"] * 20
