@@ -201,26 +201,27 @@ class Evidence:
     def _zone(self, state: GateState) -> str:
         """Return in which of the three zones the change lies."""
         change, margin = self.gate.threshold.measure, f"the margin of {self.gate.margin:g}"
-        seen = margin + self._as_judged()
+        seen = margin + (scaled := self._as_judged())
+        nor = ", nor" if scaled else " nor"
         if not self.confident:
             where = {"PASS": f"within {seen}", "FAIL": f"beyond {margin}"}
-            return f"the {change} is {where.get(state, f'neither within nor beyond {seen}')}"
+            return f"the {change} is {where.get(state, f'neither within {seen}{nor} beyond it')}"
         if state == "PASS":
             return f"the {change} is shown to be within {seen}"
         if self.gate.threshold.fail == "margin":
             beyond = f"the {change} is shown to be beyond {margin}"
-            neither = f"shown neither to be within {seen} nor beyond it"
+            neither = f"shown neither to be within {seen}{nor} beyond it"
             return beyond if state == "FAIL" else neither
         if state == "FAIL":
             return f"shown to be worse, and not shown to be within {seen}"
-        return f"shown neither to be within {seen} nor to be worse"
+        return f"shown neither to be within {seen}{nor} to be worse"
 
     def _as_judged(self) -> str:
         """Return what is left of the margin once the judge's errors are counted, where less is."""
         allowed = self.gate.allowed
         if not 0 < allowed < self.gate.margin:
             return ""
-        return f" ({figure(allowed, self.gate.margin)} on the judge's scale)"
+        return f", {figure(allowed, self.gate.margin)} on the judge's scale"
 
     def _remedy(self) -> str:
         """Return what would decide the gate."""

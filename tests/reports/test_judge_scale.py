@@ -192,5 +192,5 @@ def test_more_pairs_or_labels_are_asked_for_on_the_judges_scale() -> None:
     assert gate(counts, 0.05, None).state == "PASS"
     found = gate(counts, 0.05, separation(0.6))
     assert found.state == "INCONCLUSIVE"
-    assert "of 0.05 (0.025 on the judge's scale) nor beyond it; about" in found.reason
+    assert "of 0.05, 0.025 on the judge's scale, nor beyond it; about" in found.reason
     assert "; freed of the judge's errors it is 0, 95 % interval -0.0" in found.reason
