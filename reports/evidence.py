@@ -135,7 +135,7 @@ class ConfusionCell:
 class Calibration:
     """How well the judge agrees with given labels in one language, and its floor there.
 
-    ``trusted`` is None where the floor is not given or the labels were run in part; ``reason``
+    ``trusted`` is None where no floor is given or the labels cannot show it reached; ``reason``
     says why a judge is not trusted. ``graders`` are the slices whose gates hang on it.
     ``source`` says where the verdicts are: among the ``records`` of the run, in the ``session``
     beside them, or in the ``ledger`` from earlier. ``blocks`` says why the gates that hang on it

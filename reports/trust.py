@@ -121,13 +121,15 @@ def calibration_of(
 ) -> Calibration:
     """Return what a labelled slice says of the judge; ``records`` holds every planned item of it.
 
-    Its floor is decided as a gate is: items without a grade could be right or wrong.
+    Its floor is decided as a gate is: items without a grade could be right or wrong. Labels of
+    one class only cannot show that it is reached: a judge with one verdict for all has it there.
     """
     inputs = gate_inputs(slice_, records, summary)
     gates = floor_gates(slice_, inputs)
     failed = [gate for gate in gates if gate.state == "FAIL"]
     unclear = [gate for gate in gates if gate.state == "INCONCLUSIVE"]
     why = next((gate.reason for gate in (*failed, *unclear)), "")
+    why = why or (_one_class(slice_, records) if gates else "")
     how = "not trusted" if failed else "measured too little"
     blocks = f"judge {how} in {slice_.language}: {why}" if why else ""
     return Calibration(
@@ -135,7 +137,7 @@ def calibration_of(
         language=slice_.language,
         measures=summary.measures,
         floor=slice_.floor,
-        trusted=None if not gates or (unclear and not failed) else not failed,
+        trusted=None if not gates or (why and not failed) else not failed,
         reason=blocks,
         graders=graders,
         blocks=blocks,
@@ -146,6 +148,18 @@ def calibration_of(
         pass_bar=slice_.pass_bar if slice_.rubric and slice_.rubric.protocol == "rate" else None,
         confusion=confusion_cells(summary),
     )
+
+
+def _one_class(slice_: Slice, records: Sequence[Record]) -> str:
+    """Return that all labels are of right answers or all of wrong ones, but not of ratings."""
+    if slice_.rubric and slice_.rubric.protocol == "rate":
+        return ""
+    sides = {one.label in slice_.passing for one in records}
+    if len(sides) != 1:
+        return ""
+    given, lacking = ("right", "wrong") if sides.pop() else ("wrong", "right")
+    count = plural(len({one.id for one in records}), "label")
+    return f"{count} of {given} answers and none of {lacking} ones; add some"
 
 
 def unmeasured(labelled: Labelled, why: str) -> Calibration:

@@ -49,9 +49,9 @@ def dataset(slice_: Slice, **changes: object) -> Dataset:
 
 
 def items_of(slice_: Slice, count: int) -> dict[str, Item]:
-    label = "CORRECT" if slice_.kind == "judged" else None
     made = {}
     for number in range(1, count + 1):
+        label = ("CORRECT", "INCORRECT")[number % 2] if slice_.kind == "judged" else None
         key = f"{slice_.dataset}-{slice_.language}-q{number}"
         case = make_case(number, dataset=slice_.dataset, language=slice_.language, label=label)
         made[key] = Item(key=key, slice=slice_, case=case, repeat=1)
@@ -68,6 +68,17 @@ def outcome(key: str, passed: bool, judge: str = "lexical", cost: float | None =
         judge=judge,
         usage=Usage(cost=cost, input_tokens=2, output_tokens=1),
     )
+
+
+def judged(items: dict[str, Item], agreed: int) -> dict[str, Outcome]:
+    """Return verdicts over labelled items, of which the first ones are as the label says."""
+    return {
+        key: replace(
+            outcome(key, (item.case.label == "CORRECT") == (number < agreed)),
+            state="passed" if number < agreed else "failed",
+        )
+        for number, (key, item) in enumerate(items.items())
+    }
 
 
 def report(
@@ -134,13 +145,11 @@ def test_a_judge_below_its_floor_gates_nothing(
     agreed: int, required: bool, code: int, words: str
 ) -> None:
     """The labelled items of the same run measure the judge that graded the others."""
-    judged = items_of(JUDGED, 10)
+    labelled = items_of(JUDGED, 10)
     graded = items_of(GRADED, 2)
-    outcomes = {key: outcome(key, True) for key in graded}
-    for number, key in enumerate(judged):
-        outcomes[key] = outcome(key, number < agreed)
+    outcomes = {key: outcome(key, True) for key in graded} | judged(labelled, agreed)
     datasets = [dataset(GRADED), dataset(JUDGED, require_calibration=required)]
-    made = report(datasets, {**judged, **graded}, outcomes)
+    made = report(datasets, {**labelled, **graded}, outcomes)
     assert made.decision.code == code
     assert words in made.decision.gates[0].reason
 
@@ -232,10 +241,9 @@ def test_labels_need_no_gate_where_the_judge_reaches_its_floor(
 ) -> None:
     """Although nothing hangs on it: the only other slice is of another language."""
     labelled = replace(JUDGED, language="en", floor={"agreement": floor} if floor else {})
-    judged, graded = items_of(labelled, 10), items_of(GRADED, 2)
-    outcomes = {key: outcome(key, True) for key in graded}
-    outcomes |= {key: outcome(key, n < agreed) for n, key in enumerate(judged)}
-    made = report([dataset(GRADED), dataset(labelled)], {**judged, **graded}, outcomes)
+    labels, graded = items_of(labelled, 10), items_of(GRADED, 2)
+    outcomes = {key: outcome(key, True) for key in graded} | judged(labels, agreed)
+    made = report([dataset(GRADED), dataset(labelled)], {**labels, **graded}, outcomes)
     assert made.decision.code == code
     assert ("NO GATE for judges:en" in made.decision.line) is bool(code)
 

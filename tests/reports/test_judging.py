@@ -29,12 +29,14 @@ def judged_dataset(**changes: object) -> Dataset:
 
 
 def labelled(letters: str) -> list[Record]:
-    """Return labelled items: all should be CORRECT, and the judge said so for each c."""
+    """Return labelled items, the last one wrong; the judge confirms the label of each c."""
     made = answered(letters)
-    return [
+    found = [
         replace(one, dataset="judges", key=f"judges-{one.id}", label="CORRECT", metadata={})
         for one in made
     ]
+    other = {"CORRECT": "INCORRECT", "INCORRECT": "CORRECT", None: None}[made[-1].grade]
+    return [*found[:-1], replace(found[-1], label="INCORRECT", grade=other)]
 
 
 def of(records: list[Record], *datasets: Dataset, judge: str = "openai:judge") -> Judging:

@@ -91,8 +91,9 @@ def test_a_sample_of_the_labels_does_not_measure_the_judge() -> None:
     """The floor is held against all labelled items, or against the pinned ones."""
     labels = graded_slice("en", floor={"agreement": 0.6}, thresholds=())
     judged = replace(labels, dataset="judges", kind=kind_of("judged"), rubric=RUBRIC)
-    told = answered("c" * 10, dataset="judges", label="CORRECT")
-    told = [replace(one, key=f"judges-{one.key}") for one in told]
+    told = answered("c" * 9 + "i", dataset="judges")
+    told = [replace(one, key=f"judges-{one.key}", label=one.grade) for one in told]
+    told[-1] = replace(told[-1], outcome="passed")
     strict = facts_dataset(judged, name="judges", kind=judged.kind, require_calibration=True)
 
     def reason(*pin: Sampling) -> str:

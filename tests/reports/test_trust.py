@@ -220,6 +220,27 @@ def test_a_judge_that_no_label_could_measure_blocks_its_gates(labels: Slice) -> 
         assert one.blocks.startswith("judge measured too little in bg: agreement is undefined")
 
 
+@pytest.mark.parametrize(
+    ("label", "counted"),
+    [
+        (CORRECT, "of right answers and none of wrong"),
+        (INCORRECT, "of wrong answers and none of right"),
+    ],
+)
+def test_labels_of_one_class_show_no_floor_to_be_reached(label: str, counted: str) -> None:
+    """A judge with one verdict for all reaches it there; a floor that is missed stays missed."""
+    slice_ = make_slice("judged", language="bg", floor={"agreement": 0.8})
+
+    def measured(*grades: str) -> Calibration:
+        records = numbered([{"label": label, "grade": grade} for grade in grades])
+        return calibration_of(slice_, records, summarise(records, slice_), ())
+
+    one = measured(label, label)
+    assert one.trusted is None
+    assert one.blocks == f"judge measured too little in bg: 2 labels {counted} ones; add some"
+    assert measured(CORRECT, INCORRECT).trusted is False
+
+
 PAIRS = st.tuples(*[st.sampled_from([CORRECT, INCORRECT])] * 2)
 
 
@@ -314,7 +335,8 @@ def test_labels_of_the_run_measure_what_they_are_labels_of(labels: Slice) -> Non
     slices = (one, other, rated, asked(dataset="far", language="en"), labels)
     records = {slice_.name: graded(1) for slice_ in slices}
     records[rated.name] = [replace(graded(1)[0], grade=None, rating=7)]
-    records[labels.name] = [replace(graded(1)[0], label=CORRECT)]
+    rows = [{"label": grade, "grade": grade} for grade in (CORRECT, INCORRECT)]
+    records[labels.name] = numbered(rows)
     summaries = {slice_.name: summarise(records[slice_.name], slice_) for slice_ in slices}
 
     def graders(judge: str, *outside: Calibration) -> tuple[str, ...]:
