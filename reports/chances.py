@@ -46,12 +46,14 @@ ENOUGH = 20
 class Chances:
     """How ``runs`` simulated runs ended: the share of each exit code.
 
-    ``blame`` is the share of them that each gate, by its name, kept from exit 0, largest first.
+    ``blame`` is the share of them that each gate, by its name, kept from exit 0, largest first;
+    ``stuck`` says why a gate was INCONCLUSIVE in all of them, for one and the same reason.
     """
 
     runs: int
     codes: Mapping[int, float]
     blame: tuple[tuple[str, float], ...]
+    stuck: Mapping[str, str]
 
     @property
     def error(self) -> float:
@@ -100,16 +102,21 @@ class Simulation:
         random = np.random.default_rng([SEED, round(1e6 * discordance), round(1e6 * worse)])
         codes: Counter[int] = Counter()
         blame: Counter[str] = Counter()
+        reasons: dict[str, set[str]] = defaultdict(set)
         for _ in range(runs):
             decision = self.decide(random, discordance, worse)
             codes[decision.code] += 1
-            blame.update(
-                f"{one.slice} {one.name} {one.bar}" for one in decision.gates if one.state != "PASS"
-            )
+            for one in decision.gates:
+                name = f"{one.slice} {one.name} {one.bar}"
+                blame[name] += one.state != "PASS"
+                reasons[name].add(one.reason if one.state == "INCONCLUSIVE" else "")
         return Chances(
             runs=runs,
             codes={code: number / runs for code, number in sorted(codes.items())},
-            blame=tuple((name, number / runs) for name, number in blame.most_common()),
+            blame=tuple((name, count / runs) for name, count in blame.most_common() if count),
+            stuck={
+                name: max(some) for name, some in reasons.items() if len(some) == 1 and any(some)
+            },
         )
 
     def decide(self, random: Generator, discordance: float, worse: float) -> Decision:

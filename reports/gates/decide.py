@@ -133,7 +133,7 @@ def _inconclusive(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict |
         selected = plural(facts.selected, "item")
         return INCONCLUSIVE, f"NO GATES: exit {INCONCLUSIVE}; {selected} selected, no gate decides"
     if facts.ungated:
-        head = f"NO GATE for {_listed(facts.ungated)}: exit {INCONCLUSIVE}"
+        head = f"NO GATE for {listed(facts.ungated)}: exit {INCONCLUSIVE}"
         return INCONCLUSIVE, f"{head}; {_tally(gates)} elsewhere"
     return None
 
@@ -159,9 +159,10 @@ def _tally(gates: Sequence[GateResult]) -> str:
 
 
 def _names(gates: Sequence[GateResult]) -> str:
-    return _listed([f"{gate.slice} {gate.name}" for gate in gates])
+    return listed([f"{gate.slice} {gate.name}" for gate in gates])
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Return the first of these names, and how many more there are."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more

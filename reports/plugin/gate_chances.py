@@ -26,7 +26,7 @@ from reports.chances import (
 )
 from reports.counted_run import Material
 from reports.evidence import Calibration
-from reports.gates.decide import SessionFacts
+from reports.gates.decide import SessionFacts, listed
 from reports.gates.power import DISCORDANCES
 from reports.judge_errors import calibrations_in
 from reports.plugin.options import Options
@@ -164,6 +164,10 @@ def _lines(simulation: Simulation, differ: Discordance, runs: int) -> Iterator[s
         yield f"    exit {codes}: {text}, {100 * share:.2g} % of items differ"
     blame = ", ".join(f"{name} ({share:.2f})" for name, share in found[0].blame[:_NAMED])
     yield f"    most often not PASS for the first of these: {blame or 'no gate'}"
+    stuck = found[0].stuck
+    for reason in dict.fromkeys(stuck.values()):
+        names = listed([name for name, why in stuck.items() if why == reason])
+        yield f"    INCONCLUSIVE whatever the answers: {names}; {reason}"
     error = max(chances.error for chances in found)
     yield (
         f"    standard error at most {error:.2f}; the share that differs is {differ.source}; items "

@@ -56,6 +56,19 @@ def test_the_chances_are_those_of_the_baseline_asked_again(
     assert f"not PASS for the first of these: capital:en {blamed}" in text
 
 
+def test_why_no_answer_could_decide_a_gate_is_said(project: Project) -> None:
+    """Beside a baseline with another judge the drop gate stays open; the other one does not."""
+    text = f"{YAML.format(bar=0.1)}rubric: simpleqa\n"
+    project.dataset("capital", {"en": ["Sofia"] * 24 + ["Plovdiv"] * 16}, text)
+    project.run_in_process("qa", "--report-dir", "old")
+    text = shown(project, "--baseline=old", "--judge", "openai:g@http://127.0.0.1:9/v1")
+    assert (
+        "INCONCLUSIVE whatever the answers: capital:en drop <= 0.15; the judge changed from "
+        "lexical to openai:g@http://127.0.0.1:9/v1" in text
+    )
+    assert "whatever the answers" not in shown(project, "--baseline=old").partition("chances")[2]
+
+
 def test_without_a_baseline_what_is_recorded_tells(project: Project) -> None:
     """Recorded answers and rules need no call: the gates of this run, which has no drop gate."""
     project.dataset("capital", {"en": ["Sofia"] * 30 + ["Plovdiv"] * 10}, YAML.format(bar=0.1))

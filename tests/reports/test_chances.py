@@ -146,7 +146,7 @@ def test_the_same_figures_every_time() -> None:
 def test_without_a_baseline_there_is_no_drop_gate() -> None:
     """The gates are those of the run to come: a bar far off decides each time."""
     run = simulation("c" * 36 + "i" * 4, DROP, CORRECT_BAR, baseline=False)
-    assert run.chances(0.1, runs=20) == Chances(runs=20, codes={0: 1.0}, blame=())
+    assert run.chances(0.1, runs=20) == Chances(runs=20, codes={0: 1.0}, blame=(), stuck={})
 
 
 def test_the_margin_is_that_of_the_drop_gate() -> None:
