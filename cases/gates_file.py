@@ -1,14 +1,16 @@
 """A gates file: thresholds beside those of the data sets, or in place of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from cases.dataset import Dataset, Sampling, Threshold
+from cases.config import DATASET_KEYS, FILE
+from cases.dataset import Dataset, Sampling, Slice, Threshold
 from cases.thresholds import ranges_of, read_gates, read_pooled, read_sampling
 from evaluators.core import UsageError
 from evaluators.extra_metrics import GEVAL, METRICS
-from evaluators.kinds import KINDS, Kind
+from evaluators.kinds import KINDS
+from evaluators.reading import Map
 from evaluators.settings import Settings, load_settings
 from evaluators.statistics.metrics import DROP, LABEL_SHARE, RATE, RISE, Range
 from evaluators.text import hint
@@ -19,11 +21,15 @@ _DATASET_KEYS = (DROP, RISE, "sample")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetGates:
-    """What the file says of one data set: thresholds by language, pooled ones, and a sample."""
+    """What the file says of one data set: thresholds by language, pooled ones, and a sample.
+
+    ``settings`` is where it does, for messages.
+    """
 
     languages: Mapping[str, tuple[Threshold, ...]] = field(default_factory=dict)
     pooled: tuple[Threshold, ...] = ()
     sampling: Sampling | None = None
+    settings: Settings = field(default_factory=lambda: Settings(Path("--gates"), "", Map(1)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +66,8 @@ def _dataset_gates(part: Settings) -> DatasetGates:
     every = {name: limits for kind in KINDS.values() for name, limits in kind.ranges().items()}
     every.update(dict.fromkeys(METRICS, RATE))
     languages = [key for key in part.values if key not in _DATASET_KEYS]
+    if odd := next((key for key in languages if key in DATASET_KEYS), ""):
+        raise part.problem(odd, f"not for a gates file; it belongs in the {FILE} of {part.name}")
     return DatasetGates(
         languages={
             language: read_gates(own, {**every, **_own_metrics(own)})
@@ -67,6 +75,7 @@ def _dataset_gates(part: Settings) -> DatasetGates:
         },
         pooled=read_pooled(part, {**every, **_own_metrics(part)}),
         sampling=read_sampling(part),
+        settings=part,
     )
 
 
@@ -115,24 +124,24 @@ def _check(dataset: Dataset, own: DatasetGates) -> None:
     for language in own.languages:
         if language not in dataset.slices:
             what = f"no such language here; {hint(language, dataset.slices)}"
-            msg = f"--gates: {dataset.name}: {language}: {what}"
-            raise UsageError(msg)
+            raise own.settings.problem(language, what)
     for language, slice_ in dataset.slices.items():
-        for threshold in (*own.languages.get(language, ()), *own.pooled):
-            for what in _misfits(threshold, dataset.kind, ranges_of(slice_)):
-                msg = f"--gates: {dataset.name}: {language}: {what}"
-                raise UsageError(msg)
+        for threshold in own.languages.get(language, ()):
+            _check_fit(threshold, slice_, own.settings.part(language))
+        for threshold in own.pooled:
+            _check_fit(threshold, slice_, own.settings)
 
 
-def _misfits(threshold: Threshold, kind: Kind, metrics: Mapping[str, Range]) -> Iterator[str]:
-    """Yield what is wrong with a threshold over these metrics."""
-    name = threshold.of or threshold.measure
-    if name not in metrics or threshold.measure not in (*metrics, DROP, RISE):
-        yield f"{name!r} is no measure of kind {kind}; {hint(name, metrics)}"
-        return
+def _check_fit(threshold: Threshold, slice_: Slice, part: Settings) -> None:
+    """Raise UsageError for a threshold, read from this part, that a slice cannot be held to."""
+    metrics, name = ranges_of(slice_), threshold.of or threshold.measure
+    place = part.part(threshold.measure) if threshold.of else part
     if threshold.paired and DROP not in metrics:
-        yield f"{threshold.measure!r} is no measure of kind {kind}; {hint(name, metrics)}"
+        place, name = part, threshold.measure
+    if name not in metrics:
+        what = f"no measure of {slice_.name} (kind {slice_.kind}); {hint(name, metrics)}"
+        raise place.problem(name, what)
     low, high = (0.0, metrics[name][1] - metrics[name][0]) if threshold.of else metrics[name]
     for bar in (threshold.min, threshold.max):
         if bar is not None and not low <= bar <= high:
-            yield f"{threshold.name}: {bar:g} is not within {low:g} to {high:g}"
+            raise place.problem(name, f"{bar:g} is not within {low:g} to {high:g}")

@@ -132,19 +132,26 @@ def test_a_gates_file_declares_pooled_gates(folder: Path, rubrics: Path) -> None
     [
         (
             "en: {kappa: {min: 0.5}}",
-            "facts: en: 'kappa' is no measure of kind graded; known: correct",
+            "facts: en: key 'kappa': no measure of facts:en (kind graded); known: correct",
         ),
-        ("en: {rise: {mean_rating: {max: 1}}}", "facts: en: 'mean_rating' is no measure of kind"),
-        ("drop: {f1: {max: 0.1}, pool: languages}", "facts: en: 'f1' is no measure of kind graded"),
-        ("en: {mean_rating: {min: 5}}", "facts: en: 'mean_rating' is no measure of kind graded"),
-        ("bg: {correct: {min: 0.5}}", "facts: bg: no such language here; known: en"),
+        (
+            "en: {rise: {mean_rating: {max: 1}}}",
+            "facts: en: rise: key 'mean_rating': no measure of facts:en (kind graded)",
+        ),
+        (
+            "drop: {f1: {max: 0.1}, pool: languages}",
+            "facts: drop: key 'f1': no measure of facts:en (kind graded)",
+        ),
+        ("en: {mean_rating: {min: 5}}", "facts: en: key 'mean_rating': no measure of facts:en"),
+        ("bg: {correct: {min: 0.5}}", "facts: key 'bg': no such language here; known: en"),
     ],
 )
 def test_gates_that_do_not_fit_are_refused(folder: Path, rules: str, said: str) -> None:
-    """A gate that no slice would be held to is an error, not silence."""
-    read = load_gates(gates(folder, f"facts: {{{rules}}}"))
-    with pytest.raises(UsageError, match=said):
+    """A gate that no slice would be held to is an error with its place, not silence."""
+    read = load_gates(gates(folder, f"facts:\n  {rules}"))
+    with pytest.raises(UsageError) as caught:
         with_gates(declared(folder, GRADED), read)
+    assert f"gates.yaml:2: {said}" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -160,6 +167,8 @@ def test_gates_that_do_not_fit_are_refused(folder: Path, rules: str, said: str) 
         ("facts: {en: {rise: {max: 0.1}}}", "key 'rise': name what must not rise"),
         ("facts: {en: {drop: {f1: {}}}}", "drop: f1: key 'max': missing; give the largest drop"),
         ("facts: {en: {drop: {max: 0.1, fail: no}}}", "'margin' or 'zero' is needed, not 'no'"),
+        ("facts:\n  judge: unmeasured", ":2: facts: key 'judge': not for a gates file; it belongs"),
+        ("facts: {floor: {agreement: 1}}", "it belongs in the dataset.yaml of facts"),
         ("facts: {sample: {seed: 2}}", "facts: sample: key 'limit': missing"),
         ("facts:\n  en:\n    correct: {min: 2}", ":3: facts: en: correct: key 'min': a number"),
     ],
