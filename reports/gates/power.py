@@ -109,15 +109,15 @@ def _interval(threshold: Threshold, slice_: Slice, count: int) -> str:
         given = "" if metric.every_item else " at best, as not every item counts in it"
     else:
         return "no forecast for this measure"
-    size = figure(half)
+    size, items = figure(half), plural(count, "independent item")
     meaning = (
         f"only a value {size} or more beyond the bar passes or fails"
         if threshold.evidence == "confident"
         else f"a value within {size} of the bar may be chance"
     )
     if threshold.evidence == "sequential":
-        return f"decided by at most {plural(count, 'item')}, by fewer the further from the bar"
-    return f"95 % interval ± {size} with {plural(count, 'item')}; {meaning}{given}"
+        return f"decided by at most {items}, by fewer the further from the bar"
+    return f"95 % interval ± {size} with {items}; {meaning}{given}"
 
 
 def _paired(threshold: Threshold, count: int, discordances: Sequence[float]) -> str:

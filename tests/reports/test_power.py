@@ -35,7 +35,7 @@ def said(rule: Threshold, count: int, *, kind: str = "graded", baseline: bool = 
     [
         (
             Threshold(measure="correct", min=0.5),
-            "95 % interval ± 0.049 with 400 items; a value within",
+            "95 % interval ± 0.049 with 400 independent items; a value within",
         ),
         (
             Threshold(measure="incorrect", max=0.1, evidence="confident"),
@@ -81,7 +81,7 @@ def test_a_margin_out_of_reach_is_named_before_anything_is_paid() -> None:
 def test_ratings_are_told_with_the_spread_assumed() -> None:
     """A mean has no variance of its own before the run: the one taken is named."""
     line = said(Threshold(measure="mean_rating", min=6.0), 100, kind="rated")
-    assert "± 0.49 with 100 items" in line
+    assert "± 0.49 with 100 independent items" in line
     assert "standard deviation of 2.5" in line
 
 
