@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 
-from cases.dataset import Dataset, Slice
+from cases.dataset import Dataset, Slice, Threshold
 from cases.gates_file import GatesFile, with_gates
 from evaluators.core import UsageError
 from reports.assemble import Facts, account, audits
@@ -161,10 +161,12 @@ def _dataset(parts: Sequence[Dataset]) -> Dataset:
         _same(f"{field} of dataset {name}", [getattr(part, field) for part in parts])
     slices: dict[str, Slice] = {}
     for language, slice_ in (pair for part in parts for pair in part.slices.items()):
-        if slices.setdefault(language, slice_) != slice_:
+        first = slices.setdefault(language, slice_)
+        _same(f"gates of {slice_.name}", [first.thresholds, slice_.thresholds])
+        if first != slice_:
             msg = (
-                f"{slice_.name}: gates, rubric or data file are not those of the other runs; merge "
-                "parts of one run only"
+                f"{slice_.name}: rubric, data file or settings are not those of the other runs; "
+                "merge parts of one run only"
             )
             raise UsageError(msg)
     return replace(parts[0], slices=slices)
@@ -192,6 +194,20 @@ def _same(what: str, values: Sequence[object]) -> None:
     """Raise UsageError unless all of these are equal."""
     other = next((value for value in values if value != values[0]), values[0])
     if other != values[0]:
-        first, second = (str(value)[:200] for value in (values[0], other))
+        first, second = (_text(value)[:200] for value in (values[0], other))
         msg = f"the runs differ in {what}: {first!r} and {second!r}; merge parts of one run only"
         raise UsageError(msg)
+
+
+def _text(value: object) -> str:
+    """Return a value in words: a tuple of thresholds as gates, anything else as it is."""
+    if not isinstance(value, tuple):
+        return str(value)
+    words = (_gate(one) if isinstance(one, Threshold) else str(one) for one in value)
+    return ", ".join(words) or "none"
+
+
+def _gate(gate: Threshold) -> str:
+    how = f"fail: {gate.fail}, " if gate.fail else ""
+    looked = f", share: {gate.share:g}" if gate.evidence == "audited" else ""
+    return f"{gate.name} {gate.bar} ({how}evidence: {gate.evidence}{looked})"

@@ -62,7 +62,10 @@ def test_a_new_baseline_brings_the_drop_gates_into_play() -> None:
             r"no gate for any dataset of this run \(facts\)",
         ),
         (gates(fr=(HIGH,)), "no such language here"),
-        (gates(en=(Threshold(measure="kappa", min=0.5),)), "no measure of kind graded"),
+        (
+            gates(en=(Threshold(measure="kappa", min=0.5),)),
+            r"no measure of facts:en \(kind graded\)",
+        ),
     ],
 )
 def test_gates_that_fit_no_part_of_the_run_are_refused(wrong: GatesFile, words: str) -> None:
@@ -140,7 +143,7 @@ def test_identical_items_overlap_and_others_do_not() -> None:
         (lambda r: replace(r, datasets=(facts_dataset(holm=True),)), "differ in holm of dataset"),
         (
             lambda r: replace(r, datasets=(facts_dataset(graded_slice("en", HIGH)),)),
-            "facts:en: gates, rubric or data file are not those of the other runs",
+            r"gates of facts:en: 'correct >= 0.5 \(evidence: estimate\)' and 'correct >= ",
         ),
     ],
 )
