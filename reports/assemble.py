@@ -38,6 +38,11 @@ class Facts:
     complete: bool = True
     calibrations: tuple[Calibration, ...] = ()
 
+    @property
+    def every_judge(self) -> str:
+        """The SPECs of all judges, the tie-breaker's last: a model has to be measured there too."""
+        return f"{self.judge} {self.provenance.get('tie_breaker') or ''}".strip()
+
 
 def assemble(
     plan: Plan,
@@ -66,7 +71,7 @@ def account(
 ) -> Report:
     """Return the report over these records: the same for the same records, wherever from."""
     records = tuple(in_order(material.records))
-    run = count_run(material, records, facts.judge)
+    run = count_run(material, records, facts.every_judge)
     sides, anchored = (paired_slices(run, facts.judge, one) for one in (baseline, anchor))
     since = compare(tuple(anchored.values()), anchor) if anchor else None
     decision, session = _decided(run, (sides, anchored), facts.session)
@@ -91,7 +96,7 @@ def account(
             *causes(records),
             *adjudication_notes(records),
             *_gate_notes(run, baseline, since, session.ungated),
-            *judging_notes(found, facts.judge, run.slices.values(), run.datasets),
+            *judging_notes(found, facts.every_judge, run.slices.values(), run.datasets),
             *drift_notes(run.calibrations, sides, baseline),
         ),
         datasets=material.datasets,
@@ -114,7 +119,8 @@ def decision_of(
 
     What labelled items say of the judge is taken from a ``known`` report of the same ones.
     """
-    run = count_run(material, in_order(material.records), facts.judge, for_gates=True, known=known)
+    records, judges = in_order(material.records), facts.every_judge
+    run = count_run(material, records, judges, for_gates=True, known=known)
     sides = [paired_slices(run, facts.judge, one) for one in (baseline, anchor)]
     return _decided(run, sides, facts.session)[0]
 

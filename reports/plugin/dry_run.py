@@ -115,8 +115,9 @@ class DryRun:
         unknown = [one for one in calibrator.calibrations({}) if not one.measures]
         names = {name for one in unknown for name in one.graders}
         slices = (one for part in self._plan.datasets for one in part.slices.values())
+        judges = " ".join(one.name for one in self._judge.spec.every)
         for one in (one for one in slices if one.name in names):
-            if why := distrust(self._plan.datasets, one, unknown, self._judge.name):
+            if why := distrust(self._plan.datasets, one, unknown, judges):
                 yield f"{one.name}: INCONCLUSIVE whatever the answers; {why}"
 
     def _forecasts(self, tasks: Sequence[Task]) -> dict[str, Forecast]:
