@@ -101,9 +101,10 @@ def paired_slices(run: CountedRun, judge: str, baseline: Baseline | None) -> dic
     for name, slice_ in run.slices.items():
         new, old = run.records[name], before.get(name, ())
         changed = changed_judge(slice_, new, old, baseline, judge)
-        pairing, summary = pair_records(new, old), run.summaries[name]
-        unpaired = pairing.obstacle(baseline.role, sampled=summary.sample is not None)
-        narrow = summary.obstacle or baseline.obstacle(summary) or unpaired
+        summary = run.summaries[name]
+        pairing = pair_records(new, old, sampled=summary.sample is not None)
+        narrow = summary.obstacle or baseline.obstacle(summary) or pairing.obstacle(baseline.role)
+        elsewhere = (one[0] for other, one in before.items() if other not in run.slices)
         found[name] = PairedSlice(
             slice_=slice_,
             pairing=pairing,
@@ -113,5 +114,6 @@ def paired_slices(run: CountedRun, judge: str, baseline: Baseline | None) -> dic
             narrow=narrow,
             calibrations=measuring(slice_, run.calibrations),
             people=baseline.people,
+            elsewhere=tuple(one.language for one in elsewhere if one.dataset == slice_.dataset),
         )
     return found

@@ -9,7 +9,7 @@ that people correct: Zrnic and Candès (2024), "Active statistical inference".
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 
@@ -18,7 +18,7 @@ from evaluators.judges.adjudicated import answer_digest
 from evaluators.kinds import Cluster
 from evaluators.statistics.betting import ENOUGH, Observations, log_capital
 from evaluators.text import digest
-from reports.compare.pairs import Pair, PairedSlice
+from reports.compare.pairs import Pair, PairedSlice, unanswered
 from reports.record import Record
 from reports.render.clean import MASK
 
@@ -138,19 +138,15 @@ class Audit:
 def audit_of(sides: Sequence[PairedSlice], share: float) -> Audit:
     """Return which pairs of these slices are to be looked at, and what people said of them.
 
-    Items that the old run did not ask or grade are pairs too, of which one answer is not known.
+    Items that one of the runs did not ask are pairs too, of which one answer is not known, and so
+    are those that the old one did not grade.
     ``share`` (above 0, at most 1) is the probability of a pair that nothing speaks for.
     """
     clusters: dict[Cluster, list[tuple[str, AuditedPair]]] = defaultdict(list)
     for side in sides:
-        lone = (
-            Pair(new=one, old=replace(one, answer=None, outcome="missing"))
-            for one in side.pairing.unknown
-        )
-        for pair in (*side.pairing.pairs, *lone):
-            new = pair.new
+        for old, new in side.matches:
             place = digest([new.digest, new.dataset, new.language, new.id, new.repeat])
-            one = _audited(pair, side, share)
+            one = _audited(Pair(new=new, old=old or unanswered(new)), side, share)
             clusters[side.slice_.cluster_of(new)].append((place, one))
     units = [sorted(unit, key=lambda two: two[0]) for unit in clusters.values()]
     units.sort(key=lambda unit: unit[0][0])

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evaluators.kinds import Cluster
+from evaluators.output import plural
 from evaluators.statistics.count_table import CountTable, count_patterns
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import Interval
@@ -29,6 +30,18 @@ Sides = Sequence[PairedSlice]
 def matches_of(sides: Sides) -> Iterator[tuple[PairedSlice, Record | None, Record]]:
     """Yield every item of these slices that has, or may have had, a partner: slice, old, new."""
     return ((side, old, new) for side in sides for old, new in side.matches)
+
+
+def not_asked(sides: Sides) -> Iterator[str]:
+    """Yield how many items of the other run should have been asked again, if any."""
+    if dropped := sum(len(one.pairing.dropped) for one in sides):
+        yield f"{plural(dropped, 'item')} of the {sides[0].role} not asked again"
+
+
+def elsewhere(sides: Sides, language: str) -> Iterator[str]:
+    """Yield which languages only the other run has, for a gate that pools: ``language`` is ""."""
+    if sides[0].elsewhere and not language:
+        yield f"the {sides[0].role} also has {', '.join(sides[0].elsewhere)}"
 
 
 def metric_rows(sides: Sides) -> Mapping[str, Metric]:

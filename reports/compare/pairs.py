@@ -6,8 +6,8 @@ CORRECT; rated: at or above the new run's bar; yes/no: right) or of another shar
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from cases.dataset import Slice
@@ -49,6 +49,7 @@ class PairedRecords:
     for it), ``repeat`` (the old run asked the slice's items less often). ``unknown`` are the
     ``added`` and the ``ungraded`` ones. ``removed`` counts the answers that only the old run has,
     and ``gone`` those of them, as a share of all its answers, whose item the new run does not have.
+    ``dropped`` are the old records that the new run should have asked again: none for a sample.
     """
 
     pairs: tuple[Pair, ...]
@@ -56,13 +57,11 @@ class PairedRecords:
     unknown: tuple[Record, ...] = ()
     removed: int = 0
     gone: float = 0.0
+    dropped: tuple[Record, ...] = ()
 
-    def obstacle(self, role: Role, *, sampled: bool = False) -> str:
-        """Say that too many items have no partner for another reason than new data, if so.
-
-        ``sampled`` says that the new run is a sample, which need not have all of the old one's.
-        """
-        if self.gone > MOST_UNPAIRED and not sampled:
+    def obstacle(self, role: Role) -> str:
+        """Say that too many items have no partner for another reason than new data, if so."""
+        if self.gone > MOST_UNPAIRED:
             return (
                 f"{self.gone:.0%} of the {role}'s items are not in this run, more than "
                 f"{MOST_UNPAIRED:.0%}; compare with a run of the same items"
@@ -79,16 +78,24 @@ class PairedRecords:
         )
 
 
-def pair_records(new: Sequence[Record], old: Sequence[Record]) -> PairedRecords:
+def unanswered(record: Record) -> Record:
+    """Return what stands for the same item in a run that knows nothing of it."""
+    return replace(
+        record, answer=None, outcome="missing", grade=None, rating=None, score=None, measures={}
+    )
+
+
+def pair_records(
+    new: Sequence[Record], old: Sequence[Record], *, sampled: bool = False
+) -> PairedRecords:
     """Pair the records by dataset, language, id and repeat, where the item's digest is the same.
 
-    Old records of slices that the new run does not have are left out of account.
+    Old records of slices that the new run does not have are left out of account. ``sampled`` says
+    that the new run is a sample, which need not have all of the old one's items.
     """
     before = {(one.dataset, one.language, one.id, one.repeat): one for one in old}
     after = {(one.dataset, one.language, one.id, one.repeat): one for one in new}
-    repeats: dict[tuple[str, str], int] = {}
-    for dataset, language, _, repeat in before:
-        repeats[dataset, language] = max(repeat, repeats.get((dataset, language), 1))
+    repeats, asked = _repeats(before), _repeats(after)
     pairs: list[Pair] = []
     lone: dict[str, Lone] = {}
     for identity, record in after.items():
@@ -103,17 +110,27 @@ def pair_records(new: Sequence[Record], old: Sequence[Record]) -> PairedRecords:
             lone[record.key] = "ungraded"
         else:
             pairs.append(Pair(new=record, old=former))
-    slices = {identity[:2] for identity in after}
-    compared = [identity for identity in before if identity[:2] in slices]
+    compared = [identity for identity in before if identity[:2] in asked]
     items = {identity[:3] for identity in after}
     gone = sum(identity[:3] not in items for identity in compared)
+    removed = [identity for identity in compared if identity not in after]
+    dropped = (before[one] for one in removed if one[3] <= asked[one[:2]])
     return PairedRecords(
         pairs=tuple(pairs),
         lone=lone,
         unknown=tuple(one for one in after.values() if lone.get(one.key) in ("added", "ungraded")),
-        removed=sum(identity not in after for identity in compared),
-        gone=gone / len(compared) if compared else 0.0,
+        removed=len(removed),
+        gone=gone / len(compared) if compared and not sampled else 0.0,
+        dropped=() if sampled else tuple(dropped),
     )
+
+
+def _repeats(identities: Iterable[tuple[str, str, str, int]]) -> dict[tuple[str, str], int]:
+    """Return how often at most each slice asks an item."""
+    found: dict[tuple[str, str], int] = {}
+    for dataset, language, _, repeat in identities:
+        found[dataset, language] = max(repeat, found.get((dataset, language), 1))
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +142,8 @@ class PairedSlice:
     reasons alone, ``narrow`` the one that lies in the items and not in the judge.
     ``calibrations`` say how its judge errs: in its own language, then in the others of the same
     labelled items; empty where nothing measures it. ``role`` is what the other run is for,
-    ``people`` holds people's verdicts on answers of either run.
+    ``people`` holds people's verdicts on answers of either run. ``elsewhere`` are the languages of
+    its data set that only the other run has.
     """
 
     slice_: Slice
@@ -136,6 +154,7 @@ class PairedSlice:
     narrow: str = ""
     calibrations: tuple[Calibration, ...] = ()
     people: Adjudications = field(default_factory=dict)
+    elsewhere: tuple[str, ...] = ()
 
     @property
     def bar(self) -> int | None:
@@ -144,9 +163,13 @@ class PairedSlice:
 
     @property
     def matches(self) -> Iterator[tuple[Record | None, Record]]:
-        """The pairs (old, new); old is None for items of which the old run knows nothing."""
+        """The pairs (old, new); old is None for items of which the old run knows nothing.
+
+        What is not asked again is a pair too, as if it had not been answered.
+        """
         yield from ((pair.old, pair.new) for pair in self.pairing.pairs)
         yield from ((None, record) for record in self.pairing.unknown)
+        yield from ((record, unanswered(record)) for record in self.pairing.dropped)
 
     @property
     def graded(self) -> Iterator[Pair]:

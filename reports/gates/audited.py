@@ -13,6 +13,7 @@ from evaluators.output import plural
 from evaluators.statistics.betting import confidence_sequence, is_above, is_below
 from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
 from reports.compare.audit import Audit, AuditedPair, audit_of
+from reports.compare.pair_counts import elsewhere, not_asked
 from reports.compare.pairs import PairedSlice, paired_difference
 from reports.evidence import AuditStep, AuditTrail
 from reports.gates.change import scopes
@@ -145,7 +146,8 @@ class AuditedGate:
         seen = f"{trail.looked:,} looked at of {plural(trail.pairs, 'pair')}"
         alike = f", {trail.alike:,} of the same text" if trail.alike else ""
         judged = "undefined" if trail.judged.value is None else figure(trail.judged.value)
-        return f"{text} ({seen}{alike}; judged: {judged})"
+        basis = [f"{seen}{alike}", f"judged: {judged}", *not_asked(self.sides)]
+        return f"{text} ({'; '.join([*basis, *elsewhere(self.sides, self.language)])})"
 
 
 def audited_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> Iterator[AuditedGate]:

@@ -14,6 +14,7 @@ from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.metrics import DROP
 from evaluators.statistics.paired import holm, p_value_beyond
 from reports.compare.differences import Difference, change_of
+from reports.compare.pair_counts import elsewhere, not_asked
 from reports.compare.pairs import Lone, PairedSlice
 from reports.gates.gate import BY_RUN, ROUNDING
 from reports.gates.judge_scale import JudgeScale, judge_scale
@@ -65,6 +66,11 @@ class ChangeGate:
     def lone(self) -> Mapping[Lone, int]:
         """How many items of the new run are in no pair, by the reason."""
         return Counter(why for one in self.sides for why in one.pairing.lone.values())
+
+    @property
+    def dropped(self) -> int:
+        """How many items of the old run should have been asked again."""
+        return sum(len(one.pairing.dropped) for one in self.sides)
 
     def harm(self, found: Estimate) -> Estimate:
         """Return the harm of a difference new - old, with its interval."""
@@ -123,7 +129,8 @@ class Evidence:
     @property
     def ungraded(self) -> int:
         """How many of them lack one in the new run alone."""
-        return self.unknown - self.gate.lone["added"] - self.gate.lone["ungraded"]
+        known_here = self.gate.lone["added"] + self.gate.lone["ungraded"]
+        return self.unknown - known_here - self.gate.dropped
 
     @property
     def confident(self) -> bool:
@@ -184,19 +191,22 @@ class Evidence:
         """Yield the counts that the verdict rests on."""
         yield self.seen.basis(self.gate.threshold.of)
         lone, ungraded = self.gate.lone, self.ungraded
-        unpaired = self.unknown - ungraded
+        dropped = self.gate.dropped
+        unpaired = self.unknown - ungraded - dropped
         unknown = [f"{ungraded:,} ungraded"] if ungraded else []
         unknown += [f"{plural(unpaired, 'item')} without a partner"] if unpaired else []
+        unknown += not_asked(self.gate.sides)
         if unknown:
             worst, *_, best = map(figure, self.values)
             yield f"{', '.join(unknown)}: at worst {worst}, at best {best}"
         if lone["changed"]:
             yield f"{plural(lone['changed'], 'item')} whose data changed left out"
-        if removed := sum(one.pairing.removed for one in self.gate.sides):
+        if removed := sum(one.pairing.removed for one in self.gate.sides) - dropped:
             yield f"{plural(removed, 'answer')} of the {self.gate.role} without a partner here"
         if lone["repeat"]:
             left_out = plural(lone["repeat"], "repeat")
             yield f"{left_out} left out, as the {self.gate.role} has fewer repeats"
+        yield from elsewhere(self.gate.sides, self.gate.language)
 
     def _zone(self, state: GateState) -> str:
         """Return in which of the three zones the change lies."""

@@ -17,6 +17,7 @@ from evaluators.statistics.betting import Observations, confidence_sequence, is_
 from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.metrics import DROP
 from reports.compare.differences import ShareChange, change_of
+from reports.compare.pair_counts import elsewhere, not_asked
 from reports.compare.pairs import Hit, PairedRecords, PairedSlice, passes
 from reports.gates.change import scopes
 from reports.gates.judge_scale import JudgeScale, judge_scale
@@ -105,7 +106,8 @@ class SequentialGate:
     """A threshold and the items it is about, in units that are independent, in their order.
 
     ``language`` is empty where it pools them. ``blocked`` says why it cannot be decided, empty
-    where it can. ``scale`` is that of the judge, for a margin.
+    where it can. ``scale`` is that of the judge, for a margin. ``notes`` say what only the earlier
+    run has.
     """
 
     dataset: str
@@ -116,6 +118,7 @@ class SequentialGate:
     blocked: str = ""
     scale: JudgeScale | None = None
     anchored: bool = False
+    notes: tuple[str, ...] = ()
 
     def concerns(self, slice_: Slice) -> bool:
         """Return whether a slice is among those that it is about."""
@@ -139,8 +142,8 @@ class SequentialGate:
         return Evidence(largest=max(map(len, self.units), default=1))
 
     def add(self, unit: Sequence[Match], evidence: Evidence, new: Mapping[str, Record]) -> None:
-        """Add a unit to the evidence; ``new`` has its records, by key."""
-        evidence.add([self._ends(side, old, new[one.key]) for side, old, one in unit])
+        """Add a unit to the evidence; ``new`` has what ended since, by key."""
+        evidence.add([self._ends(side, old, new.get(one.key, one)) for side, old, one in unit])
 
     def _ends(self, side: PairedSlice, old: Record | None, new: Record) -> tuple[int, int]:
         """Return the least and the most that an item can count."""
@@ -193,7 +196,8 @@ class SequentialGate:
             )
         every = plural(sum(map(len, self.units)), "item")
         freed = f"; {self.scale.text(estimate)}" if self.scale else ""
-        return f"{text} ({estimate.n:,} of {every}, in a fixed order){freed}"
+        basis = [f"{estimate.n:,} of {every}, in a fixed order", *self.notes]
+        return f"{text} ({'; '.join(basis)}){freed}"
 
     def _zone(self, state: GateState) -> str:
         """Return on which side of the bar the truth is shown to lie."""
@@ -259,6 +263,8 @@ def _gate(
     change = change_of(name, sides)
     share = change if isinstance(change, ShareChange) else None
     not_share = "" if share else f"{name} is no share of all items; choose another evidence"
+    dropped = ((side.slice_, one) for side in sides for one in side.pairing.dropped)
+    known = {**places_of(dropped), **places}
     units: dict[Cluster, list[Match]] = defaultdict(list)
     for side in sides:
         for old, new in side.matches:
@@ -267,9 +273,10 @@ def _gate(
         dataset=sides[0].slice_.dataset,
         language=language,
         threshold=threshold,
-        units=tuple(tuple(units[one]) for one in sorted(units, key=places.__getitem__)),
+        units=tuple(tuple(units[one]) for one in sorted(units, key=known.__getitem__)),
         hit=share.hit if share else passes,
         blocked=next((one.blocked for one in sides if one.blocked), not_share),
         scale=judge_scale(sides, threshold.of) if threshold.paired else None,
         anchored=sides[0].role == "anchor",
+        notes=(*not_asked(sides), *elsewhere(sides, language)),
     )

