@@ -31,6 +31,7 @@ from reports.compare.pair_counts import (
     counted_outcomes,
     matches_of,
     metric_rows,
+    not_asked,
 )
 from reports.compare.pairs import (
     Hit,
@@ -118,6 +119,8 @@ class MetricChange:
         if not _are_alike(self.sides):
             return f"{name} is not the same in all languages: penalty, labels or scores differ"
         if self._unknown() and not self.row.bounded:
+            if lost := next(not_asked(self.sides), ""):
+                return f"{name} has no bounds with {lost}; compare with a run of the same items"
             return (
                 f"{name} has no bounds with {plural(self._unknown(), 'ungraded item')}; grade them"
             )

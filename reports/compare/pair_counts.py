@@ -55,7 +55,8 @@ def blank_table(sides: Sides) -> CountTable:
 
     slice_ = sides[0].slice_
     graded = [one for side in sides for pair in side.graded for one in (pair.old, pair.new)]
-    golds, outcomes = axes_of(graded, slice_)
+    every = [*graded, *(new for _, _, new in matches_of(sides))]  # one may have a label of its own
+    golds, outcomes = axes_of(every, slice_)
     counts = np.zeros((len(golds), len(outcomes)))
     return count_table(slice_, counts, (golds, outcomes), scores_of(graded, slice_))
 

@@ -6,11 +6,14 @@ from dataclasses import replace
 import pytest
 
 from cases.dataset import Threshold
+from reports.compare.differences import differences
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.audited import AuditedGate, audited_gates
+from reports.gates.change import change_gates
 from reports.record import Record
 from reports.report import GateResult
 from tests.support.auditing import answers, audited, verdicts
+from tests.support.made_records import make_dataset, make_record, make_slice
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 
 DROP = Threshold(measure="drop", max=0.05, evidence="confident", fail="margin")
@@ -83,6 +86,20 @@ def test_an_item_that_neither_run_graded_is_not_known_either() -> None:
     gate = replace(DROP, max=0.02)
     assert gate_of(new, new, gate).state == "PASS"
     assert gate_of(new, old, gate).state == "INCONCLUSIVE"
+
+
+def test_a_label_that_only_a_lost_item_has_is_counted() -> None:
+    """In a share; a metric without bounds is not known, and says why."""
+    rule = replace(DROP, of="agreement", max=0.2)
+    slice_ = make_slice("judged", rule, replace(rule, of="kappa"))
+    labels = ["CORRECT", "INCORRECT"] * 50 + ["else"]
+    old = [make_record(n, label=one, grade=one) for n, one in enumerate(labels)]
+    side = PairedSlice(slice_=slice_, pairing=pair_records(old[:100], old))
+    share, kappa = change_gates(make_dataset(slice_), [side])
+    assert (share.state, kappa.state) == ("PASS", "INCONCLUSIVE")
+    assert "1 item of the baseline not asked again: at worst" in share.reason
+    assert "kappa has no bounds with 1 item of the baseline not asked again" in kappa.reason
+    assert differences([side])["kappa"].n == 100
 
 
 @pytest.mark.parametrize("evidence", ["confident", "sequential", "audited"])
