@@ -13,7 +13,7 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -83,6 +83,31 @@ def pack(job: Job) -> bytes:
     return buffer.getvalue()
 
 
+@contextlib.contextmanager
+def _signals_held() -> Iterator[None]:
+    """Hold signals back while the process forks.
+
+    Until the new process has its own way with them it must not have pytest's. In this one an
+    interrupt would be lost in a hook that runs after the fork, or leave a lock of it taken; any
+    thread may be given the signal, so that a mask alone does not help.
+    """
+    came: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    former = {
+        number: signal.signal(number, lambda got, _: came.append(got))
+        for number in (SIGNALS if is_main else ())
+    }
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in former.items():
+            signal.signal(number, handler)
+    for got in came:
+        signal.raise_signal(got)
+
+
 class EngineProcess(EngineHandle):
     """An engine in a forked process, as pytest's side sees it.
 
@@ -124,13 +149,9 @@ class EngineProcess(EngineHandle):
 
     def fork(self) -> None:
         """Start the process. Raises OSError if the system has none left."""
-        # Until the new process has its own way with signals it must not have pytest's.
-        former = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
-            try:
+            with _signals_held():
                 self._process.start()
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, former)
         except BaseException:  # an interrupt too: nobody else knows of the process yet
             self.abandon()
             raise

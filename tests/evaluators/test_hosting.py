@@ -17,7 +17,7 @@ from evaluators.core import Reply, Request, UsageError
 from evaluators.ledger import Ledger
 from evaluators.runtime.calls import Caller
 from evaluators.runtime.engine import Engine
-from evaluators.runtime.engine_process import EngineProcess, begin, can_fork
+from evaluators.runtime.engine_process import EngineProcess, _signals_held, begin, can_fork
 from evaluators.runtime.engine_thread import EngineHandle, EngineThread, Job
 from evaluators.runtime.outcomes import OutcomeReader, OutcomeWriter
 from evaluators.runtime.schedule import UNLIMITED, Schedule
@@ -317,6 +317,28 @@ def test_an_interrupt_at_the_start_leaves_no_process(tmp_path: Path) -> None:
         running.start()
     signal.signal(signal.SIGINT, former)
     assert running._process.exitcode == -signal.SIGKILL
+
+
+def test_an_interrupt_during_a_fork_comes_after_it() -> None:
+    """Whichever thread is given it, it is raised once the fork is over, and not lost."""
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    steps = []
+    forking = threading.Event()
+
+    def interrupt() -> None:
+        forking.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    other = threading.Thread(target=interrupt)
+    other.start()
+    with pytest.raises(KeyboardInterrupt):
+        with _signals_held():
+            forking.set()
+            other.join()
+            steps.append("forked")
+        steps.append("went on")
+    signal.signal(signal.SIGINT, former)
+    assert steps == ["forked"]
 
 
 def test_what_cannot_be_read_ends_the_engine(tmp_path: Path) -> None:
