@@ -327,7 +327,7 @@ def test_an_interrupt_during_a_fork_comes_after_it() -> None:
 
     def interrupt() -> None:
         forking.wait()
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # here, and before it returns
 
     other = threading.Thread(target=interrupt)
     other.start()
