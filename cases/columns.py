@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 from cases.tables import Table
@@ -24,6 +24,7 @@ class Layout:
     question: tuple[str, ...] = ("question", "problem")
     recorded: tuple[str, ...] = ("predicted_answer", "predicted_answers")
     aliases: tuple[str, ...] = ("aliases",)
+    tolerance: tuple[str, ...] = ("tolerance",)
     label: tuple[str, ...] = ()
     id: tuple[str, ...] = ("id", "qid")
     metadata: tuple[str, ...] = ("metadata",)
@@ -39,17 +40,21 @@ class Layout:
         return frozenset(name for field in FIELDS for name in self.names(field)) - set(self.id[1:])
 
 
-FIELDS = ("question", "gold", "context", "recorded", "aliases", "label", "id", "metadata")
+FIELDS = tuple(one.name for one in fields(Layout) if one.name != "required")
 
 LAYOUTS: Mapping[Kind, Layout] = {
     GRADED: Layout(required=("question", "gold")),
     RATED: Layout(
-        gold=("expected",), context=("context",), required=("question", "context", "gold")
+        gold=("expected",),
+        context=("context",),
+        tolerance=(),
+        required=("question", "context", "gold"),
     ),
     YES_NO: Layout(
         gold=("answer",),
         context=("paragraph", "passage", "context"),
         aliases=(),
+        tolerance=(),
         required=("context", "question", "gold"),
     ),
     JUDGED: Layout(label=("label",), required=("question", "gold", "recorded", "label")),

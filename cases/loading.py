@@ -87,13 +87,13 @@ def _golds_and_label(slice_: Slice, row: Row) -> tuple[tuple[str, ...], str | No
         except ValueError as error:
             raise row.problem(column, str(error)) from None
     if not kind.answered:
-        golds, column = golds_of(row), row.required("label")
+        golds, column = golds_of(row, slice_.language), row.required("label")
         if recorded_of(row) is None:
             raise row.problem(row.required("recorded"), "null; give the answer that was judged")
         return golds, _label(row, column, slice_.labels)
     if kind.rated:  # a rater is shown one expert answer
         return (row.text(row.required("gold")),), None
-    return golds_of(row), None
+    return golds_of(row, slice_.language), None
 
 
 def _label(row: Row, column: str, labels: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cases.columns import FIELDS, Layout, spellings
+from cases.gold_notation import check_gold, with_tolerance
 from cases.tables import Number, Record, Table
 from evaluators.core import UsageError
 from evaluators.text import encodable, listed, shown
@@ -82,14 +83,36 @@ def _columns(table: Table, layout: Layout, record: Record) -> dict[str, str]:
     return found
 
 
-def golds_of(row: Row) -> tuple[str, ...]:
-    """Return the accepted gold forms, the main one first, each once."""
-    row.required("gold")
+def golds_of(row: Row, language: str) -> tuple[str, ...]:
+    """Return the accepted gold forms, the main one first, each once.
+
+    A tolerance adds the range around the main one. Raises UsageError for what is no gold.
+    """
+    main = row.required("gold")
     found: list[str] = []
     for column in row.layout.gold:
         if column in row.record.values:
             found += _forms(row, column)
-    return tuple(dict.fromkeys([*found, *_aliases(row)]))
+    found += _aliases(row)
+    for gold in found:
+        try:
+            check_gold(gold, language)
+        except ValueError as error:
+            raise row.problem(main, str(error)) from None
+    return tuple(dict.fromkeys([*found, *_tolerated(row, found[0], language)]))
+
+
+def _tolerated(row: Row, gold: str, language: str) -> list[str]:
+    """Return the range that the row's tolerance makes of its main gold, if it has one."""
+    column, value = row.find("tolerance")
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return []
+    if not isinstance(value, str):
+        raise row.problem(column, f"text or a number is needed, not {shown(value)}")
+    try:
+        return [with_tolerance(gold, value, language)]
+    except ValueError as error:
+        raise row.problem(column, str(error)) from None
 
 
 def _forms(row: Row, column: str) -> list[str]:

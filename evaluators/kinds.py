@@ -18,6 +18,9 @@ Cluster = tuple[str, ...]
 FACT = "fact_id"
 """The metadata field that is the same for a fact in every language."""
 
+FALSE_PREMISE = "FALSE PREMISE: "
+"""What a gold begins with where the question assumes what is not so; what is true follows."""
+
 
 class Asked(typing.Protocol):
     """What a case and the record of its end have in common."""

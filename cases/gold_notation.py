@@ -1,0 +1,103 @@
+"""How golds are written: ranges, numbers with a tolerance, and the mark of a false premise."""
+
+import re
+from decimal import Decimal
+
+from evaluators.judges.lexical.folding import read
+from evaluators.judges.lexical.language_tables import tables
+from evaluators.judges.lexical.numbers import Quantity, find_quantities
+from evaluators.kinds import FALSE_PREMISE
+from evaluators.text import shown
+
+_FIGURE = re.compile(r"\d(?:[\d.,'\u00a0\u202f ]*\d)?")
+_RANGE = re.compile(r"(?<=\d)\s*\.\.\s*(?=[-\u2212]?\d)")
+_PREMISE = re.compile(r"\s*false\s+premise\s*:", re.IGNORECASE)
+_WANTED = "want a number, with the gold's unit or without: '5', '5 m'; or a share: '2 %'"
+
+
+def check_gold(gold: str, language: str) -> None:
+    """Raise ValueError for a range or a false premise that is not written as it must be.
+
+    A range is ``1637..1642 m``, its low end first; other golds may hold anything.
+    """
+    if _PREMISE.match(gold):
+        if not gold.startswith(FALSE_PREMISE.rstrip()):
+            msg = f"{shown(gold)}: the mark is {FALSE_PREMISE!r}, exactly so and at the beginning"
+            raise ValueError(msg)
+        if not gold.removeprefix(FALSE_PREMISE.rstrip()).strip():
+            msg = f"only the mark {FALSE_PREMISE!r}; say after it what is true"
+            raise ValueError(msg)
+    elif _RANGE.search(gold):
+        _check_range(gold, language)
+
+
+def _check_range(gold: str, language: str) -> None:
+    parts = _RANGE.split(gold)
+    ends = [_quantities(part, language) for part in parts]
+    if [len(end) for end in ends] != [1, 1] or "..".join(parts) != gold:
+        msg = f"{shown(gold)} is no range; write two numbers and their unit: '1637..1642 m'"
+        raise ValueError(msg)
+    low, high = (_value(end[0]) for end in ends)
+    if low > high:
+        msg = f"{shown(gold)}: the low end is the higher one; write the smaller number first"
+        raise ValueError(msg)
+
+
+def with_tolerance(gold: str, tolerance: str, language: str) -> str:
+    """Return the range of what is accepted, ``2920..2930 m`` for ``2,925 m`` and ``5 m``.
+
+    It is exact in decimals, without thousands' separators, with the decimal mark of the language
+    and with whatever stands around the gold's number. Raises ValueError for a gold that is not
+    one number in digits, and for a tolerance that is not a number above nought, in the gold's
+    unit or in none, or a percentage of the gold.
+    """
+    figures, found = list(_FIGURE.finditer(gold)), _quantities(gold, language)
+    if len(figures) != 1 or len(found) != 1:
+        msg = f"a tolerance needs a gold with one number, in digits; got {shown(gold)}"
+        raise ValueError(msg)
+    figure, quantity = figures[0], found[0]
+    value = _value(quantity)
+    if abs(value) != _value(_quantities(figure[0], language)[0]):
+        msg = f"a tolerance needs a gold in digits alone, as 2500000; got {shown(gold)}"
+        raise ValueError(msg)
+    reach = _reach(tolerance, quantity, language)
+    before = gold[: figure.start()][: -1 if value < 0 else None]
+    mark = tables(language).decimal
+    low, high = (_plain(end).replace(".", mark) for end in (value - reach, value + reach))
+    return f"{before}{low}..{high}{gold[figure.end() :]}"
+
+
+def _reach(tolerance: str, gold: Quantity, language: str) -> Decimal:
+    """Return how far from the gold an answer may be, in the gold's unit."""
+    found, words = _quantities(tolerance, language), read(tolerance).words
+    if len(found) != 1 or (found[0].start, found[0].end) != (0, len(words)):
+        msg = f"got {shown(tolerance)}; {_WANTED}"
+        raise ValueError(msg)
+    one, percent = found[0], tables(language).units.get("percent", "percent")
+    if _value(one) <= 0:
+        msg = f"got {shown(tolerance)}; it must be above nought: {_WANTED}"
+        raise ValueError(msg)
+    if one.unit == percent and gold.unit != percent:
+        return abs(_value(gold)) * _value(one) / 100
+    if one.unit == percent:
+        msg = f"{shown(tolerance)} of a percentage may be points or a share; write a bare number"
+        raise ValueError(msg)
+    if not one.shares_unit(gold):
+        msg = f"{shown(tolerance)} is not in the gold's unit; {_WANTED}"
+        raise ValueError(msg)
+    return _value(one)
+
+
+def _quantities(text: str, language: str) -> list[Quantity]:
+    return find_quantities(read(text), tables(language))
+
+
+def _value(quantity: Quantity) -> Decimal:
+    """Return the first reading as it was written; a float keeps 15 digits of it."""
+    return Decimal(str(quantity.values[0]))
+
+
+def _plain(value: Decimal) -> str:
+    """Return a number in digits without closing noughts after the point."""
+    digits = f"{value:f}"
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits

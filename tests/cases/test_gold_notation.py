@@ -1,0 +1,121 @@
+"""Ranges, tolerances and the mark of a false premise are read exactly, and told where wrong."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cases.gold_notation import check_gold, with_tolerance
+from evaluators.judges.lexical.language_tables import tables
+from evaluators.kinds import FALSE_PREMISE
+from tests.support.loading import line, loaded, refusal
+
+
+@pytest.mark.parametrize(
+    ("language", "gold", "tolerance", "range_"),
+    [
+        ("en", "2,925 m", "5 m", "2920..2930 m"),
+        ("bg", "2925,4 м", "0,5", "2924,9..2925,9 м"),
+        ("pl", "2 925 metrów", "5 m", "2920..2930 metrów"),
+        ("hu", "1878", "1", "1877..1879"),
+        ("be", "50 км", "2 %", "49..51 км"),
+        ("en", "0.1 mm", "0.03", "0.07..0.13 mm"),
+        ("en", "about -5 °C", "2", "about -7..-3 °C"),
+        ("en", "3", "5", "-2..8"),
+        ("en", "12 %", "0.5", "11.5..12.5 %"),
+        ("en", "$90", "10%", "$81..99"),
+    ],
+)
+def test_a_tolerance_becomes_a_range(language: str, gold: str, tolerance: str, range_: str) -> None:
+    """The range is exact, in the gold's unit and with the language's decimal mark."""
+    assert with_tolerance(gold, tolerance, language) == range_
+    check_gold(range_, language)
+
+
+@given(
+    gold=st.decimals(min_value=1, max_value=99999, places=2),
+    tolerance=st.decimals(min_value=Decimal("0.01"), max_value=999, places=2),
+    language=st.sampled_from(["en", "bg", "pl", "hu", "be"]),
+)
+def test_ranges_are_exact_in_every_language(
+    gold: Decimal, tolerance: Decimal, language: str
+) -> None:
+    """Both ends are what a pupil would work out, however the language writes decimals."""
+    mark = tables(language).decimal
+    written = [str(number).replace(".", mark) for number in (gold, tolerance)]
+    range_ = with_tolerance(f"{written[0]} m", written[1], language)
+    check_gold(range_, language)
+    low, high = range_.removesuffix(" m").replace(mark, ".").split("..")
+    assert (Decimal(low), Decimal(high)) == (gold - tolerance, gold + tolerance)
+
+
+@pytest.mark.parametrize(
+    ("gold", "tolerance", "said"),
+    [
+        ("Toruń", "5", "a gold with one number"),
+        ("3 March 1878", "5", "a gold with one number"),
+        ("1637..1642 m", "5", "a gold with one number"),
+        ("seven", "1", "a gold with one number"),
+        ("2.5 million", "1", "in digits alone"),
+        ("2925 m", "some", "want a number"),
+        ("2925 m", "5 to 6 m", "want a number"),
+        ("2925 m", "0", "above nought"),
+        ("2925 m", "-5", "above nought"),
+        ("2925 m", "5 kg", "not in the gold's unit"),
+        ("12 %", "2 %", "points or a share"),
+    ],
+)
+def test_a_tolerance_that_says_nothing_is_refused(gold: str, tolerance: str, said: str) -> None:
+    """Nothing is guessed where gold or tolerance are not one number each in one unit."""
+    with pytest.raises(ValueError, match=said):
+        with_tolerance(gold, tolerance, "en")
+
+
+@pytest.mark.parametrize(
+    ("gold", "said"),
+    [
+        ("1642..1637 m", "smaller number first"),
+        ("1637 .. 1642 m", "is no range"),
+        ("1637..1642 or 1650 m", "is no range"),
+        (FALSE_PREMISE, "say after it what is true"),
+        ("FALSE PREMISE:", "say after it what is true"),
+        ("False premise: he wrote none", "exactly so"),
+    ],
+)
+def test_a_gold_that_is_not_written_as_it_must_be_is_refused(gold: str, said: str) -> None:
+    """A range with its ends the wrong way, and a mark that judges would not know, are told."""
+    with pytest.raises(ValueError, match=said):
+        check_gold(gold, "en")
+
+
+@pytest.mark.parametrize(
+    "gold", ["5..5", "-7..-3 °C", "Wait... what", "False premise", f"{FALSE_PREMISE}it has none"]
+)
+def test_other_golds_are_left_alone(gold: str) -> None:
+    """Dots that part no numbers are no range, and a point is one."""
+    check_gold(gold, "en")
+
+
+def test_the_loader_adds_the_range_to_the_accepted_forms(tmp_path: Path) -> None:
+    """Judges see it beside the others, items without a tolerance keep their digest."""
+    head = "Question,Answers,Aliases,tolerance\n"
+    plain, widened = loaded(tmp_path, f"{head}q,5 m,five metres,\nr,5 m,five metres,1\n")
+    assert plain.golds == ("5 m", "five metres")
+    assert widened.golds == ("5 m", "five metres", "4..6 m")
+    assert loaded(tmp_path, line(answer="5 m", tolerance=2), "jsonl")[0].golds == ("5 m", "3..7 m")
+    without = loaded(tmp_path, "Question,Answers,Aliases\nq,5 m,five metres\n")
+    assert without[0].digest == plain.digest
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Question,Answers,tolerance\nq,5 m,1\nr,Ida,1\n", ":3: row 2, column 'tolerance': a tol"),
+        ("Question,Answers,tolerance\nq,6..5 m,\n", ":2: row 1, column 'Answers': '6..5 m'"),
+    ],
+)
+def test_errors_name_row_and_column(tmp_path: Path, text: str, said: str) -> None:
+    """The place of a tolerance or a range that cannot be read is told."""
+    assert said in refusal(tmp_path, text)
