@@ -107,14 +107,14 @@ class Kind(str):
     def cluster_of(self, item: Asked, field: str = "") -> Cluster:
         """Return the cluster of an item: items of one cluster are not independent of each other.
 
-        It is the value of the metadata ``field``. Without one it is ``fact_id``, in whatever
-        language; where an item has none, what this kind's items share (``shared``). An item that
-        shares nothing is its own cluster, all its repeats together.
+        It is the value of the metadata ``field``, or of ``fact_id``, in whatever language; where
+        an item has none, what this kind's items share (``shared``). An item that shares nothing
+        is its own cluster, all its repeats together.
         """
         value = item.metadata.get(field or FACT)
         if text := "" if value is None else str(value).strip():
             return field or FACT, text
-        return (() if field else self.shared(item)) or (item.language, item.id)
+        return self.shared(item) or (item.language, item.id)
 
     def shared(self, item: Asked) -> Cluster:
         """Return what an item of this kind may share with others, empty where it is nothing."""

@@ -64,7 +64,8 @@ def side(slice_: Slice, lost: Sequence[int], items: int = 60, **fields: object) 
         ("rated", "", {"metadata": {"fact_id": None}}, ("bg", "i1")),
         ("graded", "topic", {"metadata": {"fact_id": "F1", "topic": "art"}}, ("topic", "art")),
         ("yes_no", "topic", {"metadata": {"topic": 0}, "context": "p"}, ("topic", "0")),
-        ("yes_no", "topic", {"metadata": {"topic": " "}, "context": "p"}, ("bg", "i1")),
+        ("yes_no", "twin", {"metadata": {"twin": " "}, "context": "p"}, ("p",)),
+        ("yes_no", "twin", {"metadata": {}, "context": ""}, ("bg", "i1")),
     ],
 )
 def test_what_an_item_shares_with_those_it_depends_on(
