@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.answerers import answer_messages
-from evaluators.core import Case, UsageError
+from evaluators.core import GRADES, Case, UsageError
 from evaluators.judges.llm import judge_messages
 from evaluators.rubric import Rubric, check_language, load_prompt, load_rubric, load_template
 from evaluators.template import ANSWER_BYTES, canonical_places, encode, fill, places, shortened
@@ -262,3 +263,28 @@ def test_a_long_answer_is_cut_with_a_mark(unit: str) -> None:
         == unit * (ANSWER_BYTES // size) + f" [... cut: {(ANSWER_BYTES + 1) * size:,} bytes in all]"
     )
     sendable(cut).encode("utf-8")
+
+
+RUBRICS = Path(__file__).parents[2] / "evaluators" / "rubrics"
+LANGUAGES = ["en", "bg", "pl", "hu", "be"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", ["simpleqa", "simpleqa_strict"])
+def test_a_bundled_rubric_shows_every_grade(name: str, language: str) -> None:
+    """Both rubrics exist in every language, and their examples cover all three grades."""
+    rubric = load_rubric(RUBRICS / f"{name}.{language}.yaml")
+    assert (rubric.name, rubric.language) == (name, language)
+    replies = [json.loads(line) for line in rubric.system.splitlines() if line[:1] == "{"]
+    shown = Counter(reply["grade"] for reply in replies if "grade" in reply)
+    assert set(shown) == set(GRADES)
+    assert min(shown.values()) >= 3
+    assert len(replies) == 2 * shown.total()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_rule_on_false_premises_is_in_the_default_rubric(language: str) -> None:
+    """The mark of such a reference is the same in every language, and shown in two examples."""
+    system = load_rubric(RUBRICS / f"simpleqa.{language}.yaml").system
+    assert system.count("FALSE PREMISE: ") == 2
+    assert "FALSE PREMISE: " not in load_rubric(RUBRICS / f"simpleqa_strict.{language}.yaml").system
