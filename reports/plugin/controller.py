@@ -7,7 +7,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Generator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 from cases.dataset import Plan
 from evaluators.core import QAError
 from reports.plugin.calibrator import JudgeWait, find_labelled
+from reports.plugin.dead_workers import DeadWorkers
 from reports.plugin.head_start import EARLY, may_end_early, takes_everything
 from reports.plugin.options import Options, refuse_reruns, rerun_settings
 from reports.plugin.progress import Progress, ProgressDisplay
@@ -51,8 +51,7 @@ class Controller:
         self._started = datetime.now(UTC)
         self._progress = Progress(planned=0, started=time.monotonic())
         self._display: ProgressDisplay | None = None
-        self._interrupted = False
-        self._is_over = False
+        self._interrupted = self._is_over = False
         self._teardowns = 0
         self._report: Report | None = None
         self._last_line = self._warning = ""
@@ -65,6 +64,7 @@ class Controller:
         if calling:
             self._open()
         config.pluginmanager.register(JudgeWait(lambda: self._run.is_judge_measured))
+        config.pluginmanager.register(DeadWorkers(plan, self._results))
 
     # Starting
 
@@ -129,21 +129,6 @@ class Controller:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Put the item first whose test is about to wait for it."""
         self._run.want(key_of(nodeid))
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_handlecrashitem(
-        self, crashitem: str, report: pytest.TestReport, sched: object
-    ) -> None:
-        """Give the item of a dead worker to another one, once."""
-        if key_of(crashitem) not in self._plan.items or not self._results.died(crashitem):
-            return
-        report.outcome = "rerun"  # type: ignore[assignment]
-        with suppress(NotImplementedError):  # loadfile and its like hand it out again themselves
-            sched.mark_test_pending(crashitem)  # type: ignore[attr-defined]
-
-    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
-        """Name the report of an item that is tried again."""
-        return ("rerun", "R", "RERUN") if str(report.outcome) == "rerun" else None
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count a module that cannot be collected as a failure that no gate explains."""
