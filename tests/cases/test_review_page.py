@@ -134,7 +134,7 @@ def test_the_form_resumes_where_it_was_left(tab: Tab) -> None:
     assert page.input_value("#reviewer") == "Іван"
     assert (page.input_value("#edit"), page.input_value("#comment")) == ("Ці так?", "добра")
     pressed = page.locator("#choices [aria-pressed=true]")
-    assert pressed.inner_text().startswith("Дрэнная мова")
+    assert pressed.inner_text().startswith("Моўныя памылкі")
     tab.keys("b")
     assert pressed.count() == 0
     assert page.inner_text("#progress").startswith("Праверана: 0 ")
