@@ -49,7 +49,7 @@ LANGUAGE_KEYS = (
 SHARED_KEYS = ("prompt", "rubric", "rubric_language", "pass_bar", "floor", METRICS_KEY)
 DATASET_KEYS = (
     *("kind", "languages", "by", "penalty", DROP, RISE, "holm", "require_calibration"),
-    *("cluster", "sample", "judge"),
+    *("cluster", "sample", "judge", "check"),
     *SHARED_KEYS,
 )
 

@@ -32,7 +32,8 @@ def main(argv: Sequence[str]) -> int:
     refused = f", {len(result.refused)} not loaded" if result.refused else ""
     checked = f"{plural(result.items, 'item')} in {plural(result.files, 'file')}{refused}"
     summary = f"{plural(errors, 'error')}, {plural(warnings, 'warning')}: {checked}"
-    say(sys.stdout, *(finding.line for finding in result.findings), summary)
+    lines = (finding.line for finding in result.findings)
+    say(sys.stdout, *lines, *result.waived, summary)
     say(sys.stderr, *result.refused)
     if result.refused:
         return USAGE

@@ -61,7 +61,7 @@ def test_a_field_of_some_rows_is_told_once() -> None:
     assert "'level' is missing in 2 of 3 rows (2, 3)" in notes[0]
 
 
-METADATA = ({"level": 1, "source": " "}, {"source": "book"}, {"level": None, "source": "web"})
+METADATA = ({"level": 1, "topic": " "}, {"topic": "book"}, {"level": None, "topic": "web"})
 
 
 def test_long_lists_of_rows_are_cut() -> None:

@@ -88,7 +88,8 @@ class Language:
     """One language. ``letters`` is its alphabet in small letters, empty where any may stand.
 
     ``strict`` says that even names are written in these letters; every long text has at least
-    one letter of ``expected``, where there are any; ``stops`` are frequent words.
+    one letter of ``expected``, where there are any; ``stops`` are frequent words. ``day`` and
+    ``town`` are found in questions that ask for one.
     """
 
     code: str
@@ -98,6 +99,8 @@ class Language:
     strict: bool = False
     expected: frozenset[str] = frozenset()
     respelling: Respelling | None = None
+    day: re.Pattern[str] | None = None
+    town: re.Pattern[str] | None = None
 
 
 def language_of(code: str) -> Language | None:
@@ -115,6 +118,7 @@ def known() -> Mapping[str, Language]:
         if respelt := entry.get("respelt"):
             pattern = re.compile("|".join(respelt["patterns"]), re.IGNORECASE)
             respelling = Respelling(pattern, respelt["name"], respelt["hint"])
+        asked = {key: re.compile(entry[key], re.I) for key in ("day", "town") if key in entry}
         found[code] = Language(
             code=code,
             script=entry["script"],
@@ -123,5 +127,6 @@ def known() -> Mapping[str, Language]:
             strict=entry.get("strict") == "true",
             expected=frozenset(entry.get("expected", "")),
             respelling=respelling,
+            **asked,
         )
     return found

@@ -1,14 +1,24 @@
 """Every check by its name, and running them over data sets or a data file."""
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cases.config import FILE, load_dataset, with_items
 from cases.dataset import Dataset
-from cases.tools.check import field_checks, item_checks, text_checks
-from cases.tools.check.findings import Finding, Note, Subject, read_subject
+from cases.tools.check import (
+    field_checks,
+    gold_checks,
+    item_checks,
+    power_checks,
+    text_checks,
+    upkeep_checks,
+)
+from cases.tools.check.findings import CheckSettings, Finding, Note, Subject, read_subject
 from evaluators.core import UsageError
+from evaluators.settings import load_settings
 from evaluators.text import hint, shown
 
 BUNDLED = Path(__file__).parents[2]
@@ -32,6 +42,12 @@ SLICE_CHECKS: Mapping[str, Callable[[Subject], Iterable[Note]]] = {
     "orthography": text_checks.orthography,
     "language": text_checks.language,
     "repeated-fact": field_checks.repeated_facts,
+    "function-word": gold_checks.function_words,
+    "coarse-gold": gold_checks.coarse_golds,
+    "missing-source": upkeep_checks.missing_sources,
+    "stale": upkeep_checks.stale_items,
+    "amended-act": upkeep_checks.amended_acts,
+    "too-easy": power_checks.too_easy,
     "label-source": field_checks.label_sources,
     "raters": field_checks.rater_agreement,
     "lone-label": field_checks.lone_labels,
@@ -51,13 +67,15 @@ DATASET_CHECKS: Mapping[str, Callable[[Dataset, Mapping[str, Subject]], Iterable
 class CheckResult:
     """What was found, in order, in so many files and items.
 
-    ``refused`` holds the messages about files that could not be loaded.
+    ``refused`` holds the messages about files that could not be loaded, ``waived`` what data sets
+    ask not to be told, with the reason.
     """
 
     files: int = 0
     items: int = 0
     findings: tuple[Finding, ...] = ()
     refused: tuple[str, ...] = ()
+    waived: tuple[str, ...] = ()
 
 
 def check_datasets(paths: Sequence[Path]) -> CheckResult:
@@ -88,13 +106,26 @@ def check_files(paths: Sequence[Path], as_: str) -> CheckResult:
     results = []
     for path in paths:
         try:
-            subject = read_subject(with_items(dataset, language, path).slices[language])
+            slice_ = with_items(dataset, language, path).slices[language]
+            subject = read_subject(slice_, read_settings(dataset))
         except UsageError as problem:
             results.append(CheckResult(files=1, refused=(str(problem),)))
         else:
             findings = tuple(check_slice(subject))
             results.append(CheckResult(files=1, items=len(subject.cases), findings=findings))
     return _joined(results)
+
+
+def read_settings(dataset: Dataset) -> CheckSettings:
+    """Return what a data set says to its checks. Raises UsageError for what is not known."""
+    part = load_settings(dataset.folder / FILE).part("check")
+    part.check_keys(("stale_after", "waive"))
+    waived = part.part("waive")
+    waived.check_keys((*SLICE_CHECKS, *DATASET_CHECKS))
+    return CheckSettings(
+        stale_after=part.whole("stale_after", 1, math.inf) or CheckSettings().stale_after,
+        waived={name: waived.text(name) for name in waived.values},
+    )
 
 
 def check_slice(subject: Subject) -> list[Finding]:
@@ -136,18 +167,24 @@ def _below(path: Path) -> list[Path]:
 
 def _check_dataset(dataset: Dataset) -> CheckResult:
     subjects: dict[str, Subject] = {}
-    refused = []
+    refused, own = [], read_settings(dataset)
     for language, slice_ in dataset.slices.items():
         try:
-            subjects[language] = read_subject(slice_)
+            subjects[language] = read_subject(slice_, own)
         except UsageError as problem:
             refused.append(str(problem))
     findings = [finding for subject in subjects.values() for finding in check_slice(subject)]
+    findings += check_dataset(dataset, subjects)
+    counts = Counter(finding.check for finding in findings)
     return CheckResult(
         files=len(dataset.slices),
         items=sum(len(subject.cases) for subject in subjects.values()),
-        findings=(*findings, *check_dataset(dataset, subjects)),
+        findings=tuple(finding for finding in findings if finding.check not in own.waived),
         refused=tuple(refused),
+        waived=tuple(
+            f"{dataset.folder / FILE}: {name}: waived, {counts[name]} not shown: {reason}"
+            for name, reason in own.waived.items()
+        ),
     )
 
 
@@ -158,4 +195,5 @@ def _joined(results: Sequence[CheckResult]) -> CheckResult:
         items=sum(result.items for result in results),
         findings=tuple(sorted(findings, key=Finding.place)),
         refused=tuple(message for result in results for message in result.refused),
+        waived=tuple(message for result in results for message in result.waived),
     )

@@ -14,7 +14,7 @@ from evaluators.text import listed, shown
 
 SHARED = ("topic", "answer_type")
 """Fields that a fact has in every language alike."""
-FIELDS = (*SHARED, FACT, "source")
+FIELDS = (*SHARED, FACT, "as_of")
 SOURCE = "label_source"
 AGREEMENT = 0.8
 """The lowest share of equal pairs of labels that passes without a word."""

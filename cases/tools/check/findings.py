@@ -1,7 +1,8 @@
 """What a check looks at and what it says."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -45,18 +46,36 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSettings:
+    """What ``check:`` in a ``dataset.yaml`` says.
+
+    Facts are stale ``stale_after`` months after their ``as_of``; ``waived`` maps the names of
+    checks that are not to be told to the reasons why.
+    """
+
+    stale_after: int = 24
+    waived: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """A slice with its items: ``rows`` as they stand in the file, ``cases`` as they are used."""
+    """A slice with its items: ``rows`` as they stand in the file, ``cases`` as they are used.
+
+    ``today`` is the day of the check; on the first day of time nothing is stale.
+    """
 
     slice_: Slice
     rows: tuple[Row, ...]
     cases: tuple[Case, ...]
+    settings: CheckSettings = field(default_factory=CheckSettings)
+    today: date = date.min
 
 
-def read_subject(slice_: Slice) -> Subject:
+def read_subject(slice_: Slice, settings: CheckSettings | None = None) -> Subject:
     """Return a slice with its items. Raises UsageError where the file cannot be loaded."""
     rows, cases = zip(*load_rows(slice_), strict=True)
-    return Subject(slice_=slice_, rows=rows, cases=cases)
+    own, today = settings or CheckSettings(), datetime.now(tz=UTC).date()
+    return Subject(slice_=slice_, rows=rows, cases=cases, settings=own, today=today)
 
 
 def error(row: int, message: str, file: Path | None = None) -> Note:
