@@ -9,9 +9,11 @@ from pathlib import Path
 from cases.config import FILE, load_dataset, with_items
 from cases.dataset import Dataset
 from cases.tools.check import (
+    cue_checks,
     field_checks,
     gold_checks,
     item_checks,
+    overlap_checks,
     power_checks,
     text_checks,
     upkeep_checks,
@@ -48,6 +50,12 @@ SLICE_CHECKS: Mapping[str, Callable[[Subject], Iterable[Note]]] = {
     "stale": upkeep_checks.stale_items,
     "amended-act": upkeep_checks.amended_acts,
     "too-easy": power_checks.too_easy,
+    "overlap": overlap_checks.calibration_overlap,
+    "cue-word": cue_checks.cue_words,
+    "closed-book": cue_checks.closed_book,
+    "question-type": cue_checks.types_of_question,
+    "twins": cue_checks.twins,
+    "cluster": cue_checks.unclustered_twins,
     "label-source": field_checks.label_sources,
     "raters": field_checks.rater_agreement,
     "lone-label": field_checks.lone_labels,
