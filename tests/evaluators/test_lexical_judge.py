@@ -138,11 +138,19 @@ def test_a_long_answer_is_not_sure() -> None:
     assert not grade(open_ended, "It was Alpha," + " zyxwv abcde fghij" * 8).sure
 
 
-def test_a_full_name_in_a_brief_answer_is_surely_right() -> None:
-    """Given and family name settle a brief answer; a long one is left to a model."""
+def test_only_the_whole_name_is_surely_right() -> None:
+    """Given and family name are right, but another member of the family may bear them."""
     item = case("William Sydney Porter", question="Who wrote it?")
-    assert grade(item, "William Porter wrote it.").sure
-    assert not grade(item, "William Porter wrote it" + " zyxwv abcde" * 9).sure
+    verdict = grade(item, "William Porter wrote it.")
+    assert (verdict.grade, verdict.sure) == (CORRECT, False)
+    assert grade(item, "William Sydney Porter wrote it.").sure
+
+
+def test_two_names_of_one_thing_allow_no_third() -> None:
+    """Accepted forms that share no word are names of one answer: another beside them is wrong."""
+    both = ("Toruń", "Thorn")
+    assert graded(*both, answer="Toruń and Kraków", question="In which town?") == INCORRECT
+    assert graded(*both, answer="Toruń (Thorn)", question="In which town?") == CORRECT
 
 
 @pytest.mark.slow
@@ -164,5 +172,6 @@ def test_agreement_with_people_stays() -> None:
     found = measure(list(evouna(data))[::4])
     assert found.agreement.value > 0.875
     assert found.precision.value > 0.98
-    assert found.sure.value > 0.48
+    assert found.sure.value > 0.25
+    assert found.settled_right.value >= 0.995
     assert found.settled.value > 0.985

@@ -19,6 +19,7 @@ _HEAD = 4  # words of a question that tell what sort of thing it asks for
 _REACH = 4  # words after a denying word within which a word of knowing makes a refusal
 _BACK = 4  # words before it among which its speaker is named, where the language names one
 _COUNTS = frozenset("23456789")
+_NAMES = 2  # names of one thing that share no word: Toruń, Thorn
 _ENDS = frozenset(".!?…")
 _SENTENCE = re.compile(r"[.!?][\"”»)]?\s|\n")
 _CLAUSE_END = re.compile(r"[.!?\n;]")
@@ -112,10 +113,32 @@ class AnswerAnalysis:
         counted = any(numbers.get(word, 1) > 1 or word in _COUNTS for word in words)
         return counted or self.asks("several")
 
+    @cached_property
+    def asks_more(self) -> bool:
+        """Whether one of the golds may not be enough: the question asks for several, or twice."""
+        asking, function = self.tables.words("interrogatives"), self.tables.words("function")
+        joiners, words = self.tables.words("joiners"), [*self.question.words, "", ""]
+        for place, word in enumerate(words[1:-2], start=1):
+            near, far = words[place + 1 : place + 3]
+            if word in joiners and (near in asking or (near in function and far in asking)):
+                return True
+        return self.open_ended and self.asks_several
+
+    @cached_property
+    def wants_several(self) -> bool:
+        """Whether the golds are several answers, and not only two names of one."""
+        names = [frozenset(form.content) for form in self.forms]
+        apart: list[frozenset[str]] = []
+        for name in names:
+            if all(map(name.isdisjoint, apart)):
+                apart.append(name)
+        return len(apart) > _NAMES or (len(apart) == _NAMES and self.asks_several)
+
     @property
     def asks_only_year(self) -> bool:
-        """Whether the question asks for a year, so that month and day of a gold are extra."""
-        return self.tables.has_phrase("year_questions", self.question.words)
+        """Whether the question asks for a year alone, so that month and day of a gold are extra."""
+        asked = self.tables.has_phrase("year_questions", self.question.words)
+        return asked and not self.asks("finer_dates")
 
     @property
     def asks_one_place(self) -> bool:
@@ -167,7 +190,7 @@ def analyse(case: Case, answer: str) -> AnswerAnalysis:
         tables=known,
         question=question,
         full=full,
-        answer=without(full, known.words("articles")),
+        answer=without(full, known.words("articles") - gold_words),
         forms=accepted,
         capitals=_capitals(answer[:LIMIT]),
         truncated=order is not None or len(answer) > LIMIT,

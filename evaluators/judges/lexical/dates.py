@@ -44,6 +44,10 @@ class Date:
         shared = [(a, b) for a, b in zip(self.parts, other.parts, strict=True) if a and b]
         return bool(shared) and all(a == b for a, b in shared)
 
+    def contradicts(self, other: "Date") -> bool:
+        """Say whether some part that both dates have differs."""
+        return any(a != b for a, b in zip(self.parts, other.parts, strict=True) if a and b)
+
 
 def find_dates(text: Text, tables: Tables) -> list[Date]:
     """Return the dates of a text in order of place; bare years are dates too."""

@@ -85,6 +85,8 @@ def without(text: Text, dropped: frozenset[str]) -> Text:
 
     A word before a full stop, a hyphen or a plus stays: "A." is an initial, "p-a-d" spells.
     """
+    if dropped.issuperset(text.words):
+        return text
     words: list[str] = []
     gaps = [text.gaps[0]]
     for word, gap in zip(text.words, text.gaps[1:], strict=True):
@@ -93,8 +95,6 @@ def without(text: Text, dropped: frozenset[str]) -> Text:
         else:
             words.append(word)
             gaps.append(gap)
-    if not words:
-        return text
     return replace(text, words=tuple(words), gaps=tuple(gaps))
 
 

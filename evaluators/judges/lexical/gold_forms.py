@@ -16,7 +16,9 @@ _STOP = re.compile(r"(?<=\w\w\w\w)\.\s+|(?<=\d)\.\s+|;\s+|(?<=[^\W\d_])\s[-–�
 _TOWN = re.compile(r"([^,]+)((?:,\s[^\W\d_a-z][^,]*){1,3})")
 _SIGNS = frozenset("+-\u2212")
 _HYPHENS = frozenset("-\u2010\u2011")
-_DASHES = "-–—\u2010\u2011"
+DASHES = frozenset("-–—\u2010\u2011")
+_IDENTIFIER = re.compile(r"\d[-\u2010\u2011/:]\d+[^\W\d_]\b")
+_LETTER = re.compile(r"(?<![\w.°'’])(?![a-zа-яI])[^\W\d_](?![\w.'’])")
 _ACRONYM = re.compile(r"[A-Z][A-Z0-9]{1,7}")
 
 Limits = tuple[float, float]
@@ -30,7 +32,8 @@ class Form:
     ``named`` says that it looks like a name. ``quantity`` or ``date`` is set when it is nothing
     else; ``limits`` is a stated range. ``place`` marks the part before the comma of "town, land",
     which is enough only where the question asks for a place; ``roman`` says that ``quantity`` was
-    written in Roman numerals.
+    written in Roman numerals; ``light`` that the form is nothing but small words ("The Who");
+    ``lettered`` that a letter tells it from its like ("vitamin C"), an initial does not.
     """
 
     text: Text
@@ -42,6 +45,8 @@ class Form:
     date: Date | None = None
     place: bool = False
     roman: bool = False
+    light: bool = False
+    lettered: bool = False
 
     @property
     def signed(self) -> bool:
@@ -76,7 +81,10 @@ def _variants(gold: str, known: Tables) -> Iterable[str]:
     if fold(head).strip():
         yield head
         yield from (aside for aside in _PARENTHESIS.findall(gold) if _ACRONYM.fullmatch(aside))
+    titles = known.words("titles")
     for stop in _STOP.finditer(head):
+        if titles.issuperset(read(head[: stop.start()]).words):
+            continue  # of "Prof. Dr. Weber" a title alone is no form
         if "." not in stop[0] or head[stop.end() :][:1].isupper():
             head = head[: stop.start()]
             break
@@ -111,9 +119,10 @@ def _described(head: str, known: Tables) -> Iterable[str]:
 
 
 def _form(raw: str, known: Tables, limits: Limits | None) -> Form:
-    text = without(read(raw), known.words("articles"))
+    text = read(raw)
+    text = without(text, known.words("articles") - _letters(text, known))
     figure = _only_quantity(raw, text, known)
-    if limits is None and (stated := _stated_range(text, known)):
+    if not (limits or _IDENTIFIER.search(raw)) and (stated := _stated_range(text, known)):
         figure, limits = stated
     numeral = None if figure else _only_roman(raw, text, known)
     date = _only_date(text, known)
@@ -127,7 +136,16 @@ def _form(raw: str, known: Tables, limits: Limits | None) -> Form:
         roman=bool(numeral) and not date,
         limits=limits,
         date=date,
+        light=(known.words("function") | known.words("articles")).issuperset(text.words),
+        lettered=_LETTER.search(raw) is not None,
     )
+
+
+def _letters(text: Text, known: Tables) -> frozenset[str]:
+    """Return the articles that are names of letters there: at the end, and before "minor"."""
+    keys, words = known.words("keys"), text.words
+    after = zip(words, (*words[1:], ""), strict=False)
+    return frozenset(word for word, following in after if not following or following in keys)
 
 
 def _words_where(test: Callable[[str], bool], raw: str) -> frozenset[str]:
@@ -148,7 +166,7 @@ def _stated_range(text: Text, known: Tables) -> tuple[Quantity, Limits] | None:
     if len(figures) != 2 or figures[0].start or figures[0].end != figures[1].start:
         return None
     low, high = (figure.values[0] for figure in figures)
-    dash = any(sign in text.gaps[figures[1].start] for sign in _DASHES)
+    dash = not DASHES.isdisjoint(text.gaps[figures[1].start])
     if not dash or low >= high or figures[1].end != len(text.words):
         return None
     years = all(is_year(text.words[figure.start]) for figure in figures)
@@ -182,7 +200,7 @@ def _only_quantity(raw: str, text: Text, known: Tables) -> Quantity | None:
         unit = known.units.get(text.words[0])
         one = Quantity(values=(1.0,), step=1.0, unit=unit or "", start=0, end=1, digits=0)
         figures = [one] if unit else []
-    if len(figures) != 1:
+    if len(figures) != 1 or _IDENTIFIER.search(raw):
         return None
     figure = figures[0]
     year = is_year(text.words[figure.start]) and not figure.unit

@@ -6,7 +6,7 @@ from itertools import pairwise, takewhile
 
 from evaluators.judges.lexical.answer_analysis import AnswerAnalysis
 from evaluators.judges.lexical.dates import Date
-from evaluators.judges.lexical.gold_forms import Form
+from evaluators.judges.lexical.gold_forms import DASHES, Form
 from evaluators.judges.lexical.numbers import Quantity
 from evaluators.judges.lexical.word_matching import PersonName, Span, Tolerance, find_run
 
@@ -64,6 +64,8 @@ class _Search:
         form, answer = self.form, self.analysis.answer
         if form.place and not self.analysis.asks_one_place:
             return
+        if form.light and not self._is_set_off():
+            return
         if form.date:
             yield from self._dates(form.date)
         elif form.quantity:
@@ -75,6 +77,11 @@ class _Search:
                     yield self._match(span, "the gold stands in the answer", exact=True)
             if not form.signed:
                 yield from self._loose()
+
+    def _is_set_off(self) -> bool:
+        """Say whether a gold of small words ("The Who") is written as a name within the answer."""
+        capitals, words = self.analysis.capitals, self.analysis.answer.words
+        return any(word in words[1:] for word in self.form.text.words if word in capitals)
 
     def _match(self, span: Span, rule: str, *, exact: bool = False) -> Match:
         start, end = span
@@ -101,8 +108,16 @@ class _Search:
         asked = set(pairwise(self.analysis.question.words))
         for found in self.analysis.quantities:
             near = self.analysis.answer.words[max(0, found.start - 1) : found.start + 2]
-            if self._fits(found, gold) and asked.isdisjoint(pairwise(near)):
+            ends = [found, *(end for end in self._other_ends(found) if self.form.limits)]
+            if all(self._fits(end, gold) for end in ends) and asked.isdisjoint(pairwise(near)):
                 yield self._match((found.start, found.end), rule, exact=found.values == gold.values)
+
+    def _other_ends(self, found: Quantity) -> Iterator[Quantity]:
+        """Yield the figures that a dash makes one range with this one."""
+        for one, other in pairwise(self.analysis.quantities):
+            dash = one.end == other.start and self.analysis.answer.gaps[one.end].strip() in DASHES
+            if dash and found in (one, other):
+                yield other if found is one else one
 
     def _fits(self, found: Quantity, gold: Quantity) -> bool:
         limits = self.form.limits
@@ -124,7 +139,7 @@ class _Search:
         if not form.common.issuperset(form.content):  # beside a name, "state" only says its sort
             known = known | analysis.tables.words("generic")
         implied = analysis.question_head | (form.common & known)
-        needed = [word for word in form.content if word not in implied]
+        needed = [word for word in form.content if form.lettered or word not in implied]
         version = len(needed) > _VERSION and all(word.isdecimal() for word in needed)
         if needed and not version and not analysis.question_words.issuperset(needed):
             yield from self._together(needed, tolerance, TOGETHER)
@@ -153,7 +168,8 @@ class _Search:
         Lincolnshire").
         """
         form, analysis, content = self.form, self.analysis, self.form.content
-        if self._is_list() or not analysis.own_words or len(content) < _PARTS:
+        figures = all(word.isdecimal() for word in content)
+        if self._is_list() or not analysis.own_words or len(content) < _PARTS or figures:
             return
         alike = Tolerance(tables=analysis.tables, names=form.named).alike
         if not all(any(alike(word, own) for word in content) for own in analysis.own_words):
@@ -192,7 +208,8 @@ class _Search:
             if not groups[-1]:
                 return
         start, end = _narrowest(groups)
-        if end - start <= len(groups) * 3 + _ROOM:
+        room = 0 if self.form.lettered else len(groups) * 2 + _ROOM
+        if end - start <= len(groups) + room:
             yield self._match((start, end), rule)
 
 

@@ -6,11 +6,16 @@ from itertools import islice, pairwise
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Ask, Case, Verdict
 from evaluators.judges.lexical.answer_analysis import LIMIT, AnswerAnalysis, analyse
-from evaluators.judges.lexical.folding import plain, sound
-from evaluators.judges.lexical.gold_matching import FULL_NAME, TOGETHER, Match, find_matches
+from evaluators.judges.lexical.certainty import (
+    is_firm,
+    is_surely_right,
+    is_surely_silent,
+    is_surely_wrong,
+)
+from evaluators.judges.lexical.folding import plain
+from evaluators.judges.lexical.gold_matching import find_matches
 from evaluators.judges.lexical.numbers import Quantity
 from evaluators.judges.lexical.rejections import reject_reason
-from evaluators.judges.lexical.rival_answers import is_weighed
 from evaluators.judges.lexical.word_matching import Span
 from evaluators.replies.reply_text import content_free
 
@@ -19,15 +24,6 @@ _TRIES = 16  # mentions of one gold; an answer that repeats it more often adds n
 _SHORT = 6  # words of a stretch that can be an answer without a word of belief in it
 _LONG = 12  # words of a stretch that can be one, with a word of belief
 _FEW = 8  # own words of an answer that is nothing but candidates
-_BRIEF = 12  # own words of an answer that says one thing
-_OPEN = 20  # own words of a sentence about it, where other answers hold as well
-_FULL = 40  # own words of a sentence or two about it
-_SILENT = 6  # words of a refusal too short to hold an answer besides
-_NEAR = 4  # words from the gold within which a doubt would touch it
-_TERSE = 8  # own words of an answer that is little more than its date
-_PARTS = 2  # words of a gold that are found together by no accident
-_GOLDS = 2  # accepted names beyond which a list of them may well be open
-_YEARS = 2  # years apart from which two dates are no matter of opinion
 
 
 class LexicalJudge:
@@ -43,9 +39,9 @@ class LexicalJudge:
 def grade(case: Case, answer: str) -> Verdict:
     """Return the verdict of the first rule that has one."""
     said = plain(answer[:LIMIT])
-    if said and len(answer) <= LIMIT and any(said == plain(gold) for gold in case.golds):
-        return Verdict(grade=CORRECT, reason="the answer is the gold", sure=True)
     analysis = analyse(case, answer)
+    if said and len(answer) <= LIMIT and any(said == plain(gold) for gold in case.golds):
+        return Verdict(grade=CORRECT, reason="the answer is the gold", sure=not analysis.asks_more)
     if not analysis.answer.words:
         sure = not analysis.truncated
         return Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing", sure=sure)
@@ -54,7 +50,7 @@ def grade(case: Case, answer: str) -> Verdict:
         return verdict
     if content_free(answer[:LIMIT], case.golds):
         return Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing", sure=True)
-    reason, sure = "the answer does not hold the gold", _is_surely_wrong(analysis)
+    reason, sure = "the answer does not hold the gold", is_surely_wrong(analysis)
     return Verdict(grade=INCORRECT, reason=reason, sure=sure)
 
 
@@ -68,9 +64,10 @@ def _alone(analysis: AnswerAnalysis) -> Verdict | None:
         )
         if words != form.text.words or form.place:
             continue
+        match = next(find_matches(form, analysis), None)
         bare = form.quantity is None and not form.signed  # words alone do not show a minus
-        if bare or any(find_matches(form, analysis)):
-            sure = _is_firm(analysis)
+        if bare or match:
+            sure = is_firm(analysis) and match is not None and is_surely_right(match)
             return Verdict(grade=CORRECT, reason="the answer is the gold alone", sure=sure)
     return None
 
@@ -82,7 +79,7 @@ def _found(analysis: AnswerAnalysis) -> Verdict | None:
         for match in islice(find_matches(form, analysis), _TRIES):
             reason = reject_reason(match)
             if not reason:
-                sure = _is_surely_right(match)
+                sure = is_surely_right(match)
                 return Verdict(grade=CORRECT, reason=match.rule, sure=sure)
             rejection = rejection or reason
     return rejection
@@ -112,7 +109,7 @@ def _refused(analysis: AnswerAnalysis) -> Verdict | None:
         if (believed or brief) and any(_is_offer(words[place], analysis) for place in places):
             return None
     reason = "the answer declines and does not give the gold"
-    return Verdict(grade=NOT_ATTEMPTED, reason=reason, sure=_is_surely_silent(analysis))
+    return Verdict(grade=NOT_ATTEMPTED, reason=reason, sure=is_surely_silent(analysis))
 
 
 def _stretches(analysis: AnswerAnalysis) -> Iterator[Span]:
@@ -188,92 +185,3 @@ def _coarse_date(analysis: AnswerAnalysis) -> Verdict | None:
 
 
 _RULES = (_alone, _found, _idle, _refused, _loose_figure, _undecided, _coarse_date)
-
-
-def _is_firm(analysis: AnswerAnalysis) -> bool:
-    """Say whether an answer is whole, and neither hedges nor denies nor weighs anywhere."""
-    return _is_plain(analysis, analysis.answer.words, counted=True)
-
-
-def _is_plain(analysis: AnswerAnalysis, words: tuple[str, ...], *, counted: bool) -> bool:
-    """Say whether an answer is whole and certain, and these words of it weigh or deny nothing."""
-    if analysis.truncated or analysis.hedges or analysis.refusals or analysis.doubts:
-        return False
-    approximate = counted and analysis.tables.any_of("approximate", words)
-    keys = ("negations", "alternatives", "contrasts")
-    return not approximate and not any(analysis.tables.any_of(key, words) for key in keys)
-
-
-def _is_surely_right(match: Match) -> bool:
-    """Say whether a firm answer gives the gold itself, and nothing beside or after it."""
-    form, analysis = match.form, match.analysis
-    near = analysis.answer.words[max(0, match.start - _NEAR) : match.end + _NEAR]
-    counted = form.quantity is not None or form.date is not None
-    if not _is_plain(analysis, near, counted=counted) or _is_shared(match) or is_weighed(match):
-        return False
-    size = len(analysis.own_words)
-    room = _BRIEF if analysis.asks_several else _OPEN if analysis.open_ended else _FULL
-    whole = analysis.sentences[match.start] == 0 and size <= room
-    if match.exact:
-        return whole or size <= _BRIEF
-    if match.rule == FULL_NAME:
-        return whole and size <= _BRIEF
-    figures = any(word.isdecimal() for word in form.content)
-    return whole and match.rule == TOGETHER and len(form.content) >= _PARTS and not figures
-
-
-def _is_shared(match: Match) -> bool:
-    """Say whether the gold is the question's own word, or part of a list or of a longer name."""
-    form, analysis = match.form, match.analysis
-    joiners = analysis.tables.words("joiners").difference(form.text.words)
-    for side in (match.before(2)[::-1], match.after(2)):  # "and" beside the gold, a name beyond
-        shared = not form.named or any(map(analysis.is_own_name, side[1:]))
-        if shared and not joiners.isdisjoint(side[:1]):
-            return True
-    gap = analysis.answer.gaps[match.end]
-    continued = gap == "-" or (gap == " " and any(map(analysis.is_own_name, match.after(1))))
-    if form.named and match.after(1) and continued:
-        return True
-    return analysis.question_words.issuperset(form.content) and not analysis.asks("alternatives")
-
-
-def _is_surely_wrong(analysis: AnswerAnalysis) -> bool:
-    """Say whether a terse, firm answer gives another year, or another person altogether."""
-    if not analysis.forms or not analysis.own_words or not _is_firm(analysis):
-        return False
-    if all(form.date for form in analysis.forms):
-        return len(analysis.own_words) <= _TERSE and _is_other_year(analysis)
-    named = all(form.named and not form.quantity for form in analysis.forms)
-    return named and len(analysis.own_words) <= _BRIEF and _is_other_person(analysis)
-
-
-def _is_other_year(analysis: AnswerAnalysis) -> bool:
-    words = analysis.answer.words
-    for date in analysis.dates:
-        beside = words[max(0, date.start - 1) : date.start] + words[date.end : date.end + 1]
-        if analysis.tables.any_of("bounds", beside):
-            return False
-    years = {date.year for date in analysis.dates if date.year}
-    wanted = [form.date.year for form in analysis.forms if form.date and form.date.year]
-    apart = all(abs(year - other) >= _YEARS for year in years for other in wanted)
-    return len(years) == 1 and bool(wanted) and apart
-
-
-def _is_other_person(analysis: AnswerAnalysis) -> bool:
-    """Say whether the question asks who, and a full name begins with no letter of the gold's."""
-    names = [word for word in analysis.own_words if word in analysis.capitals and len(word) > 1]
-    scripts = {form.text.cyrillic for form in analysis.forms} | {analysis.answer.cyrillic}
-    asks_who = analysis.tables.any_of("persons", analysis.question_head)
-    if len(names) < _PARTS or len(scripts) > 1 or not asks_who:
-        return False
-    initials = {sound(word)[:1] for form in analysis.forms for word in form.text.words}
-    return len(analysis.forms) <= _GOLDS and initials.isdisjoint(sound(word)[:1] for word in names)
-
-
-def _is_surely_silent(analysis: AnswerAnalysis) -> bool:
-    """Say whether a refusal names nothing and counts nothing that could be an answer."""
-    if analysis.truncated or len(analysis.answer.words) <= _SILENT:
-        return not analysis.truncated
-    named = analysis.capitals.intersection(analysis.own_words)
-    counted = any(word.isdecimal() for word in analysis.own_words)
-    return len(analysis.own_words) <= _OPEN and not named and not counted

@@ -60,6 +60,12 @@ def _range_end(match: Match) -> bool:
     return counted and joined and known.any_of("ranges", before)
 
 
+def _part_of_a_count(match: Match) -> bool:
+    """Say whether a figure only counts a part of another: "3 medals, 2 of them gold"."""
+    near, known = match.before(_REACH) + match.after(_REACH), match.analysis.tables
+    return known.has_phrase("subsets", near) and any(True for _ in _other_figures(match))
+
+
 def _granted(match: Match) -> bool:
     """Say whether the gold is only granted beside the candidate that the answer prefers."""
     analysis, words = match.analysis, match.analysis.answer.words
@@ -165,6 +171,7 @@ _REASONS: tuple[tuple[str, str, Callable[[Match], bool]], ...] = (
     (NOT_ATTEMPTED, _CANDIDATE, rivals.one_of_many_or),
     (INCORRECT, "the gold is only one item of a list", rivals.one_of_many),
     (INCORRECT, "another is put beside the gold as equally true", rivals.one_too_many),
+    (INCORRECT, "the gold is only a part of another count", _part_of_a_count),
     (INCORRECT, "the gold is only granted beside another candidate", _granted),
     (INCORRECT, "the bound rules the gold out", partial(_bounded, "excluding")),
     (NOT_ATTEMPTED, "the bound leaves the number open", partial(_bounded, "inclusive")),

@@ -176,7 +176,7 @@ def one_too_many(match: Match) -> bool:
     loose = function | analysis.descriptions
     row = _List(answer=analysis.answer, joiners=joiners, loose=loose, names=names)
     others = row.others(match)
-    if not any(item.joined for item in others) or analysis.open_ended:
+    if not any(item.joined for item in others) or analysis.wants_several:
         return False
     if not any(_is_strange(item, names, analysis) for item in others):
         return False

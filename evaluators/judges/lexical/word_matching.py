@@ -9,6 +9,7 @@ from evaluators.judges.lexical.language_tables import Tables
 
 Span = tuple[int, int]  # word positions, end excluded
 
+_INNER = frozenset(".,:-/\u2010\u2011")  # between the figures of one number
 _PLACES = 8  # occurrences looked at; an answer that repeats a gold more often adds nothing
 _GLUED = 4  # letters of a name above which a small word run into it cannot be its ending
 _SHORT = 4  # letters of a word of which only a closing vowel may change
@@ -33,10 +34,25 @@ def find_run(wanted: tuple[str, ...], answer: Text) -> Iterator[Span]:
     at = joined.find(needle)
     while at >= 0 and left:
         start, end = starts.get(at), starts.get(at + len(needle))
-        if start is not None and end is not None and _may_join(wanted, answer.words[start:end]):
+        if start is not None and end is not None and _is_run(wanted, answer, start, end):
             left -= 1
             yield start, end
         at = joined.find(needle, at + 1)
+
+
+def _is_run(wanted: tuple[str, ...], answer: Text, start: int, end: int) -> bool:
+    return not _is_cut(answer, start, end) and _may_join(wanted, answer.words[start:end])
+
+
+def _is_cut(answer: Text, start: int, end: int) -> bool:
+    """Say whether figures at an edge go on beyond it: 1.4.4 of 1.4.4.1, 049 of 049B."""
+    words, gaps = answer.words, answer.gaps
+    before, after = "".join(words[max(0, start - 1) : start]), "".join(words[end : end + 1])
+    if words[start].isdecimal() and before.isdecimal() and gaps[start] in _INNER:
+        return True
+    if not words[end - 1].isdecimal():
+        return False
+    return (after.isdecimal() and gaps[end] in _INNER) or (len(after) == 1 and not gaps[end])
 
 
 def _may_join(wanted: tuple[str, ...], run: tuple[str, ...]) -> bool:
