@@ -120,7 +120,10 @@ def test_questions_have_types() -> None:
     made = recipe()
     assert made.type_of("Ці праўда, што возера не замярзае?") == "denial"
     assert made.type_of("Ці старэйшая царква за школу?") == "comparison"
-    assert made.type_of("Ці пабудавалі мост у 1950 годзе?") == "number"
+    assert made.type_of("Ці пабудавалі мост за 19 дзён?") == "number"
+    assert made.type_of("Ці пабудавалі мост у 1950 годзе?") == "time"
+    assert made.type_of("Ці адчынена школа, калі на вуліцы мароз?") == "condition"
+    assert made.type_of("Ці большасць хат новая?") == "other"
     assert made.type_of("Ці стаіць мост дагэтуль?") == "time"
     assert made.type_of("Ці пакінулі людзі вёску, бо вада паднялася?") == "cause"
     assert made.type_of("Ці стаіць школа каля ракі?") == "other"
@@ -130,6 +133,7 @@ def test_questions_have_types() -> None:
     assert [one.group for one in agreed([item, other], made)] == ["", "denial", "other"]
     english = recipe("en")
     assert english.type_of("Isn't it open?") == "denial"
+    assert english.type_of("Is it open when it rains?") == "condition"
     assert english.type_of("Is it older than the bridge?") == "comparison"
 
 

@@ -68,6 +68,8 @@ def _form_fault(item: Item, rules: QuestionRules) -> Fault | None:
         return "mark", "want one ? at the end"
     if found := _first(rules.open, question):
         return "open", f"begins like an open question: {found}"
+    if found := _first(rules.negative, question):
+        return "negative", f"yes and no mean either to: {found}"
     if not _first(rules.forms, question):
         return "form", "not the form of a yes/no question"
     return None

@@ -47,6 +47,7 @@ class SpellingRules:
 class QuestionRules:
     """What a yes/no question looks like; patterns ignore case and are searched in the question.
 
+    To ``negative`` ones, such as "Isn't it …?", yes and no mean either; they are refused.
     ``similar`` and ``copied`` are percentages from which two texts count as the same.
     """
 
@@ -56,6 +57,7 @@ class QuestionRules:
     copied: float
     forms: tuple[re.Pattern[str], ...]
     open: tuple[re.Pattern[str], ...]
+    negative: tuple[re.Pattern[str], ...]
     negations: frozenset[str]
 
 
@@ -163,7 +165,8 @@ def _spelling(part: Settings) -> SpellingRules:
 
 
 def _question(part: Settings) -> QuestionRules:
-    part.check_keys(("shortest", "longest", "similar", "copied", "forms", "open", "negations"))
+    patterns, bounds = ("forms", "open", "negative"), ("shortest", "longest", "similar", "copied")
+    part.check_keys((*bounds, *patterns, "negations"))
     forms = _patterns(part, "forms")
     if not forms:
         raise part.problem(key="forms", what="missing; give patterns of yes/no questions")
@@ -174,6 +177,7 @@ def _question(part: Settings) -> QuestionRules:
         copied=part.number("copied", 1, 100) or 90,
         forms=forms,
         open=_patterns(part, "open"),
+        negative=_patterns(part, "negative"),
         negations=frozenset(word.casefold() for word in part.words("negations")),
     )
 
