@@ -17,8 +17,9 @@ from cases.thresholds import (
     read_sampling,
 )
 from evaluators.core import UsageError
-from evaluators.kinds import JUDGED, KINDS, Kind
+from evaluators.kinds import KINDS, Kind
 from evaluators.rubric import (
+    PASS_BAR,
     Prompt,
     Protocol,
     Rubric,
@@ -28,14 +29,13 @@ from evaluators.rubric import (
     load_template,
 )
 from evaluators.settings import Settings, load_settings
-from evaluators.statistics.metrics import DROP, MAX_PENALTY, RISE
+from evaluators.statistics.metrics import DROP, MAX_PENALTY, RISE, floor_ranges
 from evaluators.text import hint, shown
 
 FILE = "dataset.yaml"
 RUBRICS = Path(__file__).parents[1] / "evaluators" / "rubrics"
 STAND_IN = "default"
 FALLBACK_LANGUAGE = "en"
-PASS_BAR = 6
 LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*", re.ASCII)
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 TEMPLATE_SUFFIXES = (".yaml", ".yml", ".txt")
@@ -43,10 +43,13 @@ PLACE = "{lang}"
 
 # Keys that a language may have; of these, the data set itself may give the ones shared by all.
 LANGUAGE_KEYS = (
-    *("file", "gates", "prompt", "rubric", "rubric_language", "pass_bar", "yes", "no", "floor"),
+    *("file", "gates", "prompt", "rubric", "rubric_language", "pass_bar", "yes", "no"),
+    *("floor", "offline_floor", METRICS_KEY),
+)
+SHARED_KEYS = (
+    *("prompt", "rubric", "rubric_language", "pass_bar", "floor", "offline_floor"),
     METRICS_KEY,
 )
-SHARED_KEYS = ("prompt", "rubric", "rubric_language", "pass_bar", "floor", METRICS_KEY)
 DATASET_KEYS = (
     *("kind", "languages", "by", "penalty", DROP, RISE, "holm", "require_calibration"),
     *("cluster", "sample", "judge", "check"),
@@ -181,19 +184,22 @@ def _bare(file: _File, own: Settings, language: str, path: Path) -> Slice:
     spoken = _rubric_language(file, own, language)
     prompt, rubric = (file.holder(own, key) for key in ("prompt", "rubric"))
     penalty = file.top.number("penalty", 0, MAX_PENALTY)
+    found = _find_rubric(rubric, file, spoken)
+    usual_bar = found.pass_bar if found else PASS_BAR
     return Slice(
         dataset=file.name,
         language=language,
         kind=file.kind,
         path=path,
         prompt=_find_prompt(prompt, file.rubrics, (language, spoken)),
-        rubric=_find_rubric(rubric, file, spoken),
-        pass_bar=file.holder(own, "pass_bar").whole("pass_bar", 1, 10) or PASS_BAR,
+        rubric=found,
+        pass_bar=file.holder(own, "pass_bar").whole("pass_bar", 1, 10) or usual_bar,
         penalty=1.0 if penalty is None else penalty,
         by=tuple(normal(name) for name in file.top.words("by")),
         yes=_word(file, own, "yes"),
         no=_word(file, own, "no"),
         floor=_floor(file.holder(own, "floor").part("floor")),
+        offline_floor=_floor(file.holder(own, "offline_floor").part("offline_floor")),
         metrics=read_metrics(file.holder(own, METRICS_KEY), file.kind),
         cluster=normal(file.top.text("cluster")),
     )
@@ -217,8 +223,8 @@ def _word(file: _File, own: Settings, key: str) -> str:
 
 
 def _floor(floor: Settings) -> dict[str, float]:
-    floor.check_keys(JUDGED.ranges())
-    bars = {key: floor.number(key, *JUDGED.ranges()[key]) for key in floor.values}
+    floor.check_keys(floor_ranges())
+    bars = {key: floor.number(key, *floor_ranges()[key]) for key in floor.values}
     return {key: bar for key, bar in bars.items() if bar is not None}
 
 

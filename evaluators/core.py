@@ -158,7 +158,7 @@ class Verdict:
 
     ``sure`` says that a rule settled it beyond doubt; only the lexical judge sets it. ``votes``
     holds what each judge said where several judged. ``adjudicated_by`` names the person whose
-    verdict this is.
+    verdict this is. ``parts`` are the scores that a rating was made of, by the names of the parts.
     """
 
     grade: str | None = None
@@ -167,6 +167,7 @@ class Verdict:
     sure: bool = False
     votes: tuple[Vote, ...] = ()
     adjudicated_by: str = ""
+    parts: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def label(self) -> str:

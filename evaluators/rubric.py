@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from evaluators.core import CORRECT, GRADES, UsageError
+from evaluators.rating_parts import Caps, read_caps
 from evaluators.reading import Map, read_text
 from evaluators.settings import Settings, load_settings
 from evaluators.template import canonical_places, encode_fixed, fill, places
@@ -15,6 +16,8 @@ from evaluators.text import digest
 Protocol = Literal["tool", "letter", "json", "rate"]
 Style = Literal["graded", "rated"]
 """Whether a judge gives grades or ratings of 1 to 10."""
+PASS_BAR = 6
+"""The lowest rating that passes where nothing says otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +35,9 @@ class Prompt:
 class Rubric:
     """How a judge is asked. ``labels`` are the grades it may give, ``passing`` those that pass.
 
-    ``scores`` maps grades to 0..1 where the rubric gives them.
+    ``scores`` maps grades to 0..1 where the rubric gives them. Of a rating, ``parts`` is the table
+    that makes it of scores, empty where the judge gives the rating itself, and ``pass_bar`` the
+    lowest that passes where a data set does not say.
     """
 
     name: str
@@ -44,6 +49,8 @@ class Rubric:
     scores: Mapping[str, float] = field(default_factory=dict)
     labels: tuple[str, ...] = GRADES
     passing: tuple[str, ...] = (CORRECT,)
+    parts: Caps = field(default_factory=dict)
+    pass_bar: int = PASS_BAR
 
     @property
     def style(self) -> Style:
@@ -61,6 +68,7 @@ _LABEL = re.compile(r"[^\W\d_][^\n\r\t\"]{0,39}")
 
 
 _HEAD = ("name", "language", "version")
+_RATED_KEYS = ("parts", "pass_bar")
 _SLOTS = ("question", "context", "target", "predicted_answer")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
 _TEMPLATE_NAME = re.compile(rf"(?P<name>.+)\.(?P<language>{_LANGUAGE.pattern})\.txt")
@@ -86,12 +94,13 @@ def load_rubric(path: Path) -> Rubric:
 
     Raises UsageError naming file, line and key.
     """
-    optional = ("system", "examples", "scores", "labels", "passing")
+    optional = ("system", "examples", "scores", "labels", "passing", *_RATED_KEYS)
     settings = _load(path, (*_HEAD, "protocol", "user"), optional)
     protocol: Protocol = settings.one_of("protocol", get_args(Protocol))
     system, user = _messages(settings)
     _check_places(settings, system, user)
     labels = _labels(settings, protocol)
+    _check_rated_keys(settings, protocol)
     rendered = {"examples": _examples(settings, protocol, labels)}
     return Rubric(
         **_head(settings),
@@ -101,6 +110,8 @@ def load_rubric(path: Path) -> Rubric:
         scores=_scores(settings, protocol, labels),
         labels=labels,
         passing=_passing(settings, labels),
+        parts=read_caps(settings),
+        pass_bar=settings.whole("pass_bar", 1, 10) or PASS_BAR,
     )
 
 
@@ -182,6 +193,15 @@ def _check_places(settings: Settings, system: str, user: str) -> None:
         raise settings.problem(key="user", what=what)
     if ("examples" in places(system + user)) != ("examples" in settings.values):
         what = "the key and the place {examples} go together; one is missing"
+        raise settings.problem(key="examples", what=what)
+
+
+def _check_rated_keys(settings: Settings, protocol: Protocol) -> None:
+    for key in _RATED_KEYS:
+        if key in settings.values and protocol != "rate":
+            raise settings.problem(key, "only with protocol 'rate'; take it out")
+    if "parts" in settings.values and "examples" in settings.values:
+        what = "an example shows a rating, and a judge of parts gives scores; take one out"
         raise settings.problem(key="examples", what=what)
 
 

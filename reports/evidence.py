@@ -136,7 +136,8 @@ class Calibration:
     """How well the judge agrees with given labels in one language, and its floor there.
 
     ``trusted`` is None where no floor is given or the labels cannot show it reached; ``reason``
-    says why a judge is not trusted. ``graders`` are the slices whose gates hang on it.
+    says why a judge is not trusted, ``stand_in`` how an offline judge with a floor of its own does
+    beside that of a model. ``graders`` are the slices whose gates hang on it.
     ``source`` says where the verdicts are: among the ``records`` of the run, in the ``session``
     beside them, or in the ``ledger`` from earlier. ``blocks`` says why the gates that hang on it
     cannot be decided. ``items`` counts the labelled items, those without a grade included;
@@ -156,6 +157,7 @@ class Calibration:
     graders: tuple[str, ...] = ()
     source: Source = "records"
     blocks: str = ""
+    stand_in: str = ""
     items: int = 0
     ungraded: int = 0
     constructed: int = 0

@@ -88,10 +88,11 @@ def confusion(pairs: Sequence[Pair]) -> Counter[tuple[str, str]]:
     return Counter((str(pair.label), str(pair.given)) for pair in pairs)
 
 
-def rated_figures(pairs: Sequence[Pair]) -> dict[str, Estimate]:
-    """Return rank correlation, quadratic-weighted kappa, mean difference, and bias by length.
+def rated_figures(pairs: Sequence[Pair], pass_bar: int) -> dict[str, Estimate]:
+    """Return rank correlation, quadratic-weighted kappa, bias and bias by length, and one more.
 
-    The kappa takes people's ratings as the nearest whole ones. Differences are judge - people, in
+    That is how often judge and people are on one side of the pass bar. It and the kappa take
+    people's ratings as the nearest whole ones. Differences are judge - people, in
     points of the scale of 1 to 10; the slope is their change for each doubling of the answer's
     length, by least squares.
     """
@@ -105,6 +106,10 @@ def rated_figures(pairs: Sequence[Pair]) -> dict[str, Estimate]:
         "quadratic-weighted kappa": QUADRATIC_KAPPA.of(whole, (10, 10), clusters),
         "mean difference (bias)": mean(differences, clusters),
         "bias by length: points a doubling": slope(doublings, differences, clusters),
+        f"pass/fail agreement at {pass_bar}": share(
+            [(rounded(label) >= pass_bar) == (given >= pass_bar) for label, given in numbers],
+            clusters,
+        ),
     }
 
 

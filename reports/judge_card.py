@@ -12,6 +12,7 @@ from cases.labels import Label
 from evaluators.core import Outcome, Verdict
 from evaluators.models.secrets import mask, one_line
 from evaluators.output import markdown_table
+from evaluators.rubric import PASS_BAR
 from evaluators.statistics.estimate import Estimate
 from reports.judge_agreement import (
     Pair,
@@ -69,8 +70,12 @@ def measured(
     items: Sequence[LabelledAnswer],
     outcomes: Mapping[str, Outcome],
     repeats: int,
+    pass_bar: int = PASS_BAR,
 ) -> Measured:
-    """Return all figures over these items; each item's first verdict is held against its label."""
+    """Return all figures over these items; each item's first verdict is held against its label.
+
+    ``pass_bar`` is the lowest rating that passes.
+    """
     ended = {item.case.id: [outcomes[job_key(item, r)] for r in range(1, repeats + 1)]
              for item in items}  # fmt: skip
     every = [outcome for some in ended.values() for outcome in some]
@@ -85,7 +90,7 @@ def measured(
         judgements=len(every),
         unlabelled=sum(item.label is None for item in items),
         errors=Counter(one.kind or one.state for one in every if not _verdict(one)),
-        sections=tuple(_sections(labelled, judged)),
+        sections=tuple(_sections(labelled, judged, pass_bar)),
         people=_people(labelled, items),
         repeats=self_agreement(verdicts),
         labels=labelled.labels,
@@ -109,7 +114,7 @@ def _given(outcome: Outcome, labelled: LabelledFile) -> Label | None:
 
 
 def _sections(
-    labelled: LabelledFile, judged: Sequence[tuple[LabelledAnswer, Label]]
+    labelled: LabelledFile, judged: Sequence[tuple[LabelledAnswer, Label]], pass_bar: int
 ) -> Iterable[Section]:
     """Yield the figures over all items, by language, and against the raters together."""
 
@@ -125,7 +130,7 @@ def _sections(
             if label is not None and language in ("", item.case.language)
         ]
         if labelled.style == "rated":
-            return Section(title=title, figures=rated_figures(pairs))
+            return Section(title=title, figures=rated_figures(pairs, pass_bar))
         return Section(title=title, figures=graded_figures(pairs), confusion=confusion(pairs))
 
     own = [item.label for item, _ in judged]

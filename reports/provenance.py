@@ -68,6 +68,7 @@ class DeclaredSlice:
     penalty: float = 1.0
     by: tuple[str, ...] = ()
     floor: Mapping[str, float] = field(default_factory=dict)
+    offline_floor: Mapping[str, float] = field(default_factory=dict)
     metrics: tuple[str, ...] = ()
     declared: bool = True
     rubric: str = ""
@@ -127,6 +128,7 @@ def _declared(slice_: Slice) -> DeclaredSlice:
         penalty=slice_.penalty,
         by=slice_.by,
         floor=dict(slice_.floor),
+        offline_floor=dict(slice_.offline_floor),
         metrics=tuple(metric.name for metric in slice_.metrics),
         declared=slice_.declared,
         rubric=rubric.version if rubric else "",
@@ -186,6 +188,7 @@ def _slice(dataset: DeclaredDataset, one: DeclaredSlice) -> Slice:
         penalty=one.penalty,
         by=one.by,
         floor=one.floor,
+        offline_floor=one.offline_floor,
         metrics=tuple(MetricSpec(name=name) for name in one.metrics),
         declared=one.declared,
         cluster=one.cluster,

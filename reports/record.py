@@ -22,7 +22,8 @@ class Record:
     ``tokens``, ``cost`` (USD) and ``seconds`` are those of the replies used. ``votes`` holds what
     each judge said where there were several: a panel's, or the rules' and then the model's.
     ``adjudicated_by`` names the person who gave the verdict, empty where a judge did.
-    ``measures`` are extra metrics by name, 0 to 1, None where one could not be measured.
+    ``measures`` are extra metrics by name, 0 to 1, None where one could not be measured. ``parts``
+    are the scores that a rating was made of, where its rubric asks for parts.
     """
 
     key: str
@@ -52,6 +53,7 @@ class Record:
     votes: tuple[Vote, ...] = ()
     adjudicated_by: str = ""
     measures: Mapping[str, float | None] = field(default_factory=dict)
+    parts: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_graded(self) -> bool:
@@ -142,4 +144,5 @@ def make_record(item: Item, outcome: Outcome) -> Record:
         votes=verdict.votes if verdict else (),
         adjudicated_by=verdict.adjudicated_by if verdict else "",
         measures=outcome.measures,
+        parts=verdict.parts if verdict else {},
     )

@@ -12,7 +12,7 @@ from reports.evidence import Calibration, ConfusionCell
 from reports.gates.gate import floor_gates, gate_inputs
 from reports.judge_errors import constructed_in, separations
 from reports.record import Record, make_record, total_cost
-from reports.report import SliceSummary
+from reports.report import GateResult, SliceSummary
 from reports.summary import summarise
 
 
@@ -38,6 +38,7 @@ def measured_among(
             records[one.name],
             summaries[one.name],
             graders=tuple(other.name for other in graded if _measures(one, other, offline=offline)),
+            offline=offline,
         )
         for one in slices
         if not one.kind.answered
@@ -92,10 +93,13 @@ def is_measured(found: Calibration) -> bool:
     return any(one.value is not None for one in found.measures.values())
 
 
-def calibrate(labelled: Labelled, outcomes: Mapping[str, Outcome]) -> Calibration:
+def calibrate(
+    labelled: Labelled, outcomes: Mapping[str, Outcome], *, offline: bool = False
+) -> Calibration:
     """Return what the outcomes of items that were judged beside the tests say of the judge.
 
     An item without an outcome was not judged, which counts as any item without a grade does.
+    ``offline`` says that the judge asks no model.
     """
     if not labelled.items:
         return unmeasured(labelled, labelled.why_not)
@@ -105,7 +109,9 @@ def calibrate(labelled: Labelled, outcomes: Mapping[str, Outcome]) -> Calibratio
     ]
     slice_ = labelled.items[0].slice
     return replace(
-        calibration_of(slice_, records, summarise(records, slice_), labelled.graders),
+        calibration_of(
+            slice_, records, summarise(records, slice_), labelled.graders, offline=offline
+        ),
         source="session",
         tokens=sum(record.tokens for record in records),
         cost=total_cost(record.cost for record in records),
@@ -117,15 +123,23 @@ def _not_judged(key: str) -> Outcome:
 
 
 def calibration_of(
-    slice_: Slice, records: Sequence[Record], summary: SliceSummary, graders: tuple[str, ...]
+    slice_: Slice,
+    records: Sequence[Record],
+    summary: SliceSummary,
+    graders: tuple[str, ...],
+    *,
+    offline: bool = False,
 ) -> Calibration:
     """Return what a labelled slice says of the judge; ``records`` holds every planned item of it.
 
     Its floor is decided as a gate is: items without a grade could be right or wrong. Labels of
     one class only cannot show that it is reached: a judge with one verdict for all has it there.
+    A judge that asks no model (``offline``) is held to the ``offline_floor``, where there is one.
     """
     inputs = gate_inputs(slice_, records, summary)
-    gates = floor_gates(slice_, inputs)
+    of_model = floor_gates(slice_.floor, inputs)
+    stands_in = offline and bool(slice_.offline_floor)
+    gates = floor_gates(slice_.offline_floor, inputs) if stands_in else of_model
     failed = [gate for gate in gates if gate.state == "FAIL"]
     unclear = [gate for gate in gates if gate.state == "INCONCLUSIVE"]
     why = next((gate.reason for gate in (*failed, *unclear)), "")
@@ -136,7 +150,8 @@ def calibration_of(
         dataset=slice_.dataset,
         language=slice_.language,
         measures=summary.measures,
-        floor=slice_.floor,
+        floor=slice_.offline_floor if stands_in else slice_.floor,
+        stand_in=_stand_in(of_model) if stands_in else "",
         trusted=None if not gates or (why and not failed) else not failed,
         reason=blocks,
         graders=graders,
@@ -148,6 +163,13 @@ def calibration_of(
         pass_bar=slice_.pass_bar if slice_.rubric and slice_.rubric.protocol == "rate" else None,
         confusion=confusion_cells(summary),
     )
+
+
+def _stand_in(of_model: Sequence[GateResult]) -> str:
+    """Return how an offline judge that only stands in compares with the floor of a model."""
+    missed = [gate.reason for gate in of_model if gate.state != "PASS"]
+    found = f"misses it: {'; '.join(missed)}" if missed else "reaches it"
+    return f"the offline judge stands in for a model, whose floor is higher, and {found}"
 
 
 def _one_class(slice_: Slice, records: Sequence[Record]) -> str:
@@ -186,10 +208,14 @@ def confusion_cells(summary: SliceSummary) -> tuple[ConfusionCell, ...]:
 
 
 def calibration_notes(calibrations: Sequence[Calibration]) -> list[str]:
-    """Return a line for each language: what the judge reached there, or why nobody knows."""
+    """Return lines for each language: what the judge reached there, or why nobody knows."""
     notes = []
-    for one in (one for one in calibrations if one.source != "records"):
+    for one in calibrations:
         slices = ", ".join(one.graders)
+        if one.stand_in:
+            notes.append(f"judge in {one.language} (for {slices or 'no slice'}): {one.stand_in}")
+        if one.source == "records":
+            continue
         if not one.measures:
             notes.append(f"judge not measured in {one.language} (for {slices}): {one.reason}")
             continue

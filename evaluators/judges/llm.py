@@ -18,7 +18,8 @@ from evaluators.core import (
     Tool,
     Verdict,
 )
-from evaluators.replies import Invalid, read_grade, read_rating, read_reason
+from evaluators.rating_parts import Caps, combined
+from evaluators.replies import Invalid, read_grade, read_rating, read_reason, read_scores
 from evaluators.replies.reply_text import blank, content_free
 from evaluators.rubric import Rubric
 from evaluators.runtime.calls import ATTEMPTS, ItemAsk
@@ -27,7 +28,7 @@ from evaluators.template import chat_messages, encode, fill, shortened
 PARAMETERS = {"temperature": 0, "max_tokens": 2048}
 """The least random reply, with room for a reason."""
 
-T = TypeVar("T", str, int)
+T = TypeVar("T", str, int, dict[str, int])
 
 
 async def ask_until_read(
@@ -73,20 +74,20 @@ def judge_messages(rubric: Rubric, case: Case, answer: str) -> tuple[Message, ..
 def grade_tool(labels: Sequence[str]) -> Tool:
     """Return the function that a judge of these labels is forced to call."""
     grade = {"type": "string", "enum": list(labels)}
-    return _tool("grade", "Give the grade of the submission, after a short reason.", grade)
+    return _tool("grade", "Give the grade of the submission, after a short reason.", grade=grade)
 
 
-def _tool(name: str, description: str, verdict: Mapping[str, object]) -> Tool:
-    """Return a function that takes a reason, and after it the verdict."""
-    field = {"grade": "grade", "rate": "rating"}[name]
-    reason = {"type": "string", "description": f"One or two sentences, before the {field}."}
+def _tool(name: str, description: str, **verdict: Mapping[str, object]) -> Tool:
+    """Return a function that takes a reason, and after it the fields of the verdict."""
+    before = next(iter(verdict)) if len(verdict) == 1 else "scores"
+    reason = {"type": "string", "description": f"One or two sentences, before the {before}."}
     return Tool(
         name=name,
         description=description,
         schema={
             "type": "object",
-            "properties": {"reason": reason, field: verdict},
-            "required": ["reason", field],
+            "properties": {"reason": reason, **verdict},
+            "required": ["reason", *verdict],
             "additionalProperties": False,
         },
     )
@@ -95,8 +96,18 @@ def _tool(name: str, description: str, verdict: Mapping[str, object]) -> Tool:
 RATE_TOOL = _tool(
     "rate",
     "Rate the submission from 1 (worst) to 10 (best), after a short reason.",
-    {"type": "integer", "minimum": 1, "maximum": 10},
+    rating={"type": "integer", "minimum": 1, "maximum": 10},
 )
+
+
+def parts_tool(caps: Caps) -> Tool:
+    """Return the function that a judge of a rating in parts is forced to call."""
+    scores = {
+        name: {"type": "integer", "minimum": 0, "maximum": len(levels) - 1}
+        for name, levels in caps.items()
+    }
+    said = "Score each part of the submission, 0 the worst, after the reasons for all scores."
+    return _tool("rate", said, **scores)
 
 
 def empty_answer_verdict(case: Case, answer: str) -> Verdict | None:
@@ -173,6 +184,18 @@ class RatingJudge(RubricJudge):
         """
         if spared := empty_answer_rating(case, answer):
             return spared
+        if self.rubric.parts:
+            return await self._in_parts(case, answer, ask)
         request = self.request(case, answer, RATE_TOOL)
         rating, reply = await ask_until_read(self.model, request, ask, read_rating)
         return Verdict(rating=rating, reason=read_reason(reply))
+
+    async def _in_parts(self, case: Case, answer: str, ask: Ask) -> Verdict:
+        """Return the rating that the rubric's table makes of the model's scores, and these."""
+        caps = self.rubric.parts
+        request = self.request(case, answer, parts_tool(caps))
+        read = partial(read_scores, highest={name: len(caps[name]) - 1 for name in caps})
+        scores, reply = await ask_until_read(self.model, request, ask, read)
+        said = ", ".join(f"{name.replace('_', ' ')} {score}" for name, score in scores.items())
+        reason = f"{said}: {read_reason(reply)}"
+        return Verdict(rating=combined(caps, scores), reason=reason, parts=scores)

@@ -234,7 +234,7 @@ class SimpleQAMetric(_ModelMetric):  # type: ignore[no-untyped-call]
 
 
 class RatingMetric(_ModelMetric):  # type: ignore[no-untyped-call]
-    """(rating - 1) / 9 of a rating from 1 to 10; by default a rating of 6 passes."""
+    """(rating - 1) / 9 of a rating from 1 to 10; by default a rating of 7 passes."""
 
     _title = "Rating"
     _style = "rated"
@@ -244,7 +244,7 @@ class RatingMetric(_ModelMetric):  # type: ignore[no-untyped-call]
         judge: str | JudgeSession = "lexical",
         language: str = "en",
         rubric: str = "",
-        threshold: float | None = 5 / 9,
+        threshold: float | None = 6 / 9,
     ) -> None:
         super().__init__(judge, language, rubric, threshold)
 

@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TypeVar
 
 from evaluators.core import GRADES, NO, YES, Reply
@@ -26,11 +27,10 @@ MAX_ANSWER = 20_000
 """How far an answer of yes or no is searched for a second label."""
 
 _OBJECT = re.compile(r"\{(?=\s*+[\"'}]|[^{}\n:]*+:)")
-_RATING = re.compile(r"[1-9]|10")
 _MARKS = r"""[\s"'`´„“”‟‘’‚‛«»‹›*_#>()\[\]]*+"""
 _LABEL = re.compile(rf"{_MARKS}(?P<label>\w+(?:[ '’-]\w+){{0,3}}){_MARKS}(?P<end>!*\Z|[.,](?!\w))")
 _CLAUSE_END = re.compile(r"[.,;:!?\n–—]+")
-T = TypeVar("T", str, int)
+T = TypeVar("T", str, int, dict[str, int])
 
 
 def read_grade(
@@ -56,6 +56,26 @@ def read_grade(
 def read_rating(reply: Reply, tool: str = "rate") -> int | Invalid:
     """Return the integer from 1 to 10 of the forced call; never a number out of prose."""
     return unfinished(reply.finish) or _agreed(reply, tool, _rating_field)
+
+
+def read_scores(
+    reply: Reply, highest: Mapping[str, int], tool: str = "rate"
+) -> dict[str, int] | Invalid:
+    """Return the score of every part, an integer from 0 to its ``highest``, by the parts' names.
+
+    They stand in the forced call; or, from a server without functions, in a reply that is one JSON
+    object and nothing else. Any other field than ``reason`` would be a second reading.
+    """
+    if cut := unfinished(reply.finish):
+        return cut
+    read = partial(_scores, highest=highest)
+    if reply.calls:
+        return _agreed(reply, tool, read)
+    said = spoken(reply.text) if len(reply.text) <= MAX_SPOKEN else None
+    try:
+        return read(parse_json(without_markup(plain(said or ""))))
+    except ValueError as error:
+        return Invalid(f"no call of {tool!r}, and no JSON alone: {error}")
 
 
 def read_reason(reply: Reply) -> str:
@@ -116,7 +136,7 @@ def _agreed(reply: Reply, tool: str, read: Callable[[object], T | Invalid]) -> T
 
     A call of any other function beside it leaves no single reading.
     """
-    results: set[T] = set()
+    results: list[T] = []
     for call in reply.calls:
         if call.name != tool:
             return Invalid(f"called {call.name[:40]!r}, not {tool!r}")
@@ -126,10 +146,10 @@ def _agreed(reply: Reply, tool: str, read: Callable[[object], T | Invalid]) -> T
             return Invalid(f"arguments: {error}")
         if isinstance(result, Invalid):
             return result
-        results.add(result)
-    if len(results) != 1:
+        results.append(result)
+    if not results or any(result != results[0] for result in results):
         return Invalid("calls that differ" if results else f"no call of {tool!r}")
-    return results.pop()
+    return results[0]
 
 
 def _rating_field(value: object) -> int | Invalid:
@@ -139,11 +159,28 @@ def _rating_field(value: object) -> int | Invalid:
     """
     if not isinstance(value, dict) or [key.casefold() for key in value].count("rating") != 1:
         return Invalid("want an object with one field 'rating'")
-    given = value.get("rating")
-    if isinstance(given, str) and _RATING.fullmatch(given):
+    return _whole(value.get("rating"), "rating", range(1, 11))
+
+
+def _scores(value: object, highest: Mapping[str, int]) -> dict[str, int] | Invalid:
+    if not isinstance(value, dict) or value.keys() - {"reason"} != highest.keys():
+        return Invalid(f"want an object with 'reason' and the fields {', '.join(highest)}")
+    scores: dict[str, int] = {}
+    for name, top in highest.items():
+        score = _whole(value[name], name, range(top + 1))
+        if isinstance(score, Invalid):
+            return score
+        scores[name] = score
+    return scores
+
+
+def _whole(given: object, name: str, allowed: range) -> int | Invalid:
+    if isinstance(given, str) and given in map(str, allowed):
         given = int(given)
-    if isinstance(given, bool) or not isinstance(given, int | float) or given not in range(1, 11):
-        return Invalid(f"rating: want an integer from 1 to 10, got {given!r:.60}")
+    if isinstance(given, bool) or not isinstance(given, int | float) or given not in allowed:
+        return Invalid(
+            f"{name}: want an integer from {allowed[0]} to {allowed[-1]}, got {given!r:.60}"
+        )
     return int(given)
 
 

@@ -24,9 +24,11 @@ from evaluators.statistics.ratios import (
     f_score,
     macro_f1,
     majority_baseline,
+    mean_difference,
     mean_rating,
     mean_score,
     normalised,
+    pass_agreement,
     pass_rate,
     penalised,
     precision,
@@ -78,8 +80,9 @@ class Metric:
     one line; ``column`` is its place among the columns of the report page, 0 below the columns.
     ``compared`` says that its difference to a baseline is shown beside that of the passing share.
     ``spread`` is the standard deviation that a forecast takes its items to have, where they are no
-    successes. ``any_labels`` says that it makes sense too where a rubric's labels are not the usual
-    three grades, ``applies`` whether it does for the items of a table.
+    successes. ``two_sided`` says that 0 is its best value, and a judge's floor how far from that
+    it may lie. ``any_labels`` says that it makes sense too where a rubric's labels are not the
+    usual three grades, ``applies`` whether it does for the items of a table.
     """
 
     name: str
@@ -95,6 +98,7 @@ class Metric:
     column: int = 0
     compared: bool = True
     spread: float = 0.0
+    two_sided: bool = False
     any_labels: bool = False
     applies: Callable[[CountTable], bool] = lambda _: True
 
@@ -127,8 +131,12 @@ def _coefficient(
         bounded=False,
         headline=headline,
         column=2 if headline else 0,
-        applies=lambda table: (table.outcomes == RATINGS) is ratings,
+        applies=lambda table: _is_rated(table) is ratings,
     )
+
+
+def _is_rated(table: CountTable) -> bool:
+    return table.outcomes == RATINGS
 
 
 def _rows(*rows: Metric) -> dict[str, Metric]:
@@ -189,6 +197,16 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
         _coefficient("kappa", "Cohen's kappa", KAPPA, ratings=False, headline=True),
         _coefficient("spearman", "Spearman's rho", SPEARMAN, ratings=True),
         _coefficient("quadratic_kappa", "Quadratic-weighted kappa", QUADRATIC_KAPPA, ratings=True),
+        Metric(
+            "mean_difference",
+            "Mean difference",
+            mean_difference,
+            range=(-9.0, 9.0),
+            interval=partial(mean_interval, mean_difference),
+            two_sided=True,
+            applies=_is_rated,
+        ),
+        _rate("pass_agreement", "Pass/fail agreement", pass_agreement, applies=_is_rated),
         _youden(YOUDEN, "Youden's J", passing_labels),
         _youden(YOUDEN_INCORRECT, "Youden's J of INCORRECT", incorrect_label),
     ),
@@ -212,6 +230,19 @@ def gate_ranges(kind: str, labels: tuple[str, ...] = GRADES) -> dict[str, Range]
     """
     ranges = {name: row.range for name, row in _known(kind, labels).items() if row.range}
     return ranges if kind == "judged" else {**ranges, DROP: RATE, RISE: RATE}
+
+
+def floor_ranges() -> dict[str, Range]:
+    """Return what a judge's floor can be, by the name of every metric that it can name."""
+    rows = METRICS["judged"].items()
+    return {name: (0.0, row.range[1]) if row.two_sided else row.range
+            for name, row in rows if row.range}  # fmt: skip
+
+
+def floor_ends(name: str, floor: float) -> tuple[float, float | None]:
+    """Return the lowest and, for a two-sided metric, the highest value that keep to a floor."""
+    row = METRICS["judged"].get(name)
+    return (-floor, floor) if row and row.two_sided else (floor, None)
 
 
 def _known(kind: str, labels: tuple[str, ...]) -> Mapping[str, Metric]:

@@ -108,3 +108,16 @@ def majority_baseline(table: CountTable) -> Parts:
 def agreement(table: CountTable) -> Parts:
     """Return the share of items where the judge gave the given label."""
     return table.counts.diagonal(axis1=-2, axis2=-1).sum(axis=-1), table.total
+
+
+def pass_agreement(table: CountTable) -> Parts:
+    """Return the share of items whose rating and label lie on the same side of the pass bar."""
+    sides = {rating: int(rating) >= table.pass_bar for rating in table.outcomes}
+    same = ((r, g) for r in table.outcomes for g in table.golds if sides[r] == sides[g])
+    return table.sum(table.of(rating, gold) for rating, gold in same), table.total
+
+
+def mean_difference(table: CountTable) -> Parts:
+    """Return the mean of rating less label, in points of the scale from 1 to 10."""
+    points = ((int(r) - int(g)) * table.of(r, g) for r in table.outcomes for g in table.golds)
+    return table.sum(points), table.total

@@ -37,13 +37,14 @@ def worst_case_fills(table: CountTable) -> tuple[Fill, ...]:
     them at a time, and each of them in one direction.) Ratings count through their sum or their
     place above the bar, so that 1 and 10 suffice. Against given labels agreement counts right and
     not right, and J on which side of the pass mark, or of INCORRECT, a wrong verdict lies: all are
-    wrong on the other side, of either.
+    wrong on the other side, of either. Against given ratings 1 and 10 bound the mean difference.
     """
     golds, outcomes = table.golds, table.outcomes
+    ends = (outcomes[0], outcomes[-1]) if outcomes == RATINGS else outcomes
     if golds == outcomes:
         sides = (passing_labels(table), incorrect_label(table))
-        return dict(zip(golds, golds, strict=True)), *(_crossed(golds, one) for one in sides)
-    ends = (outcomes[0], outcomes[-1]) if outcomes == RATINGS else outcomes
+        same = (dict.fromkeys(golds, one) for one in ends if outcomes == RATINGS)
+        return dict(zip(golds, golds, strict=True)), *(_crossed(golds, one) for one in sides), *same
     fills = product(ends, repeat=len(golds))
     return tuple(dict(zip(golds, fill, strict=True)) for fill in fills)
 

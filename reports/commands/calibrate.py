@@ -45,7 +45,8 @@ def main(argv: Sequence[str]) -> int:
     if options.json:
         check_target(options.json)
     done = judged(_jobs(items, judges, rubrics, options.repeats), judges, options, sys.stderr)
-    found = measured(labelled, items, done.outcomes, options.repeats)
+    pass_bar = options.pass_bar or next(one.pass_bar for one in rubrics.values())
+    found = measured(labelled, items, done.outcomes, options.repeats, pass_bar)
     if sum(found.errors.values()) == found.judgements:
         texts = Counter(f"{one.kind}: {one.message}" for one in done.outcomes.values())
         text, count = texts.most_common(1)[0]
@@ -83,6 +84,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--language", default="en", metavar="xx", help="of rows that name none; default: en")
     add("--repeats", type=positive, default=1, metavar="N", help="judge each answer N times")
     add("--scale", default="1:10", metavar="WORST:BEST", help="of the ratings; default: 1:10")
+    add("--pass-bar", type=int, choices=range(1, 11), metavar="N",
+        help="the lowest rating that passes, 1 to 10; default: the rubric's")  # fmt: skip
     add("--two-way", action="store_true", help="tell only CORRECT from the rest")
     add("--label", default="", metavar="COLUMN", help="the column with the label")
     add("--rater", action="append", default=[], metavar="COLUMN", help="a person's labels")

@@ -8,7 +8,7 @@ from cases.dataset import Slice, Threshold
 from evaluators.output import plural
 from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.intervals import Interval
-from evaluators.statistics.metrics import metrics_of
+from evaluators.statistics.metrics import floor_ends, metrics_of
 from evaluators.statistics.sample import Sample
 from reports.record import Record
 from reports.report import Counts, GateResult, GateState, SliceSummary
@@ -110,10 +110,11 @@ def slice_gates(
     return tuple(evaluate(threshold, inputs) for threshold in thresholds)
 
 
-def floor_gates(slice_: Slice, inputs: GateInputs) -> tuple[GateResult, ...]:
+def floor_gates(floor: Mapping[str, float], inputs: GateInputs) -> tuple[GateResult, ...]:
     """Return the floor of a labelled slice as gates: what its judge has to reach to be trusted."""
-    floor = [Threshold(measure=name, min=lowest) for name, lowest in slice_.floor.items()]
-    return tuple(evaluate(threshold, inputs) for threshold in floor)
+    ends = {name: floor_ends(name, bar) for name, bar in floor.items()}
+    bars = (Threshold(measure=name, min=low, max=high) for name, (low, high) in ends.items())
+    return tuple(evaluate(threshold, inputs) for threshold in bars)
 
 
 def evaluate(threshold: Threshold, inputs: GateInputs) -> GateResult:

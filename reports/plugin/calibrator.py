@@ -77,13 +77,15 @@ def _without(dataset: Dataset, names: Collection[str]) -> Dataset:
 class Calibrator:
     """The labelled items of one run. ``tasks`` are theirs, by key; they belong to no test.
 
-    ``is_on`` False measures nothing, which is said where it matters.
+    ``is_on`` False measures nothing, which is said where it matters. ``is_offline`` says that the
+    judge asks no model.
     """
 
     plan: Plan
     labelled: tuple[Labelled, ...]
     is_on: bool
     tasks: Mapping[str, Task]
+    is_offline: bool = False
     _selected: tuple[Labelled, ...] = field(default=())
 
     @classmethod
@@ -91,9 +93,11 @@ class Calibrator:
         cls, plan: Plan, labelled: Sequence[Labelled], judges: JudgeFactory, *, is_on: bool
     ) -> "Calibrator":
         """Return the calibrator of a run with this judge; rules are always measured: it is free."""
-        is_on = is_on or judges.first_model is None
+        is_offline = judges.first_model is None
+        is_on = is_on or is_offline
         items = [item for one in labelled for item in one.items] if is_on else []
-        return cls(plan, tuple(labelled), is_on, make_tasks(items, None, judges))
+        tasks = make_tasks(items, None, judges)
+        return cls(plan, tuple(labelled), is_on, tasks, is_offline)
 
     def select(self, keys: Collection[str]) -> tuple[str, ...]:
         """Note which items are run; return the keys of those to be judged beside them."""
@@ -118,7 +122,7 @@ class Calibrator:
         """Return what is known of the judge in each language of the run."""
         if not self.is_on:
             return tuple(unmeasured(one, "calibration is off") for one in self._selected)
-        return tuple(calibrate(one, outcomes) for one in self._selected)
+        return tuple(calibrate(one, outcomes, offline=self.is_offline) for one in self._selected)
 
 
 class JudgeWait:

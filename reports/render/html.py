@@ -101,6 +101,7 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "count": "{:,}".format,
     "cut": _cut,
     "date": views.date,
+    "floor": words.floor,
     "grade": lambda one: mark(one.grade, one.rating),
     "growth": charts.growth,
     "histogram": charts.histogram,

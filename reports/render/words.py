@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from evaluators.answerers import RECORDED
 from evaluators.core import NOT_ATTEMPTED, UNANSWERED
 from evaluators.statistics.estimate import Estimate, number
-from evaluators.statistics.metrics import DROP, RISE, headlines
+from evaluators.statistics.metrics import DROP, RISE, floor_ends, headlines
 from reports.evidence import Change
 from reports.record import Record
 from reports.render import clean
@@ -73,6 +73,12 @@ def bar(gate: GateResult) -> str:
     if gate.threshold.paired and gate.threshold.max is not None:
         return f"{sides[gate.threshold.measure]}{gate.threshold.max:g}"
     return gate.bar
+
+
+def floor(name: str, lowest: float) -> str:
+    """Return what the floor of a judge asks of a measure, for instance ``≥ 0.8``."""
+    low, high = floor_ends(name, lowest)
+    return f"≥ {low:g}" if high is None else f"within ±{high:g}"
 
 
 def by_urgency(gates: tuple[GateResult, ...]) -> list[GateResult]:

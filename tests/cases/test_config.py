@@ -71,6 +71,21 @@ def test_other_kinds(folder: Path) -> None:
     judged = declared(folder, text + "floor: {agreement: 0.8}\n")
     assert judged.slices["en"].floor == {"agreement": 0.8}
     assert judged.slices["bg"].floor == {"kappa": -0.1}
+    both = declared(folder, JUDGED + "floor: {mean_difference: 9}\noffline_floor: {kappa: 0.1}\n")
+    assert both.slices["en"].floor == {"mean_difference": 9.0}
+    assert both.slices["en"].offline_floor == {"kappa": 0.1}
+
+
+def test_a_rubric_may_say_which_rating_passes(folder: Path) -> None:
+    """Where neither the data set nor the language does."""
+    rubric = "name: own\nlanguage: en\nversion: '1'\nprotocol: rate\npass_bar: 8\n"
+    user = "user: '{question} {target} {predicted_answer}'\n"
+    (folder / "own.en.yaml").write_text(rubric + user, encoding="utf-8")
+    rated = "kind: rated\nrubric: own\nlanguages: {en: {file: a.yaml"
+    assert declared(folder, rated + "}}\n").slices["en"].pass_bar == 8
+    assert declared(folder, rated + ", pass_bar: 9}}\n").slices["en"].pass_bar == 9
+    judged = declared(folder, "kind: judged\nrubric: own\nlanguages: {en: {file: a.csv}}\n")
+    assert judged.slices["en"].pass_bar == 8
 
 
 @pytest.mark.parametrize("name", ["simpleqa", "eba", "boolq", "judges"])
@@ -121,6 +136,8 @@ def test_bundled_datasets_load(name: str) -> None:
         (RATED + "pass_bar: 6.5", "key 'pass_bar': a whole number is needed, not '6.5'"),
         (JUDGED + "drop: {max: 0.1, pool: languages}", "key 'drop': not for kind judged"),
         (JUDGED + "floor: {kapa: 0.6}", "floor: key 'kapa': not known; did you mean 'kappa'?"),
+        (JUDGED + "floor: {mean_difference: -0.5}", "'mean_difference': a number from 0 to 9"),
+        (JUDGED + "offline_floor: {kapa: 0.6}", "offline_floor: key 'kapa': not known"),
         (JUDGED + "floor: {kappa: 2}", "floor: key 'kappa': a number from -1 to 1"),
         (
             "kind: yes_no\nlanguages: {en: {file: a, yes: Yes}}",

@@ -80,11 +80,13 @@ def test_a_rated_judge_gets_its_card(capsys: pytest.CaptureFixture[str]) -> None
     """Rank correlation, weighted kappa, bias and bias by length, each with an interval."""
     rows = [rated(n, n, min(10, n + n % 3)) for n in range(1, 10)]
     with loopback() as server:
-        assert main(["calibrate", "--judge", spec(server.url), write("r.jsonl", rows)]) == 0
+        words = ["--rubric", "eba_plain", "--pass-bar", "7"]
+        assert main(["calibrate", "--judge", spec(server.url), write("r.jsonl", rows), *words]) == 0
         assert {seen.tool[0] for seen in server.requests if seen.tool} == {"rate"}
     out = capsys.readouterr().out
-    assert "eba.en@2#" in out
-    for name in ("Spearman's rho", "quadratic-weighted kappa", "mean difference", "a doubling"):
+    assert "eba_plain.en@1#" in out
+    names = ("Spearman's rho", "quadratic-weighted kappa", "mean difference", "a doubling")
+    for name in (*names, "pass/fail agreement at 7"):
         (line,) = [line for line in out.split("\n") if name in line]
         assert line.count("[") == 1
         assert "(n = 9)" in line

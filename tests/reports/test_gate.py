@@ -233,8 +233,23 @@ def test_a_judge_is_held_to_its_floor_as_a_slice_to_its_gates(
     """Bounds over the ungraded labels decide; kappa, which has none, is open with any of them."""
     slice_ = make_slice("judged", floor={"agreement": 0.8, "kappa": 0.6})
     records = judged(*pairs)
-    found = floor_gates(slice_, inputs_of(slice_, records))
+    found = floor_gates(slice_.floor, inputs_of(slice_, records))
     assert [gate.state for gate in found] == states
+
+
+@pytest.mark.parametrize(
+    ("shift", "ungraded", "state"),
+    [(0, 0, "PASS"), (1, 0, "FAIL"), (-1, 0, "FAIL"), (0, 1, "PASS"), (0, 9, "INCONCLUSIVE")],
+)
+def test_a_floor_of_the_mean_difference_holds_on_both_sides(
+    shift: int, ungraded: int, state: str
+) -> None:
+    """A judge a point too kind misses it as one too strict does; ungraded items count."""
+    rows = [{"label": str(n), "rating": n + shift} for n in (4, 5, 6, 7)] * 10
+    rows += [{"label": "5", "outcome": "error"}] * ungraded
+    slice_ = make_slice("judged", floor={"mean_difference": 0.5})
+    (gate,) = floor_gates(slice_.floor, inputs_of(slice_, numbered(rows)))
+    assert (gate.state, gate.threshold.bar) == (state, "<= 0.5 and >= -0.5")
 
 
 def test_ratings_of_ungraded_labels_are_bounded_by_the_side_of_the_bar() -> None:

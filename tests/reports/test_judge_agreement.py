@@ -69,7 +69,8 @@ def test_a_judge_without_hits_has_undefined_precision() -> None:
 def test_rated_figures_by_hand() -> None:
     """One point too kind, and half a point kinder with each doubling of the length."""
     pairs = ratings((2.0, 2, 10), (4.0, 5, 40), (5.0, 7, 160), (3.0, 4, 40), (5.5, 6, 20))
-    found = rated_figures(pairs)
+    found = rated_figures(pairs, 5)
+    assert found["pass/fail agreement at 5"].value == pytest.approx(0.8)  # all but the 4 given 5
     assert found["mean difference (bias)"].value == pytest.approx(0.9)
     assert found["bias by length: points a doubling"].value == pytest.approx(0.5, abs=1e-9)
     labels, given = [float(p.label) for p in pairs], [float(p.given) for p in pairs]
@@ -79,7 +80,7 @@ def test_rated_figures_by_hand() -> None:
 
 def test_a_rater_that_never_errs_has_no_bias_and_bounded_agreement() -> None:
     """No difference varies, so the bias has no interval; the coefficients are bounded below."""
-    found = rated_figures(ratings(*((float(r), r, r) for r in (2, 5, 9, 2, 5, 9))))
+    found = rated_figures(ratings(*((float(r), r, r) for r in (2, 5, 9, 2, 5, 9))), 6)
     assert found["mean difference (bias)"] == Estimate.of(0.0, None, 6)
     for name in ("Spearman's rho", "quadratic-weighted kappa"):
         assert found[name].value == pytest.approx(1)
@@ -113,7 +114,8 @@ def test_answers_to_one_question_do_not_count_as_many() -> None:
                 random.integers(5, 900, 60), strict=True)
         )
     ]  # fmt: skip
-    single, copied = rated_figures(once), rated_figures([one for one in once for _ in range(5)])
+    copies = [one for one in once for _ in range(5)]
+    single, copied = rated_figures(once, 6), rated_figures(copies, 6)
     for name, figure in single.items():
         again = copied[name]
         assert again.value == pytest.approx(figure.value, abs=1e-9)

@@ -171,10 +171,13 @@ def test_judged_grades_by_hand() -> None:
 
 
 def test_judged_ratings_have_ordered_measures() -> None:
-    """Labels in digits: Spearman and quadratic kappa in place of kappa."""
+    """Labels in digits: Spearman and quadratic kappa in place of kappa, bias, sides of the bar."""
     rows = [{"label": str(n), "rating": min(10, n + 1)} for n in range(1, 11)]
     found = values(summarise(numbered(rows), make_slice("judged")))
-    assert list(found) == ["agreement", "spearman", "quadratic_kappa", "youden"]
+    ordered = ["agreement", "spearman", "quadratic_kappa", "mean_difference", "pass_agreement"]
+    assert list(found) == [*ordered, "youden"]
+    assert found["mean_difference"] == 0.9  # one more each, but for the 10
+    assert found["pass_agreement"] == 0.9  # 5 came out as 6, which passes
     assert found["agreement"] == 0.1
     assert found["youden"] == 0.8  # of the five below the bar of 6, one is rated above it
     assert (found["spearman"] or 0) > 0.99

@@ -182,6 +182,23 @@ def test_a_judge_below_its_floor_blocks_its_gates(labels: Slice) -> None:
     assert calibration_notes([one])[0].endswith(f"; {one.reason}")
 
 
+def test_an_offline_judge_may_stand_in_for_one_that_reaches_the_floor(labels: Slice) -> None:
+    """It decides where it reaches its own floor, and its figures are held against the other."""
+    slice_ = replace(labels, offline_floor={"agreement": 0.4})
+    found = labelled(slice_)
+    ends = outcomes(found, CORRECT, CORRECT)
+    model, rules = calibrate(found, ends), calibrate(found, ends, offline=True)
+    assert (model.trusted, model.floor, model.stand_in) == (False, {"agreement": 0.8}, "")
+    assert (rules.trusted, rules.blocks, rules.floor) == (True, "", {"agreement": 0.4})
+    said = "stands in for a model, whose floor is higher, and misses it: agreement 0.5 is below 0.8"
+    assert said in rules.stand_in
+    assert said in calibration_notes([replace(rules, source="records")])[0]
+    good = calibrate(found, outcomes(found, CORRECT, INCORRECT), offline=True)
+    assert good.stand_in.endswith("reaches it")
+    low = calibrate(found, outcomes(found, INCORRECT, CORRECT), offline=True)
+    assert (low.trusted, low.blocks != "") == (False, True)
+
+
 def test_labels_without_a_floor_measure_and_block_nothing(labels: Slice) -> None:
     """Nobody said how good is good enough."""
     found = labelled(replace(labels, floor={}))

@@ -1,0 +1,275 @@
+"""Ratings in parts: reading the scores, asking for them, and the one rating that they make."""
+
+import asyncio
+import json
+from itertools import product
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluators.core import Case, JudgeError, Model, Reply, Request, ToolCall, UsageError, Verdict
+from evaluators.judges.factory import RUBRICS
+from evaluators.judges.llm import RatingJudge, judge_messages
+from evaluators.models import connect
+from evaluators.models.secrets import Key
+from evaluators.rating_parts import combined
+from evaluators.replies import Invalid, read_scores
+from evaluators.rubric import PASS_BAR, Rubric, load_rubric
+from tests.support.loopback import Answer, Seen, loopback, plausible, reply
+from tests.support.model_calls import SECRET, both, spec_of
+from tests.support.scripted import Scripted, make_case
+
+EBA = [load_rubric(path) for path in sorted(RUBRICS.glob("eba.*.yaml"))]
+ENGLISH = next(one for one in EBA if one.language == "en")
+CAPS = ENGLISH.parts
+FULL = dict.fromkeys(CAPS, 3)
+CASE = make_case(golds=("No, under Article 395(1) CRR.",), language="en")
+
+
+def rated(**scores: int) -> int:
+    return combined(CAPS, {**FULL, **scores})
+
+
+@pytest.mark.parametrize(
+    ("scores", "rating"),
+    [
+        ({}, 10),
+        ({"completeness": 2}, 9),
+        ({"legal_basis": 2, "completeness": 2}, 8),
+        ({"completeness": 1}, 7),
+        ({"completeness": 1, "nothing_invented": 2}, 6),
+        ({"legal_basis": 1}, 5),
+        ({"nothing_invented": 1}, 5),
+        ({"completeness": 0}, 5),
+        ({"conclusion": 2}, 5),
+        ({"conclusion": 1}, 4),
+        ({"conclusion": 1, "completeness": 1}, 3),
+        ({"legal_basis": 0}, 3),
+        ({"conclusion": 1, "legal_basis": 1, "completeness": 0, "nothing_invented": 1}, 1),
+        ({"conclusion": 0}, 1),
+    ],
+)
+def test_a_rating_is_the_lowest_cap_less_one_for_each_other_fault(
+    scores: dict[str, int], rating: int
+) -> None:
+    """A wrong conclusion leaves 4 at most, a wrong basis or an invented duty 5: below the bar."""
+    assert rated(**scores) == rating
+
+
+def test_every_rating_keeps_to_the_table() -> None:
+    """From 1 to 10; 10 for full scores alone; under every cap; a lost point never raises it."""
+    for scores in product(range(4), repeat=4):
+        own = dict(zip(CAPS, scores, strict=True))
+        rating = combined(CAPS, own)
+        assert 1 <= rating <= min(CAPS[name][score] for name, score in own.items())
+        assert (rating == 10) == (own == FULL)
+        for name, score in own.items():
+            assert score == 0 or combined(CAPS, {**own, name: score - 1}) <= rating
+
+
+@pytest.mark.parametrize("rubric", EBA, ids=lambda rubric: rubric.language)
+def test_the_rubric_has_one_table_in_every_language(rubric: Rubric) -> None:
+    """The same caps and pass bar, and the judge is told every part and score by its name."""
+    assert (rubric.parts, rubric.pass_bar) == (CAPS, 7)
+    for name, levels in rubric.parts.items():
+        _, _, described = rubric.system.partition(f"\n{name}")
+        scores = [line.partition(":")[0] for line in described.splitlines() if line[:2] == "- "]
+        assert scores[: len(levels)] == ["- 3", "- 2", "- 1", "- 0"]
+        assert name in rubric.user
+
+
+def test_the_plain_rubric_asks_for_one_number() -> None:
+    """It has no table, and the usual pass bar."""
+    plain = load_rubric(RUBRICS / "eba_plain.en.yaml")
+    assert (plain.parts, plain.pass_bar) == ({}, PASS_BAR)
+
+
+@pytest.mark.parametrize(
+    ("parts", "why"),
+    [
+        ("{basis: [1, 10]}", ""),
+        ("{}", ""),
+        ("{basis: [10]}", "a rating for each score"),
+        ("{basis: [5, 3, 10]}", "none below the one before"),
+        ("{basis: [1, 9]}", "the last 10"),
+        ("{basis: [0, 10]}", "a rating for each score"),
+        ("{basis: [1, 2.5, 10]}", "a rating for each score"),
+        ("{basis: [1, 11]}", "a rating for each score"),
+        ("{rating: [1, 10]}", "neither 'reason' nor 'rating'"),
+        ("{Basis: [1, 10]}", "small letters"),
+        ("[1, 10]", "a mapping is needed"),
+    ],
+)
+def test_a_table_that_could_mislead_is_refused(tmp_path: Path, parts: str, why: str) -> None:
+    """Each score leaves as much as the one below it, and the top score leaves all."""
+    path = tmp_path / "own.en.yaml"
+    text = "name: own\nlanguage: en\nversion: '1'\nprotocol: rate\nuser: '{question} {target} "
+    path.write_text(f"{text}{{predicted_answer}}'\nparts: {parts}\n", encoding="utf-8")
+    if not why:
+        load_rubric(path)
+        return
+    with pytest.raises(UsageError, match=f"own.en.yaml.*{why}"):
+        load_rubric(path)
+
+
+@pytest.mark.parametrize("key", ["parts: {basis: [1, 10]}", "pass_bar: 7"])
+def test_only_ratings_have_parts_and_a_bar(tmp_path: Path, key: str) -> None:
+    """A rubric of grades that names them is refused."""
+    path = tmp_path / "own.en.yaml"
+    text = "name: own\nlanguage: en\nversion: '1'\nprotocol: tool\nuser: '{question} {target} "
+    path.write_text(f"{text}{{predicted_answer}}'\n{key}\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="only with protocol 'rate'"):
+        load_rubric(path)
+
+
+def called(*arguments: object, name: str = "rate", finish: str = "stop") -> Reply:
+    texts = [one if isinstance(one, str) else json.dumps(one) for one in arguments]
+    calls = tuple(ToolCall(name=name, arguments=text) for text in texts)
+    return Reply(calls=calls, finish=finish)
+
+
+GOOD = {"reason": "all there", **FULL}
+TEXT = json.dumps(GOOD)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        called(GOOD),
+        called(FULL),
+        called(GOOD, {**GOOD, "reason": "again"}),
+        called({**GOOD, "conclusion": "3", "completeness": 3.0}),
+        Reply(text=TEXT),
+        Reply(text=f"<think>10?</think>\n```json\n{TEXT}\n```"),
+    ],
+)
+def test_scores_come_from_the_call_or_from_json_alone(reply: Reply) -> None:
+    """Calls that agree are one; JSON may stand in a fence, behind thoughts."""
+    assert read_scores(reply, FULL) == FULL
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(),
+        Reply(text="conclusion 3, legal basis 3, completeness 3, nothing invented 3"),
+        Reply(text=f"The submission says: {TEXT}"),
+        Reply(text=f"{TEXT}\n{TEXT}"),
+        Reply(text=f"<think>{TEXT}"),
+        Reply(text=TEXT[:-1]),
+        Reply(text=TEXT, finish="length"),
+        called(GOOD, finish="length"),
+        called(GOOD, name="grade"),
+        called(GOOD, {**GOOD, "conclusion": 2}),
+        called({**GOOD, "rating": 10}),
+        called({**GOOD, "Conclusion": 0}),
+        called('{"conclusion": 3, "conclusion": 3}'),
+        called(TEXT[:-1] + ', "completeness": 3}'),
+        called({"rating": 9}),
+        called([GOOD]),
+        called("7"),
+        called(""),
+        *(called({key: GOOD[key] for key in GOOD if key != name}) for name in FULL),
+        *(called({**GOOD, "completeness": bad})
+          for bad in (4, -1, 1.5, True, None, "", "03", "three", [3], {"score": 3}, "٣")),
+        called(TEXT.replace("3", "NaN", 1)),
+        called(TEXT.replace("3", "1e999", 1)),
+    ],
+)  # fmt: skip
+def test_what_leaves_a_doubt_is_no_score(reply: Reply) -> None:
+    """Missing, doubled, foreign and out-of-range fields, prose, cut and filtered replies."""
+    assert isinstance(read_scores(reply, FULL), Invalid)
+
+
+KEYS = st.sampled_from([*CAPS, "reason", "rating", "Conclusion", "grade"])
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 15) | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=5,
+)  # fmt: skip
+
+
+@given(
+    JSON
+    | st.dictionaries(KEYS, JSON, max_size=6)
+    | st.fixed_dictionaries(dict.fromkeys(CAPS, JSON))
+)
+def test_any_reply_is_scores_in_range_or_invalid(value: object) -> None:
+    """Whatever the shape: never an exception, never a part left out, rounded or made up."""
+    text = json.dumps(value)
+    for one in (called(text), Reply(text=text), called(text, text)):
+        found = read_scores(one, FULL)
+        if isinstance(found, Invalid):
+            continue
+        assert isinstance(value, dict)
+        assert list(found) == list(CAPS)
+        assert all(type(score) is int and 0 <= score <= 3 for score in found.values())
+        assert all(float(value[name]) == score for name, score in found.items())
+
+
+@given(st.text(max_size=80) | st.text(alphabet='{}[]":,0123 conclusion', max_size=60))
+def test_no_text_raises(text: str) -> None:
+    """Any text, lone surrogates included, alone or as arguments."""
+    for one in (Reply(text=text), called(text), Reply(text=text, finish=text)):
+        assert isinstance(read_scores(one, FULL), dict | Invalid)
+
+
+def judged(model: Model, rubric: Rubric = ENGLISH, case: Case = CASE) -> Verdict:
+    async def ask(model: Model, request: Request) -> Reply:
+        return await model.complete(request)
+
+    judge = RatingJudge(model=model, rubric=rubric)
+    return asyncio.run(judge.judge(case, "Yes, it is allowed.", ask))
+
+
+def test_the_judge_scores_and_the_table_rates() -> None:
+    """The call takes the reason first, then four integers; the verdict shows all of them."""
+    model = Scripted(lambda _: called({**GOOD, "legal_basis": 1, "reason": "Article 127."}))
+    verdict = judged(model)
+    assert (verdict.rating, verdict.parts["legal_basis"]) == (5, 1)
+    said = "conclusion 3, legal basis 1, completeness 3, nothing invented 3: Article 127."
+    assert verdict.reason == said
+    (request,) = model.requests
+    assert request.tool is not None
+    schema = request.tool.schema
+    assert list(schema["properties"]) == schema["required"] == ["reason", *CAPS]  # type: ignore[call-overload]
+    assert schema["properties"]["completeness"] == {"type": "integer", "minimum": 0, "maximum": 3}  # type: ignore[index]
+    assert request.messages == judge_messages(ENGLISH, CASE, "Yes, it is allowed.")
+
+
+def test_unreadable_scores_are_asked_for_again_and_then_an_error() -> None:
+    """Three times; no rating is made of three scores out of four."""
+    bad = called({**GOOD, "conclusion": 4}), called({"rating": 9}), Reply(text="3 3 3 3")
+    left = list(bad)
+    model = Scripted(lambda _: left.pop(0))
+    with pytest.raises(JudgeError, match="conclusion: want an integer from 0 to 3, got 4"):
+        judged(model)
+    assert [request.attempt for request in model.requests] == [0, 1, 2]
+    left = [bad[0], Reply(text=TEXT)]
+    assert judged(Scripted(lambda _: left.pop(0))).rating == 10
+
+
+@both
+@pytest.mark.parametrize("with_functions", [True, False])
+def test_both_wire_formats_carry_the_scores(provider: str, *, with_functions: bool) -> None:
+    """As a forced call, or as JSON in the text from a server that knows no functions."""
+
+    def handle(seen: Seen) -> Answer:
+        if with_functions:
+            return plausible(lambda _, name, schema: schema.get("maximum", "so"))(seen)
+        return reply(seen, text=TEXT)
+
+    async def run(model: Model) -> Verdict:
+        async def ask(model: Model, request: Request) -> Reply:
+            return await model.complete(request)
+
+        try:
+            return await RatingJudge(model=model, rubric=ENGLISH).judge(CASE, "No.", ask)
+        finally:
+            await model.close()
+
+    with loopback(handler=handle) as server:
+        verdict = asyncio.run(run(connect(spec_of(provider, server), Key(SECRET))))
+    assert (verdict.rating, verdict.parts) == (10, FULL)
