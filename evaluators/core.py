@@ -55,9 +55,8 @@ class Case:
     """One item to be put to a model.
 
     ``golds`` are the accepted forms, the main one first, exactly as they stand in the file.
-    ``label`` is what a person or the gold says the verdict must be: YES or NO for yes/no items;
-    a grade or a rating (as digits) for items of kind ``judged``; None elsewhere.
-    ``digest`` is a hash of everything that may change the result of the item.
+    ``label`` is what the verdict must be: YES or NO for yes/no items, a grade or a rating in digits
+    for items of kind ``judged``, else None. ``digest`` is a hash of all that may change its result.
     """
 
     id: str
