@@ -140,19 +140,14 @@ def calibration_of(
     of_model = floor_gates(slice_.floor, inputs)
     stands_in = offline and bool(slice_.offline_floor)
     gates = floor_gates(slice_.offline_floor, inputs) if stands_in else of_model
-    failed = [gate for gate in gates if gate.state == "FAIL"]
-    unclear = [gate for gate in gates if gate.state == "INCONCLUSIVE"]
-    why = next((gate.reason for gate in (*failed, *unclear)), "")
-    why = why or (_one_class(slice_, records) if gates else "")
-    how = "not trusted" if failed else "measured too little"
-    blocks = f"judge {how} in {slice_.language}: {why}" if why else ""
+    trusted, blocks = _trust(slice_, records, gates)
     return Calibration(
         dataset=slice_.dataset,
         language=slice_.language,
         measures=summary.measures,
         floor=slice_.offline_floor if stands_in else slice_.floor,
         stand_in=_stand_in(of_model) if stands_in else "",
-        trusted=None if not gates or (why and not failed) else not failed,
+        trusted=trusted,
         reason=blocks,
         graders=graders,
         blocks=blocks,
@@ -163,6 +158,19 @@ def calibration_of(
         pass_bar=slice_.pass_bar if slice_.rubric and slice_.rubric.protocol == "rate" else None,
         confusion=confusion_cells(summary),
     )
+
+
+def _trust(
+    slice_: Slice, records: Sequence[Record], gates: Sequence[GateResult]
+) -> tuple[bool | None, str]:
+    """Return whether these gates show a judge to be trusted, and what speaks against it."""
+    failed = [gate for gate in gates if gate.state == "FAIL"]
+    unclear = [gate for gate in gates if gate.state == "INCONCLUSIVE"]
+    why = next((gate.reason for gate in (*failed, *unclear)), "")
+    why = why or (_one_class(slice_, records) if gates else "")
+    how = "not trusted" if failed else "measured too little"
+    blocks = f"judge {how} in {slice_.language}: {why}" if why else ""
+    return None if not gates or (why and not failed) else not failed, blocks
 
 
 def _stand_in(of_model: Sequence[GateResult]) -> str:
