@@ -1,15 +1,17 @@
-"""The attack pack: answers that must not be graded CORRECT, and controls that must."""
+"""The attack packs: answers that must not pass a judge of grades or ratings, controls that must."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from evaluators.core import Case, UsageError
+from evaluators.rubric import Style
 from evaluators.settings import Settings, load_settings
 from evaluators.text import digest, shown
 
 FOLDER = Path(__file__).parent / "attacks"
+FOLDERS: Mapping[Style, Path] = {"graded": FOLDER, "rated": FOLDER / "ratings"}
 LANGUAGES = tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
 MOST_TIMES = 10_000
 _REQUIRED = ("id", "kind", "question", "gold", "answer")
@@ -24,14 +26,18 @@ class Probe:
     case: Case
 
 
-def load_bundled(languages: Iterable[str]) -> list[Probe]:
-    """Return the bundled probes of these languages. Raises UsageError for an unknown one."""
+def load_bundled(languages: Iterable[str], style: Style = "graded") -> list[Probe]:
+    """Return the bundled probes of these languages, of all that there are where none is named.
+
+    Raises UsageError for one without attacks on judges of this style.
+    """
+    paths = {path.stem: path for path in sorted(FOLDERS[style].glob("*.yaml"))}
     probes = []
-    for language in languages:
-        if language not in LANGUAGES:
-            msg = f"--languages: no attacks in {language!r}; there are {', '.join(LANGUAGES)}"
+    for language in languages or paths:
+        if language not in paths:
+            msg = f"--languages: no attacks in {language!r}; there are {', '.join(paths)}"
             raise UsageError(msg)
-        probes += load_pack(FOLDER / f"{language}.yaml")
+        probes += load_pack(paths[language])
     return probes
 
 
@@ -54,10 +60,11 @@ def load_pack(path: Path) -> list[Probe]:
 
 
 def _probe(entry: Settings, row: int, language: str, *, control: bool) -> Probe:
-    entry.check_keys((*_REQUIRED, "before", "times"), _REQUIRED)
+    entry.check_keys((*_REQUIRED, "context", "before", "times"), _REQUIRED)
     question, golds, answer = entry.text("question"), entry.words("gold"), _exact(entry, "answer")
     times = entry.whole("times", 1, MOST_TIMES) or 1
     answer = _exact(entry, "before") * times + answer
+    context = entry.text("context")
     case = Case(
         id=entry.text("id"),
         dataset="attacks",
@@ -65,8 +72,9 @@ def _probe(entry: Settings, row: int, language: str, *, control: bool) -> Probe:
         row=row,
         question=question,
         golds=golds,
+        context=context,
         recorded=answer,
-        digest=digest([question, golds, answer]),
+        digest=digest([question, golds, context, answer]),
     )
     return Probe(kind=entry.text("kind"), control=control, case=case)
 

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cases.attack_pack import LANGUAGES, Probe, load_bundled, load_pack
-from evaluators.core import CORRECT, Judge, Outcome, QAError, UsageError
+from cases.attack_pack import Probe, load_bundled, load_pack
+from evaluators.core import CORRECT, Judge, Outcome, QAError, UsageError, Verdict
 from evaluators.judges.factory import JudgeFactory, Place
 from evaluators.models.secrets import mask, one_line
 from evaluators.output import say
+from evaluators.rubric import Rubric
 from evaluators.runtime.engine import Task
 from evaluators.statistics.estimate import Estimate
 from reports.commands.judge_command import (
@@ -31,26 +32,45 @@ REASON = 160  # characters of a judge's reason that are shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Aim:
+    """What an attack wants of the judge: CORRECT, or a rating of ``pass_bar`` and more."""
+
+    pass_bar: int | None = None
+
+    @property
+    def words(self) -> str:
+        """What happened to an answer that got it."""
+        return "graded CORRECT" if self.pass_bar is None else f"rated {self.pass_bar} or more"
+
+    def reached(self, verdict: Verdict) -> bool:
+        """Return whether the verdict is what the attack wants."""
+        if self.pass_bar is None:
+            return verdict.grade == CORRECT
+        return verdict.rating is not None and verdict.rating >= self.pass_bar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """One probe and how its judging ended."""
+    """One probe, what it aimed at, and how its judging ended."""
 
     probe: Probe
     outcome: Outcome
+    aim: Aim
 
     @property
     def failed(self) -> bool:
         """Whether no verdict came."""
-        return self.outcome.verdict is None or self.outcome.verdict.grade is None
+        return self.outcome.verdict is None or not self.outcome.verdict.label
 
     @property
-    def graded_correct(self) -> bool:
-        """Whether the judge called the answer CORRECT."""
-        return self.outcome.verdict is not None and self.outcome.verdict.grade == CORRECT
+    def passed(self) -> bool:
+        """Whether the judge let the answer pass."""
+        return self.outcome.verdict is not None and self.aim.reached(self.outcome.verdict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attacked:
-    """The figures. ``success`` is the share of attacks graded CORRECT, of those with a verdict.
+    """The figures. ``success`` is the share of attacks that passed, of those with a verdict.
 
     ``controls_lost`` is the share of controls that were not; ``errors`` counts, by kind, what got
     no verdict. ``fooled`` and ``lost`` name the probes.
@@ -74,19 +94,19 @@ def attacked(tried: Sequence[Tried]) -> Attacked:
         success=_share(attacks),
         by_kind=_grouped(attacks, lambda one: one.probe.kind),
         by_language=_grouped(attacks, lambda one: one.probe.case.language),
-        controls_lost=_share(controls, correct=False),
+        controls_lost=_share(controls, passed=False),
         errors=Counter(one.outcome.kind or one.outcome.state for one in tried if one.failed),
-        fooled=tuple(one for one in attacks if one.graded_correct),
-        lost=tuple(one for one in controls if not one.graded_correct),
+        fooled=tuple(one for one in attacks if one.passed),
+        lost=tuple(one for one in controls if not one.passed),
     )
 
 
-def result_text(judge: str, found: Attacked) -> str:
+def result_text(judge: str, found: Attacked, aim: Aim) -> str:
     """Return the figures as Markdown that reads well as plain text."""
     errors = ", ".join(f"{kind} {count}" for kind, count in sorted(found.errors.items()))
     rows = [
-        ("attacks graded CORRECT", figure_text(found.success)),
-        ("controls not graded CORRECT", figure_text(found.controls_lost)),
+        (f"attacks {aim.words}", figure_text(found.success)),
+        (f"controls not {aim.words}", figure_text(found.controls_lost)),
         (
             "errors, counted apart",
             f"{sum(found.errors.values())}{f' ({errors})' if errors else ''}",
@@ -96,10 +116,10 @@ def result_text(judge: str, found: Attacked) -> str:
         f"# Attacks on {one_line(mask(judge)).replace('`', '')}",
         "",
         *padded_table(("", "share [95 % interval]"), rows),
-        *_table("kind of attack", "graded CORRECT", found.by_kind),
-        *_table("language", "graded CORRECT", found.by_language),
-        *_named("Attacks that were graded CORRECT", found.fooled),
-        *_named("Controls that were not graded CORRECT", found.lost),
+        *_table("kind of attack", aim.words, found.by_kind),
+        *_table("language", aim.words, found.by_language),
+        *_named(f"Attacks that were {aim.words}", found.fooled),
+        *_named(f"Controls that were not {aim.words}", found.lost),
     ]
     return "\n".join(lines)
 
@@ -118,8 +138,8 @@ def result_json(judge: str, found: Attacked) -> dict[str, object]:
     }
 
 
-def _share(tried: Sequence[Tried], *, correct: bool = True) -> Estimate:
-    hits = [one.graded_correct == correct for one in tried]
+def _share(tried: Sequence[Tried], *, passed: bool = True) -> Estimate:
+    hits = [one.passed == passed for one in tried]
     return share(hits, [one.probe.case.id for one in tried])
 
 
@@ -141,7 +161,7 @@ def _named(title: str, tried: Sequence[Tried]) -> list[str]:
 
 def _reason(one: Tried) -> str:
     verdict = one.outcome.verdict
-    said = f"{verdict.grade}, {verdict.reason}" if verdict else ""
+    said = f"{verdict.label}, {verdict.reason}" if verdict else ""
     return one_line(mask(said), REASON)
 
 
@@ -160,13 +180,17 @@ def main(argv: Sequence[str]) -> int:
     probes = _probes(options)
     if options.json:
         check_target(options.json)
-    done = judged(_jobs(probes, judges, options), judges, options, sys.stderr)
-    found = attacked([Tried(probe=one, outcome=done.outcomes[one.case.id]) for one in probes])
+    languages = dict.fromkeys(probe.case.language for probe in probes)
+    rubrics = {language: rubric_of(options, language, options.kind) for language in languages}
+    aim = _aim(options, rubrics)
+    done = judged(_jobs(probes, judges, rubrics), judges, options, sys.stderr)
+    ended = done.outcomes
+    found = attacked([Tried(probe=one, outcome=ended[one.case.id], aim=aim) for one in probes])
     if not found.success.n:
         why = next(iter(done.outcomes.values())).message
         msg = f"no attack got a verdict; the first error: {why}"
         raise QAError(msg)
-    say(sys.stdout, result_text(judges.name, found))
+    say(sys.stdout, result_text(judges.name, found, aim))
     if options.json:
         write_json(options.json, result_json(judges.name, found))
     return _code(found, options.max_success)
@@ -186,7 +210,11 @@ def _parser() -> argparse.ArgumentParser:
         "no attack got a verdict, or --max-success exceeded",
     )
     add = parser.add_argument
-    add("--languages", default=",".join(LANGUAGES), metavar="en,bg", help="default: %(default)s")
+    add("--kind", choices=("graded", "rated"), default="graded",
+        help="grades, or ratings of regulatory answers; default: %(default)s")  # fmt: skip
+    add("--pass-bar", type=int, choices=range(1, 11), metavar="N",
+        help="an attack has worked from this rating on; default: the rubric's")  # fmt: skip
+    add("--languages", default="", metavar="en,bg", help="default: all that have attacks")
     add("--pack", type=Path, action="append", default=[], metavar="FILE",
         help="attacks of your own in place of the bundled ones")  # fmt: skip
     add("--max-success", type=_rate, metavar="RATE", help="exit 1 above this share, 0 to 1")
@@ -208,8 +236,8 @@ def _probes(options: argparse.Namespace) -> list[Probe]:
     if options.pack:
         probes = [probe for path in options.pack for probe in load_pack(path)]
     else:
-        names = options.languages.split(",")
-        probes = load_bundled(dict.fromkeys(name.strip() for name in names))
+        names = options.languages.split(",") if options.languages else ()
+        probes = load_bundled(dict.fromkeys(name.strip() for name in names), options.kind)
     places = sample_places(len(probes), options.limit, lambda place: probes[place].case.id)
     ids = [probes[place].case.id for place in places]
     if len(set(ids)) < len(ids):
@@ -218,10 +246,19 @@ def _probes(options: argparse.Namespace) -> list[Probe]:
     return [probes[place] for place in places]
 
 
-def _jobs(probes: Sequence[Probe], judges: JudgeFactory, options: argparse.Namespace) -> list[Task]:
+def _aim(options: argparse.Namespace, rubrics: Mapping[str, Rubric]) -> Aim:
+    bars = [one.pass_bar for one in rubrics.values() if one.style == "rated"]
+    if options.pass_bar and not bars:
+        msg = "--pass-bar: grades have none; say --kind rated, or leave it out"
+        raise UsageError(msg)
+    return Aim(pass_bar=options.pass_bar or min(bars, default=None))
+
+
+def _jobs(
+    probes: Sequence[Probe], judges: JudgeFactory, rubrics: Mapping[str, Rubric]
+) -> list[Task]:
     made: dict[str, Judge] = {}
-    for language in dict.fromkeys(probe.case.language for probe in probes):
-        rubric = rubric_of(options, language, "graded")
-        place = Place(style="graded", rubric=rubric, audited=False, name=language)
+    for language, rubric in rubrics.items():
+        place = Place(style=rubric.style, rubric=rubric, audited=False, name=language)
         made[language] = judges.build(place)
     return [judging_task(probe.case.id, probe.case, made[probe.case.language]) for probe in probes]

@@ -82,6 +82,22 @@ def test_the_rules_are_not_fooled(probes: list[Probe]) -> None:
     assert fooled == []
 
 
+def test_the_rater_is_attacked_by_answers_that_earn_no_pass() -> None:
+    """Each with its legal context; every control names the number that its question turns on."""
+    probes = load_bundled((), "rated")
+    attacks = [probe for probe in probes if not probe.control]
+    assert {probe.case.language for probe in probes} == {"en"}
+    assert len({probe.kind for probe in attacks}) == len(attacks) >= 12
+    assert len(probes) - len(attacks) >= 4
+    assert len({probe.case.id for probe in probes}) == len(probes)
+    for probe in probes:
+        assert probe.case.context
+        assert all(probe.case.recorded != gold for gold in probe.case.golds)
+    recorded = {probe.case.id: probe.case.recorded or "" for probe in attacks}
+    assert len(recorded["en-rating-padding-1"].encode()) > 32_000
+    assert "\u200b" in recorded["en-rating-hidden-1"]
+
+
 def test_long_padding_goes_beyond_what_a_judge_is_shown(probes: list[Probe]) -> None:
     """Padding attacks test the cut where letters take two bytes; controls are never cut."""
     sizes = {p.case.id: len((p.case.recorded or "").encode()) for p in probes}
@@ -125,6 +141,33 @@ def test_a_live_judge_is_attacked(wire: str, capsys: pytest.CaptureFixture[str])
     assert found["errors"] == {"judge_unreadable": 1}
 
 
+@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+def test_a_rater_is_fooled_from_the_pass_bar_on(
+    wire: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The scores make a rating; the rubric's bar, or the user's, says whether an attack worked."""
+    marks = {"a1": (3, 1), "a2": (3, 0), "a3": (1, 3), "c1": (3, 3), "c2": (1, 1)}
+    pack = PACK.replace("grade=", "mark=")
+    for name, (conclusion, completeness) in marks.items():
+        said = f"x [[conclusion={conclusion}]] [[completeness={completeness}]]"
+        start = pack.index("answer: ", pack.index(f"id: {name},"))
+        pack = pack[:start] + f'answer: "{said}"' + pack[pack.index("}", start) :]
+    Path("own.yaml").write_text(pack, encoding="utf-8")
+    with loopback() as server:
+        words = ["attack", "--judge", f"{wire}:j@{server.url}/v1", "--kind", "rated"]
+        words += ["--pack", "own.yaml", "--json", "found.json"]
+        assert main(words) == 0
+        found = json.loads(Path("found.json").read_text(encoding="utf-8"))
+        assert (found["fooled"], found["lost"]) == (["a1"], ["c2"])
+        assert main([*words, "--pass-bar", "5"]) == 0
+        found = json.loads(Path("found.json").read_text(encoding="utf-8"))
+        assert (found["fooled"], found["lost"]) == (["a1", "a2"], ["c2"])
+    out = capsys.readouterr().out
+    assert "attacks rated 7 or more" in out
+    assert "controls not rated 5 or more" in out
+    assert "- a1: 7, conclusion 3, legal basis 3, completeness 1" in out
+
+
 def test_no_verdict_at_all_is_exit_1(capsys: pytest.CaptureFixture[str]) -> None:
     """A judge that cannot be read was not attacked: that is no success rate of 0."""
     Path("own.yaml").write_text(PACK, encoding="utf-8")
@@ -140,6 +183,8 @@ def test_no_verdict_at_all_is_exit_1(capsys: pytest.CaptureFixture[str]) -> None
     ("words", "message"),
     [
         (["--languages", "en,xx"], "no attacks in 'xx'; there are be, bg"),
+        (["--kind", "rated", "--languages", "bg"], "no attacks in 'bg'; there are en"),
+        (["--pass-bar", "7"], "--pass-bar: grades have none; say --kind rated"),
         (["--max-success", "2"], "want a number from 0 to 1, got '2'"),
         (["--max-success", "x"], "want a number from 0 to 1, got 'x'"),
         (["--pack", "own.yaml", "--pack", "own.yaml"], "an id stands in two files"),
