@@ -11,13 +11,12 @@ from evaluators.core import Reply, Request, TransientError
 from tests.cases.test_builder_generation import as_text, texts
 from tests.support.building import entries, make_item, models, recipe, rows, texts_of, with_calls
 from tests.support.building_site import funnel_adds_up, site
-from tests.support.loopback import Answer, Seen
+from tests.support.loopback import Answer, Handler, Seen
 from tests.support.scripted import Scripted
 
 
-def failing_on(mark: str) -> Any:
+def failing_on(mark: str, good: Handler) -> Any:
     """Return models whose calls about a text with this mark bring a body that is no reply."""
-    good = models()
 
     def handle(seen: Seen) -> Answer:
         is_bad = not texts_of(seen) and mark in seen.prompt
@@ -30,17 +29,20 @@ def test_what_fails_on_every_run_can_be_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An item blocks the way until --leave-out-failed; then it is counted with its reason."""
-    with site(tmp_path, models(), articles=30) as made:
+    good = models()
+    with site(tmp_path, good, articles=30) as made:
         assert made.all(count=4) == 0
-        (tmp_path / "work" / "validate.jsonl").unlink()
+        for step in ("validate", "probe"):
+            (tmp_path / "work" / f"{step}.jsonl").unlink()
         bad = rows(tmp_path / "work", "check")[0]["question"]
-    with site(tmp_path, failing_on(bad), articles=30) as made:
+    with site(tmp_path, failing_on(bad, good), articles=30) as made:
         words = [*made.sources(4), *made.checker]
         assert made.build("validate", *words[-2:]) == 1
         told = capsys.readouterr().err
         assert "1 items are not done" in told
         assert "--leave-out-failed drops what fails every time" in told
         assert made.build("validate", *words[-2:], "--leave-out-failed") == 0
+        assert made.build("probe", *made.writer) == 0
         assert made.build("review", "--share", "0") == 0
     report = funnel_adds_up(tmp_path / "work")
     assert report["final"]["dropped at validate: failed_bad_body"] == 1

@@ -18,7 +18,7 @@ from cases.tools.builder.work_folder import Item
 from cases.tools.review.reviews import agreement
 from evaluators.core import UsageError
 from evaluators.output import write_texts
-from tests.support.building import make_item, rows
+from tests.support.building import make_item, recipe, rows
 from tests.support.building_people import Row, back_from_both, reviewed_site
 
 LABELS = {"YES": "Так", "NO": "Не"}
@@ -35,11 +35,14 @@ ITEMS = [
 ]
 
 
+SHARES = {"majority": 0.52, "first word": 0.595}
+
+
 def freeze_into(folder: Path, *, force: bool = False, items: list[Item] = ITEMS) -> Path:
     """Write the data files and what else is needed; returns the main file."""
     data = freeze.data_files(folder, "be", freeze.rows_of(items, LABELS))
     write_texts(freeze.changed(data, force=force).items())
-    write_texts(freeze.missing_files(folder, "be", LABELS, 0.6).items())
+    write_texts(freeze.missing_files(folder, recipe(), SHARES, ["train", "test"]).items())
     return next(iter(data))
 
 
@@ -50,16 +53,21 @@ def test_a_new_folder_becomes_a_dataset(tmp_path: Path) -> None:
     slice_ = load_dataset(folder / "dataset.yaml").slices["be"]
     assert (slice_.yes, slice_.no, slice_.path) == ("Так", "Не", folder / "be.jsonl")
     assert slice_.prompt is not None
+    assert {one.measure: one.min for one in slice_.thresholds}["accuracy"] == 0.6
+    told = (folder / "dataset.yaml").read_text("utf-8")
+    assert "the commoner answer is right in 0.52 of the items" in told
+    assert "# test alone: --items mine:be=FOLDER/be.test.jsonl" in told
     cases = load_cases(slice_)
     assert [case.label for case in cases] == [item.answer for item in ITEMS]
     assert cases[0].metadata["split"] == "train"
     (folder / "dataset.yaml").write_text("mine", encoding="utf-8")
-    assert freeze.missing_files(folder, "be", LABELS, 0.6) == {}
+    assert freeze.missing_files(folder, recipe(), SHARES, ["train", "test"]) == {}
 
 
 def test_a_language_without_a_prompt_gets_none(tmp_path: Path) -> None:
     """No prompt is made up: the settings then name none."""
-    files = freeze.missing_files(tmp_path / "mine", "fr", {"YES": "Oui", "NO": "Non"}, 0.5)
+    french = replace(recipe(), language="fr", labels={"YES": "Oui", "NO": "Non"})
+    files = freeze.missing_files(tmp_path / "mine", french, SHARES, [])
     assert {path.name for path in files} == {"dataset.yaml", "test_mine.py"}
     assert "prompt" not in files[tmp_path / "mine" / "dataset.yaml"]
 
@@ -117,10 +125,12 @@ def test_a_datasheet_tells_what_there_is(blind: bool) -> None:
                 "sample": {"files": {"/home/me/news.jsonl": "abc"}, "seed": 4, "recipe": "r1"},
                 "generate": {"generator": "openai:x@http://10.0.0.1/v1"},
                 "validate": {"validator": "anthropic:y", "blind": blind, "prompt": "answer.be#1"},
+                "probe": {"probe": blind},
             },
             report={
                 "steps": {
-                    "sample": {"in": 9, "kept": 8, "dropped": 1, "dropped_why": {"length": 1}}
+                    "sample": {"in": 9, "kept": 8, "dropped": 1, "dropped_why": {"length": 1}},
+                    "probe": {"in": 8, "kept": 5, "dropped": 3, "dropped_why": {"closed_book": 3}},
                 },
                 "question_only": {},
             },
@@ -136,6 +146,8 @@ def test_a_datasheet_tells_what_there_is(blind: bool) -> None:
     assert "Ганна" not in text
     assert "`openai:x`" in text
     assert ("first answered by itself, with prompt `answer.be#1`" in text) is blind
+    assert ("3 items that both answered right were dropped" in text) is blind
+    assert ("No model was asked the questions without their passages." in text) is not blind
     assert "Reviewers changed the answer of 1 and the wording of 0" in text
     assert "| all | 0 | undefined | undefined | – |" in text
     assert "7 of 8 items were seen by no person." in text

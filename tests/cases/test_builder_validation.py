@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cases.tools.builder.validation import Validator, check_pair
+from cases.tools.builder.validation import Validator, check_pair, is_contested, with_second
 from cases.tools.builder.work_folder import Item
 from evaluators.core import NO, YES, RefusedError, Reply, Request, TransientError, UsageError
 from evaluators.models.spec import build
@@ -97,27 +97,48 @@ def test_the_validator_sees_nothing_of_the_generator(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "state", "reason", "calls"),
+    ("answer", "grade", "fate", "contested"),
     [
-        ("Так", "kept", "", 2),
-        ("Не.", "dropped", "blind", 1),
-        ("Цяжка сказаць", "dropped", "unreadable", 3),
+        ("Так", "CORRECT", ("kept", ""), False),
+        ("Не.", "CORRECT", ("kept", ""), True),
+        ("Так", "INCORRECT", ("kept", ""), True),
+        ("Не.", "INCORRECT", ("dropped", "not_confirmed"), False),
+        ("Цяжка сказаць", "CORRECT", ("dropped", "unreadable"), False),
     ],
 )
-def test_blind_answers_must_agree(
-    tmp_path: Path, answer: str, state: str, reason: str, calls: int
+def test_opinions_that_differ_leave_an_item_to_people(
+    tmp_path: Path, answer: str, grade: str, fate: tuple[str, str], *, contested: bool
 ) -> None:
-    """With --blind the validator first answers by itself, and then confirms."""
+    """The validator answers by itself, then judges the proposed answer; two against it drop it."""
 
     def says(request: Request) -> Reply:
         if request.version == BLIND.version:
             return Reply(text=answer)
-        return said(reason="Так.", grade="CORRECT")
+        return said(reason="Так.", grade=grade)
 
     found, model = validated(tmp_path, says, blind=True)
-    assert (found.state, found.reason, len(model.requests)) == (state, reason, calls)
+    assert (found.state, found.reason) == fate
+    assert is_contested(found) == contested
     assert ITEM.question in model.requests[0].messages[-1].content
     assert "Прапанаваны" not in model.requests[0].messages[-1].content
+
+
+def test_what_a_second_validator_confirms_is_left_to_people() -> None:
+    """Of what the first refused, the second keeps some as contested; the rest stays dropped."""
+    first = [
+        make_item(1, validator={"verdict": "CORRECT"}),
+        *(make_item(n).dropped("not_confirmed", "не", validator={"n": 1}) for n in (2, 3, 4)),
+    ]
+    seconds = {
+        "be-0002": make_item(2, validator={"n": 2}),
+        "be-0003": make_item(3).dropped("not_confirmed", "таксама не", validator={"n": 2}),
+        "be-0004": make_item(4).pending("timeout", "too late"),
+    }
+    found = with_second(first, seconds)
+    assert [item.state for item in found] == ["kept", "kept", "dropped", "pending"]
+    assert [is_contested(item) for item in found] == [False, True, False, False]
+    assert found[1].validator == {"n": 1, "second": {"n": 2}, "contested": True}
+    assert (found[2].detail, found[2].validator["second"]) == ("не", {"n": 2})
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.building import models, rows
-from tests.support.building_site import STEPS, Site, funnel_adds_up, site
+from tests.support.building import hashed, models, rows
+from tests.support.building_people import sheet_rows
+from tests.support.building_site import ALL_STEPS, STEPS, Site, funnel_adds_up, site
 from tests.support.building_texts import WikiServer, english_paragraph, pages, write_news
 from tests.support.loopback import Answer, Seen, loopback, reply
 
@@ -38,6 +39,7 @@ def test_one_step_at_a_time(good: Site, capsys: pytest.CaptureFixture[str]) -> N
     assert good.build("generate", *good.writer) == 0
     assert good.build("check") == 0
     assert good.build("validate", *good.checker) == 0
+    assert good.build("probe") == 0
     report = funnel_adds_up(good.path / "work")
     assert report["steps"]["generate"]["in"] == 24
     assert report["sources"] == {"encyclopaedia": 16, "news": 8}
@@ -99,18 +101,55 @@ def test_what_was_cut_short_is_done_again_from_the_ledger(
     assert (good.files("work"), sum(good.asked.values())) == (made, asked)
 
 
-def test_blind_answers_that_differ_are_counted(tmp_path: Path) -> None:
-    """With --blind only the items stay that the validator answers alike by itself."""
+def test_what_the_validator_answers_otherwise_goes_to_people(tmp_path: Path) -> None:
+    """It confirms all, but says yes to all by itself: people see every no, or it is dropped."""
+    good = models()
 
     def always_yes(seen: Seen) -> Answer:
-        is_blind = "Адкажы адным словам" in seen.prompt
-        return reply(seen, text="Так") if is_blind else models()(seen)
+        is_blind = "Прачытай тэкст і адкажы" in seen.prompt
+        return reply(seen, text="Так") if is_blind else good(seen)
 
     with site(tmp_path, always_yes, articles=36) as made:
-        assert made.all("--blind", count=6) == 0
+        assert made.all(count=6) == 0
+        no = [row["id"] for row in rows(tmp_path / "work", "probe") if row["answer"] == "NO"]
+        assert made.build("review", "--share", "0.1", "--reviewer", "Ганна") == 0
+        sheet = sheet_rows(tmp_path / "work" / "review" / "be-1.csv")
+        assert set(no) <= {row["item"] for row in sheet}
+        assert {row["item"] for row in sheet if "разыходзяцца" in row["why"]} == set(no)
+        assert made.build("accept", "--unreviewed") == 0
+        report = funnel_adds_up(tmp_path / "work", ALL_STEPS[:-1])
+    assert report["final"]["dropped at accept: contested"] == len(no) > 3
+
+
+def test_what_both_models_know_without_the_text_is_dropped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The generator says yes to all, the validator knows half: only what both know goes."""
+    good = models()
+    asked: list[str] = []
+
+    def knowing(seen: Seen) -> Answer:
+        if "Невядома" not in seen.prompt:
+            return good(seen)
+        asked.append(seen.prompt)
+        if seen.body["model"] == "writer":
+            return reply(seen, text="Так")
+        return reply(seen, text="Так." if hashed(seen.prompt) % 2 else "Невядома")
+
+    with site(tmp_path, knowing, articles=36) as made:
+        assert made.all(count=6) == 0
         report = funnel_adds_up(tmp_path / "work")
-    assert report["final"]["dropped at validate: blind"] > 3
-    assert report["answers"] == {"YES": report["final"]["kept by validate"], "NO": 0}
+        items = rows(tmp_path / "work", "probe")
+        before = len(asked)
+        assert made.all("--no-probe", count=6, folder="other") == 0
+        assert len(asked) == before, "switched off, it asks nothing"
+    dropped = [row for row in items if row["state"] == "dropped"]
+    assert all(row["answer"] == "YES" for row in dropped)
+    assert len(dropped) == report["final"]["dropped at probe: closed_book"] > 1
+    assert all(row["detail"].endswith("by openai:writer, openai:checker") for row in dropped)
+    yes = [row for row in items if row["answer"] == "YES"]
+    assert before == len(items) + len(yes), "the second is asked what the first knew"
+    assert "closed_book" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

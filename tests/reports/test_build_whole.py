@@ -44,7 +44,7 @@ def test_unruly_models_lose_nothing_that_can_be_had(
     """Counts add up from sampled to validated, and a second run asks nothing."""
     with site(tmp_path, unruly, articles=200) as made:
         made.provider = "anthropic"
-        assert made.all(count=36) == 0
+        assert made.all("--no-blind", count=36) == 0
         report = funnel_adds_up(tmp_path / "work")
         assert max(made.asked.values()) <= 3, "an unreadable verdict is asked for three times"
         before = sum(made.asked.values())

@@ -73,11 +73,22 @@ def confirmed(seen: Seen, grade: str = "CORRECT", reason: str = "Вынікае 
 
 
 def models() -> Handler:
-    """Return a handler that plays both models well: lists for texts, verdicts for the rest."""
+    """Return a handler that plays both models well, and knows nothing without a text.
+
+    It makes lists for texts, confirms what is proposed, and answers what it was heard to ask.
+    """
+    answers: dict[str, str] = {}
 
     def handle(seen: Seen) -> Answer:
-        asked = texts_of(seen)
-        return listed(seen, entries(asked)) if asked else confirmed(seen)
+        if asked := texts_of(seen):
+            said = entries(asked)
+            answers.update((one["question"], one["answer"]) for one in said)
+            return listed(seen, said)
+        if "Невядома" in seen.prompt or "Unknown" in seen.prompt:
+            return reply(seen, text="Невядома" if "Невядома" in seen.prompt else "Unknown")
+        if "Прапанаваны адказ" in seen.prompt or "roposed answer" in seen.prompt:
+            return confirmed(seen)
+        return reply(seen, text=next(a for q, a in answers.items() if q in seen.prompt))
 
     return handle
 

@@ -18,7 +18,7 @@ from tests.support.loopback import Handler, Loopback, loopback
 
 ROOT = Path(__file__).parents[2]
 FEW = 16  # of the encyclopaedia, and half as many news
-STEPS = ("sample", "generate", "check", "validate")
+STEPS = ("sample", "generate", "check", "validate", "probe")
 ALL_STEPS = (*STEPS, "review", "accept", "freeze")
 
 

@@ -66,8 +66,10 @@ class Options(argparse.Namespace):
     generator: str | None
     plain: bool | None
     validator: str | None
+    second_validator: str | None
     blind: bool | None
     same_provider: bool | None
+    probe: bool | None
     reviewers: list[str] | None
     share: float | None
     overlap: float | None
@@ -164,8 +166,13 @@ def _add_models(group: ArgumentGroup) -> None:
     add("--generator", metavar="SPEC", help="the model that writes the questions")
     add("--plain", action=flag, help="ask for JSON text, not for a function call")
     add("--validator", metavar="SPEC", help="a model of another provider")
-    add("--blind", action=flag, help="the validator answers by itself first, and must agree")
+    text = "another, asked of what the first does not confirm; where it does, people decide"
+    add("--second-validator", metavar="SPEC", help=text)
+    text = "the validator first answers by itself (default); where it differs, people decide"
+    add("--blind", action=flag, help=text)
     add("--same-provider", action=flag, help="allow a validator of the generator's provider")
+    text = "drop what both models answer without the text (default)"
+    add("--probe", action=flag, help=text)
 
 
 def _add_people(group: ArgumentGroup) -> None:

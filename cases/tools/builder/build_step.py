@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 from cases.tools.builder.build_options import Options
 from cases.tools.builder.recipe import Recipe
 from cases.tools.builder.work_folder import Folder, Item, Say, Values
-from evaluators.core import Ask, CallError, Model, Usage, UsageError
+from evaluators.core import Ask, CallError, Model, RefusedError, Usage, UsageError
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import Spec, parse, require_key
@@ -58,6 +58,23 @@ class StepCalls:
 
         before = len(self.usages)
         return await ask_each(self.caller, jobs, ended)
+
+    async def ask_items(
+        self, name: str, items: Sequence[Item], jobs: Sequence[Job[Item]]
+    ) -> list[Item]:
+        """Return each item as its job leaves it: dropped where its text is refused, else pending.
+
+        Pending is what another run may get.
+        """
+        done = []
+        for item, result in zip(items, await self.ask_all(name, jobs), strict=True):
+            if isinstance(result, RefusedError):
+                done.append(item.dropped(result.kind, f"{result}"))
+            elif isinstance(result, CallError):
+                done.append(item.pending(result.kind, f"{result}"))
+            else:
+                done.append(result)
+        return done
 
 
 Work = Callable[[Model, StepCalls], Awaitable[T]]
@@ -189,11 +206,16 @@ class Step(ABC):
         """Return the model that an option names."""
         return parse_model(option, self.values[option])
 
+    @property
+    def specs(self) -> list[Spec]:
+        """The models that it may ask with these options."""
+        return [self.spec(option) for option in self.models if self.values.get(option)]
+
 
 def parse_model(option: str, text: str) -> Spec:
     """Return the model that an option names. Raises UsageError that names the option."""
     try:
         return parse(text, load_catalogue())
     except UsageError as problem:
-        msg = f"--{option}: {problem}"
+        msg = f"--{option.replace('_', '-')}: {problem}"
         raise UsageError(msg) from None

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from cases.tools.builder.closed_book import KNOWN
+from cases.tools.builder.validation import is_contested
 from cases.tools.builder.work_folder import Item, Values
 from cases.tools.review.reviews import Agreement
 from evaluators.core import NO, YES
@@ -62,6 +64,8 @@ def datasheet(facts: Facts) -> str:
         funnel=_funnel(facts.report),
         models=_models(facts),
         validate=facts.options.get("validate", {}),
+        contested=sum(map(is_contested, items)),
+        known=_known(facts),
         recipes=[(step, _code(version)) for step, version in recipes.items()],
         seen=sum(bool(item.review.get("said")) for item in items),
         answers=sum("answer_before" in item.review for item in items),
@@ -71,6 +75,14 @@ def datasheet(facts: Facts) -> str:
         guesses=[(name, f"{share:.3f}") for name, share in alone.get("shares", {}).items()],
         files=[(f"`{name}`", f"`{sha}`") for name, sha in facts.files.items()],
     )
+
+
+def _known(facts: Facts) -> int | None:
+    """Return how many items models knew without the passage; None where none was asked."""
+    if not facts.options.get("probe", {}).get("probe"):
+        return None
+    dropped: Values = facts.report["steps"]["probe"].get("dropped_why", {})
+    return int(dropped.get(KNOWN, 0))
 
 
 def _balance(items: Sequence[Item]) -> list[Row]:

@@ -16,6 +16,7 @@ from cases.dataset import Slice
 from cases.tools.builder.build_step import ModelCalls, Step
 from cases.tools.builder.datasheet import Facts, datasheet, filled_template, public
 from cases.tools.builder.people import agreed, verdicts_on
+from cases.tools.builder.recipe import Recipe
 from cases.tools.builder.sampling import COUNT
 from cases.tools.builder.work_folder import BuildError, Item, Values, kept
 from evaluators.core import NO, YES, UsageError
@@ -24,7 +25,7 @@ from evaluators.text import shown
 
 README = "README.md"
 BUNDLED = Path(__file__).parents[2] / "boolq"
-STEPS_BEFORE = ("sample", "generate", "check", "validate", "review", "accept")
+STEPS_BEFORE = ("sample", "generate", "check", "validate", "probe", "review", "accept")
 Files = Mapping[Path, str]
 
 
@@ -170,11 +171,13 @@ def readme(folder: Path, text: str, language: str) -> Path:
     return folder / f"README.{language}.md" if theirs else path
 
 
-def missing_files(folder: Path, language: str, labels: Mapping[str, str], bar: float) -> Files:
+def missing_files(folder: Path, recipe: Recipe, shares: Values, splits: Iterable[str]) -> Files:
     """Return what a dataset folder still needs beside its data: prompt, test module, settings.
 
-    ``bar`` is the accuracy that the question alone reaches. What is there stays as it is.
+    ``shares`` are what rules reach that see the question alone; the best is the bar, and that of
+    ``majority`` stands beside it. What is there stays as it is.
     """
+    language, labels = recipe.language, recipe.labels
     prompt, name = f"answer.{language}.yaml", dataset_name(folder)
     bundled = BUNDLED / prompt
     settings = filled_template(
@@ -183,7 +186,10 @@ def missing_files(folder: Path, language: str, labels: Mapping[str, str], bar: f
         prompt=prompt if bundled.is_file() or (folder / prompt).is_file() else "",
         yes=json.dumps(labels[YES], ensure_ascii=False),
         no=json.dumps(labels[NO], ensure_ascii=False),
-        bar=bar,
+        bar=min(0.99, math.ceil(100 * max(shares.values())) / 100),
+        majority=shares["majority"],
+        splits=list(splits),
+        name=name,
     )
     files = {folder / prompt: bundled.read_text("utf-8")} if bundled.is_file() else {}
     files[folder / f"test_{name}.py"] = filled_template("test_module.py.j2", name=name)
@@ -281,8 +287,8 @@ class FreezeStep(Step):
         )
         sheet = datasheet(facts)
         write_texts(changed({**data, readme(to, sheet, language): sheet}, force=force).items())
-        bar = min(0.99, math.ceil(100 * max(report["question_only"]["shares"].values())) / 100)
-        write_texts(missing_files(to, language, recipe.labels, bar).items())
+        shares, splits = report["question_only"]["shares"], self.values["splits"]
+        write_texts(missing_files(to, recipe, shares, splits).items())
         main = next(iter(data))
         build.say(f"freeze: the items stand in {main}; datasheet and hashes beside it")
         if language not in declared(to):

@@ -13,6 +13,7 @@ from cases.tools.builder.build_step import ModelCalls, Step
 from cases.tools.builder.datasheet import interval_text
 from cases.tools.builder.question_rules import check_questions
 from cases.tools.builder.recipe import Recipe
+from cases.tools.builder.validation import CONTESTED, is_contested
 from cases.tools.builder.work_folder import Item, Values
 from cases.tools.review.reviews import (
     AGREED,
@@ -52,10 +53,12 @@ _DROPS: Mapping[str, str] = {UNCLEAR: "unclear", "BAD_LANGUAGE": "bad_language"}
 def assigned(items: Sequence[Item], share: float, duty: Duty | None) -> list[Item]:
     """Return the items, each with the names of those who are to see it; none without a duty.
 
-    ``share`` of them is drawn, from each source and answer in proportion.
+    ``share`` of them is drawn, from each source and answer in proportion, beside all that the
+    validators differ about.
     """
     strata = {item.id: f"{item.origin.group}/{item.answer}" for item in items}
     drawn = draw(strata, round(share * len(items)), duty.seed) if duty else frozenset[str]()
+    drawn |= {item.id for item in items if is_contested(item)}
     duties = assign({id_: strata[id_] for id_ in strata if id_ in drawn}, duty) if duty else {}
     return [
         replace(item, review={"asked": [name for name, ids in duties.items() if item.id in ids]})
@@ -76,7 +79,8 @@ def verdicts_on(item: Item) -> list[dict[str, str]]:
 def sheet_of(name: str, items: Iterable[Item], recipe: Recipe) -> Sheet:
     """Return a sheet of items for anyone to fill in.
 
-    Of an item in dispute it shows the wordings that reviewers proposed.
+    Of an item in dispute it shows the wordings that reviewers proposed, and of each whether the
+    models differ about it, though not how.
     """
     rows = tuple(
         SheetItem(
@@ -89,9 +93,7 @@ def sheet_of(name: str, items: Iterable[Item], recipe: Recipe) -> Sheet:
             ),
             choices=CHOICES,
             edit=item.question,
-            reasons=tuple(
-                dict.fromkeys(filter(None, (one["edited"] for one in verdicts_on(item))))
-            ),
+            reasons=_reasons(item),
             group=recipe.type_of(item.question),
         )
         for item in items
@@ -99,11 +101,17 @@ def sheet_of(name: str, items: Iterable[Item], recipe: Recipe) -> Sheet:
     return Sheet(name=name, items=rows, choices={CHOICES: choice_set(CHOICES)})
 
 
+def _reasons(item: Item) -> tuple[str, ...]:
+    edited = filter(None, (one["edited"] for one in verdicts_on(item)))
+    return ((CONTESTED,) if is_contested(item) else ()) + tuple(dict.fromkeys(edited))
+
+
 def accepted(items: Sequence[Item], reviews: Sequence[Review], *, unreviewed: bool) -> list[Item]:
     """Return what the verdicts make of the items.
 
     Kept: the answer confirmed or corrected, the question edited where somebody did. Dropped:
-    unclear, bad language, or still in dispute after three. Pending: in dispute, or not yet seen by
+    unclear, bad language, still in dispute after three, or contested by the validators and seen by
+    nobody. Pending: in dispute, or not yet seen by
     all reviewers assigned; with ``unreviewed`` the verdicts that are there suffice.
     """
     outcomes = settle([item.id for item in items], reviews)
@@ -118,7 +126,8 @@ def _accepted(item: Item, outcome: Settled, *, unreviewed: bool) -> Item:
     if missing > 0 and not unreviewed:
         return item.pending("not_reviewed", f"{missing} of those asked have not answered")
     if outcome.state == UNREVIEWED:
-        return item
+        nobody = "the validators differ about it, and nobody has decided"
+        return item.dropped(CONTESTED, nobody) if is_contested(item) else item
     if outcome.state != AGREED:
         return _disputed(item, "conflict")
     if outcome.verdict in _DROPS:
@@ -172,7 +181,7 @@ class ReviewStep(Step):
 
     name = "review"
     help = "write sheets for native speakers"
-    after = "validate"
+    after = "probe"
     by_people = True
 
     def settle(self) -> Values:

@@ -8,6 +8,7 @@ from typing import Any
 
 from cases.tools.builder.build_options import ALL
 from cases.tools.builder.build_step import Build, ModelCalls, Step
+from cases.tools.builder.closed_book import ProbeStep
 from cases.tools.builder.freeze import FreezeStep
 from cases.tools.builder.generation import GenerateStep
 from cases.tools.builder.people import DISPUTED, AcceptStep, ReviewStep
@@ -31,6 +32,7 @@ STEPS: Mapping[str, type[Step]] = {
     "generate": GenerateStep,
     "check": CheckStep,
     "validate": ValidateStep,
+    "probe": ProbeStep,
     "review": ReviewStep,
     "accept": AcceptStep,
     "freeze": FreezeStep,
@@ -49,7 +51,7 @@ def run_steps(build: Build) -> Values:
     steps = [STEPS[name](build) for name in names]
     # The models to be asked are those from the first step on that is not done.
     first = next((at for at, step in enumerate(steps) if not is_done(step)), len(steps))
-    specs = [step.spec(option) for step in steps[first:] for option in step.models]
+    specs = [spec for step in steps[first:] for spec in step.specs]
     calls = ModelCalls(build.options, specs, build.say)
     for step in steps:
         _do(step, calls)

@@ -12,7 +12,11 @@ from evaluators.text import digest
 
 FOLDER = Path(__file__).parent / "recipes"
 PLACES = ("{count}", "{texts}")
-KEYS = ("language", "labels", "paragraph", "spelling", "question", "types", "system", "user")
+KEYS = (
+    *("language", "labels", "paragraph", "spelling", "question", "types", "system", "user"),
+    "probe",
+)
+QUESTION = "{question}"
 OTHER = "other"
 _PLACE = re.compile("|".join(map(re.escape, PLACES)))
 
@@ -63,7 +67,11 @@ class QuestionRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """One language's recipe. The ``…_version`` are hashes of what the step of that name uses."""
+    """One language's recipe. The ``…_version`` are hashes of what the step of that name uses.
+
+    ``probe`` is the prompt of the closed-book probe, empty where there is none; ``unknown`` the
+    word in it for not knowing.
+    """
 
     path: Path
     language: str
@@ -77,6 +85,9 @@ class Recipe:
     sample_version: str
     generate_version: str
     check_version: str
+    probe: str = ""
+    unknown: str = ""
+    probe_version: str = ""
 
     def type_of(self, question: str) -> str:
         """Return the type of a question: the first whose pattern is found in it, or ``other``."""
@@ -118,6 +129,7 @@ def load_recipe(path: Path) -> Recipe:
         sample_version=digest([values.get("paragraph"), values.get("spelling")]),
         generate_version=digest([values[key] for key in ("language", "labels", "system", "user")]),
         check_version=digest([values.get("question"), values.get("spelling")]),
+        **_probe(top.part("probe")),
     )
 
 
@@ -180,6 +192,18 @@ def _question(part: Settings) -> QuestionRules:
         negative=_patterns(part, "negative"),
         negations=frozenset(word.casefold() for word in part.words("negations")),
     )
+
+
+def _probe(part: Settings) -> dict[str, str]:
+    """Return the prompt of the closed-book probe, none where the recipe has no such part."""
+    if not part.values:
+        return {}
+    part.check_keys(("unknown", "user"), ("unknown", "user"))
+    unknown, user = part.text("unknown"), part.text("user")
+    for needed in (QUESTION, unknown):
+        if needed not in user:
+            raise part.problem(key="user", what=f"{needed} must stand in it")
+    return {"probe": user, "unknown": unknown, "probe_version": digest([unknown, user])}
 
 
 def _types(part: Settings) -> dict[str, re.Pattern[str]]:

@@ -1,6 +1,6 @@
 """A second model's verdict on each item; it sees text, question and answer, and nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,11 +17,9 @@ from evaluators.core import (
     NOT_ATTEMPTED,
     YES,
     Ask,
-    CallError,
     Case,
     JudgeError,
     Model,
-    RefusedError,
     Reply,
     Request,
     UsageError,
@@ -31,6 +29,10 @@ from evaluators.models.spec import Spec
 from evaluators.replies import Invalid, read_grade, read_reason, read_yes_no
 from evaluators.rubric import Prompt, Rubric, load_prompt, load_rubric
 
+NOT_CONFIRMED = "not_confirmed"
+"""The reason of an item of which no opinion was for the proposed answer."""
+CONTESTED = "contested"
+"""The field of ``Item.validator`` that says that some opinions were, and some were not."""
 RUBRICS = Path(rubric.__file__).parent / "rubrics"
 DATASETS = Path(__file__).parents[2]
 
@@ -39,7 +41,8 @@ DATASETS = Path(__file__).parents[2]
 class Validator:
     """A model that confirms items by a rubric; with ``blind`` it first answers by itself.
 
-    It sees text, question and answer, and nothing else.
+    It sees text, question and answer, and nothing else. Where its own answer and its verdict on
+    the proposed one differ, the item is kept as ``contested``, for people to decide.
     """
 
     model: Model
@@ -49,16 +52,8 @@ class Validator:
 
     async def validate(self, items: Sequence[Item], calls: StepCalls) -> list[Item]:
         """Return the items: kept if confirmed, dropped if not, pending where a call failed."""
-        results = await calls.ask_all("validate", [partial(self._one, item) for item in items])
-        done = []
-        for item, result in zip(items, results, strict=True):
-            if isinstance(result, RefusedError):
-                done.append(item.dropped(result.kind, f"{result}"))
-            elif isinstance(result, CallError):
-                done.append(item.pending(result.kind, f"{result}"))
-            else:
-                done.append(result)
-        return done
+        jobs = [partial(self._one, item) for item in items]
+        return await calls.ask_items("validate", items, jobs)
 
     async def _one(self, item: Item, ask: Ask) -> Item:
         """Return an item with what was said of it. Raises CallError."""
@@ -76,8 +71,6 @@ class Validator:
         try:
             if self.blind is not None:
                 said["blind"] = await self._blind_answer(case, self.blind, ask)
-                if said["blind"] != item.answer:
-                    return item.dropped("blind", f"answered {said['blind']}", validator=said)
             messages = judge_messages(self.rubric, case, labels[item.answer])
             version = self.rubric.version
             request = Request(messages=messages, parameters=PARAMETERS, version=version)
@@ -86,9 +79,11 @@ class Validator:
             return item.dropped("unreadable", f"{error}", validator=said)
         reason = read_reason(reply)
         said |= {"returned": reply.model, "verdict": grade, "explanation": reason}
-        if grade == CORRECT:
-            return replace(item, validator=said)
-        return item.dropped("not_confirmed", reason, validator=said)
+        opinions = [grade == CORRECT]
+        opinions += [said["blind"] == item.answer] if self.blind is not None else []
+        if not any(opinions):
+            return item.dropped(NOT_CONFIRMED, reason, validator=said)
+        return replace(item, validator=said if all(opinions) else {**said, CONTESTED: True})
 
     async def _blind_answer(self, case: Case, prompt: Prompt, ask: Ask) -> str:
         """Return the validator's own YES or NO, reached without the proposed one."""
@@ -106,6 +101,32 @@ class Validator:
 def _read_verdict(reply: Reply) -> str | Invalid:
     grade = read_grade(reply)
     return Invalid("NOT_ATTEMPTED is not on offer") if grade == NOT_ATTEMPTED else grade
+
+
+def is_contested(item: Item) -> bool:
+    """Return whether validators differ about an item, so that people are to decide."""
+    return bool(item.validator.get(CONTESTED))
+
+
+def with_second(items: Sequence[Item], seconds: Mapping[str, Item]) -> list[Item]:
+    """Return the items with those that the second validator confirms kept as contested.
+
+    ``seconds`` maps the ids of the items that the first did not confirm to what the second made
+    of them; one that it could not be asked about is pending.
+    """
+    found = []
+    for item in items:
+        second = seconds.get(item.id, item)
+        said = {**item.validator, "second": second.validator}
+        if second is item:
+            found.append(item)
+        elif second.state == "pending":
+            found.append(second)
+        elif second.state == "kept":
+            found.append(replace(second, validator={**said, CONTESTED: True}))
+        else:
+            found.append(replace(item, validator=said))
+    return found
 
 
 def check_pair(generator: Spec, validator: Spec, *, same_provider: bool) -> None:
@@ -132,25 +153,40 @@ class ValidateStep(Step):
     name = "validate"
     help = "let a model of another provider confirm the answers"
     after = "check"
-    models = ("validator",)
+    models = ("validator", "second_validator")
 
     def settle(self) -> Values:
         """Return the validator, the form of its requests, and the versions of rubric and prompt."""
         options, folder = self.build.options, self.build.folder
-        values = self.remembered(validator=None, blind=False, same_provider=False)
+        values = self.remembered(
+            validator=None, second_validator=None, blind=True, same_provider=False
+        )
         values = self.fixed({**values, "rubric": self._rubric.version})
         self.need(
             "validator", values, "name a model of another provider: --validator provider:NAME"
         )
-        validator = parse_model("validator", values["validator"])
+        named = [option for option in self.models if values[option]]
+        validators = [parse_model(option, values[option]) for option in named]
         if writer := options.generator or folder.options("generate").get("generator"):
             generator = parse_model("generator", writer)
-            check_pair(generator, validator, same_provider=values["same_provider"])
+            for validator in validators:
+                check_pair(generator, validator, same_provider=values["same_provider"])
+        if len({validator.text for validator in validators}) < len(validators):
+            msg = f"--second-validator {validators[0].text} is the first one; name another model"
+            raise UsageError(msg)
         return {**values, "prompt": self._prompt.version} if values["blind"] else values
 
     def work(self, items: Sequence[Item], calls: ModelCalls) -> list[Item]:
-        """Return the items, dropped where the validator does not confirm them."""
+        """Return the items, dropped where no validator confirms them."""
+        first = self._validated("validator", items, calls)
+        doubted = [item.id for item in first if item.reason == NOT_CONFIRMED]
+        if not self.values["second_validator"] or not doubted:
+            return first
+        asked = [item for item in items if item.id in set(doubted)]
+        seconds = self._validated("second_validator", asked, calls)
+        return with_second(first, {item.id: item for item in seconds})
 
+    def _validated(self, option: str, items: Sequence[Item], calls: ModelCalls) -> list[Item]:
         async def validate(model: Model, calls: StepCalls) -> list[Item]:
             blind = self._prompt if self.values["blind"] else None
             validator = Validator(
@@ -158,7 +194,7 @@ class ValidateStep(Step):
             )
             return await validator.validate(items, calls)
 
-        return calls.run(self.name, self.spec("validator"), validate)
+        return calls.run(self.name, self.spec(option), validate)
 
     @property
     def _rubric(self) -> Rubric:

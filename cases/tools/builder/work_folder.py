@@ -84,7 +84,8 @@ class Item:
     counted and a ``detail`` that explains, ``pending`` where a call failed that a re-run repeats.
     ``wanted`` and ``answer`` are YES or NO. ``batch`` holds the ids that were asked for together.
     ``generator`` and ``validator`` hold the model, the prompt and what the model returned;
-    ``review`` the reviewers' names and verdicts. ``split`` is its part of the frozen set.
+    ``probe`` what models answered without the text; ``review`` the reviewers' names and verdicts.
+    ``split`` is its part of the frozen set.
     """
 
     id: str
@@ -100,6 +101,7 @@ class Item:
     batch: tuple[str, ...] = ()
     generator: Values = field(default_factory=dict)
     validator: Values = field(default_factory=dict)
+    probe: Values = field(default_factory=dict)
     review: Values = field(default_factory=dict)
     split: str = ""
 
