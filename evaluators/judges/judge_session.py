@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from evaluators.core import Case, Judge, Usage, Verdict
 from evaluators.judge_spec import PanelSpec
 from evaluators.judges.factory import connect_judges
+from evaluators.models.keys import require_key
 from evaluators.models.secrets import Key
-from evaluators.models.spec import Spec, require_key
+from evaluators.models.spec import Spec
 from evaluators.runtime.calls import Caller, Meter
 from evaluators.runtime.sender import CallSettings
 from evaluators.runtime.session import CallSession, CallThread
@@ -63,7 +64,7 @@ class JudgeSession:
             self._thread = None
 
     def _key(self, spec: Spec) -> Key | None:
-        return None if self.settings.replay else require_key(spec, os.environ)
+        return None if self.settings.replay else require_key(spec)
 
     def _thread_here(self) -> CallThread:
         if self._thread is not None and self._thread.process == os.getpid():

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import httpx2
 
 T = TypeVar("T")
+MAX_TOKENS = 10**9  # of one reply: more is a broken server, and would break every sum
 
 MAY_BE_EMPTY = frozenset({"length", "content_filter"})
 """The finishes of a reply that may hold neither text nor a tool call."""
@@ -51,10 +52,10 @@ class JsonObject(dict[str, object]):
         return JsonObject() if self.get("usage") is None else self.mapping("usage")
 
     def count(self, key: str) -> int:
-        """Return a number of tokens: 0 if it is missing, otherwise an integer from 0."""
+        """Return a number of tokens: 0 if it is missing, otherwise an integer below a billion."""
         value = self.get(key)
         number = 0 if value is None else value
-        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        if type(number) is not int or not 0 <= number < MAX_TOKENS:
             refuse_body(f"{key} is {str(number)[:40]!r}, not a number of tokens")
         return number
 

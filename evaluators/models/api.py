@@ -17,7 +17,7 @@ import httpx2
 from multidict import CIMultiDict
 from yarl import URL
 
-from evaluators.core import CallError, FatalError, Reply, Request, TransientError
+from evaluators.core import CallError, FatalError, Reply, Request, ToolCall, TransientError
 from evaluators.models import failures
 from evaluators.models.adapter import parse_body, refuse_body
 from evaluators.models.secrets import Key, one_line
@@ -27,6 +27,9 @@ NO_KEY = "no_key"
 CONNECT_SECONDS = 10.0
 MAX_CONNECTIONS = 1024  # above any sensible --concurrency: the engine is what limits
 MAX_BODY = 5 * 1024 * 1024
+EVERYWHERE = frozenset(
+    {"accept", "anthropic-version", "authorization", "content-type", "user-agent", "x-api-key"}
+)
 PROXY_SCHEMES = ("http", "https")
 
 # A dated or numbered release of the same model: -2024-08-06, @20241022, -002.
@@ -83,8 +86,13 @@ def open_endpoint(spec: Spec, key: Key) -> Endpoint:
         # A whole call has a deadline of its own: a timer for each read would say less.
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_SECONDS, spec.deadline)),
     )
-    # An SDK marks a header that it leaves out by a value of its own.
-    sent = ((name, value) for name, value in headers.items() if isinstance(value, str))
+    # An SDK marks a header that it leaves out by a value of its own. Organisation, project and
+    # custom headers, which it takes from the environment, are for the provider's own host.
+    sent = (
+        (name, value)
+        for name, value in headers.items()
+        if isinstance(value, str) and (spec.is_own_host or name.casefold() in EVERYWHERE)
+    )
     return Endpoint(session=session, url=url, proxy=proxy, headers=CIMultiDict(sent))
 
 
@@ -146,7 +154,7 @@ class ApiModel:
         except Exception as error:  # noqa: BLE001 - HTTP libraries raise more than they document
             problem = self._masked(failures.of_exception(error), self._key)
         else:
-            return replace(reply, seconds=time.perf_counter() - start)
+            return replace(_hidden(reply, self._key), seconds=time.perf_counter() - start)
         # Raised out here so that no exception of HTTP, which holds the key's header, hangs on it.
         raise problem
 
@@ -173,6 +181,18 @@ class ApiModel:
         if isinstance(error, TransientError):
             return TransientError(error.kind, message, error.retry_after)
         return type(error)(error.kind, message)
+
+
+def _hidden(reply: Reply, key: Key) -> Reply:
+    """Return the reply without the key: a server may echo it, and replies are kept and shown."""
+    calls = (ToolCall(name=key.hide(c.name), arguments=key.hide(c.arguments)) for c in reply.calls)
+    return replace(
+        reply,
+        text=key.hide(reply.text),
+        calls=tuple(calls),
+        finish=key.hide(reply.finish),
+        model=key.hide(reply.model),
+    )
 
 
 def _check_model(name: str, wanted: str, also: tuple[str, ...]) -> None:

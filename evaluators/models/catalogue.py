@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.core import UsageError
+from evaluators.models.keys import VARIABLE
 from evaluators.models.spec import PROVIDERS, Prices, Spec, build, check_name
 from evaluators.reading import Map, Seq
 from evaluators.settings import Settings, load_settings
@@ -15,7 +16,6 @@ from evaluators.settings import Settings, load_settings
 DEFAULT_PATH = Path(__file__).parents[1] / "models.yaml"
 RESERVED = frozenset({"recorded", "lexical", *PROVIDERS})
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
-VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DAY = 86_400
 WRITTEN_BY_US = frozenset({"model", "messages", "system", "tools", "tool_choice", "stream", "n"})
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")

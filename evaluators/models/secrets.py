@@ -51,11 +51,25 @@ class Key:
         """Return the key itself, for the client that sends it."""
         return self._value
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is none."""
+        return not self._value
+
+    @property
+    def is_sendable(self) -> bool:
+        """Whether an HTTP header can carry it."""
+        return re.fullmatch(r"[!-~]+", self._value) is not None
+
+    def hide(self, text: str) -> str:
+        """Return the text with this key as ``***``, whatever its shape; the rest as it is."""
+        if len(self._value) >= SHORTEST and self._value != PLACEHOLDER:
+            return text.replace(self._value, MASK)
+        return text
+
     def mask(self, text: str) -> str:
         """Return the text with this key and everything key-shaped as ``***``."""
-        if len(self._value) >= SHORTEST and self._value != PLACEHOLDER:
-            text = text.replace(self._value, MASK)
-        return mask(text)
+        return mask(self.hide(text))
 
     def __repr__(self) -> str:
         return MASK

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 from evaluators.core import Limits, UsageError
 from evaluators.models import anthropic, openai
 from evaluators.models.adapter import ProviderAdapter
-from evaluators.models.secrets import PLACEHOLDER, Key, mask, one_line
+from evaluators.models.secrets import mask, one_line
 
 PROVIDERS: Mapping[str, ProviderAdapter] = {
     "openai": openai.ADAPTER,
@@ -40,9 +40,11 @@ class Prices:
 class Spec:
     """One model behind an API, without its key.
 
-    ``text`` is what the user wrote. ``parameters`` go into every request and win over those of a
-    prompt; those in ``omit`` are never sent. ``max_tokens_as`` is the API's own name for
-    ``max_tokens``. ``answers_as`` are further model names that its replies may carry (``*``: any).
+    ``text`` is what the user wrote. ``api_key_env`` names the variable that holds its key; empty
+    where none is named, as a provider's own key is for the provider's own host only.
+    ``parameters`` go into every request and win over those of a prompt; those in ``omit`` are never
+    sent. ``max_tokens_as`` is the API's own name for ``max_tokens``. ``answers_as`` are further
+    model names that its replies may carry (``*``: any).
     ``deadline`` is in seconds and holds for one whole call, ``item_deadline`` for one whole item.
     ``rpm`` and ``tpm`` are requests and tokens a minute; None means no limit of its own.
     """
@@ -67,6 +69,11 @@ class Spec:
     def is_loopback(self) -> bool:
         """Whether the server runs on this machine."""
         return is_loopback(self.base_url)
+
+    @property
+    def is_own_host(self) -> bool:
+        """Whether the server is the provider's own."""
+        return _origin(self.base_url) == _origin(self.adapter.base_url)
 
     @property
     def adapter(self) -> ProviderAdapter:
@@ -128,12 +135,13 @@ def build(provider: str, name: str, base_url: str | None, text: str) -> Spec:
     address = known.base_url if base_url is None else normalise_url(base_url)
     if known.adds_v1:
         address = address.removesuffix("/v1")
+    is_own = _origin(address) == _origin(known.base_url)
     return Spec(
         text=text,
         provider=provider,
         name=name,
         base_url=address,
-        api_key_env=known.api_key_env,
+        api_key_env=known.api_key_env if is_own else "",
     )
 
 
@@ -171,29 +179,14 @@ def _unknown(text: str, head: str, catalogue: Mapping[str, Spec]) -> UsageError:
     return UsageError(f"unknown model {_shown(text)}{hint} Known: {', '.join(names)}")
 
 
+def _origin(url: str) -> tuple[str, str]:
+    """Return scheme, and host with port, of a base URL in its normal form."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc
+
+
 def _shown(text: str) -> str:
     return repr(one_line(mask(text), MAX_NAME))
-
-
-def require_key(spec: Spec, environ: Mapping[str, str]) -> Key:
-    """Return the key of a model from the environment; a placeholder for a loopback server.
-
-    Raises UsageError, without the value, if the variable is unset, empty, or holds a character
-    that no HTTP header may carry.
-    """
-    value = environ.get(spec.api_key_env, "").strip()
-    if not value and spec.is_loopback:
-        return Key(PLACEHOLDER)
-    if not value:
-        msg = f"{spec.text}: no API key; set the environment variable {spec.api_key_env}"
-        raise UsageError(msg)
-    if not re.fullmatch(r"[!-~]+", value):
-        msg = (
-            f"{spec.api_key_env}: the key holds a space, a line break or a non-ASCII character; "
-            "set it again (its value is not shown)"
-        )
-        raise UsageError(msg)
-    return Key(value)
 
 
 def normalise_url(url: str) -> str:

@@ -159,9 +159,8 @@ class EngineProcess(EngineHandle):
 
     def give(self, job: Job) -> bool:
         """Say what is to be done if that was not known yet; return False if the process died."""
-        packed = pack(job)
         try:
-            self._connection.send_bytes(packed)
+            self._connection.send_bytes(pack(job))  # never a local: it holds the keys
         except OSError:
             self.abandon()
             return False

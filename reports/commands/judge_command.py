@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +15,9 @@ from evaluators.command_line import Parser
 from evaluators.core import GRADES, Case, Judge, Outcome, QAError, UsageError
 from evaluators.judge_spec import LEXICAL, PYTHON, parse_judges
 from evaluators.judges.factory import DEFAULT_RUBRIC, JudgeFactory, connect_judges, rubric_for
+from evaluators.models.keys import KEY_ENV, read_key_names, require_key
 from evaluators.models.secrets import Key
-from evaluators.models.spec import Spec, require_key
+from evaluators.models.spec import Spec
 from evaluators.output import progress_on, say
 from evaluators.rubric import Rubric, Style
 from evaluators.runtime.engine import Task
@@ -63,6 +63,7 @@ def judge_parser(command: str, description: str, failed: str) -> Parser:
              f"models.yaml), {LEXICAL}+MODEL, or {PYTHON}MODULE:CLASS, a rule judge of your own; "
              "several are a panel")  # fmt: skip
     add("--rubric", metavar="NAME", help="a bundled rubric, or the path of one")
+    add("--key-env", action="append", default=[], metavar="URL=NAME", help=KEY_ENV)
     add("--limit", type=positive, metavar="N", help="at most N answers, chosen by a hash")
     add("--ledger", type=Path, default=LEDGER, metavar="PATH", help="default: %(default)s")
     add("--replay", action="store_true", help="send nothing; answer from the ledger")
@@ -84,7 +85,9 @@ def judges_of(options: argparse.Namespace) -> JudgeFactory:
 
     Raises UsageError, also for a rubric that no model would be asked by.
     """
-    judges = connect_judges(parse_judges(options.judge), partial(_key, replay=options.replay))
+    judges = connect_judges(
+        parse_judges(options.judge), partial(_key, options, read_key_names(options.key_env))
+    )
     if options.rubric and not judges.models:
         msg = f"--rubric {options.rubric}: {judges.name} asks no model, so no rubric is used"
         raise UsageError(msg)
@@ -166,5 +169,5 @@ def sample_places(count: int, limit: int | None, name: Callable[[int], str]) -> 
     return sorted(sorted(places, key=lambda place: digest(name(place)))[:limit])
 
 
-def _key(spec: Spec, *, replay: bool) -> Key | None:
-    return None if replay else require_key(spec, os.environ)
+def _key(options: argparse.Namespace, names: Mapping[str, str], spec: Spec) -> Key | None:
+    return None if options.replay else require_key(spec, names)

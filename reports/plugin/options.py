@@ -13,6 +13,7 @@ import pytest
 
 from cases.dataset import Choice, SliceFile
 from evaluators.core import UsageError
+from evaluators.models.keys import KEY_ENV, read_key_names
 
 OFF = "off"
 DATASET_FILE = "dataset.yaml"
@@ -29,8 +30,7 @@ _VALUES = (
     ("repeats", "N", "ask the model N times an item (default: 1)"),
     ("baseline", "PATH", "an earlier report folder or its run.json: paired comparison; "
      "write it as --baseline=PATH"),
-    ("anchor", "PATH", "a fixed earlier report folder, against slow erosion: drop and rise gates "
-     "must pass beside it too"),
+    ("anchor", "PATH", "a fixed earlier report: drop and rise gates must pass beside it too"),
     ("gates", "FILE|off", "thresholds from a YAML file beside the datasets' own, or in place of "
      "those that it names; off: pytest's plain exit code"),
     ("tie-breaker", "SPEC", "a judge whose vote is added where a panel ties"),
@@ -43,8 +43,7 @@ _VALUES = (
     ("ledger", "PATH", "where every call is kept (default: .qa/ledger.sqlite3)"),
     ("concurrency", "N", "calls in flight, for the whole run (default: 16)"),
     ("rpm", "N", "requests a minute, for the whole run (default: no limit)"),
-    ("max-cost", "USD", "start no call that could take the run over this; the rest is MISSING "
-     "(budget)"),
+    ("max-cost", "USD", "start no call that could take the run over this; the rest is MISSING"),
     ("deadline", "S", "seconds for the whole run; the rest is MISSING (deadline)"),
     ("report-dir", "DIR", "where the report goes (default: reports/out)"),
 )  # fmt: skip
@@ -52,9 +51,9 @@ _REPEATABLE = (
     ("judge", "SPEC", "a SPEC as for --model; lexical: by rules, offline (default); lexical+SPEC: "
      "rules where they are sure, SPEC for the rest; python:MODULE:CLASS: a rule judge of your own, "
      "a class with `async def judge(self, case, answer, ask)`; repeat it for a panel"),
-    ("items", "DATASET:LANG=FILE", "your own file in place of the bundled one; repeatable; only "
-     "these slices run"),
+    ("items", "DATASET:LANG=FILE", "your own file, not the bundled one; only these slices run"),
     ("prompt", "DATASET:LANG=FILE", "another answer prompt; repeatable"),
+    ("key-env", "URL=NAME", KEY_ENV),
 )  # fmt: skip
 _FLAGS = (
     (
@@ -97,6 +96,7 @@ class Options:
     adjudications: Path | None
     adjudications_off: bool
     choice: Choice
+    key_names: Mapping[str, str]
     baseline: Path | None
     anchor: Path | None
     gates_off: bool
@@ -157,6 +157,7 @@ def read_options(config: pytest.Config, here: Path) -> Options:
         ledger=path("ledger") or here / ".qa" / "ledger.sqlite3",
         until_decided="until-decided" in given,
         replay="replay" in given,
+        key_names=read_key_names(given.get("key-env", ())),
         reask_invalid="reask-invalid" in given,
         concurrency=value("concurrency", _whole, 16),
         rpm=value("rpm", _whole),

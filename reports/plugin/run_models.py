@@ -1,6 +1,5 @@
 """Who answers and who judges: ``--model`` and ``--judge`` read, checked and connected."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,7 +12,8 @@ from evaluators.judges.ensemble import AUDIT
 from evaluators.judges.factory import JudgeFactory, address, check_panel, resolve_judges
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
-from evaluators.models.spec import Spec, parse, require_key
+from evaluators.models.keys import require_key
+from evaluators.models.spec import Spec, parse
 from evaluators.text import digest
 from reports.plugin.options import Options
 
@@ -52,7 +52,7 @@ def connect_models(options: Options, *, needs_key: bool) -> RunModels:
     check_panel(judges, judging)
     specs = {spec.text: spec for spec in (*([answering] if answering else []), *judging.values())}
     models = {
-        text: connect(spec, require_key(spec, os.environ) if needs_key else None)
+        text: connect(spec, require_key(spec, options.key_names) if needs_key else None)
         for text, spec in specs.items()
     }
     factory = JudgeFactory(

@@ -3,6 +3,8 @@
 import asyncio
 import json
 
+import pytest
+
 from evaluators.core import Message, Request
 from evaluators.models import connect
 from evaluators.models.secrets import Key
@@ -47,6 +49,34 @@ def test_a_base_url_without_a_path(provider: str) -> None:
     with loopback() as server:
         ask(spec_of(provider, server, base_url=server.url), asked())
         assert [seen.path for seen in server.requests] == [paths[provider]]
+
+
+@both
+def test_another_server_is_told_nothing_of_the_account(
+    provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Organisation, project and custom headers of the environment stay with their own host."""
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-canary")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-canary")
+    for name in ("OPENAI_CUSTOM_HEADERS", "ANTHROPIC_CUSTOM_HEADERS"):
+        monkeypatch.setenv(name, "x-internal: header-canary")
+    with loopback() as server:
+        ask(spec_of(provider, server), asked())
+        sent = {name.lower(): value for name, value in server.requests[0].headers.items()}
+    assert "canary" not in "".join([*sent, *sent.values()])
+    assert SECRET in sent.get("x-api-key", "") + sent.get("authorization", "")
+
+
+@both
+def test_a_key_that_is_echoed_is_not_in_the_reply(provider: str) -> None:
+    """A server that repeats the key of no known shape finds it hidden wherever text is kept."""
+    key = "0123456789abcdef0123456789abcdef"
+    with loopback() as server:
+        spec = spec_of(provider, server)
+        said = ask(spec, asked(f"[[answer=Hello, {key}]]"), key)
+        called = ask(spec, asked(f"[[grade=CORRECT]] [[reason={key}]]", tool=TOOL), key)
+    assert said.text == "Hello, ***"
+    assert key not in repr(called)
 
 
 def test_openai_request() -> None:

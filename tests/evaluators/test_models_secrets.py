@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.core import UsageError
 from evaluators.models.secrets import PLACEHOLDER, Key, mask, one_line
-from evaluators.models.spec import parse, require_key
-
-REMOTE = parse("openai:m", {})
-LOCAL = parse("openai:m@http://127.0.0.1:1/v1", {})
 
 
 def test_a_key_shows_stars() -> None:
@@ -25,27 +20,6 @@ def test_a_key_is_not_pickled() -> None:
     """A Key does not travel to another process."""
     with pytest.raises(TypeError, match="not pickled"):
         pickle.dumps(Key("s3cret-value"))
-
-
-def test_the_key_comes_from_the_named_variable() -> None:
-    """White space at its ends, as secret files leave it, is no part of a key."""
-    assert require_key(REMOTE, {"OPENAI_API_KEY": " sk-x1\n"}).reveal() == "sk-x1"
-
-
-@pytest.mark.parametrize("environ", [{}, {"OPENAI_API_KEY": ""}, {"OPENAI_API_KEY": " \n"}])
-def test_a_missing_key_is_a_usage_problem(environ: dict[str, str]) -> None:
-    """The message names the variable to set; only a loopback server needs no key."""
-    with pytest.raises(UsageError, match="set the environment variable OPENAI_API_KEY"):
-        require_key(REMOTE, environ)
-    assert require_key(LOCAL, environ).reveal() == PLACEHOLDER
-
-
-@pytest.mark.parametrize("value", ["hush hush", "hush\nhush", "hushй"])
-def test_a_key_no_header_can_carry_is_refused_unseen(value: str) -> None:
-    """Such a key would appear in the HTTP library's own error."""
-    with pytest.raises(UsageError, match="OPENAI_API_KEY") as caught:
-        require_key(REMOTE, {"OPENAI_API_KEY": value})
-    assert "hush" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -51,11 +51,11 @@ def asked(text: str = "Who?", **changes: Any) -> Request:
     )
 
 
-def ask(spec: Spec, request: Request) -> Reply:
+def ask(spec: Spec, request: Request, key: str = SECRET) -> Reply:
     """The reply of a model that is connected, asked once and closed."""
 
     async def run() -> Reply:
-        model = connect(spec, Key(SECRET))
+        model = connect(spec, Key(key))
         try:
             return await model.complete(request)
         finally:

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from evaluators.command_line import Parser
 from evaluators.core import UsageError
+from evaluators.models.keys import KEY_ENV
 from evaluators.text import shown
 
 ALL = "all"
@@ -86,6 +87,7 @@ class Options(argparse.Namespace):
     ledger: Path
     concurrency: int
     rpm: int | None
+    key_env: list[str]
     max_cost: float | None
     deadline: float | None
     replay: bool
@@ -207,6 +209,7 @@ def _add_calling(group: ArgumentGroup) -> None:
     add("--ledger", type=Path, default=Path(".qa/ledger.sqlite3"), help="default: %(default)s")
     add("--concurrency", type=_whole("--concurrency"), default=16, metavar="N")
     add("--rpm", type=_whole("--rpm"), metavar="N", help="requests a minute")
+    add("--key-env", action="append", default=[], metavar="URL=NAME", help=KEY_ENV)
     number = _number("--max-cost", 0, 1e6)
     add("--max-cost", type=number, metavar="USD", help="what may be spent")
     add("--deadline", type=_number("--deadline", 0, 1e7), metavar="S", help="seconds to work")

@@ -1,6 +1,5 @@
 """What a step of the way from articles to a dataset is, and the calls to models that it makes."""
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,8 @@ from cases.tools.builder.work_folder import Folder, Item, Say, Values
 from evaluators.core import Ask, CallError, Model, RefusedError, Usage, UsageError
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
-from evaluators.models.spec import Spec, parse, require_key
+from evaluators.models.keys import read_key_names, require_key
+from evaluators.models.spec import Spec, parse
 from evaluators.output import StepProgress
 from evaluators.runtime.budget import money
 from evaluators.runtime.calls import Caller
@@ -91,8 +91,9 @@ class ModelCalls:
     def __init__(self, options: Options, specs: Sequence[Spec], say: Say) -> None:
         self._say = say
         by_text = {spec.text: spec for spec in specs}
+        names = read_key_names(options.key_env)
         models = {
-            text: connect(spec, None if options.replay else require_key(spec, os.environ))
+            text: connect(spec, None if options.replay else require_key(spec, names))
             for text, spec in by_text.items()
         }
         settings = CallSettings(

@@ -1,0 +1,67 @@
+"""Which key goes to which server: a provider's own key to its own host, others only where named."""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from evaluators.core import UsageError
+from evaluators.models.secrets import PLACEHOLDER, Key, mask
+from evaluators.models.spec import Spec, normalise_url
+
+KEY_ENV = (
+    "the environment variable with the key of the server at URL; a provider's own variable is "
+    "read for the provider's own host only"
+)
+NONE: Mapping[str, str] = MappingProxyType({})
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def read_key_names(texts: Sequence[str]) -> Mapping[str, str]:
+    """Return the variables that ``--key-env URL=NAME`` names, by base URL.
+
+    Raises UsageError for another form; what may be a key itself is not shown.
+    """
+    found = {}
+    for text in texts:
+        url, equals, name = text.rpartition("=")
+        if not equals or not VARIABLE.fullmatch(name):
+            msg = (
+                "--key-env: URL=NAME is needed, with the name of an environment variable that "
+                f"holds the key; got {mask(url) or 'no URL'} and a name that is not shown"
+            )
+            raise UsageError(msg)
+        found[normalise_url(url)] = name
+    return found
+
+
+def require_key(spec: Spec, names: Mapping[str, str] = NONE) -> Key:
+    """Return the key of a model from the environment; a placeholder for a server of this machine.
+
+    ``names`` holds variables by base URL; the longest that the model's begins with counts, before
+    the model's own. Raises UsageError, without the value, where no variable is named for another
+    machine, or the variable is unset, empty, or holds a character that no HTTP header may carry.
+    The value is a local variable of no frame, so that no traceback can show it.
+    """
+    above = [url for url in names if f"{spec.base_url}/".startswith(f"{url}/")]
+    variable = names[max(above, key=len)] if above else spec.api_key_env
+    key = Key(os.environ.get(variable, "").strip())
+    if key.is_empty and spec.is_loopback:
+        return Key(PLACEHOLDER)
+    if not variable:
+        msg = (
+            f"{spec.text}: no key is named for {spec.base_url}, and {spec.adapter.api_key_env} "
+            f"goes to {spec.adapter.base_url} only; name the variable that holds its key: "
+            f"--key-env {spec.base_url}=NAME, or api_key_env in models.yaml"
+        )
+        raise UsageError(msg)
+    if key.is_empty:
+        msg = f"{spec.text}: no API key; set the environment variable {variable}"
+        raise UsageError(msg)
+    if not key.is_sendable:
+        msg = (
+            f"{variable}: the key holds a space, a line break or a non-ASCII character; "
+            "set it again (its value is not shown)"
+        )
+        raise UsageError(msg)
+    return key

@@ -1,0 +1,111 @@
+"""A key goes to the server that it was named for, and to no other."""
+
+import re
+import traceback
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluators.core import UsageError
+from evaluators.models.keys import read_key_names, require_key
+from evaluators.models.secrets import PLACEHOLDER
+from evaluators.models.spec import parse
+
+REMOTE = parse("openai:m", {})
+LOCAL = parse("openai:m@http://127.0.0.1:1/v1", {})
+THIRD = parse("openai:m@https://third.example/v1", {})
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key of the machine's own plays a part; OpenAI's is a known one."""
+    monkeypatch.setenv("OPENAI_API_KEY", " sk-x1\n")
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+
+
+def test_the_key_comes_from_the_named_variable() -> None:
+    """White space at its ends, as secret files leave it, is no part of a key."""
+    assert require_key(REMOTE).reveal() == "sk-x1"
+
+
+@pytest.mark.parametrize("value", [None, "", " \n"])
+def test_a_missing_key_is_a_usage_problem(
+    monkeypatch: pytest.MonkeyPatch, value: str | None
+) -> None:
+    """The message names the variable to set; only a loopback server needs no key."""
+    if value is None:
+        monkeypatch.delenv("OPENAI_API_KEY")
+    else:
+        monkeypatch.setenv("OPENAI_API_KEY", value)
+    with pytest.raises(UsageError, match="set the environment variable OPENAI_API_KEY"):
+        require_key(REMOTE)
+    assert require_key(LOCAL).reveal() == PLACEHOLDER
+
+
+@pytest.mark.parametrize("value", ["hush hush", "hush\nhush", "hushй"])
+def test_a_key_no_header_can_carry_is_refused_unseen(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    """Such a key would appear in the HTTP library's own error; no frame holds it either."""
+    monkeypatch.setenv("OPENAI_API_KEY", value)
+    with pytest.raises(UsageError, match="OPENAI_API_KEY") as caught:
+        require_key(REMOTE)
+    told = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    assert "hush" not in str(caught.value) + repr(told.stack[-1].locals)
+
+
+def test_a_providers_own_key_goes_to_its_own_host_only() -> None:
+    """A loopback server gets the placeholder, another machine nothing until a key is named."""
+    assert require_key(LOCAL).reveal() == PLACEHOLDER
+    message = "no key is named for https://third.example/v1, and OPENAI_API_KEY goes to"
+    with pytest.raises(UsageError, match=re.escape(message)):
+        require_key(THIRD)
+    own = parse("openai:m@https://api.openai.com/v1", {})
+    assert require_key(own).reveal() == "sk-x1"
+    with pytest.raises(UsageError, match="no key is named"):  # another port is another server
+        require_key(parse("openai:m@https://api.openai.com:8443/v1", {}))
+
+
+@pytest.mark.parametrize(
+    "given_for", ["https://third.example/v1", "https://THIRD.example", "https://third.example:443/"]
+)
+def test_a_key_named_for_a_server_is_sent_there(
+    monkeypatch: pytest.MonkeyPatch, given_for: str
+) -> None:
+    """--key-env names it by the base URL or one above it, whatever its spelling."""
+    monkeypatch.setenv("THIRD_KEY", "t-1")
+    names = read_key_names([f"{given_for}=THIRD_KEY"])
+    assert require_key(THIRD, names).reveal() == "t-1"
+    with pytest.raises(UsageError, match="set the environment variable UNSET"):
+        require_key(THIRD, read_key_names([f"{given_for}=UNSET"]))
+
+
+def test_the_longest_named_address_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path may have a key of its own; a host whose name only begins alike has none."""
+    monkeypatch.setenv("A", "host")
+    monkeypatch.setenv("B", "path")
+    names = read_key_names(["https://third.example=A", "https://third.example/v1=B"])
+    assert require_key(THIRD, names).reveal() == "path"
+    with pytest.raises(UsageError, match="no key is named"):
+        require_key(parse("openai:m@https://third.example.org/v1", {}), names)
+
+
+@pytest.mark.parametrize(
+    "text", ["NAME", "https://x.example", "https://x.example=sk-secret-1", "=A"]
+)
+def test_another_form_is_refused_and_no_key_shown(text: str) -> None:
+    """Whoever writes the key itself after the equals sign does not see it again."""
+    with pytest.raises(UsageError) as caught:
+        read_key_names([text])
+    assert "sk-secret-1" not in str(caught.value)
+
+
+@given(st.text(max_size=40), st.text(max_size=20))
+def test_any_text_is_read_or_refused(url: str, name: str) -> None:
+    """Only UsageError leaves the reader."""
+    try:
+        names = read_key_names([f"{url}={name}"])
+    except UsageError:
+        return
+    assert list(names.values()) == [name]
