@@ -145,6 +145,7 @@ def test_the_form_speaks_the_items_language(tab: Tab) -> None:
     page = tab.page
     assert page.get_attribute("html", "lang") == "be"
     assert page.inner_text("label[for=comment]") == "Каментарый"
+    assert page.inner_text("#rules-text").startswith("Судзіце толькі паводле таго")
     page.select_option("#language", "en")
     assert page.get_attribute("html", "lang") == "en"
     assert page.inner_text("#position") == "Item 1 of 1"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.tools.review.sheet import Choice, Field, Sheet, choice_set
+from cases.tools.review.sheet import UNCLEAR, Choice, Field, Sheet, choice_set
 from cases.tools.review.sheet_files import (
     CELL,
     cell,
@@ -55,8 +55,29 @@ def test_every_language_says_everything_that_english_says() -> None:
         assert (one.form.keys(), one.titles.keys()) == (english.form.keys(), english.titles.keys())
         assert one.verdicts.keys() == english.verdicts.keys()
         assert one.reasons.keys() == english.reasons.keys()
+        assert set(one.rules) == set(SETS)
         for key, text in one.form.items():
             assert re.findall(r"\{\w+\}", text) == re.findall(r"\{\w+\}", english.form[key])
+
+
+@pytest.mark.parametrize("language", sorted(known_languages()))
+def test_the_rules_name_verdicts_as_the_form_does(language: str) -> None:
+    """Every verdict but a rating and "unclear" has its rule, under the label of its button."""
+    texts = texts_in(language)
+    for name in SETS:
+        quoted = re.findall('[„«"]([^“”»"„«]+)[“”»"]', texts.rules[name])
+        assert set(quoted) <= set(texts.verdicts.values())
+        values = {one.value for one in choice_set(name) if not one.value.isdigit()}
+        wanted = values if name == "question" else values - {UNCLEAR}
+        assert {texts.verdicts[value] for value in wanted} == set(quoted)
+
+
+def test_form_and_twin_show_the_rules() -> None:
+    """Those of the item's verdicts, in its language."""
+    made = sheet(sheet_item("a"))
+    rules = texts_in("be").rules["question"]
+    assert data_of(form_page(made))["items"][0]["rules"] == rules
+    assert rules in csv_twin(made)
 
 
 @pytest.mark.parametrize("language", ["xx", "", "../en", "__proto__"])
@@ -154,7 +175,9 @@ def test_the_twin_has_the_same_items_and_no_formula() -> None:
     texts = [Field(title="answer", text=text) for text in HOSTILE]
     items = [sheet_item(f"i{n}", fields=(one,), edit=None) for n, one in enumerate(texts)]
     text = csv_twin(sheet(*items, sheet_item("last"), reviewer="Ана"))
-    assert text.startswith("\ufeffitem,language,shown: answer,shown: question,why,to_edit,choices")
+    assert text.startswith(
+        "\ufeffitem,language,shown: answer,shown: question,why,rules,to_edit,choices"
+    )
     rows = list(csv.DictReader(io.StringIO(text[1:], newline="")))
     assert [row["item"] for row in rows] == [*(item.id for item in items), "last"]
     cells = [value.lstrip() for row in rows for value in row.values()]

@@ -92,6 +92,8 @@
     byId("position").textContent = filled(said.position, { number: at + 1, all: shown.length });
     byId("note").hidden = !one.note;
     byId("note-text").textContent = one.note;
+    byId("rules").hidden = !one.rules;
+    byId("rules-text").textContent = one.rules;
     byId("fields").replaceChildren(
       ...one.fields.flatMap((field) => {
         const text = element("dd", field.text);

@@ -47,13 +47,17 @@ def write_sheet(sheet: Sheet, folder: Path) -> tuple[Path, Path]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
-    """The form's words in one language: its own, titles of fields, verdicts and reasons."""
+    """The form's words in one language: its own, titles of fields, verdicts, reasons and rules.
+
+    ``rules`` say, for each of the bundled choice sets, how its verdicts are to be given.
+    """
 
     language: str
     form: Mapping[str, str]
     titles: Mapping[str, str]
     verdicts: Mapping[str, str]
     reasons: Mapping[str, str]
+    rules: Mapping[str, str]
 
     def why(self, reasons: Iterable[str]) -> str:
         """Return why an item is on the sheet; a reason without a text here is its own text."""
@@ -70,7 +74,8 @@ def texts_in(language: str) -> Texts:
     known = known_languages()  # no path is made of the name: it comes from the user's files
     language = language if language in known else FALLBACK
     settings = load_settings(known[language])
-    parts = {name: settings.part(name) for name in ("form", "titles", "verdicts", "reasons")}
+    names = ("form", "titles", "verdicts", "reasons", "rules")
+    parts = {name: settings.part(name) for name in names}
     words = {name: {key: one.text(key) for key in one.values} for name, one in parts.items()}
     return Texts(language=language, **words)
 
@@ -112,6 +117,7 @@ def _item(sheet: Sheet, item: SheetItem, texts: Texts) -> dict[str, object]:
         "id": item.id,
         "language": item.language,
         "note": visible(texts.why(item.reasons)),
+        "rules": texts.rules.get(item.choices, ""),
         "edit": None if item.edit is None else visible(item.edit),
         "fields": [
             {"title": texts.titles.get(one.title, visible(one.title)), "text": visible(one.text)}
@@ -131,18 +137,19 @@ def _item(sheet: Sheet, item: SheetItem, texts: Texts) -> dict[str, object]:
 def csv_twin(sheet: Sheet) -> str:
     """Return the same items as CSV for a spreadsheet, with columns to fill in.
 
-    The columns are item, language, its texts, why it is here, the verdicts to choose from, and the
-    empty ones: verdict, edited, comment and reviewer.
+    The columns are item, language, its texts, why it is here, how to judge, the verdicts to choose
+    from, and the empty ones: verdict, edited, comment and reviewer.
     """
     titles = list(dict.fromkeys(one.title for item in sheet.items for one in item.fields))
     edits = [TO_EDIT] if any(item.edit is not None for item in sheet.items) else []
     words = {item.language: texts_in(item.language) for item in sheet.items}
-    header = ["item", "language", *(f"shown: {cell(title)}" for title in titles), "why", *edits]
-    rows = [[*header, "choices", "verdict", "edited", "comment", "reviewer"]]
+    header = ["item", "language", *(f"shown: {cell(title)}" for title in titles), "why", "rules"]
+    rows = [[*header, *edits, "choices", "verdict", "edited", "comment", "reviewer"]]
     for item in sheet.items:
         texts = {one.title: one.text for one in item.fields}
         row = [item.id, item.language, *(texts.get(title, "") for title in titles)]
-        row.append(words[item.language].why(item.reasons))
+        own = words[item.language]
+        row += [own.why(item.reasons), own.rules.get(item.choices, "")]
         row += [item.edit or ""] if edits else []
         row.append(BETWEEN.join(one.value for one in sheet.choices[item.choices]))
         rows.append([*row, "", "", "", sheet.reviewer])
