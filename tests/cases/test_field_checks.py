@@ -131,6 +131,23 @@ def facts(language: str, *rows: tuple[str, str]) -> Subject:
     return subject(*made, language=language)
 
 
+def test_facts_of_one_language_alone_are_missed_nowhere() -> None:
+    """Local facts and false premises, by their part; what is shared is still missed."""
+
+    def parted(language: str, *rows: tuple[str, str]) -> Subject:
+        own = facts(language, *((fact, "") for fact, _ in rows))
+        parts = zip(own.cases, rows, strict=True)
+        cases = (
+            replace(case, metadata={**case.metadata, "part": part}) for case, (_, part) in parts
+        )
+        return replace(own, cases=tuple(cases))
+
+    english = parted("en", ("f1", "shared"), ("en-1", "local"), ("en-premise-1", "premise"))
+    bulgarian = parted("bg", ("f1", ""), ("bg-1", "local"), ("f2", "shared"))
+    (note,) = missing_facts(*dataset_of(english, bulgarian))
+    assert note.message.startswith("lacks 1 of 2 facts of the other languages: 'f2'")
+
+
 def test_a_fact_asked_twice_in_a_slice_is_an_error() -> None:
     """Rows without a fact are not compared, and judged answers share one on purpose."""
     twice = facts("en", ("f1", ""), ("", ""), ("", ""), ("f1", ""))

@@ -14,6 +14,7 @@ from evaluators.text import listed, shown
 
 SHARED = ("topic", "answer_type")
 """Fields that a fact has in every language alike."""
+PART, SHARED_PART = "part", "shared"
 FIELDS = (*SHARED, FACT, "as_of")
 SOURCE = "label_source"
 AGREEMENT = 0.8
@@ -109,7 +110,8 @@ def missing_facts(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator
     """Yield the facts that a declared language lacks, and those whose shared fields differ.
 
     ``subjects`` holds the slices that could be loaded. Datasets without ``fact_id`` have none, and
-    a language without a single one asks other questions than the rest.
+    a language without a single one asks other questions than the rest. A fact whose ``part`` is
+    anything but ``shared`` is one of that language alone.
     """
     found = {code: _facts(own.cases) for code, own in subjects.items() if code in dataset.slices}
     facts = {code: own for code, own in found.items() if own}
@@ -144,7 +146,8 @@ def _differing(
 def _facts(cases: Sequence[Case]) -> dict[str, Case]:
     found: dict[str, Case] = {}
     for case in cases:
-        found.setdefault(_fact(case), case)
+        if not has_field(case, PART) or case.metadata[PART] == SHARED_PART:
+            found.setdefault(_fact(case), case)
     return {fact: case for fact, case in found.items() if fact}
 
 
