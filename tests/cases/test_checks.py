@@ -24,7 +24,17 @@ TEXT = st.one_of(
 @st.composite
 def subjects(draw: st.DrawFn) -> Subject:
     kind, language = draw(st.sampled_from(KINDS)), draw(st.sampled_from(LANGUAGES))
-    fields = st.sampled_from(("fact_id", "topic", "label_1", "label_2", "label_source"))
+    names = (
+        "fact_id",
+        "topic",
+        "label_1",
+        "label_2",
+        "label_source",
+        "difficulty",
+        "as_of",
+        "twin",
+    )
+    fields = st.sampled_from(names)
     cases: list[Case] = []
     for row in range(1, draw(st.integers(1, 4)) + 1):
         golds = draw(st.lists(TEXT, min_size=1, max_size=2))

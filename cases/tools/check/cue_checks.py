@@ -6,8 +6,8 @@ A set whose answers follow from a word of the question measures that word and no
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import cycle
 
 from cases.tools.check.alphabets import words
 from cases.tools.check.field_checks import has_field
@@ -105,19 +105,31 @@ def _margins(
     clusters: dict[object, list[tuple[Case, frozenset[str]]]] = defaultdict(list)
     for case, own in items:
         clusters[subject.slice_.cluster_of(case)].append((case, own))
-    found = {}
+    found: dict[int, tuple[str, float]] = {}
     for members in clusters.values():
         size = Counter(case.label for case, _ in members)
         seen = Counter((word, case.label) for case, own in members for word in own)
-        for case, own in members:
-            odds = (
-                math.log((counts[word, one] - seen[word, one] + 1) / (totals[one] - size[one] + 2))
-                for word in own
-                for one in (YES, NO)
-            )
-            signed = zip(odds, cycle((1, -1)), strict=False)
-            found[case.row] = str(case.label), math.fsum(value * sign for value, sign in signed)
+        rates = _Rates(counts, totals, seen, size)
+        found |= {case.row: (str(case.label), rates.log_odds(own)) for case, own in members}
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    """How often words stand in questions of either answer, those ``seen`` in one cluster aside."""
+
+    counts: Counter[tuple[str, str | None]]
+    totals: Counter[str | None]
+    seen: Counter[tuple[str, str | None]]
+    size: Counter[str | None]
+
+    def log_odds(self, own: frozenset[str]) -> float:
+        """Return the log odds of yes by these words, each rate smoothed by one."""
+        return math.fsum(math.log(self._of(word, YES) / self._of(word, NO)) for word in own)
+
+    def _of(self, word: str, answer: str) -> float:
+        times = self.counts[word, answer] - self.seen[word, answer]
+        return (times + 1) / (self.totals[answer] - self.size[answer] + 2)
 
 
 def types_of_question(subject: Subject) -> Iterator[Note]:
