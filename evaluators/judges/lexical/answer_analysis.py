@@ -214,13 +214,12 @@ def last_word(answer: Text, known: Tables, gold_words: frozenset[str]) -> Text:
     Words of the gold are never a mark of a change.
     """
     idle = known.words("function") | known.words("openers") | known.words("contrasts")
+    marks = known.phrases("choices").places(answer.words)
+    said = (i for i, word in enumerate(answer.words) if word not in idle and i not in marks)
+    last = max(said, default=-1)  # word that says something
     starts = {*_reversals(answer, known, gold_words), *_choices(answer, known)}
-    for start in sorted(starts, reverse=True):
-        words = answer.words[start:]
-        marks = known.phrases("choices").places(words)
-        if start and any(i not in marks and word not in idle for i, word in enumerate(words)):
-            return _from(start, answer)
-    return answer
+    start = max((start for start in starts if 0 < start <= last), default=0)
+    return _from(start, answer) if start else answer
 
 
 def _reversals(answer: Text, known: Tables, gold_words: frozenset[str]) -> Iterator[int]:
@@ -237,14 +236,13 @@ def _reversals(answer: Text, known: Tables, gold_words: frozenset[str]) -> Itera
 
 def _choices(answer: Text, known: Tables) -> Iterator[int]:
     """Yield where a clause begins that says which candidate it chooses."""
-    contrasts = known.words("contrasts")
-    for place, _ in known.phrases("choices").spans(answer.words):
-        start = place
-        while start and answer.words[start] not in contrasts:
-            if _BREAK.search(answer.gaps[start]):
-                break
-            start -= 1
-        yield start
+    contrasts, begin = known.words("contrasts"), 0
+    chosen = {place for place, _ in known.phrases("choices").spans(answer.words)}
+    for place, word in enumerate(answer.words):
+        if word in contrasts or _BREAK.search(answer.gaps[place]):
+            begin = place
+        if place in chosen:
+            yield begin
 
 
 def refusals(answer: Text, known: Tables) -> list[Span]:

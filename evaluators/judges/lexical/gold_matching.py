@@ -106,18 +106,21 @@ class _Search:
         """
         rule = "the number agrees to the gold's last significant figure"
         asked = set(pairwise(self.analysis.question.words))
-        for found in self.analysis.quantities:
+        for place, found in enumerate(self.analysis.quantities):
             near = self.analysis.answer.words[max(0, found.start - 1) : found.start + 2]
-            ends = [found, *(end for end in self._other_ends(found) if self.form.limits)]
+            ends = self._ends(place) if self.form.limits else [found]
             if all(self._fits(end, gold) for end in ends) and asked.isdisjoint(pairwise(near)):
                 yield self._match((found.start, found.end), rule, exact=found.values == gold.values)
 
-    def _other_ends(self, found: Quantity) -> Iterator[Quantity]:
-        """Yield the figures that a dash makes one range with this one."""
-        for one, other in pairwise(self.analysis.quantities):
-            dash = one.end == other.start and self.analysis.answer.gaps[one.end].strip() in DASHES
-            if dash and found in (one, other):
-                yield other if found is one else one
+    def _ends(self, place: int) -> list[Quantity]:
+        """Return a figure with those beside it that a dash makes one range with it."""
+        figures, gaps = self.analysis.quantities[max(0, place - 1) : place + 2]
+        found, gaps = self.analysis.quantities[place], self.analysis.answer.gaps
+        joined = (
+            pair for pair in pairwise(figures)
+            if pair[0].end == pair[1].start and gaps[pair[0].end].strip() in DASHES
+        )  # fmt: skip
+        return [found, *(end for pair in joined for end in pair)]
 
     def _fits(self, found: Quantity, gold: Quantity) -> bool:
         limits = self.form.limits

@@ -88,8 +88,9 @@ def _bounded(key: str, match: Match) -> bool:
 def _second_figure(match: Match) -> bool:
     """Say whether an earlier line of the answer gives another figure."""
     gaps = match.analysis.answer.gaps
-    others = _other_figures(match)
-    return any("\n" in "".join(gaps[other.end : match.start + 1]) for other in others)
+    lines = (place for place in range(match.start, -1, -1) if "\n" in gaps[place])
+    line = next(lines, 0)
+    return any(other.end <= line for other in _other_figures(match))
 
 
 def _overtaken(match: Match) -> bool:
