@@ -105,12 +105,20 @@ def _is_the_figure(match: Match, gold: Quantity) -> bool:
     for other in analysis.quantities:
         echo = analysis.question_words.issuperset(words[other.start : other.end])
         echo = echo or (other.start in dated and not is_year(str(int(gold.values[0]))))
-        if not echo and other.shares_unit(gold) and other.values != gold.values:
+        if not echo and other.shares_unit(gold) and not _is_same(other, match):
             return False
     found = next((one for one in analysis.quantities if one.start == match.start), gold)
-    if found.step != gold.step:
+    if found.step != gold.step and not match.form.limits:
         return False  # 3.10 is not 3.1 where sections are counted
     return found.unit == gold.unit or _has_its_unit(analysis, found, gold)
+
+
+def _is_same(figure: Quantity, match: Match) -> bool:
+    """Say whether a figure is the gold's, or within its limits."""
+    limits, gold = match.form.limits, match.form.quantity
+    if limits:
+        return limits[0] <= figure.values[0] <= limits[1]
+    return gold is not None and figure.values == gold.values
 
 
 def _is_bound(match: Match) -> bool:

@@ -16,6 +16,7 @@ _STOP = re.compile(r"(?<=\w\w\w\w)\.\s+|(?<=\d)\.\s+|;\s+|(?<=[^\W\d_])\s[-–�
 _TOWN = re.compile(r"([^,]+)((?:,\s[^\W\d_a-z][^,]*){1,3})")
 _SIGNS = frozenset("+-\u2212")
 _HYPHENS = frozenset("-\u2010\u2011")
+_SPAN = ".."  # between the ends of a range that the data states
 DASHES = frozenset("-–—\u2010\u2011")
 _IDENTIFIER = re.compile(r"\d[-\u2010\u2011/:]\d+[^\W\d_]\b")
 _LETTER = re.compile(r"(?<![\w.°'’])(?![a-zа-яI])[^\W\d_](?![\w.'’])")
@@ -166,11 +167,13 @@ def _stated_range(text: Text, known: Tables) -> tuple[Quantity, Limits] | None:
     if len(figures) != 2 or figures[0].start or figures[0].end != figures[1].start:
         return None
     low, high = (figure.values[0] for figure in figures)
-    dash = not DASHES.isdisjoint(text.gaps[figures[1].start])
+    gap = text.gaps[figures[1].start]
+    spanned = _SPAN in gap
+    dash = spanned or not DASHES.isdisjoint(gap)
     if not dash or low >= high or figures[1].end != len(text.words):
         return None
     years = all(is_year(text.words[figure.start]) for figure in figures)
-    return None if years else (figures[1], (low, high))
+    return None if years and not spanned else (figures[1], (low, high))
 
 
 def _only_date(text: Text, known: Tables) -> Date | None:

@@ -1,6 +1,6 @@
 """Every way in which a gold form may be in an answer, from the strictest to the loosest."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
@@ -110,11 +110,16 @@ class _Search:
             near = self.analysis.answer.words[max(0, found.start - 1) : found.start + 2]
             ends = self._ends(place) if self.form.limits else [found]
             if all(self._fits(end, gold) for end in ends) and asked.isdisjoint(pairwise(near)):
-                yield self._match((found.start, found.end), rule, exact=found.values == gold.values)
+                yield self._match((found.start, found.end), rule, exact=self._is_exact(found, gold))
+
+    def _is_exact(self, found: Quantity, gold: Quantity) -> bool:
+        return found.values == gold.values or (
+            self.form.limits is not None and found.shares_unit(gold)
+        )
 
     def _ends(self, place: int) -> list[Quantity]:
         """Return a figure with those beside it that a dash makes one range with it."""
-        figures, gaps = self.analysis.quantities[max(0, place - 1) : place + 2]
+        figures = self.analysis.quantities[max(0, place - 1) : place + 2]
         found, gaps = self.analysis.quantities[place], self.analysis.answer.gaps
         joined = (
             pair for pair in pairwise(figures)
@@ -126,10 +131,13 @@ class _Search:
         limits = self.form.limits
         if not gold.digits and found.unit != gold.unit:
             return False  # "a week" needs the word
+        values: Sequence[float] = found.values
         if not found.shares_unit(gold):
-            return not limits and found.converts_to(gold, self.analysis.tables)
+            if not limits:
+                return found.converts_to(gold, self.analysis.tables)
+            values, _ = found.in_unit(gold.unit, self.analysis.tables)
         if limits:
-            return any(limits[0] <= value <= limits[1] for value in found.values)
+            return any(limits[0] <= value <= limits[1] for value in values)
         return found.rounds_to(gold) or found.shortens(gold)
 
     def _loose(self) -> Iterator[Match]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice, pairwise
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Ask, Case, Verdict
@@ -15,6 +16,7 @@ from evaluators.judges.lexical.certainty import (
 from evaluators.judges.lexical.folding import plain
 from evaluators.judges.lexical.gold_matching import find_matches
 from evaluators.judges.lexical.numbers import Quantity
+from evaluators.judges.lexical.premises import denied_premise, grade_premise
 from evaluators.judges.lexical.rejections import reject_reason
 from evaluators.judges.lexical.word_matching import Span
 from evaluators.replies.reply_text import content_free
@@ -39,6 +41,10 @@ class LexicalJudge:
 def grade(case: Case, answer: str) -> Verdict:
     """Return the verdict of the first rule that has one."""
     said = plain(answer[:LIMIT])
+    if truths := denied_premise(case.golds):
+        analysis = analyse(replace(case, golds=truths), answer)
+        declines = _refused(analysis) is not None
+        return grade_premise(analysis, declines=declines)
     analysis = analyse(case, answer)
     if said and len(answer) <= LIMIT and any(said == plain(gold) for gold in case.golds):
         return Verdict(grade=CORRECT, reason="the answer is the gold", sure=not analysis.asks_more)

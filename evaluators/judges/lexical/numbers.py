@@ -58,14 +58,18 @@ class Quantity:
 
     def converts_to(self, gold: "Quantity", tables: Tables) -> bool:
         """Say whether both are one value in two units, to the coarser of their last figures."""
-        own, other = tables.conversions.get(self.unit), tables.conversions.get(gold.unit)
-        if not own or not other or own.kind != other.kind or self.unit == gold.unit:
-            return False
-        ratio = own.factor / other.factor
+        converted, ratio = self.in_unit(gold.unit, tables)
         half = max(gold.step, self.step * ratio) / 2
         half = min(half, max(gold.step / 2, abs(gold.values[0]) * _CONVERTED)) * (1 + 1e-6)
-        converted = ((reading + own.shift) * ratio - other.shift for reading in self.values)
         return any(abs(value - gold.values[0]) <= half for value in converted)
+
+    def in_unit(self, unit: str, tables: Tables) -> tuple[list[float], float]:
+        """Return the readings in another unit of the same kind, and its ratio; none for others."""
+        own, other = tables.conversions.get(self.unit), tables.conversions.get(unit)
+        if not own or not other or own.kind != other.kind or self.unit == unit:
+            return [], 1.0
+        ratio = own.factor / other.factor
+        return [(reading + own.shift) * ratio - other.shift for reading in self.values], ratio
 
     def is_near(self, gold: "Quantity") -> bool:
         """Say whether a loose figure could still mean the gold: within a quarter of it."""
@@ -100,7 +104,7 @@ def _in_digits(text: Text, place: int, tables: Tables) -> Quantity | None:
     if named or not readings or sum(map(len, groups)) > _LONGEST:
         return None
     gap = text.gaps[place]
-    minus = gap[-1:] in {"-", "\u2212"} and (place == 0 or gap[-2:-1].isspace())
+    minus = gap[-1:] in {"-", "\u2212"} and (place == 0 or gap[-2:-1].isspace() or ".." in gap)
     currency = _SIGNS.get(gap[-1:], "")
     factor, unit, last = _tail(text, end, tables, money=bool(currency))
     value, digits = readings[0], "".join(groups).lstrip("0")
