@@ -143,8 +143,13 @@ def _check_labels(rows: Sequence[Row], cases: Sequence[Case]) -> None:
 
 
 def _check_cluster(slice_: Slice, cases: Sequence[Case]) -> None:
-    """Refuse a file without the field that dependent items share: all would seem independent."""
-    if slice_.cluster and not any(slice_.cluster in case.metadata for case in cases):
+    """Refuse a file without the field that dependent items share: all would seem independent.
+
+    Where the items share a passage or a question instead, they are joined by that.
+    """
+    if not slice_.cluster or all(slice_.kind.shared(case) for case in cases):
+        return
+    if not any(slice_.cluster in case.metadata for case in cases):
         there = listed(dict.fromkeys(name for case in cases for name in case.metadata))
         msg = (
             f"{slice_.path}: no item has a field {slice_.cluster!r}, which 'cluster:' of "

@@ -84,6 +84,16 @@ def test_a_breakdown_without_values_is_an_error() -> None:
     ]
 
 
+def test_a_cluster_without_values_is_an_error() -> None:
+    """Where one language has the column, the others go by their passages."""
+    twin = (item(1, "?", metadata={"twin": "t"}),)
+    have = Subject(slice_=slice_of("en", "yes_no", cluster="twin"), rows=(), cases=twin)
+    lack = Subject(slice_=slice_of("be", "yes_no", cluster="twin"), rows=(), cases=(item(1, "?"),))
+    assert not list(unused_breakdowns(*dataset_of(have, lack)))
+    (note,) = unused_breakdowns(*dataset_of(lack))
+    assert (note.severity, note.message.split(",")[0]) == ("error", "'cluster' names 'twin'")
+
+
 @pytest.mark.parametrize(
     ("cell", "expected"),
     [

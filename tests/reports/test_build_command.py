@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.building import hashed, models, rows
+from tests.support.building import confirmed, hashed, models, rows
 from tests.support.building_people import sheet_rows
 from tests.support.building_site import ALL_STEPS, STEPS, Site, funnel_adds_up, site
 from tests.support.building_texts import WikiServer, english_paragraph, pages, write_news
@@ -119,6 +119,34 @@ def test_what_the_validator_answers_otherwise_goes_to_people(tmp_path: Path) -> 
         assert made.build("accept", "--unreviewed") == 0
         report = funnel_adds_up(tmp_path / "work", ALL_STEPS[:-1])
     assert report["final"]["dropped at accept: contested"] == len(no) > 3
+
+
+def test_a_second_validator_sees_what_the_first_refuses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It confirms what it is asked; those items go on as contested, and no other is put to it."""
+    good, asked = models(), []
+
+    def strict(seen: Seen) -> Answer:
+        if "Прапанаваны адказ" not in seen.prompt:
+            return good(seen)
+        if seen.body["model"] == "second":
+            asked.append(seen.prompt)
+            return confirmed(seen)
+        return confirmed(seen, "INCORRECT" if hashed(seen.prompt) % 2 else "CORRECT")
+
+    with site(tmp_path, strict, articles=36) as made:
+        first = made.checker[1]
+        second = ["--second-validator", first.replace("checker", "second")]
+        assert "is the first one" in refused(
+            made, capsys, *made.sources(6), *made.writer, *made.checker, second[0], first
+        )
+        assert made.all("--no-blind", *second, count=6) == 0
+        items = rows(tmp_path / "work", "validate")
+    contested = [row for row in items if row["validator"].get("contested")]
+    assert 0 < len(contested) == len(asked) < len(items)
+    assert all(row["state"] == "kept" for row in items)
+    assert all("second@" in row["validator"]["second"]["model"] for row in contested)
 
 
 def test_what_both_models_know_without_the_text_is_dropped(

@@ -40,19 +40,24 @@ def has_field(case: Case, field: str) -> bool:
 
 
 def unused_breakdowns(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Note]:
-    """Yield the fields of ``by:`` that no row has: an error where none of any language has it."""
-    by = dict.fromkeys(field for slice_ in dataset.slices.values() for field in slice_.by)
-    for field in by:
+    """Yield the fields of ``by:`` and ``cluster:`` that no row has.
+
+    An error where none of any language has it, else a warning about a field of ``by:``.
+    """
+    slices = dataset.slices.values()
+    keys = {field: "by" for slice_ in slices for field in slice_.by}
+    keys |= {slice_.cluster: "cluster" for slice_ in slices if slice_.cluster}
+    for field, key in keys.items():
         bare = [
             own
             for own in subjects.values()
             if not any(has_field(case, field) for case in own.cases)
         ]
         if bare and len(bare) == len(subjects):
-            message = f"'by' names {field!r}, which no row has; correct the name or take it out"
+            message = f"{key!r} names {field!r}, which no row has; correct the name or take it out"
             yield error(0, message)
         else:
-            for own in bare:
+            for own in bare if key == "by" else ():
                 message = f"no row has {field!r}, which 'by' names; add it to this file too"
                 yield warning(0, message, own.slice_.path)
 
