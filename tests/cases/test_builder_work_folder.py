@@ -106,6 +106,9 @@ def test_an_item_is_counted_where_it_ended() -> None:
         ("foreign: 0.01", "foreign: 2", "a number from 0 to 1"),
         (r"- '\b(?:ня|бяз|зь|безь|празь)\b'", "- '('", "not a regular expression"),
         ("  forms:", "  negation:", "not known"),
+        ("Пытанне: {question}", "", "{question} must stand in it"),
+        ("unknown: Невядома", "unknown: Цяжка", "Цяжка must stand in it"),
+        ("  unknown: Невядома\n", "", "key 'unknown': missing or empty"),
     ],
 )
 def test_a_recipe_is_read_strictly(tmp_path: Path, old: str, new: str, message: str) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from cases.gold_notation import check_gold, with_tolerance
 from evaluators.judges.lexical.language_tables import tables
+from evaluators.judges.lexical.lexical_judge import grade
 from evaluators.kinds import FALSE_PREMISE
 from tests.support.loading import line, loaded, refusal
 
@@ -119,3 +120,15 @@ def test_the_loader_adds_the_range_to_the_accepted_forms(tmp_path: Path) -> None
 def test_errors_name_row_and_column(tmp_path: Path, text: str, said: str) -> None:
     """The place of a tolerance or a range that cannot be read is told."""
     assert said in refusal(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [("2928 m", "CORRECT"), ("2,930 metres", "CORRECT"), ("2931 m", "INCORRECT")],
+)
+def test_the_rules_without_a_model_read_what_the_loader_writes(
+    tmp_path: Path, answer: str, expected: str
+) -> None:
+    """A number within the tolerance is right, the ends included, and one beyond it is wrong."""
+    (case,) = loaded(tmp_path, 'Question,Answers,tolerance\nHow high is it?,"2,925 m",5 m\n')
+    assert grade(case, answer).grade == expected

@@ -244,6 +244,19 @@ def test_a_recipe_of_another_language(good: Site, capsys: pytest.CaptureFixture[
     assert "a recipe for 'en', not for 'be'" in said
 
 
+def test_a_recipe_without_a_prompt_for_the_probe(
+    good: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is told before anything is asked; --no-probe goes without."""
+    text = (ROOT / "cases/tools/builder/recipes/boolq.be.yaml").read_text(encoding="utf-8")
+    path = good.path / "mine.yaml"
+    path.write_text(text.partition("\nprobe:")[0] + "\n", encoding="utf-8")
+    words = ["--recipe", str(path), *good.sources(4), *good.writer, *good.checker]
+    assert "no key 'probe'" in refused(good, capsys, *words)
+    assert good.generator.count == 0
+    assert good.build(*words, "--no-probe") == 0
+
+
 def test_a_damaged_settings_file(good: Site, capsys: pytest.CaptureFixture[str]) -> None:
     """What the folder says of itself must be readable."""
     (good.path / "work").mkdir()
