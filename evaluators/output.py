@@ -12,6 +12,7 @@ from typing import TextIO
 from evaluators.core import QAError
 
 PRIVATE = 0o600
+PRIVATE_FOLDER = 0o700
 """The mode of a file that only its owner may read."""
 
 
@@ -88,8 +89,10 @@ def progress_on(stream: TextIO) -> StepProgress:
     return StepProgress(partial(say, stream), terminal=stream if stream.isatty() else None)
 
 
-def write_part(path: Path, content: Iterable[bytes], mode: int = 0o666) -> Path:
+def write_part(path: Path, content: Iterable[bytes]) -> Path:
     """Write a file's content beside its place, on the disk for good, and return where.
+
+    Only its owner may read it: questions and answers are nobody else's business.
 
     Renaming what is returned puts the file in its place at once. Raises OSError, and whatever
     ``content`` raises; nothing is left behind then.
@@ -98,7 +101,7 @@ def write_part(path: Path, content: Iterable[bytes], mode: int = 0o666) -> Path:
     part.unlink(missing_ok=True)
     try:
         # Made anew and exclusively: a link that waits under the name is not followed.
-        with open(part, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+        with open(part, "xb", opener=lambda name, flags: os.open(name, flags, PRIVATE)) as file:
             file.writelines(content)
             file.flush()
             os.fsync(file.fileno())
@@ -109,9 +112,9 @@ def write_part(path: Path, content: Iterable[bytes], mode: int = 0o666) -> Path:
     return part
 
 
-def write_whole(path: Path, content: Iterable[bytes], mode: int = 0o666) -> None:
+def write_whole(path: Path, content: Iterable[bytes]) -> None:
     """Write a file so that it appears as a whole or not at all. Raises as ``write_part`` does."""
-    part = write_part(path, content, mode)
+    part = write_part(path, content)
     try:
         part.replace(path)
     except OSError:
@@ -123,7 +126,7 @@ def write_texts(texts: Iterable[tuple[Path, str]]) -> None:
     """Write each text to its path, whole or not at all; folders are made. Raises QAError."""
     for path, text in texts:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
             write_whole(path, [text.encode("utf-8", "backslashreplace")])
         except OSError as error:
             msg = f"{path}: cannot be written ({error.strerror or error}); name another place"

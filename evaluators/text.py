@@ -101,7 +101,11 @@ def hint(word: str, known: Iterable[str]) -> str:
     known = list(known)
     lower = {name.casefold(): name for name in known}
     close = get_close_matches(word[:SHOWN].casefold(), lower, n=1)
-    return f"did you mean {lower[close[0]]!r}?" if close else f"known: {', '.join(known)}"
+    return (
+        f"did you mean {lower[close[0]]!r}?"
+        if close
+        else f"known: {one_line(mask(', '.join(known)))}"
+    )
 
 
 def encodable(text: str) -> bool:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from evaluators.core import QAError
-from evaluators.output import write_part
+from evaluators.output import PRIVATE_FOLDER, write_part
 from reports.render.csv_files import GRADED_HEADER, GRADED_NAME
 from reports.render.markdown import render as render_summary
 from reports.render.report_files import Files
@@ -44,7 +44,7 @@ def write_files(
     """
     parts: dict[str, Path] = {}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
         for name, pieces in files:
             parts[name] = write_part(folder / name, (piece.encode() for piece in pieces))
         *others, last = parts

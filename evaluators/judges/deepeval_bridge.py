@@ -1,6 +1,5 @@
 """What lies between deepeval's metrics and our models, without deepeval itself."""
 
-import re
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 PARAMETERS = {"temperature": 0, "max_tokens": 4096}
 """The least random reply, with room for a list of statements."""
 
-_FENCED = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL | re.IGNORECASE)
+FENCE = "```"
 
 
 class Shown(Protocol):
@@ -83,8 +82,7 @@ def read_text(schema: "type[BaseModel] | None", reply: Reply) -> str | Invalid:
         return Invalid("no answer outside of thoughts")
     if schema is None:
         return text
-    fenced = _FENCED.fullmatch(text)
-    text = (fenced[1] if fenced else text).strip()
+    text = _unfenced(text.strip())
     try:
         parse_json(text)
         schema.model_validate_json(text, strict=True)
@@ -92,6 +90,14 @@ def read_text(schema: "type[BaseModel] | None", reply: Reply) -> str | Invalid:
         reason = str(error).partition(" [type=")[0]  # what follows repeats the reply
         return Invalid(f"not as {schema.__name__} asks: {one_line(mask(reason), 120)}")
     return text
+
+
+def _unfenced(text: str) -> str:
+    """Return what stands in a Markdown fence that is all there is, otherwise the text itself."""
+    if len(text) < 2 * len(FENCE) or not (text.startswith(FENCE) and text.endswith(FENCE)):
+        return text
+    inner = text[len(FENCE) : -len(FENCE)]
+    return (inner[4:] if inner[:4].casefold() == "json" else inner).strip()
 
 
 def own_error(error: BaseException) -> QAError | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from evaluators.core import Reply, UsageError
 from evaluators.ledger.database import COLUMNS, INSERT, SCHEMA, StoredRow, unseal
+from evaluators.models.secrets import one_line
 from evaluators.reading import parse_json
 from evaluators.text import canonical
 
@@ -163,7 +164,7 @@ def _parse(line: bytes) -> StoredRow:
         msg = f"not a row of a ledger; needed are {', '.join(sorted(FIELDS))}"
         raise ValueError(msg)
     if values["schema"] != SCHEMA:
-        msg = f"format {str(values['schema'])[:20]}, this version reads format {SCHEMA}"
+        msg = f"format {one_line(str(values['schema']), 20)}, this version reads format {SCHEMA}"
         raise ValueError(msg)
     row = StoredRow(**{**values, "reply": canonical(values["reply"])})
     if not row.is_sound:

@@ -17,7 +17,7 @@ from evaluators.ledger.opening import open_to_read, open_to_write
 from evaluators.ledger.upkeep import LedgerStats, Selection
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.secrets import one_line
-from evaluators.output import PRIVATE, aligned_table, plural, say, write_whole
+from evaluators.output import aligned_table, plural, say, write_whole
 from evaluators.runtime.budget import money
 from evaluators.runtime.prices import pricer
 
@@ -85,7 +85,7 @@ def export(options: Options) -> int:
         if options.file is None:
             sys.stdout.writelines(lines)
         else:
-            write_whole(options.file, map(str.encode, lines), PRIVATE)
+            write_whole(options.file, map(str.encode, lines))
     if left_out:
         say(sys.stderr, f"{plural(len(left_out), 'damaged row')} left out")
     return DONE

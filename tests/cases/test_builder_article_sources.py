@@ -15,7 +15,7 @@ from cases.tools.builder.wiki import Wiki, WikiError, user_agent
 from cases.tools.builder.work_folder import Article
 from evaluators.core import UsageError
 from tests.support.building_texts import WikiServer, dump_xml, pages, write_dump, write_news
-from tests.support.loopback import Answer, loopback
+from tests.support.loopback import Answer, Seen, loopback
 
 
 def found(where: Path | str, folder: Path, most: int = 10_000, **changes: str) -> list[Article]:
@@ -216,6 +216,20 @@ def test_a_redirect_on_the_same_host_is_followed() -> None:
     moved = Answer(status=301, headers={"Location": "/api.php"})
     with loopback(moved, Answer(body={"query": {}})) as wiki, Wiki(f"{wiki.url}/w", "") as api:
         assert api.ask({}) == {"query": {}}
+
+
+def test_a_redirect_to_another_scheme_is_another_server() -> None:
+    """Who starts with https is never led to http, where anybody between could write the texts."""
+
+    def moved(seen: Seen) -> Answer:
+        return Answer(status=301, headers={"Location": f"https://{seen.headers['host']}/w"})
+
+    with (
+        loopback(handler=moved) as wiki,
+        pytest.raises(WikiError, match="another host"),
+        Wiki(f"{wiki.url}/w", "") as api,
+    ):
+        api.ask({})
 
 
 def test_an_endless_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

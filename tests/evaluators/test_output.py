@@ -90,11 +90,11 @@ def test_progress_on_a_terminal_is_one_line() -> None:
     assert stream.getvalue() == "\r10\r9 \n"
 
 
-def test_a_file_is_replaced_whole_and_may_be_private(tmp_path: Path) -> None:
+def test_a_file_is_replaced_whole_and_is_private(tmp_path: Path) -> None:
     """The old content stays until the new is complete; nothing is left beside it."""
     path = tmp_path / "file"
     write_whole(path, [b"one"])
-    write_whole(path, [b"two", b"three"], PRIVATE)
+    write_whole(path, [b"two", b"three"])
     assert path.read_bytes() == b"twothree"
     assert path.stat().st_mode & 0o777 == PRIVATE
     assert list(tmp_path.iterdir()) == [path]

@@ -25,8 +25,8 @@ CLEAR = 2  # by how many frequent words another language must lead
 _BREAK = re.compile(r"\n[^\S\n]*\n")
 _SPACE = re.compile(r"\s+")
 _NOTE = re.compile(r"\[(?:\d{1,3}|[a-zа-я]|[^\W\d_]{1,12}\.? ?\d{1,3})\]")
-_HOLLOW = re.compile(r"\s*\([\s,;:.–—-]*\)")
-_BEFORE_MARK = re.compile(r"\s+([,.;:!?…])")
+_HOLLOW = re.compile(r" ?\([ ,;:.–—-]*\)")  # after _SPACE: longer runs would be tried anew and anew
+_BEFORE_MARK = re.compile(r" ([,.;:!?…])")
 _STRESS = re.compile("[\u0300\u0301]")
 # A sentence ends with its mark, and perhaps a closing quotation mark, where a capital or a quote
 # follows; initials ("А. Міцкевіч") and abbreviations of one or two letters ("г.") do not end one.
@@ -64,7 +64,7 @@ def clean(text: str) -> str:
     What a removed template left behind, such as empty brackets, goes too.
     """
     composed = _STRESS.sub("", unicodedata.normalize("NFC", without_invisible(sendable(text))))
-    bare = _HOLLOW.sub("", _NOTE.sub("", composed))
+    bare = _HOLLOW.sub("", _SPACE.sub(" ", _NOTE.sub("", composed)))
     return _BEFORE_MARK.sub(r"\1", _SPACE.sub(" ", bare)).strip()
 
 

@@ -115,9 +115,9 @@ class Wiki(AbstractContextManager["Wiki"]):
         return answer
 
     def _send(self, query: Mapping[str, str]) -> tuple[httpx2.Response, bytes]:
-        """Return the answer and its body, after at most three redirects on the same host."""
+        """Return the answer and its body, after at most three redirects on the same server."""
         request = self._client.build_request("GET", self._address, params=query)
-        here = (request.url.host, request.url.port)
+        here = _origin(request.url)
         for _ in range(MAX_REDIRECTS + 1):
             with closing(self._client.send(request, stream=True)) as response:
                 following = response.next_request
@@ -128,7 +128,7 @@ class Wiki(AbstractContextManager["Wiki"]):
                         if len(body) > MAX_BYTES:
                             raise self._refused(what=f"an answer of more than {MAX_BYTES:,} bytes")
                     return response, bytes(body)
-            if following is None or (following.url.host, following.url.port) != here:
+            if following is None or _origin(following.url) != here:
                 what = "redirects to another host; give the address of the API itself"
                 raise self._refused(what=what)
             request = following
@@ -254,3 +254,8 @@ def _merged(source: Source, page: str, entry: Values, before: Article | None) ->
 def _part(value: object, key: str) -> Values:
     found = value.get(key) if isinstance(value, dict) else None
     return found if isinstance(found, dict) else {}
+
+
+def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
+    """Return scheme, host and port: whoever leaves https for http has left the server."""
+    return url.scheme, url.host, url.port

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from evaluators.core import QAError, UsageError
-from evaluators.output import write_part, write_whole
+from evaluators.output import PRIVATE_FOLDER, write_part, write_whole
 from evaluators.reading import file_hash, parse_json, read_text
 from evaluators.text import shown
 
@@ -166,7 +166,7 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
         with _writing(path):
-            path.mkdir(parents=True, exist_ok=True)
+            path.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
         self._records = self._read_settings()
         self._recover()
 
@@ -273,7 +273,7 @@ def locked(folder: Path) -> Iterator[None]:
     Raises BuildError where another command is at work there, or the folder cannot be written.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
         lock = sqlite3.connect(folder / LOCK, timeout=0, isolation_level=None)
     except (OSError, sqlite3.Error) as error:
         msg = f"{folder}: cannot be written ({error}); mend that and run again"

@@ -16,7 +16,7 @@ from cases.tools.download.resumable import (
     without_query,
 )
 from evaluators.core import UsageError
-from evaluators.output import say
+from evaluators.output import PRIVATE_FOLDER, say
 from evaluators.reading import ARCHIVES, file_hash, read_text
 from evaluators.settings import load_settings
 from evaluators.text import listed
@@ -153,7 +153,7 @@ def obtain(order: Order, stream: TextIO) -> str:
             _keep_record(order, found, stream)
             return "already there"
         say(stream, f"warning: {target}: {wrong}; fetching it anew")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    target.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
     part = Partial.of(target)
     with watching(order.benchmark.name, stream) as watch:
         fetch(Source(url=order.url, hint=order.benchmark.hint), part, watch)
