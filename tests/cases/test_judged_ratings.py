@@ -1,0 +1,111 @@
+"""The bundled answers that measure raters: their labels follow the rubric, their items the data."""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from cases.config import load_dataset
+from cases.loading import load_cases
+from evaluators.core import Case
+from evaluators.rating_parts import combined
+from evaluators.rubric import Rubric
+from reports.gates.gate import floor_gates, gate_inputs
+from reports.summary import summarise
+from tests.support.made_records import numbered
+
+CASES = Path(__file__).parents[2] / "cases"
+JUDGED = load_dataset(CASES / "judges" / "judges_eba" / "dataset.yaml").slices["en"]
+
+
+@pytest.fixture(scope="module")
+def answers() -> list[Case]:
+    """Return the labelled answers."""
+    return load_cases(JUDGED)
+
+
+@pytest.fixture(scope="module")
+def items() -> Mapping[str, Case]:
+    """Return the gated items by their ids."""
+    return {
+        case.id: case for case in load_cases(load_dataset(CASES / "eba/dataset.yaml").slices["en"])
+    }
+
+
+def rubric() -> Rubric:
+    assert JUDGED.rubric is not None
+    return JUDGED.rubric
+
+
+def test_answers_are_to_the_items_as_they_stand(
+    answers: list[Case], items: Mapping[str, Case]
+) -> None:
+    """Question and expert answer are the item's own; so is the context, unless it is left out."""
+    for answer in answers:
+        name, _, number = answer.id.rpartition("-")
+        item = items[name]
+        assert number.isdigit()
+        assert (answer.question, answer.golds) == (item.question, item.golds), answer.id
+        assert answer.context in (item.context, ""), answer.id
+    assert any(not answer.context for answer in answers)
+
+
+def test_labels_are_made_of_scores_by_the_rubrics_table(answers: list[Case]) -> None:
+    """Each reader scored the four parts; the label is one reader's, and they are close."""
+    caps = rubric().parts
+    for answer in answers:
+        made = []
+        for reader in (1, 2):
+            given = str(answer.metadata[f"parts_{reader}"])
+            assert re.fullmatch(r"[0-3](?: [0-3]){3}", given), answer.id
+            scores = dict(zip(caps, map(int, given.split()), strict=True))
+            made.append(combined(caps, scores))
+            assert made[-1] == int(str(answer.metadata[f"label_{reader}"])), answer.id
+        assert int(answer.label or "") in made, answer.id
+        assert abs(made[0] - made[1]) <= 2, answer.id
+
+
+def test_most_labels_lie_about_the_bar(answers: list[Case]) -> None:
+    """A rater is told from another by answers that nearly pass, or just do."""
+    labels = [int(answer.label or "") for answer in answers]
+    bar = rubric().pass_bar
+    assert len(answers) >= 107
+    assert sum(bar - 2 <= label <= bar for label in labels) >= 50
+    assert 0.35 <= sum(label >= bar for label in labels) / len(labels) <= 0.65
+    assert set(labels) == set(range(1, 11))
+
+
+def floors(ratings: Mapping[str, int], answers: list[Case]) -> set[str]:
+    """Return which of the floors a rater with these ratings, by the answers' ids, reaches."""
+    rows = [{"label": answer.label, "rating": ratings[answer.id]} for answer in answers]
+    records = numbered(rows)
+    inputs = gate_inputs(JUDGED, records, summarise(records, JUDGED))
+    gates = floor_gates(JUDGED.floor, inputs)
+    return {gate.threshold.measure for gate in gates if gate.state == "PASS"}
+
+
+@pytest.mark.parametrize(
+    "distort",
+    [
+        lambda label, _: max(1, label - 2),
+        lambda label, _: min(10, label + 1),
+        lambda label, _: {True: 5, False: 1 + (label > 2)}[label > 3],
+        lambda _, answer: 5,
+        lambda _, answer: min(10, 1 + len(answer) // 60),
+        lambda _, answer: min(10, 1 + sum(map(str.isdigit, answer)) // 3),
+    ],
+    ids=["two too strict", "one too kind", "only 1, 2 and 5", "always 5", "length", "digits"],
+)
+def test_a_rater_that_only_ranks_or_counts_misses_the_floor(
+    distort: Callable[[int, str], int], answers: list[Case]
+) -> None:
+    """Rank correlation alone would trust some of these: 0.98 for one that is two too strict."""
+    said = {one.id: distort(int(one.label or ""), one.recorded or "") for one in answers}
+    assert floors(said, answers) < set(JUDGED.floor)
+
+
+def test_the_second_reader_reaches_the_floor(answers: list[Case]) -> None:
+    """The floor can be reached: a reader who scored by the rubric alone does."""
+    second = {one.id: int(str(one.metadata["label_2"])) for one in answers}
+    assert floors(second, answers) == set(JUDGED.floor)
