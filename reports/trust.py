@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from cases.dataset import Dataset, Slice
 from cases.plan import Labelled, rates
+from evaluators.answerers import RECORDED
 from evaluators.core import Outcome
 from evaluators.judge_spec import PanelSpec
 from evaluators.output import plural
@@ -32,17 +33,20 @@ def measured_among(
     slices = [one for part in datasets for one in part.slices.values() if one.name in records]
     graded = [one for one in slices if one.kind.by_rubric and one.name not in elsewhere]
     offline = PanelSpec.parse(judge).is_offline
-    return [
-        calibration_of(
-            one,
-            records[one.name],
-            summaries[one.name],
-            graders=tuple(other.name for other in graded if _measures(one, other, offline=offline)),
-            offline=offline,
+    found = []
+    for one in (one for one in slices if not one.kind.answered):
+        own = [other.name for other in graded if _measures(one, other, offline=offline)]
+        answerers = {record.model for name in own for record in records[name]}
+        found.append(
+            calibration_of(
+                one,
+                records[one.name],
+                summaries[one.name],
+                graders=tuple(own),
+                stands_in=offline and answerers <= {"", RECORDED},
+            )
         )
-        for one in slices
-        if not one.kind.answered
-    ]
+    return found
 
 
 def _measures(labelled: Slice, slice_: Slice, *, offline: bool) -> bool:
@@ -94,12 +98,12 @@ def is_measured(found: Calibration) -> bool:
 
 
 def calibrate(
-    labelled: Labelled, outcomes: Mapping[str, Outcome], *, offline: bool = False
+    labelled: Labelled, outcomes: Mapping[str, Outcome], *, stands_in: bool = False
 ) -> Calibration:
     """Return what the outcomes of items that were judged beside the tests say of the judge.
 
     An item without an outcome was not judged, which counts as any item without a grade does.
-    ``offline`` says that the judge asks no model.
+    ``stands_in`` is that of ``calibration_of``.
     """
     if not labelled.items:
         return unmeasured(labelled, labelled.why_not)
@@ -110,7 +114,7 @@ def calibrate(
     slice_ = labelled.items[0].slice
     return replace(
         calibration_of(
-            slice_, records, summarise(records, slice_), labelled.graders, offline=offline
+            slice_, records, summarise(records, slice_), labelled.graders, stands_in=stands_in
         ),
         source="session",
         tokens=sum(record.tokens for record in records),
@@ -128,17 +132,18 @@ def calibration_of(
     summary: SliceSummary,
     graders: tuple[str, ...],
     *,
-    offline: bool = False,
+    stands_in: bool = False,
 ) -> Calibration:
     """Return what a labelled slice says of the judge; ``records`` holds every planned item of it.
 
     Its floor is decided as a gate is: items without a grade could be right or wrong. Labels of
     one class only cannot show that it is reached: a judge with one verdict for all has it there.
-    A judge that asks no model (``offline``) is held to the ``offline_floor``, where there is one.
+    A judge without a model that ``stands_in``, as the answers are recorded ones too, is held to the
+    ``offline_floor``, where there is one.
     """
     inputs = gate_inputs(slice_, records, summary)
     of_model = floor_gates(slice_.floor, inputs)
-    stands_in = offline and bool(slice_.offline_floor)
+    stands_in = stands_in and bool(slice_.offline_floor)
     gates = floor_gates(slice_.offline_floor, inputs) if stands_in else of_model
     trusted, blocks = _trust(slice_, records, gates)
     return Calibration(

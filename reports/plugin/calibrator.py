@@ -77,27 +77,36 @@ def _without(dataset: Dataset, names: Collection[str]) -> Dataset:
 class Calibrator:
     """The labelled items of one run. ``tasks`` are theirs, by key; they belong to no test.
 
-    ``is_on`` False measures nothing, which is said where it matters. ``is_offline`` says that the
-    judge asks no model.
+    ``is_on`` False measures nothing, which is said where it matters. ``stands_in`` says
+    that a judge without a model judges recorded answers.
     """
 
     plan: Plan
     labelled: tuple[Labelled, ...]
     is_on: bool
     tasks: Mapping[str, Task]
-    is_offline: bool = False
+    stands_in: bool = False
     _selected: tuple[Labelled, ...] = field(default=())
 
     @classmethod
     def of(
-        cls, plan: Plan, labelled: Sequence[Labelled], judges: JudgeFactory, *, is_on: bool
+        cls,
+        plan: Plan,
+        labelled: Sequence[Labelled],
+        judges: JudgeFactory,
+        *,
+        is_on: bool,
+        answers_recorded: bool = False,
     ) -> "Calibrator":
-        """Return the calibrator of a run with this judge; rules are always measured: it is free."""
+        """Return the calibrator of a run with this judge; rules are always measured: it is free.
+
+        ``answers_recorded`` says that no model answers in this run.
+        """
         is_offline = judges.first_model is None
         is_on = is_on or is_offline
         items = [item for one in labelled for item in one.items] if is_on else []
         tasks = make_tasks(items, None, judges)
-        return cls(plan, tuple(labelled), is_on, tasks, is_offline)
+        return cls(plan, tuple(labelled), is_on, tasks, is_offline and answers_recorded)
 
     def select(self, keys: Collection[str]) -> tuple[str, ...]:
         """Note which items are run; return the keys of those to be judged beside them."""
@@ -122,7 +131,7 @@ class Calibrator:
         """Return what is known of the judge in each language of the run."""
         if not self.is_on:
             return tuple(unmeasured(one, "calibration is off") for one in self._selected)
-        return tuple(calibrate(one, outcomes, offline=self.is_offline) for one in self._selected)
+        return tuple(calibrate(one, outcomes, stands_in=self.stands_in) for one in self._selected)
 
 
 class JudgeWait:

@@ -62,7 +62,11 @@ class Run:
         self._options = options
         self._plan = plan
         self._calibrator = Calibrator.of(
-            plan, labelled, connected.judges, is_on=options.calibration
+            plan,
+            labelled,
+            connected.judges,
+            is_on=options.calibration,
+            answers_recorded=connected.model is None,
         )
         self._settling = _settling(options, plan, self._calibrator, earlier)
         self._connected = connected

@@ -187,15 +187,15 @@ def test_an_offline_judge_may_stand_in_for_one_that_reaches_the_floor(labels: Sl
     slice_ = replace(labels, offline_floor={"agreement": 0.4})
     found = labelled(slice_)
     ends = outcomes(found, CORRECT, CORRECT)
-    model, rules = calibrate(found, ends), calibrate(found, ends, offline=True)
+    model, rules = calibrate(found, ends), calibrate(found, ends, stands_in=True)
     assert (model.trusted, model.floor, model.stand_in) == (False, {"agreement": 0.8}, "")
     assert (rules.trusted, rules.blocks, rules.floor) == (True, "", {"agreement": 0.4})
     said = "stands in for a model, whose floor is higher, and misses it: agreement 0.5 is below 0.8"
     assert said in rules.stand_in
     assert said in calibration_notes([replace(rules, source="records")])[0]
-    good = calibrate(found, outcomes(found, CORRECT, INCORRECT), offline=True)
+    good = calibrate(found, outcomes(found, CORRECT, INCORRECT), stands_in=True)
     assert good.stand_in.endswith("reaches it")
-    low = calibrate(found, outcomes(found, INCORRECT, CORRECT), offline=True)
+    low = calibrate(found, outcomes(found, INCORRECT, CORRECT), stands_in=True)
     assert (low.trusted, low.blocks != "") == (False, True)
 
 
@@ -365,6 +365,20 @@ def test_labels_of_the_run_measure_what_they_are_labels_of(labels: Slice) -> Non
     assert graders("lexical") == ("one:bg", "other:bg")
     assert graders(MODEL) == ("one:bg",)
     assert graders("lexical", known(graders=("one:bg",))) == ("other:bg",)
+
+
+@pytest.mark.parametrize(("model", "trusted"), [("recorded", True), ("gpt", False)])
+def test_an_offline_judge_stands_in_for_recorded_answers_only(
+    labels: Slice, model: str, trusted: bool
+) -> None:
+    """Where a model answers, the judge is held to the floor of a model."""
+    slices = (asked(), replace(labels, offline_floor={"agreement": 0.4}))
+    answers = [replace(one, model=model) for one in graded(2)]
+    wrong = numbered([{"label": grade, "grade": CORRECT} for grade in (CORRECT, INCORRECT)])
+    records = {slices[0].name: answers, slices[1].name: wrong}
+    summaries = {one.name: summarise(records[one.name], one) for one in slices}
+    (found,) = measured_among([dataset(one) for one in slices], records, summaries, "lexical", ())
+    assert (found.trusted, found.stand_in != "") == (trusted, trusted)
 
 
 def test_an_unknown_price_is_not_zero(labels: Slice) -> None:
