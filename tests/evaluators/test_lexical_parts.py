@@ -10,6 +10,7 @@ from evaluators.judges.lexical.dates import Date, find_dates
 from evaluators.judges.lexical.folding import fold, plain, read, sound, without
 from evaluators.judges.lexical.language_tables import tables
 from evaluators.judges.lexical.lexical_judge import grade
+from evaluators.judges.lexical.number_words import in_figures
 from evaluators.judges.lexical.numbers import find_quantities, find_romans, roman
 from evaluators.judges.lexical.word_matching import Tolerance
 
@@ -115,6 +116,69 @@ def test_numbers_are_read(text: str, language: str, wanted: list[float]) -> None
     """Figures and number words are read by the custom of the language."""
     found = find_quantities(read(text), tables(language))
     assert [quantity.values[0] for quantity in found] == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "wanted"),
+    [
+        ("dwustu trzydziestoma", "pl", 230),
+        ("dziewięciuset", "pl", 900),
+        ("czworo", "pl", 4),
+        ("trzynastą", "pl", 13),
+        ("шестима", "bg", 6),
+        ("осемнайсет", "bg", 18),
+        ("шейсет", "bg", 60),
+        ("деветстотин", "bg", 900),
+        ("двайсет и пет", "bg", 25),
+        ("второто", "bg", 2),
+        ("двухсот", "be", 200),
+        ("пяццю", "be", 5),
+        ("сямідзесяці", "be", 70),
+        ("трэцяй", "be", 3),
+        ("huszonhárom", "hu", 23),
+        ("háromszáztizenkettő", "hu", 312),
+        ("kétezret", "hu", None),
+        ("egyetem", "hu", None),
+        ("huszonharmadik", "hu", 23),
+        ("one hundred and five", "en", 105),
+        ("devíti sty", "cs", 9),
+    ],
+)
+def test_number_words_are_read(text: str, language: str, wanted: float | None) -> None:
+    """Number words to a thousand are read in every case form, grown together or joined."""
+    known = tables(language)
+    found = find_quantities(in_figures(read(text), known), known)
+    assert [quantity.values[0] for quantity in found] == ([] if wanted is None else [wanted])
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "wanted"),
+    [
+        ("W tysiąc czterysta dziesiątym", "pl", (1410, None, None)),
+        ("piętnastego lipca tysiąc czterysta dziesiątego roku", "pl", (1410, 7, 15)),
+        ("на трети март хиляда осемстотин седемдесет и осма", "bg", (1878, 3, 3)),
+        ("дваццаць пятага сакавіка тысяча дзевяцьсот васемнаццатага", "be", (1918, 3, 25)),
+        ("ezernyolcszáznyolcvanhatban", "hu", (1886, None, None)),
+        ("ezerkilencszázötvenhat. október huszonharmadikán", "hu", (1956, 10, 23)),
+        ("május elsején, 1890-ben", "hu", (1890, 5, 1)),
+        ("in nineteen hundred and five", "en", (1905, None, None)),
+        ("v roce tisíc devět set osmdesát devět", "cs", (1989, None, None)),
+    ],
+)
+def test_dates_in_words_are_read(
+    text: str, language: str, wanted: tuple[int | None, int | None, int | None]
+) -> None:
+    """A year, a month and a day in words are read like those in figures."""
+    known = tables(language)
+    found = find_dates(in_figures(read(text), known), known)
+    assert [date.parts for date in found] == [wanted]
+
+
+def test_a_month_is_no_doubt() -> None:
+    """„май“ is the month in a date and after a preposition, and says "it seems" elsewhere."""
+    assert analyse(case("6 май 1954 г.", "bg"), "На 6 май 1954 г.").hedges == set()
+    assert analyse(case("май", "bg"), "през май").hedges == set()
+    assert analyse(case("София", "bg"), "май е София").hedges == {0}
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from evaluators.judges.lexical.dates import Date, find_dates
 from evaluators.judges.lexical.folding import Text, read, without
 from evaluators.judges.lexical.gold_forms import Form, forms
 from evaluators.judges.lexical.language_tables import Tables, tables
+from evaluators.judges.lexical.number_words import in_figures
 from evaluators.judges.lexical.numbers import Quantity, find_quantities, find_romans
 from evaluators.judges.lexical.word_matching import Span
 
@@ -81,7 +82,14 @@ class AnswerAnalysis:
     @cached_property
     def hedges(self) -> set[int]:
         """The places of the words that only say how sure the answer is."""
-        return self.tables.phrases("hedges").places(self.answer.words)
+        words, dated = self.answer.words, {i for d in self.dates for i in range(d.start, d.end)}
+        small = self.tables.words("function")
+        months = {  # „май“ says "it seems", and is a month in a date and after a preposition
+            place for place, word in enumerate(words)
+            if word in self.tables.months
+            and (place in dated or not small.isdisjoint(words[max(0, place - 1) : place]))
+        }  # fmt: skip
+        return self.tables.phrases("hedges").places(words) - months
 
     @cached_property
     def descriptions(self) -> frozenset[str]:
@@ -171,7 +179,7 @@ class AnswerAnalysis:
 def analyse(case: Case, answer: str) -> AnswerAnalysis:
     """Return the analysis of an answer; orders to the judge and what follows them are left out."""
     known = tables(case.language)
-    full, question = read(answer[:LIMIT]), read(case.question[:LIMIT])
+    full, question = (in_figures(read(raw[:LIMIT]), known) for raw in (answer, case.question))
     orders = known.phrases("orders")
     echoes = {question.words[start:end] for start, end in orders.spans(question.words)}
     spans = orders.spans(full.words)  # those that the question has too are none

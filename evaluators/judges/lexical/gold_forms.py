@@ -8,6 +8,7 @@ from functools import lru_cache
 from evaluators.judges.lexical.dates import Date, find_dates, is_year
 from evaluators.judges.lexical.folding import Text, fold, read, without
 from evaluators.judges.lexical.language_tables import Tables, tables
+from evaluators.judges.lexical.number_words import in_figures
 from evaluators.judges.lexical.numbers import Quantity, find_quantities, find_romans
 
 _PARENTHESIS = re.compile(r"\s*\(([^()]*)\)")
@@ -120,7 +121,7 @@ def _described(head: str, known: Tables) -> Iterable[str]:
 
 
 def _form(raw: str, known: Tables, limits: Limits | None) -> Form:
-    text = read(raw)
+    text = in_figures(read(raw), known)
     text = without(text, known.words("articles") - _letters(text, known))
     figure = _only_quantity(raw, text, known)
     if not (limits or _IDENTIFIER.search(raw)) and (stated := _stated_range(text, known)):
@@ -138,7 +139,7 @@ def _form(raw: str, known: Tables, limits: Limits | None) -> Form:
         limits=limits,
         date=date,
         light=(known.words("function") | known.words("articles")).issuperset(text.words),
-        lettered=_LETTER.search(raw) is not None,
+        lettered=any(fold(letter) in text.words for letter in _LETTER.findall(raw)),
     )
 
 

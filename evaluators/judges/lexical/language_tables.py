@@ -9,6 +9,7 @@ from evaluators.judges.lexical.folding import FOLDER, fold, read
 from evaluators.reading import load_yaml
 
 _BASE = "en"  # models answer in English to questions in any language
+_DAYS = 31  # ordinals up to it are days of a month
 _ROWS = ("months", "units")  # lists of rows of words; all other lists are phrases
 
 
@@ -103,8 +104,8 @@ class Tables:
 
     @cached_property
     def numbers(self) -> Mapping[str, float]:
-        """Number words below the scales."""
-        return self._figures("numbers")
+        """Number words below the scales, ordinals among them."""
+        return {**self._figures("ordinals"), **self._figures("numbers")}
 
     @cached_property
     def scales(self) -> Mapping[str, float]:
@@ -114,11 +115,19 @@ class Tables:
     @cached_property
     def days(self) -> Mapping[str, float]:
         """Days of a month in words: ordinals."""
-        return self._figures("days")
+        return {word: day for word, day in self._figures("ordinals").items() if day <= _DAYS}
+
+    @cached_property
+    def number_parts(self) -> tuple[tuple[str, int], ...]:
+        """Parts of number words that grow together, with their values; mostly none."""
+        parts = self.data[0].get("number_parts", {})
+        return tuple(
+            (word, int(value)) for value, row in parts.items() for word in fold(row).split()
+        )
 
     def _figures(self, key: str) -> dict[str, float]:
-        rows = (row for data in self.data for row in data.get(key, {}).items())
-        return {fold(word): float(value) for word, value in rows}
+        rows = [row for data in reversed(self.data) for row in data.get(key, {}).items()]
+        return {word: float(value) for value, row in rows for word in fold(row).split()}
 
     @cached_property
     def months(self) -> Mapping[str, int]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from evaluators.judges.lexical.folding import Text
 from evaluators.judges.lexical.language_tables import Tables
+from evaluators.judges.lexical.number_words import continues, spoken
 
 _SIGNS = {"%": "percent", "$": "dollar", "€": "euro", "£": "pound"}
 _CLOSE = {"", " ", "-", "\u2011", "\u2013"}
@@ -197,9 +198,9 @@ def _in_words(text: Text, place: int, tables: Tables) -> Quantity | None:
     if text.words[place] not in tables.numbers:
         return None
     end = place + 1
-    while end < len(text.words) and _continues(text.words[end - 1], text.words[end], tables):
+    while end < len(text.words) and continues(text.words[end - 1], text.words[end], tables):
         end += 1
-    value = _spoken(text.words[place:end], tables)
+    value = spoken(text.words[place:end], tables)
     _, unit, last = _tail(text, end, tables, money=False)
     digits = str(int(value)).lstrip("0")
     return Quantity(
@@ -210,28 +211,6 @@ def _in_words(text: Text, place: int, tables: Tables) -> Quantity | None:
         end=last,
         digits=_significant(digits) if value >= 1000 else max(1, len(digits)),
     )
-
-
-def _continues(word: str, following: str, tables: Tables) -> bool:
-    """Say whether a number word goes on in the next one, as in twenty-three or three hundred."""
-    if following in tables.scales:
-        return True
-    value = tables.numbers.get(following)
-    return value is not None and (word in tables.scales or tables.numbers[word] >= 20 > value)
-
-
-def _spoken(words: tuple[str, ...], tables: Tables) -> float:
-    """Return the value of number words in a row: two hundred three thousand, and so on."""
-    total = current = 0.0
-    for word in words[:8]:
-        if word in tables.numbers:
-            current += tables.numbers[word]
-        elif tables.scales[word] < 1000:
-            current = max(current, 1.0) * tables.scales[word]
-        else:
-            total += max(current, 1.0) * tables.scales[word]
-            current = 0.0
-    return total + current
 
 
 def roman(word: str) -> int | None:
