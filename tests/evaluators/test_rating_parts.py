@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from evaluators.models.secrets import Key
 from evaluators.rating_parts import combined
 from evaluators.replies import Invalid, read_scores
 from evaluators.rubric import PASS_BAR, Rubric, load_rubric
+from evaluators.text import digest
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
 from tests.support.model_calls import SECRET, both, spec_of
 from tests.support.scripted import Scripted, make_case
@@ -84,6 +86,20 @@ def test_the_plain_rubric_asks_for_one_number() -> None:
     """It has no table, and the usual pass bar."""
     plain = load_rubric(RUBRICS / "eba_plain.en.yaml")
     assert (plain.parts, plain.pass_bar) == ({}, PASS_BAR)
+
+
+def test_what_is_asked_by_the_plain_rubric_never_changes() -> None:
+    """Its version, its messages and the function are in the key of every reply in old ledgers."""
+    plain = load_rubric(RUBRICS / "eba_plain.en.yaml")
+    asked: list[Request] = []
+
+    def reply_to(request: Request) -> Reply:
+        asked.append(request)
+        return called({"reason": "", "rating": 7})
+
+    verdict = judged(Scripted(reply_to), plain)
+    assert (verdict.rating, verdict.parts) == (7, {})
+    assert digest([asdict(one) for one in asked])[:12] == "8954056cc547"
 
 
 @pytest.mark.parametrize(

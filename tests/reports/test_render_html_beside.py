@@ -93,10 +93,13 @@ def test_calibration_stands_against_its_floor() -> None:
     cell = ConfusionCell(label="CORRECT", grade="INCORRECT", count=4)
     found = run_of([*answered("ci"), *labelled("cci")], facts_dataset(), judged_dataset())
     (one,) = found.judging.calibrations
-    known = replace(one, confusion=(cell,), trusted=False, reason="agreement 0.5 < 0.6")
+    both = {"agreement": 0.6, "mean_difference": 0.5}
+    known = replace(one, confusion=(cell,), trusted=False, reason="agreement 0.5 < 0.6", floor=both)
+    known = replace(known, stand_in="the offline judge stands in")
     judging = replace(found.judging, calibrations=(known,), unmeasured=("simpleqa:hu",))
     text = Page(html.render(replace(made, judging=judging))).text
     for word in ("not trusted", "agreement 0.5 < 0.6", "agreement ≥ 0.6", "facts:en",
+                 "mean difference within ±0.5", "the offline judge stands in",
                  "No labelled answers measure the judge of simpleqa:hu"):  # fmt: skip
         assert word in text, word
 
