@@ -250,7 +250,7 @@ class RatingMetric(_ModelMetric):  # type: ignore[no-untyped-call]
 
     def _score(self, verdict: Verdict) -> float:
         rating = verdict.rating or 1
-        self.score_breakdown = {"rating": float(rating)}
+        self.score_breakdown = {"rating": float(rating), **verdict.parts}
         return (rating - 1) / 9
 
 

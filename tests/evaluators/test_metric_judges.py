@@ -122,7 +122,10 @@ def test_a_call_is_made_once_and_kept(desk: JudgeSession, server: Loopback, tmp_
     assert metric.evaluation_cost is None
     assert metric.measure(case()) == 1.0
     desk.close()
-    assert RatingMetric(desk).measure(case("Elsewhere [[conclusion=1]]")) == pytest.approx(1 / 3)
+    rated = RatingMetric(desk)
+    assert rated.measure(case("Elsewhere [[conclusion=1]]")) == pytest.approx(1 / 3)
+    assert rated.score_breakdown is not None
+    assert rated.score_breakdown["conclusion"] == 1
     replaying = JudgeSession(desk.name, CallSettings(ledger=tmp_path / "ledger", replay=True))
     assert SimpleQAMetric(replaying).measure(case()) == 1.0
     with pytest.raises(CallError, match="not in the ledger"):

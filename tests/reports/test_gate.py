@@ -313,6 +313,32 @@ def test_no_fate_of_ungraded_items_overturns_a_verdict(data: st.DataObject, kind
         check(evaluate(Threshold(measure=name, max=bar), scene), found)
 
 
+@settings(max_examples=25, deadline=None)
+@given(data=st.data(), bar=st.floats(-3, 3), pass_bar=st.integers(1, 10))
+def test_no_fate_of_ungraded_ratings_overturns_a_floor(
+    data: st.DataObject, bar: float, pass_bar: int
+) -> None:
+    """Brute force over labelled ratings: the mean difference and the sides of the bar too."""
+    rating = st.integers(1, 10)
+    outcome = st.sampled_from(["passed", "failed", "error"])
+    fields = {"label": rating.map(str), "rating": rating, "outcome": outcome}
+    rows = data.draw(st.lists(st.fixed_dictionaries(fields), min_size=1, max_size=5))
+    records = [as_ungraded(record) for record in numbered(rows)]
+    ungraded = [one for one in records if one.outcome == "error"][:2]
+    records = [one for one in records if one.outcome != "error" or one in ungraded]
+    slice_ = make_slice("judged", pass_bar=pass_bar)
+    each: list[dict[str, object]] = [{"rating": int(one)} for one in RATINGS]
+    worlds = [
+        values(resolved(records, dict(zip([r.id for r in ungraded], end, strict=True))), slice_)
+        for end in product(each, repeat=len(ungraded))
+    ]
+    scene = inputs_of(slice_, records)
+    for name in ("agreement", "mean_difference", "pass_agreement", "youden"):
+        found = [world[name] for world in worlds]
+        check(evaluate(at_least(name, bar), scene), found)
+        check(evaluate(Threshold(measure=name, max=bar), scene), found)
+
+
 def values(records: Sequence[Record], slice_: Slice) -> dict[str, float | None]:
     """Every metric of these records, without intervals."""
     whole = tabulate(records, slice_).whole
