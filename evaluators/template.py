@@ -31,6 +31,7 @@ _NAMES: Mapping[str, str] = {
     "examples": "examples",
 }
 _NAME = "|".join(_NAMES)
+_CHAT_TOKEN = re.compile(r"<(?=[|｜/A-Za-z_])|\[(?=/?INST)", re.IGNORECASE)
 _PLACE = re.compile(rf"\{{\{{ ?({_NAME}) ?\}}\}}|\{{({_NAME})\}}")
 
 
@@ -58,9 +59,12 @@ def encode(value: str | list[str]) -> str:
     """Return a value as JSON on one line that reads the same to people and hides nothing.
 
     Letters stay letters; every control, bidi, zero-width and tag character, every line or
-    paragraph separator, every space but the plain one and every lone surrogate is escaped.
+    paragraph separator, every space but the plain one and every lone surrogate is escaped. So is
+    what begins a chat template's own tokens, such as ``<|im_end|>``, ``</s>`` and ``[INST]``: some
+    servers read them wherever they stand.
     """
-    return UNSAFE.sub(escaped, json.dumps(value, ensure_ascii=False))
+    text = UNSAFE.sub(escaped, json.dumps(value, ensure_ascii=False))
+    return _CHAT_TOKEN.sub(escaped, text)
 
 
 def encode_fixed(value: str) -> str:

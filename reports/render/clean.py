@@ -26,6 +26,8 @@ HIDDEN = re.compile(
 )
 _CI_COMMAND = re.compile(r"##(?=[a-z]{0,20}\[)|^(?=\s*::)")
 _FORMULA = frozenset("=+-@")
+# Where a list separator, or a line break outside of quotes, begins a cell for a spreadsheet.
+_BROKEN = re.compile(r"([;\t\r\n][\s\"]*+)(?=[=+@＝＋＠－-])")
 _MARKUP = re.compile(r"[\\*_\[\]<>&|~!$]|(?<=:)/(?=/)|(?<=www)\.")
 _ENTITIES = {"<": "&lt;"}  # some renderers take a tag that only a backslash stands before
 _WIDE = str.maketrans({"@": "＠", "#": "＃", "`": "'"})
@@ -75,10 +77,10 @@ def cell(text: str) -> str:
 
 def plain_cell(text: str, length: int | None = None) -> str:
     """Return what ``cell`` does for a text that is visible already; it had ``length`` before."""
-    if text[:1].isalnum() and len(text) <= CELL_LIMIT:
+    if text[:1].isalnum() and len(text) <= CELL_LIMIT and not _BROKEN.search(text):
         return text  # as most cells are; no formula starts so
     whole = len(text) if length is None else length
-    shown = cut(text, CELL_LIMIT, f" […cut, {whole:,} characters in all]")
+    shown = _BROKEN.sub(r"\1'", cut(text, CELL_LIMIT, f" […cut, {whole:,} characters in all]"))
     start = shown.lstrip()[:1]
     if not start.isascii():
         start = unicodedata.normalize("NFKC", start)[:1]

@@ -5,6 +5,7 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from itertools import chain
 from operator import attrgetter
 
@@ -31,7 +32,8 @@ def results(report: Report, plain_keys: Collection[str] | None = None) -> Iterat
     """
     keys = find_plain(report.records) if plain_keys is None else plain_keys
     rows = (_row(record, record.key in keys) for record in in_order(report.records))
-    return chain((BOM,), _csv(_COLUMNS, rows))
+    # A text that is not quoted is cut where a spreadsheet's separator is another than the comma.
+    return chain((BOM,), _csv(_COLUMNS, rows, in_quotes=True))
 
 
 def _row(record: Record, is_plain: bool) -> list[str]:
@@ -95,6 +97,9 @@ class _Line:
         return line
 
 
-def _csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    writer = csv.writer(_Line(), lineterminator="\r\n")
+def _csv(
+    header: Sequence[str], rows: Iterable[Sequence[str]], *, in_quotes: bool = False
+) -> Iterator[str]:
+    line = partial(csv.writer, _Line(), lineterminator="\r\n")
+    writer = line(quoting=csv.QUOTE_ALL) if in_quotes else line()
     return map(writer.writerow, chain((header,), rows))

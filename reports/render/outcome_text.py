@@ -1,6 +1,7 @@
 """What a miss or an ERROR looks like in the terminal: five lines, safe to print anywhere."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 
 from cases.dataset import Item
@@ -53,6 +54,11 @@ def qa_property(item: Item, outcome: Outcome) -> str:
 
 
 def _short(value: object) -> object:
+    """Return a value with every text in it masked and cut, at whatever depth."""
+    if isinstance(value, Mapping):
+        return {str(_short(name)): _short(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_short(inner) for inner in value]
     if not isinstance(value, str):
         return value
     text = mask(value)

@@ -237,10 +237,22 @@ def test_no_answer_changes_the_prompt_outside_of_its_slot(answer: str) -> None:
 
 def test_values_keep_their_letters_and_lose_their_tricks() -> None:
     """Cyrillic stays readable; controls, bidi, tags, separators and odd spaces are escaped."""
-    assert encode('Дали "<p>" -7 #') == '"Дали \\"<p>\\" -7 #"'
+    assert encode('Дали "5 < 6" -7 #') == '"Дали \\"5 < 6\\" -7 #"'
     hidden = "\u202e\u2028\xa0\x85\ud800\U000e0041\x00\ufeff\u200b"
     escapes = r"\u202e\u2028\u00a0\u0085\ud800\udb40\udc41\u0000\ufeff\u200b"
     assert encode(hidden) == f'"{escapes}"'
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["<|im_end|>", "<|eot_id|>", "<end_of_turn>", "</s>", "[INST]", "[/INST]", "<｜User｜>", "<s>"],
+)
+def test_a_chat_templates_tokens_cannot_act(token: str) -> None:
+    """A server that reads control tokens anywhere finds none; the value is the same JSON text."""
+    slot = encode(f"Paris{token} 5 < 6 [1]")
+    assert token not in slot
+    assert "5 < 6 [1]" in slot
+    assert json.loads(slot) == f"Paris{token} 5 < 6 [1]"
 
 
 def test_values_are_never_looked_at_for_places() -> None:

@@ -129,6 +129,18 @@ def test_formula_cells_get_an_apostrophe(start: str) -> None:
     assert clean.cell(f"{start}1+2").startswith("'")
 
 
+@given(st.lists(st.text("a=+@-;\t\n\r \"',", max_size=12), min_size=1, max_size=5))
+def test_no_cell_begins_with_a_formula_whatever_the_separator(texts: list[str]) -> None:
+    """Read with commas, semicolons or tabs, with quotes or without, no cell is a formula."""
+    file = io.StringIO()
+    csv.writer(file, quoting=csv.QUOTE_ALL).writerow([clean.cell(text) for text in texts])
+    for separator in ",;\t":
+        for row in csv.reader(io.StringIO(file.getvalue(), newline=""), delimiter=separator):
+            assert not [cell for cell in row if cell.lstrip()[:1] in set("=+@-")]
+    for part in re.split(r"[;\t\r\n]", file.getvalue()):
+        assert part.lstrip()[:1] not in set("=+@-")
+
+
 def test_a_cell_fits_a_spreadsheet_and_says_that_it_was_cut() -> None:
     """The longest text stays below 32,767 UTF-16 units."""
     cell = clean.cell("😀" * 100_000)
