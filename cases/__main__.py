@@ -16,7 +16,7 @@ COMMANDS: Mapping[str, Command] = {
         "look for what is wrong with datasets although they can be loaded", "reports.commands.check"
     ),
     "download": Command(
-        "fetch a public benchmark in its official form", "reports.commands.download"
+        "fetch a public benchmark, or answers that people labelled", "reports.commands.download"
     ),
 }
 

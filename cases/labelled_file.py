@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cases.gold_notation import check_gold, with_tolerance
 from cases.labels import NOT_CORRECT, WORDS, Label, Scale, is_number, read_grade, read_number
 from cases.tables import Record, Table, read_csv, read_jsonl
 from evaluators.core import CORRECT, GRADES, Case, UsageError
@@ -25,7 +26,7 @@ RATER = re.compile(r"((?:label|rater|annotator|human|rating|score)_?)(\d{1,3})",
 LANGUAGE = ("language", "lang", "locale")
 CONTEXT = ("context", "passage", "paragraph")
 SOURCE = ("label_source", "source_of_label")
-ALIASES = "aliases"
+ALIASES, TOLERANCE = "aliases", "tolerance"
 SUFFIXES = (".csv", ".jsonl", ".ndjson")
 
 
@@ -251,16 +252,16 @@ def _item(
     if not columns.label and not raters:
         msg = f"no rater has a label; columns {', '.join(columns.raters)}"
         raise rows.problem(row, msg)
-    golds = _golds(rows, row, columns.gold)
+    language = _normal(rows.text(row, columns.language) or reading.language).replace("_", "-")
+    golds = _golds(rows, row, columns.gold, language)
     answer = rows.text(row, columns.answer)
     question = rows.text(row, columns.question)
     if not question.strip():
         raise rows.problem(row, f"column {columns.question!r} is empty")
-    language = rows.text(row, columns.language) or reading.language
     case = Case(
         id=str(row.row),
         dataset="calibration",
-        language=_normal(language).replace("_", "-"),
+        language=language,
         row=row.row,
         question=question,
         golds=golds,
@@ -272,7 +273,8 @@ def _item(
     return LabelledAnswer(case=case, label=label, raters=raters)
 
 
-def _golds(rows: _Rows, row: Record, column: str) -> tuple[str, ...]:
+def _golds(rows: _Rows, row: Record, column: str, language: str) -> tuple[str, ...]:
+    """Return the accepted forms as the loader does: golds, aliases, the range of a tolerance."""
     value, aliases = row.values.get(column), row.values.get(ALIASES)
     forms = value if isinstance(value, list) else [value]
     more = aliases if isinstance(aliases, list) else str(aliases or "").split(" | ")
@@ -280,4 +282,11 @@ def _golds(rows: _Rows, row: Record, column: str) -> tuple[str, ...]:
     if not texts:
         what = f"column {column!r}: want text or a list of texts, got {shown(value)}"
         raise rows.problem(row, what)
+    tolerance = rows.text(row, TOLERANCE).strip()
+    try:
+        for text in texts:
+            check_gold(text, language)
+        texts += [with_tolerance(texts[0], tolerance, language)] if tolerance else []
+    except ValueError as error:
+        raise rows.problem(row, f"column {column!r}: {error}") from None
     return tuple(dict.fromkeys(texts))

@@ -85,10 +85,18 @@ def read_table(path: Path) -> Table:
     return read_jsonl(path, text) if suffix == ".jsonl" else read_json(path, text)
 
 
-def read_csv(path: Path, text: str) -> Table:
-    """Return the table of a CSV text; raises UsageError for rows of another length or no rows."""
+def read_csv(path: Path, text: str, separator: str = ",", *, literal: bool = False) -> Table:
+    """Return the table of a CSV text; raises UsageError for rows of another length or no rows.
+
+    ``literal`` says that a quote is text like any other: no cell holds a separator or a line break.
+    """
     with long_cells(len(text)):
-        reader = csv.reader(csv_lines(text), strict=True)
+        reader = csv.reader(
+            csv_lines(text),
+            strict=True,
+            delimiter=separator,
+            quoting=csv.QUOTE_NONE if literal else csv.QUOTE_MINIMAL,
+        )
         header = _header(path, reader)
         names: dict[str, str] = {}
         for name in header:

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from cases.labelled_file import LabelledAnswer, LabelledFile, Reading, read_labelled
 from cases.labels import parse_scale
+from cases.tools.download.labelled_sets import LabelledSet, load_labelled_sets
 from evaluators.core import QAError, UsageError
 from evaluators.judges.factory import JudgeFactory, Place
 from evaluators.output import say
 from evaluators.rubric import Rubric
 from evaluators.runtime.engine import Task
-from evaluators.text import canonical
+from evaluators.text import canonical, hint
 from reports.commands.judge_command import (
     check_target,
     command_line,
@@ -30,6 +31,7 @@ from reports.commands.judge_command import (
 from reports.judge_card import Provenance, card_json, card_text, job_key, measured
 
 COMMAND = "calibrate"
+SCALE = "1:10"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -39,7 +41,8 @@ def main(argv: Sequence[str]) -> int:
     """
     options = _parser().parse_args(argv)
     judges = judges_of(options)
-    labelled = read_labelled(options.file, _reading(options))
+    set_ = None if options.file.exists() else _named(options.file)
+    labelled = read_labelled(set_.path() if set_ else options.file, _reading(options, set_))
     rubrics = {code: rubric_of(options, code, labelled.style) for code in labelled.languages}
     items = _sample(labelled, options.limit)
     if options.json:
@@ -79,11 +82,13 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("file", type=Path, metavar="FILE",
         help="columns question, gold (or answer), predicted_answer, and label or label_1, "
-             "label_2 …; optionally language, context")  # fmt: skip
+             "label_2 …; optionally aliases, tolerance, language, context; or the name of a set "
+             "that people labelled, fetched by python -m cases download: "
+             f"{', '.join(load_labelled_sets())}")  # fmt: skip
     add("--kind", choices=("graded", "rated"), help="default: what the labels look like")
     add("--language", default="en", metavar="xx", help="of rows that name none; default: en")
     add("--repeats", type=positive, default=1, metavar="N", help="judge each answer N times")
-    add("--scale", default="1:10", metavar="WORST:BEST", help="of the ratings; default: 1:10")
+    add("--scale", metavar="WORST:BEST", help=f"of the ratings; default: the set's own, or {SCALE}")
     add("--pass-bar", type=int, choices=range(1, 11), metavar="N",
         help="the lowest rating that passes, 1 to 10; default: the rubric's")  # fmt: skip
     add("--two-way", action="store_true", help="tell only CORRECT from the rest")
@@ -92,14 +97,31 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _reading(options: argparse.Namespace) -> Reading:
+def _named(path: Path) -> LabelledSet | None:
+    """Return the labelled set of this name, None for what can only be a file.
+
+    Raises UsageError for an unknown name, and for a set that has not been fetched.
+    """
+    sets = load_labelled_sets()
+    found = sets.get(str(path))
+    if not found and not path.suffix:
+        msg = f"{path}: no such file, and no set of this name; {hint(str(path), sets)}"
+        raise UsageError(msg)
+    if found and not found.path().exists():
+        msg = f"{found.path()} is not there; fetch it: python -m cases download {found.name}"
+        raise UsageError(msg)
+    return found
+
+
+def _reading(options: argparse.Namespace, set_: LabelledSet | None) -> Reading:
+    own = set_.scale if set_ else ""
     if options.two_way and options.kind == "rated":
         msg = "--two-way: ratings are not grades; leave it out"
         raise UsageError(msg)
     return Reading(
         language=options.language,
-        style=options.kind,
-        scale=parse_scale(options.scale),
+        style=options.kind or ("rated" if own else None),
+        scale=parse_scale(options.scale or own or SCALE),
         two_way=options.two_way,
         label=options.label,
         raters=tuple(options.rater),

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.config import load_dataset
-from cases.tools.download.benchmarks import (
-    FILE,
+from cases.tools.download.benchmarks import FILE, load_benchmarks
+from cases.tools.download.public_files import (
+    DATA_FOLDER,
     is_sha256,
-    load_benchmarks,
     record_hash,
     recorded_hash,
     watching,
@@ -20,7 +20,7 @@ from cases.tools.download.benchmarks import (
 from cases.tools.download.resumable import check_address
 from evaluators.core import UsageError
 from evaluators.reading import file_hash
-from reports.commands.download import FOLDER, main
+from reports.commands.download import main
 from tests.support.downloading import (
     CASES,
     sha256,
@@ -47,11 +47,11 @@ def test_the_table_is_as_the_publishers_have_it() -> None:
     """Addresses are https, files do not collide, SimpleQA is pinned, slices exist."""
     benchmarks = load_benchmarks()
     assert set(benchmarks) == {"simpleqa", "husimpleqa", "boolq"}
-    assert is_sha256(benchmarks["simpleqa"].sha256)
-    assert len({one.file for one in benchmarks.values()}) == len(benchmarks)
+    assert is_sha256(benchmarks["simpleqa"].source.sha256)
+    assert len({one.source.file for one in benchmarks.values()}) == len(benchmarks)
     for one in benchmarks.values():
-        assert one.url.startswith("https://")
-        check_address(one.url)
+        assert one.source.url.startswith("https://")
+        check_address(one.source.url)
         assert one.language in load_dataset(CASES / one.dataset / "dataset.yaml").slices
 
 
@@ -138,4 +138,4 @@ def test_an_unknown_size_is_not_guessed() -> None:
 def test_the_default_folder_is_an_ignored_one() -> None:
     """Other people's data is not committed by accident."""
     ignored = (CASES.parent / ".gitignore").read_text(encoding="utf-8").splitlines()
-    assert f"{FOLDER.parts[0]}/" in ignored
+    assert f"{DATA_FOLDER.parts[0]}/" in ignored

@@ -208,3 +208,29 @@ def test_any_bytes_are_read_or_refused_in_one_line(
         assert read_labelled(path, Reading()).items
     except UsageError as problem:
         assert name in str(problem)
+
+
+def test_aliases_and_a_tolerance_are_accepted_forms(write: Write) -> None:
+    """They are read as in a data set: the tolerance becomes a range around the gold."""
+    text = jsonl(
+        row(gold="2,925 m", aliases="2925 metres | 2.9 km", tolerance="5 m"),
+        row(gold="12,5", aliases="", tolerance="2 %", language="pl"),
+    )
+    first, second = read_labelled(write("a.jsonl", text), Reading()).items
+    assert first.case.golds == ("2,925 m", "2925 metres", "2.9 km", "2920..2930 m")
+    assert second.case.golds == ("12,5", "12,25..12,75")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"gold": "Oslo", "tolerance": "5"}, "column 'gold': a tolerance needs a gold with one"),
+        ({"gold": "10..2 m"}, "column 'gold': .* the low end is the higher one"),
+    ],
+)
+def test_a_wrong_range_or_tolerance_is_told(
+    write: Write, changes: dict[str, object], message: str
+) -> None:
+    """File, row and column are named."""
+    with pytest.raises(UsageError, match=rf"a\.jsonl:1: row 1: {message}"):
+        read_labelled(write("a.jsonl", jsonl(row(**changes))), Reading())

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from cases.config import load_dataset, with_items
 from cases.loading import load_cases
-from cases.tools.download.benchmarks import load_benchmarks, recorded_hash
+from cases.tools.download.benchmarks import load_benchmarks
+from cases.tools.download.public_files import recorded_hash
 from cases.tools.download.resumable import DownloadError, Partial, version_of
 from tests.support.downloading import (
     BOOLQ,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cases.tools.download.benchmarks import wrong_content
+from cases.tools.download.public_files import wrong_content
 from cases.tools.download.resumable import (
     DownloadError,
     Partial,

@@ -43,7 +43,7 @@ def get(server: FileServer, folder: Path, *options: str, name: str = "boolq") ->
     """Download from the server and return where the file is."""
     words = (name, "--to", str(folder), "--url", server.url(), *options)
     assert main(words) == 0
-    return folder / load_benchmarks()[name].file
+    return folder / load_benchmarks()[name].source.file
 
 
 def failure(server: FileServer, folder: Path, *options: str) -> str:
@@ -57,3 +57,43 @@ def failure(server: FileServer, folder: Path, *options: str) -> str:
 
 def ranges(server: FileServer) -> list[str | None]:
     return [headers.get("range") for _, headers in server.seen]
+
+
+def _evouna(*items: dict[str, object]) -> bytes:
+    return json.dumps(items, indent=1).encode()
+
+
+EVOUNA = _evouna(
+    {
+        "question": "what is the capital of norway", "golden_answer": "Oslo/Kristiania",
+        "answer_fid": "Oslo", "judge_fid": True,
+        "answer_gpt35": "It is Bergen.", "judge_gpt35": False,
+        "answer_chatgpt": None, "judge_chatgpt": None,
+        "answer_gpt4": "Kristiania", "judge_gpt4": True,
+        "answer_newbing": "Hm", "judge_newbing": "nan",
+        "improper": False,
+    },
+    {
+        "question": "when is the next one", "golden_answer": "May",
+        **{f"answer_{name}": "May" for name in ("fid", "gpt35", "chatgpt", "gpt4", "newbing")},
+        **{f"judge_{name}": True for name in ("fid", "gpt35", "chatgpt", "gpt4", "newbing")},
+        "improper": True,
+    },
+)  # fmt: skip
+NQ301 = (
+    b"id\tQuestion\tModel answer\tAcceptable?\tannotator1\tannotator2\tannotator3\n"
+    b'1\twhere was it filmed\t"Lone" Pine\tYes\tYes\tNo\tYes\n'
+    b"1\twhere was it filmed\tthe moon\tNo\tNo\tNo\t\n"
+    b"2\twho is in no other file\tnobody\tYes\tYes\tYes\t\n"
+    b"3\twhere is it\tin Ohio\tNo\tNo\t\t\n"
+)
+BEM = (
+    b"id\tQuestion\tGold answers\tModel answer\tAcceptable?\tBEM probs per gold answer\n"
+    b'1\twhere was it filmed\t"Lone Pine, California | California"\tx\tYes\t"[[0.1, 0.9]]"\n'
+    b"2\twhere is it\tUtah\tx\tNo\t[[0.9]]\n"
+)
+MOHLER = (
+    b",id,question,desired_answer,student_answer,score_me,score_other,score_avg\n"
+    b'0,1.1,What is a stack?,"Last in, first out.",A pile.,4,3,3.5\n'
+    b"1,1.1,What is a stack?,Last in first out.,#NAME?,5,2,3.5\n"
+)

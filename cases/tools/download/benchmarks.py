@@ -1,58 +1,23 @@
-"""Public benchmarks: which there are, what their files are, and getting one into its place."""
+"""Public benchmarks: which there are, and the slice that takes the file of each."""
 
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
-from cases.tools.download.resumable import (
-    DownloadError,
-    Partial,
-    Source,
-    Watch,
-    fetch,
-    without_query,
-)
-from evaluators.core import UsageError
-from evaluators.output import PRIVATE_FOLDER, say
-from evaluators.reading import ARCHIVES, file_hash, read_text
+from cases.tools.download.public_files import FILE_KEYS, TEXTS, PublicFile
 from evaluators.settings import load_settings
-from evaluators.text import listed
 
 FILE = Path(__file__).with_name("benchmarks.yaml")
-TEXTS = ("dataset", "language", "url", "file", "licence", "hint")
-RECORD_LIMIT = 4096  # bytes: a hash and a name
-LINE_LIMIT = 1024 * 1024  # bytes of the first line that are looked at
-BOM = b"\xef\xbb\xbf"
-BEGINNINGS: Mapping[bytes, str] = {
-    b"version https://git-lfs": "a Git LFS pointer, not the data "
-    "(GitHub has that at https://media.githubusercontent.com/media/OWNER/REPO/…)",
-    b"<": "a web page or an XML message",
-    **ARCHIVES,
-}
-MEGABYTE = 1_000_000
-STEP = 10 * MEGABYTE  # bytes between two lines of progress where the size is not known
+PLACES = ("dataset", "language")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
-    """One official file, and the slice that takes it.
+    """The official file of a benchmark, and the slice that takes it."""
 
-    ``sha256`` is empty where none is pinned. ``columns`` are names that the file's first line
-    holds, be it a CSV header or a JSON object. ``hint`` says what to do where it is not served.
-    """
-
-    name: str
+    source: PublicFile
     dataset: str
     language: str
-    url: str
-    file: str
-    licence: str
-    hint: str
-    columns: tuple[str, ...]
-    sha256: str = ""
 
 
 def load_benchmarks(path: Path = FILE) -> Mapping[str, Benchmark]:
@@ -64,176 +29,10 @@ def load_benchmarks(path: Path = FILE) -> Mapping[str, Benchmark]:
     top = load_settings(path)
     for name in top.values:
         settings = top.part(name)
-        settings.check_keys((*TEXTS, "sha256", "columns"))
-        texts = {key: settings.text(key) for key in (*TEXTS, "sha256")}
-        wrong = {key: "missing; give it" for key in TEXTS if not texts[key]}
-        if texts["sha256"] and not is_sha256(texts["sha256"]):
-            wrong.setdefault("sha256", "64 hexadecimal digits are needed")
-        if Path(texts["file"]).name != texts["file"]:
-            wrong.setdefault("file", "a file name without folders is needed")
-        if wrong:
-            raise settings.problem(*next(iter(wrong.items())))
-        found[name] = Benchmark(name=name, **texts, columns=settings.words("columns"))
-    return found
-
-
-def wrong_content(path: Path, columns: tuple[str, ...]) -> str:
-    """Return what a file is that is not the data, ``""`` where its first line has all columns.
-
-    Raises OSError.
-    """
-    with path.open("rb") as file:
-        head = file.readline(LINE_LIMIT).removeprefix(BOM).lstrip()
-        while not head and (line := file.readline(LINE_LIMIT)):
-            head = line.lstrip()
-    if not head:
-        return "empty"
-    known = next((what for start, what in BEGINNINGS.items() if head.startswith(start)), "")
-    missing = [name for name in columns if name.encode() not in head]
-    lacks = f"something else: its first line lacks {listed(missing)}" if missing else ""
-    return known or lacks
-
-
-def is_sha256(text: str) -> bool:
-    """Return whether a text is a SHA-256 in lower-case hexadecimal."""
-    return re.fullmatch(r"[0-9a-f]{64}", text) is not None
-
-
-def record_path(path: Path) -> Path:
-    """Return where the hash of a file is recorded: beside it, in the format of ``sha256sum``."""
-    return path.with_name(f"{path.name}.sha256")
-
-
-def recorded_hash(path: Path) -> str:
-    """Return the hash recorded beside a file, ``""`` where there is none.
-
-    Raises UsageError where the record does not begin with a SHA-256.
-    """
-    record = record_path(path)
-    if not record.exists():
-        return ""
-    word = read_text(record, RECORD_LIMIT).partition(" ")[0].strip().lower()
-    if not is_sha256(word):
-        msg = f"{record}:1: does not begin with a SHA-256 (64 hexadecimal digits); delete the file"
-        raise UsageError(msg)
-    return word
-
-
-def record_hash(path: Path, sha256: str) -> None:
-    """Record the hash of a file beside it, unless it is recorded already. Raises OSError."""
-    line = f"{sha256}  {path.name}\n".encode()
-    record = record_path(path)
-    if not record.exists() or record.read_bytes() != line:
-        record.write_bytes(line)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """One file to be had. ``expected`` is its hash, ``""`` where nobody has vouched for one."""
-
-    benchmark: Benchmark
-    url: str
-    target: Path
-    expected: str
-
-
-def obtain(order: Order, stream: TextIO) -> str:
-    """Make sure that the right file is in its place, and return how it came there.
-
-    Progress and warnings go to ``stream``. Raises DownloadError, and OSError where a file cannot
-    be read or written; nothing that is not right is ever put in the place.
-    """
-    target = order.target
-    if target.exists():
-        found = file_hash(target)
-        wrong = wrong_content(target, order.benchmark.columns)
-        if order.expected and order.expected != found:
-            wrong = f"another file: its SHA-256 is {found}, not {order.expected}"
-        if not wrong:
-            _keep_record(order, found, stream)
-            return "already there"
-        say(stream, f"warning: {target}: {wrong}; fetching it anew")
-    target.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
-    part = Partial.of(target)
-    with watching(order.benchmark.name, stream) as watch:
-        fetch(Source(url=order.url, hint=order.benchmark.hint), part, watch)
-    found = _verify(order, part)
-    if target.exists():
-        say(stream, f"warning: the file that was there is now {_set_aside(target, target)}")
-    part.finish(target)
-    _keep_record(order, found, stream)
-    return f"fetched from {without_query(order.url)}"
-
-
-def _verify(order: Order, part: Partial) -> str:
-    """Return the hash of what came. Raises DownloadError where it is not the file expected."""
-    wrong = wrong_content(part.path, order.benchmark.columns)
-    if wrong:
-        part.drop()
-        msg = f"{without_query(order.url)}: what came is {wrong}; {order.benchmark.hint}"
-        raise DownloadError(msg)
-    found = file_hash(part.path)
-    if order.expected in ("", found):
-        return found
-    aside = _set_aside(part.path, order.target)
-    part.drop()
-    msg = (
-        f"{without_query(order.url)}: SHA-256 is {found}, not {order.expected}; set aside as "
-        f"{aside} and not used; if the publisher changed the file, give the new hash with --sha256"
-    )
-    raise DownloadError(msg)
-
-
-def _set_aside(path: Path, target: Path) -> Path:
-    """Rename a wrong file after its content, so that none that was set aside is overwritten."""
-    return path.replace(target.with_name(f"{target.name}.wrong-{file_hash(path)[:12]}"))
-
-
-def _keep_record(order: Order, found: str, stream: TextIO) -> None:
-    """Record the hash of a file whose benchmark pins none; warn where nobody vouched for it."""
-    if order.benchmark.sha256:
-        return
-    record_hash(order.target, found)
-    if not order.expected:
-        say(
-            stream,
-            f"warning: no SHA-256 is known for {order.benchmark.name}: {found} is now recorded in "
-            f"{record_path(order.target)} and compared from now on; confirm it with someone who "
-            "has the file",
+        settings.check_keys((*FILE_KEYS, *PLACES), (*TEXTS, *PLACES))
+        found[name] = Benchmark(
+            source=PublicFile.of(settings),
+            dataset=settings.text("dataset"),
+            language=settings.text("language"),
         )
-
-
-@contextmanager
-def watching(name: str, stream: TextIO) -> Iterator[Watch]:
-    """Return a context whose value shows the progress of a download.
-
-    A terminal gets a bar, everything else about ten plain lines.
-    """
-    if not stream.isatty():
-        yield _line_watch(name, stream)
-        return
-    from rich import progress as rich  # noqa: PLC0415  # only a terminal needs it
-    from rich.console import Console  # noqa: PLC0415
-
-    columns = (
-        rich.TextColumn(name, markup=False),
-        rich.BarColumn(),
-        rich.DownloadColumn(),
-        rich.TimeRemainingColumn(),
-    )
-    with rich.Progress(*columns, console=Console(file=stream), transient=True) as progress:
-        task = progress.add_task(name, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
-
-
-def _line_watch(name: str, stream: TextIO) -> Watch:
-    due = 0
-
-    def watch(done: int, total: int | None) -> None:
-        nonlocal due
-        if done >= due or done == total:
-            of = f" of {total / MEGABYTE:.1f}" if total else ""
-            say(stream, f"{name}: {done / MEGABYTE:.1f}{of} MB")
-            due = done + (max(1, total // 10) if total else STEP)
-
-    return watch
+    return found
