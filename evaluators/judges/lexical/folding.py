@@ -18,6 +18,7 @@ _POSSESSIVE = re.compile(r"(?<=\w)'s\b")
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
 _GLUED = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z])")
 _SEASON = re.compile(r"(?<![\d.,/-])(1\d|20)(\d\d)(\s?[-–—/]\s?)(\d\d)(?![\d/]|[-–.,]\d)")
+_SQUARED = re.compile(r"(?<=[mм])(?:²|2\b)")  # of km², one word with its unit
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _LATIN = re.compile("[A-Za-z]")
 _VOWELS = frozenset("aeiouy")
@@ -53,6 +54,7 @@ def fold(text: str) -> str:
         century, first, sign, second = season.groups()
         return f"{century}{first}{sign}{century}{second}" if first < second else season[0]
 
+    text = _SQUARED.sub("kv", text)
     text = _SEASON.sub(spell_out, _GLUED.sub(" ", text))
     if not text.isascii():
         text = _compatible(text).casefold().translate(_letters())

@@ -21,6 +21,7 @@ _SPAN = ".."  # between the ends of a range that the data states
 DASHES = frozenset("-–—\u2010\u2011")
 _IDENTIFIER = re.compile(r"\d[-\u2010\u2011/:]\d+[^\W\d_]\b")
 _LETTER = re.compile(r"(?<![\w.°'’])(?![a-zа-яI])[^\W\d_](?![\w.'’])")
+_NUMBERED = re.compile(r"([^:]*(?:\d|\b[IVXL]+\b)[^:]*):\s+([^:]*[^\W\d_][^:]*)")
 _ACRONYM = re.compile(r"[A-Z][A-Z0-9]{1,7}")
 
 Limits = tuple[float, float]
@@ -34,8 +35,10 @@ class Form:
     ``named`` says that it looks like a name. ``quantity`` or ``date`` is set when it is nothing
     else; ``limits`` is a stated range. ``place`` marks the part before the comma of "town, land",
     which is enough only where the question asks for a place; ``roman`` says that ``quantity`` was
-    written in Roman numerals; ``light`` that the form is nothing but small words ("The Who");
-    ``lettered`` that a letter tells it from its like ("vitamin C"), an initial does not.
+    written in Roman numerals; ``items`` are the words of each thing that a list of names has;
+    ``land`` those behind the comma of "town, land"; ``light`` that the form is nothing but small
+    words ("The Who"); ``lettered`` that a letter tells it from its like ("vitamin C"), an initial
+    does not.
     """
 
     text: Text
@@ -47,6 +50,8 @@ class Form:
     date: Date | None = None
     place: bool = False
     roman: bool = False
+    items: tuple[tuple[str, ...], ...] = ()
+    land: tuple[str, ...] = ()
     light: bool = False
     lettered: bool = False
 
@@ -72,7 +77,8 @@ def forms(gold: str, language: str) -> tuple[Form, ...]:
     bare = _RANGE.sub("", gold)
     accepted = [_form(raw, known, limits) for raw in dict.fromkeys(_variants(bare, known))]
     if town := _TOWN.fullmatch(_PARENTHESIS.sub("", bare).strip(" .")):
-        accepted.append(replace(_form(town[1], known, None), place=True))
+        land = read(town[2]).words
+        accepted.append(replace(_form(town[1], known, None), place=True, land=land))
     return tuple(form for form in accepted if form.text.words)
 
 
@@ -83,6 +89,8 @@ def _variants(gold: str, known: Tables) -> Iterable[str]:
     if fold(head).strip():
         yield head
         yield from (aside for aside in _PARENTHESIS.findall(gold) if _ACRONYM.fullmatch(aside))
+    if numbered := _NUMBERED.fullmatch(head.strip()):
+        yield from numbered.groups()
     titles = known.words("titles")
     for stop in _STOP.finditer(head):
         if titles.issuperset(read(head[: stop.start()]).words):
@@ -112,7 +120,11 @@ def _alternatives(head: str, known: Tables) -> Iterable[str]:
 def _described(head: str, known: Tables) -> Iterable[str]:
     """Yield the name after plain words that only describe it: "the physician …"."""
     words = head.split()
+    small = [place for place, word in enumerate(words) if word[:1].islower()]
     first = next((place for place, word in enumerate(words) if not word[:1].islower()), 0)
+    sorts = known.words("persons") | known.words("generic") | known.words("articles")
+    if small and fold(words[small[-1]]) in sorts - known.words("neutral"):
+        first = small[-1] + 1  # "English rock band the Outfield"
     name = " ".join(words[first:])
     if first and name[:1].isupper() and _is_name(name, known):
         light = known.words("function") - known.words("articles")
@@ -138,8 +150,11 @@ def _form(raw: str, known: Tables, limits: Limits | None) -> Form:
         roman=bool(numeral) and not date,
         limits=limits,
         date=date,
+        items=_items(text, known) if _is_name(raw, known) else (),
         light=(known.words("function") | known.words("articles")).issuperset(text.words),
-        lettered=any(fold(letter) in text.words for letter in _LETTER.findall(raw)),
+        lettered=any(
+            letter.isupper() and fold(letter) in text.words for letter in _LETTER.findall(raw)
+        ),
     )
 
 
@@ -148,6 +163,20 @@ def _letters(text: Text, known: Tables) -> frozenset[str]:
     keys, words = known.words("keys"), text.words
     after = zip(words, (*words[1:], ""), strict=False)
     return frozenset(word for word, following in after if not following or following in keys)
+
+
+def _items(text: Text, known: Tables) -> tuple[tuple[str, ...], ...]:
+    """Return the items of a list such as "X, Y and Z"; none where nothing joins them."""
+    joiners = known.words("joiners")
+    if joiners.isdisjoint(text.words):
+        return ()
+    items: list[list[str]] = [[]]
+    for place, word in enumerate(text.words):
+        if word in joiners or ("," in text.gaps[place] and items[-1]):
+            items.append([])
+        if word not in joiners:
+            items[-1].append(word)
+    return tuple(tuple(item) for item in items if item)
 
 
 def _words_where(test: Callable[[str], bool], raw: str) -> frozenset[str]:

@@ -138,7 +138,8 @@ class _Search:
             values, _ = found.in_unit(gold.unit, self.analysis.tables)
         if limits:
             return any(limits[0] <= value <= limits[1] for value in values)
-        return found.rounds_to(gold) or found.shortens(gold)
+        measured = found.measures(gold, self.analysis.tables)
+        return measured or found.rounds_to(gold) or found.shortens(gold)
 
     def _loose(self) -> Iterator[Match]:
         form, analysis, answer = self.form, self.analysis, self.analysis.answer
@@ -146,6 +147,7 @@ class _Search:
         tolerance = Tolerance(tables=analysis.tables, names=form.named, scripts=crossed)
         if not analysis.asks("persons"):
             yield from self._inside()
+        yield from self._every_item(tolerance)
         known = analysis.question_words
         if not form.common.issuperset(form.content):  # beside a name, "state" only says its sort
             known = known | analysis.tables.words("generic")
@@ -163,8 +165,14 @@ class _Search:
         analysis, answer = self.analysis, self.analysis.answer
         if any(analysis.tables.any_of(key, self.form.text.words) for key in ("generic", "joiners")):
             return
+        if self._is_list():
+            return
         own_words = analysis.own_words if analysis.asks("persons") else ()
-        name = PersonName(words=self.form.content, own_words=own_words, tolerance=tolerance)
+        kin = analysis.asks("kin")
+        own_words = analysis.own_words if kin else own_words
+        name = PersonName(
+            words=self.form.content, own_words=own_words, tolerance=tolerance, kin=kin
+        )
         alone = "the answer is the family name alone"
         for rule, spans in ((FULL_NAME, name.full(answer)), (alone, name.alone(answer))):
             for start, end in spans:
@@ -191,6 +199,20 @@ class _Search:
         head = len([*takewhile(content.__contains__, form.text.words)])
         if sum(met) >= _PARTS and (ended or all(met[:head])):
             yield self._match((0, len(words)), "the answer is the gold in fewer words")
+
+    def _every_item(self, tolerance: Tolerance) -> Iterator[Match]:
+        """Yield an answer that has a word of every item of a list, and nothing else of its own."""
+        items, own = self.form.items, self.analysis.own_words
+        if len(items) < _PARTS or not own:
+            return
+        if any(len(item) < _PARTS for item in items) and not self.analysis.asks("kin"):
+            return  # Ireland is not Northern Ireland
+        met = [any(tolerance.alike(word, said) for word in item for said in own) for item in items]
+        words = [word for item in items for word in item]
+        if all(met) and all(any(tolerance.alike(word, said) for word in words) for said in own):
+            yield self._match(
+                (0, len(self.analysis.answer.words)), "every item of the gold is named"
+            )
 
     def _is_list(self) -> bool:
         words, known = self.form.text.words, self.analysis.tables

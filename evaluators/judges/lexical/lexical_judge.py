@@ -18,11 +18,13 @@ from evaluators.judges.lexical.gold_matching import find_matches
 from evaluators.judges.lexical.numbers import Quantity
 from evaluators.judges.lexical.premises import denied_premise, grade_premise
 from evaluators.judges.lexical.rejections import reject_reason
-from evaluators.judges.lexical.word_matching import Span
+from evaluators.judges.lexical.word_matching import Span, Tolerance
 from evaluators.replies.reply_text import content_free
 
 _STOP = re.compile(r"[.;!?\n…]")
 _TRIES = 16  # mentions of one gold; an answer that repeats it more often adds nothing
+_PAIR = 2  # items that make a gold a list
+_COUNTED = 12  # items of a list that somebody may state the number of
 _SHORT = 6  # words of a stretch that can be an answer without a word of belief in it
 _LONG = 12  # words of a stretch that can be one, with a word of belief
 _FEW = 8  # own words of an answer that is nothing but candidates
@@ -134,11 +136,34 @@ def _stretches(analysis: AnswerAnalysis) -> Iterator[Span]:
 
 def _is_offer(word: str, analysis: AnswerAnalysis) -> bool:
     """Say whether a word is the answer's own, and of the gold's kind: figure, name or noun."""
-    if word not in analysis.own_words:
+    if word not in analysis.own_words or _is_a_part(word, analysis):
         return False
     if any(form.quantity or form.date for form in analysis.forms):
         return word.isdecimal() or word in analysis.tables.numbers
+    if word in analysis.tables.numbers:
+        return False
     return word in analysis.capitals or not all(form.named for form in analysis.forms)
+
+
+def _is_a_part(word: str, analysis: AnswerAnalysis) -> bool:
+    """Say whether a word is one item of several that the gold lists."""
+    return any(word in item for form in analysis.forms for item in form.items)
+
+
+def _miscounted(analysis: AnswerAnalysis) -> Verdict | None:
+    """Incorrect when beside a refusal another number of things is stated than the gold lists."""
+    items = max((len(form.items) for form in analysis.forms), default=0)
+    words, asked = analysis.answer.words, analysis.question_words
+    named = any(_is_a_part(word, analysis) for word in analysis.own_words)
+    if not analysis.refusals or items < _PAIR or named:
+        return None
+    counts = {
+        figure.values[0] for figure in analysis.quantities
+        if not figure.unit and not asked.issuperset(words[figure.start : figure.end])
+    }  # fmt: skip
+    if any(_PAIR <= count <= _COUNTED and count != items for count in counts):
+        return Verdict(grade=INCORRECT, reason="the answer counts more or fewer than the gold")
+    return None
 
 
 def _loose_figure(analysis: AnswerAnalysis) -> Verdict | None:
@@ -169,7 +194,7 @@ def _is_loose(figure: Quantity, gold: Quantity, analysis: AnswerAnalysis) -> boo
 
 
 def _undecided(analysis: AnswerAnalysis) -> Verdict | None:
-    """Not attempted when the answer is little more than candidates with "or" between them."""
+    """Incorrect when the answer is little more than candidates with "or" between them."""
     words, alternatives = analysis.answer.words, analysis.tables.words("alternatives")
     named = all(form.named for form in analysis.forms)
     if len(analysis.own_words) > _FEW or analysis.asks("alternatives") or not named:
@@ -178,16 +203,40 @@ def _undecided(analysis: AnswerAnalysis) -> Verdict | None:
     for left, word, right in zip(words, words[1:], words[2:], strict=False):
         if word in alternatives and {left, right} <= names:
             reason = "the answer does not choose between candidates"
-            return Verdict(grade=NOT_ATTEMPTED, reason=reason)
+            return Verdict(grade=INCORRECT, reason=reason)
+    return None
+
+
+def _coarse_place(analysis: AnswerAnalysis) -> Verdict | None:
+    """Not attempted when of "town, land" only the land is named."""
+    generic = analysis.tables.words("generic") | analysis.tables.words("places")
+    own = [word for word in analysis.own_words if word not in generic]
+    alike = Tolerance(tables=analysis.tables, names=True).alike
+    for land in (form.land for form in analysis.forms if form.land):
+        if own and all(any(alike(word, said) for word in land) for said in own):
+            return Verdict(grade=NOT_ATTEMPTED, reason="the place is less precise than the gold")
     return None
 
 
 def _coarse_date(analysis: AnswerAnalysis) -> Verdict | None:
     golds = [form.date for form in analysis.forms if form.date]
-    dates = analysis.dates if golds else []
+    words, asked = analysis.answer.words, analysis.question_words
+    dates = [one for one in analysis.dates if not asked.issuperset(words[one.start : one.end])]
+    if any(all(map(date.contradicts, golds)) for date in dates):
+        return None
     if any(date.agrees(gold) and not date.covers(gold) for date in dates for gold in golds):
-        return Verdict(grade=INCORRECT, reason="the date is less precise than the gold")
+        return Verdict(grade=NOT_ATTEMPTED, reason="the date is less precise than the gold")
     return None
 
 
-_RULES = (_alone, _found, _idle, _refused, _loose_figure, _undecided, _coarse_date)
+_RULES = (
+    _alone,
+    _found,
+    _idle,
+    _undecided,
+    _miscounted,
+    _refused,
+    _loose_figure,
+    _coarse_date,
+    _coarse_place,
+)

@@ -15,6 +15,7 @@ _LOOSE = 0.25  # how far "about" may reach, as a share of the value
 _CONVERTED = 0.01  # the most that rounding in another unit may forgive, as a share of the value
 _FIGURES = 3  # significant figures from which a rounded value still names the gold
 _LETTERS = frozenset("acdefgijlnopquvwyz")  # that make a name of a figure; not k, m, b: scales
+_MEASURED = frozenset({"length", "mass", "temperature"})
 _DEGREES = {"c": "celsius", "f": "fahrenheit"}
 _SLACK = 0.05  # the most that rounding may forgive, as a share of the value
 _ROMAN = re.compile(r"(?=..)(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")
@@ -44,6 +45,14 @@ class Quantity:
         half = min(gold.step / 2, abs(value) * _SLACK) if value else gold.step / 2
         edge = half * 1e-6
         return any(-half - edge <= reading - value < half - edge for reading in self.values)
+
+    def measures(self, gold: "Quantity", tables: Tables) -> bool:
+        """Say whether a measured gold of three figures is met within two units of the last one."""
+        unit = tables.conversions.get(gold.unit)
+        if unit is None or unit.kind not in _MEASURED or gold.digits < _FIGURES:
+            return False
+        room = 2 * gold.step * (1 + 1e-6)
+        return any(abs(reading - gold.values[0]) <= room for reading in self.values)
 
     def shortens(self, gold: "Quantity") -> bool:
         """Say whether this is the gold without some decimals, with four figures or more left.

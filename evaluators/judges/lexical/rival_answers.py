@@ -113,6 +113,18 @@ def several_and_unsure(match: Match) -> bool:
     return unsure and _has_alternative(match)
 
 
+def left_open(match: Match) -> bool:
+    """Say whether a later sentence begins with "or" and names another candidate."""
+    analysis, words = match.analysis, match.analysis.answer.words
+    alternatives = analysis.tables.words("alternatives")
+    if len(analysis.own_words) > _LONG:
+        return False
+    for place in range(match.end, len(words)):
+        if words[place] in alternatives and _STOP.search(analysis.answer.gaps[place]):
+            return any(map(analysis.is_own_name, words[place + 1 : place + 1 + _REACH]))
+    return False
+
+
 def _has_alternative(match: Match) -> bool:
     beside = match.before(1) + match.after(1)
     analysis = match.analysis

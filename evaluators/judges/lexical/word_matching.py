@@ -133,7 +133,7 @@ def _inflected(one: str, other: str, endings: frozenset[str]) -> bool:
 
 def _mistyped(one: str, other: str) -> bool:
     shortest = min(len(one), len(other))
-    if shortest < 6 or one[0] != other[0] or abs(len(one) - len(other)) > 2:
+    if shortest < 5 or one[0] != other[0] or abs(len(one) - len(other)) > 2:
         return False
     if one.startswith(other) or other.startswith(one):
         return False  # another ending makes another word
@@ -145,12 +145,14 @@ class PersonName:
     """A person's name: given names may be left out, shortened or added, the family name may not.
 
     ``own_words`` are the words of the answer's own, empty where the question does not ask for a
-    person: then the first name must be the gold's.
+    person: then the first name must be the gold's. ``kin`` says that the question asks for somebody
+    of a family, so that a given name alone is enough.
     """
 
     words: tuple[str, ...]
     own_words: tuple[str, ...]
     tolerance: Tolerance
+    kin: bool = False
 
     def full(self, answer: Text) -> Iterator[Span]:
         """Yield where the person is named by a given and the family name.
@@ -169,6 +171,9 @@ class PersonName:
         name = self._orders(answer)[-1]
         family = name[-1]
         if len(self.own_words) != 1 or len(name) < 2 or len(family) < 3:
+            return
+        if self.kin and self.own_words[0] in name:
+            yield from ((p, p + 1) for p in self.tolerance.places_of(self.own_words[0], answer))
             return
         if family not in self.tolerance.tables.words("generic"):
             for place in self.tolerance.places_of(family, answer):
