@@ -17,6 +17,7 @@ _VERSION = 2  # figures from which a row of them must be the same: 1.4.4 is not 
 _MANY = 3  # plain words of a gold of which one may be missing
 _SHORT = 8  # own words of an answer in which that is enough
 _PARTS = 2  # words of a gold that an answer in fewer words must have
+_LISTED = 40  # own words of an answer that is nothing but a list
 _ROOM = 4  # words that may be between the words of one name
 
 
@@ -152,6 +153,8 @@ class _Search:
         if not form.common.issuperset(form.content):  # beside a name, "state" only says its sort
             known = known | analysis.tables.words("generic")
         implied = analysis.question_head | (form.common & known)
+        if analysis.asks("kin"):  # the children of Obama are called Obama
+            implied |= analysis.question_words
         needed = [word for word in form.content if form.lettered or word not in implied]
         version = len(needed) > _VERSION and all(word.isdecimal() for word in needed)
         if needed and not version and not analysis.question_words.issuperset(needed):
@@ -203,7 +206,7 @@ class _Search:
     def _every_item(self, tolerance: Tolerance) -> Iterator[Match]:
         """Yield an answer that has a word of every item of a list, and nothing else of its own."""
         items, own = self.form.items, self.analysis.own_words
-        if len(items) < _PARTS or not own:
+        if len(items) < _PARTS or not 0 < len(own) <= _LISTED:
             return
         if any(len(item) < _PARTS for item in items) and not self.analysis.asks("kin"):
             return  # Ireland is not Northern Ireland

@@ -140,7 +140,10 @@ def _is_offer(word: str, analysis: AnswerAnalysis) -> bool:
         return False
     if any(form.quantity or form.date for form in analysis.forms):
         return word.isdecimal() or word in analysis.tables.numbers
-    if word in analysis.tables.numbers:
+    if word in analysis.tables.numbers or word in analysis.tables.words("speakers"):
+        return False
+    alike = Tolerance(tables=analysis.tables).alike
+    if any(alike(asked, word) for asked in analysis.question_words):
         return False
     return word in analysis.capitals or not all(form.named for form in analysis.forms)
 
