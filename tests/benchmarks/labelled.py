@@ -97,6 +97,7 @@ SETS: Mapping[str, tuple[str, Reader]] = {
     "ours bg": ("constructed", ours("bg")),
     "ours pl": ("constructed", ours("pl")),
     "ours hu": ("constructed", ours("hu")),
+    "ours be": ("constructed", ours("be")),
 }
 
 

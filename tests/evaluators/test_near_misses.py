@@ -1,4 +1,4 @@
-"""The lexical judge against wrong answers made to look right: none of them is surely CORRECT."""
+"""The lexical judge against wrong answers made to look right, and against labelled ones."""
 
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from evaluators.judges.lexical.lexical_judge import grade
 from tests.benchmarks.labelled import SETS
 from tests.benchmarks.lexical import judge
 from tests.support.near_misses import LANGUAGES, answers
+from tests.support.worked_examples import worked_examples
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 # Labels of these sets say now and then that the gold itself is wrong; such rows prove nothing.
@@ -31,6 +32,16 @@ def test_the_right_answers_beside_them_are_right(language: str) -> None:
     verdicts = [grade(one.case, one.text) for one in answers(language) if one.right]
     assert {verdict.grade for verdict in verdicts} == {CORRECT}
     assert sum(verdict.sure for verdict in verdicts) >= 0.6 * len(verdicts)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_worked_examples_are_graded_as_the_rubric_says(language: str) -> None:
+    """At least 85 % of the worked examples get their grade, and what is sure is never wrong."""
+    examples = [one for one in worked_examples() if one.language == language]
+    verdicts = [(one, grade(one.case, one.answer)) for one in examples]
+    agreed = [one for one, verdict in verdicts if verdict.grade == one.grade]
+    assert len(agreed) >= 0.85 * len(examples)
+    assert [one for one, verdict in verdicts if verdict.sure and one not in agreed] == []
 
 
 @pytest.mark.slow

@@ -21,8 +21,9 @@ _OPEN = 20  # own words of a sentence about it, where other answers hold as well
 _FULL = 40  # own words of a sentence or two about it
 _SILENT = 6  # words of a refusal too short to hold an answer besides
 _NEAR = 4  # words from the gold within which a doubt would touch it
-_TERSE = 8  # own words of an answer that is little more than its date
+_TERSE = 3  # own words of an answer that is little more than its date
 _COUNTED = 4  # words beside a figure that may be neither its own nor the question's
+_NAMES = 4  # words of an answer that is nothing but a name
 _PARTS = 2  # words of a name by which another person is known
 _GOLDS = 2  # accepted names beyond which a list of them may well be open
 _YEARS = 2  # years apart from which two dates are no matter of opinion
@@ -230,7 +231,7 @@ def is_surely_wrong(analysis: AnswerAnalysis) -> bool:
     if all(form.date for form in analysis.forms):
         return len(analysis.own_words) <= _TERSE and _is_other_year(analysis)
     named = all(form.named and not form.quantity for form in analysis.forms)
-    return named and len(analysis.own_words) <= _BRIEF and _is_other_person(analysis)
+    return named and len(analysis.own_words) <= _NAMES and _is_other_person(analysis)
 
 
 def _is_other_year(analysis: AnswerAnalysis) -> bool:

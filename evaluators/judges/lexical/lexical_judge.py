@@ -44,9 +44,7 @@ def grade(case: Case, answer: str) -> Verdict:
     """Return the verdict of the first rule that has one."""
     said = plain(answer[:LIMIT])
     if truths := denied_premise(case.golds):
-        analysis = analyse(replace(case, golds=truths), answer)
-        declines = _refused(analysis) is not None
-        return grade_premise(analysis, declines=declines)
+        return _on_a_premise(replace(case, golds=truths), answer)
     analysis = analyse(case, answer)
     if said and len(answer) <= LIMIT and any(said == plain(gold) for gold in case.golds):
         return Verdict(grade=CORRECT, reason="the answer is the gold", sure=not analysis.asks_more)
@@ -60,6 +58,14 @@ def grade(case: Case, answer: str) -> Verdict:
         return Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing", sure=True)
     reason, sure = "the answer does not hold the gold", is_surely_wrong(analysis)
     return Verdict(grade=INCORRECT, reason=reason, sure=sure)
+
+
+def _on_a_premise(case: Case, answer: str) -> Verdict:
+    """Return the verdict on an answer to a question that rests on something false."""
+    if content_free(answer[:LIMIT], case.golds):
+        return Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing", sure=True)
+    analysis = analyse(case, answer)
+    return grade_premise(analysis, declines=_refused(analysis) is not None)
 
 
 def _alone(analysis: AnswerAnalysis) -> Verdict | None:

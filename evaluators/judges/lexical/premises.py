@@ -25,7 +25,8 @@ def grade_premise(analysis: AnswerAnalysis, *, declines: bool) -> Verdict:
     """
     told = {word for form in analysis.forms for word in form.text.words} | analysis.question_words
     figures = {word for word in analysis.own_words if word.isdecimal()}
-    offered = (figures | analysis.capitals.intersection(analysis.own_words)) - told
+    names = analysis.capitals.intersection(analysis.own_words) - {*analysis.answer.words[:1]}
+    offered = (figures | names) - told
     if not analysis.answer.words:
         return Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing", sure=True)
     if declines:
