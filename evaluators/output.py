@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from evaluators.core import QAError
+from evaluators.text import harmless
 
 PRIVATE = 0o600
 PRIVATE_FOLDER = 0o700
@@ -17,9 +18,12 @@ PRIVATE_FOLDER = 0o700
 
 
 def say(stream: TextIO, *lines: str) -> None:
-    """Write lines at once; characters that the stream's encoding lacks are written as escapes."""
+    """Write lines at once, whoever wrote what is quoted in them: no control and no CI command.
+
+    Characters that the stream's encoding lacks are written as escapes.
+    """
     encoding = stream.encoding or "utf-8"
-    text = "".join(f"{line}\n" for line in lines)
+    text = "".join(f"{harmless(line)}\n" for line in lines)
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
     stream.flush()
 

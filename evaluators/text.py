@@ -27,6 +27,8 @@ UNSAFE = re.compile(f"[{_MARKS}{_CONTROLS}\\ud800-\\udfff\\ue000-\\uf8ff\\ufffe\
 """What must not stand as itself in a prompt's slot: INVISIBLE, surrogates, private characters,
 and all white space but the plain space."""
 
+_CONTROL = re.compile(f"[{_MARKS}{_CONTROLS}\\r]")
+_CI_COMMAND = re.compile(r"##(?=[a-z]{0,20}\[)|^(?=\s*::)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 SHOWN = 80
@@ -37,6 +39,20 @@ _TYPES = {bool: "true or false", type(None): "null"}
 def without_invisible(text: str) -> str:
     """Return the text without the characters that draw nothing."""
     return INVISIBLE.sub("", text)
+
+
+def no_command(line: str) -> str:
+    """Return a line that no CI system takes for a command to itself."""
+    return _CI_COMMAND.sub(lambda match: "# #" if match.group() else ": ", line)
+
+
+def harmless(text: str) -> str:
+    """Return a text for a terminal or a log: its lines as they are, nothing in them a command.
+
+    What moves a cursor, turns text round or draws nothing is written out.
+    """
+    lines = text.split("\n")
+    return "\n".join(no_command(_CONTROL.sub(escaped, line)) for line in lines)
 
 
 def sendable(text: str) -> str:

@@ -50,6 +50,8 @@ def _read(hint: Any, value: object, name: str) -> object:
 
 
 def _scalar(hint: Any, value: object, name: str) -> object:
+    if hint is object:  # what a user's own columns hold
+        return value
     if hint is Kind:
         return KINDS[str(_checked(value in KINDS, value, name))]
     if hint is float:

@@ -1,13 +1,15 @@
 """Reading a run back from its report folder: only what its own checksum vouches for."""
 
-import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
+from cases.config import LANGUAGE, NAME
 from cases.dataset import SliceSample, Threshold
-from evaluators.core import UsageError, Vote
-from evaluators.reading import file_hash, read_text
+from evaluators.core import UsageError
+from evaluators.reading import file_hash, parse_json, read_text
+from evaluators.text import shown
 from reports.codec import decode
 from reports.evidence import Comparison, Judging, LanguageGap
 from reports.provenance import load_datasets
@@ -16,6 +18,19 @@ from reports.render.run_json import RECORDS, SCHEMA_VERSION
 from reports.report import Counts, Decision, GateResult, Report, SessionEnd, SliceSummary
 
 RUN = "run.json"
+MAX_TOKENS = 10**12  # of one item, whatever its judges were
+WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?: \(anchor\))?", re.ASCII)
+NAMES: Mapping[str, re.Pattern[str]] = {
+    "dataset": NAME,
+    "language": LANGUAGE,
+    "measure": WORD,
+    "measures": WORD,
+    "metric": WORD,
+    "kind": WORD,
+    "outcome": WORD,
+    "state": WORD,
+}
+"""What the values of these keys look like; of a mapping, its own keys."""
 _FIELDS = frozenset(field.name for field in fields(Record))
 
 
@@ -27,6 +42,11 @@ def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
     """
     source = path / RUN if path.is_dir() else path
     run = _run(source)
+    try:
+        _check_names(run)
+    except (ValueError, RecursionError) as error:
+        msg = f"{source}: {error}; give the report folder of a run"
+        raise UsageError(msg) from None
     block = run.get("records")
     sha256 = block.get("sha256") if isinstance(block, dict) else None
     if not isinstance(sha256, str):
@@ -87,13 +107,42 @@ def _record(path: Path, row: int, line: str) -> Record:
         odd = sorted(values.keys() ^ _FIELDS)
         msg = f"{path}:{row}: fields {odd} are missing or unknown; another version wrote the file"
         raise UsageError(msg)
-    votes = tuple(Vote(**vote) for vote in values.pop("votes"))  # type: ignore[attr-defined]
-    return Record(votes=votes, **values)  # type: ignore[arg-type]  # the checksum vouches for it
+    try:
+        _check_names(values)
+        record = decode(Record, values)
+    except (ValueError, RecursionError) as error:
+        msg = f"{path}:{row}: {error}; restore the file from the run"
+        raise UsageError(msg) from None
+    if record.row < 1 or not 0 <= record.tokens < MAX_TOKENS:
+        msg = (
+            f"{path}:{row}: row {record.row} or {record.tokens} tokens cannot be; restore the file"
+        )
+        raise UsageError(msg)
+    return record
+
+
+def _check_names(value: object) -> None:
+    """Raise ValueError for names that no run has; they are shown wherever a run is.
+
+    Checksums say that a folder is whole, not who wrote it.
+    """
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            for name in part if isinstance(part, Mapping) else (part,):
+                odd = isinstance(name, str) and name and key in NAMES
+                if odd and not NAMES[key].fullmatch(name):
+                    msg = f"{key!r} is {shown(name)}"
+                    raise ValueError(msg)
+            if key not in ("metadata", "breakdowns", "run"):
+                _check_names(part)
+    elif isinstance(value, list):
+        for part in value:
+            _check_names(part)
 
 
 def _parse(text: str, where: str) -> dict[str, object]:
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except (ValueError, RecursionError) as error:
         msg = f"{where}: not valid JSON ({error}); give the report folder of a run"
         raise UsageError(msg) from None

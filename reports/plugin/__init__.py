@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import UsageError
+from evaluators.text import harmless
 from reports.plugin.options import (
     DATASET_FILE,
     Options,
@@ -53,7 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
         else:
             given = _begin(config, Path(config.invocation_params.dir))
     except UsageError as problem:
-        raise pytest.UsageError(str(problem)) from None
+        raise pytest.UsageError(harmless(str(problem))) from None
     if given is not None:
         join(config, given)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 
 from evaluators.models import secrets
+from evaluators.text import no_command
 from reports.record import Record
 
 MASK = "[key masked]"
@@ -24,7 +25,6 @@ HIDDEN = re.compile(
     "\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U0001fffe\U0001ffff\U0002fffe\U0002ffff\U000e0000-\U000e0fff]"
 )
-_CI_COMMAND = re.compile(r"##(?=[a-z]{0,20}\[)|^(?=\s*::)")
 _FORMULA = frozenset("=+-@")
 # Where a list separator, or a line break outside of quotes, begins a cell for a spreadsheet.
 _BROKEN = re.compile(r"([;\t\r\n][\s\"]*+)(?=[=+@＝＋＠－-])")
@@ -51,7 +51,7 @@ def visible(text: str) -> str:
 def line(text: str) -> str:
     r"""Return the text on one line (``\n`` written out) that no CI system takes for a command."""
     flat = visible(text).replace("\n", "\\n").replace("\t", "\\t")
-    return _CI_COMMAND.sub(lambda match: "# #" if match.group() else ": ", flat)
+    return no_command(flat)
 
 
 def cut(text: str, limit: int, mark: str = "…") -> str:
