@@ -44,11 +44,11 @@ PLACE = "{lang}"
 # Keys that a language may have; of these, the data set itself may give the ones shared by all.
 LANGUAGE_KEYS = (
     *("file", "gates", "prompt", "rubric", "rubric_language", "pass_bar", "yes", "no"),
-    *("floor", "offline_floor", METRICS_KEY),
+    *("floor", "floor_limit", "offline_floor", METRICS_KEY),
 )
 SHARED_KEYS = (
-    *("prompt", "rubric", "rubric_language", "pass_bar", "floor", "offline_floor"),
-    METRICS_KEY,
+    *("prompt", "rubric", "rubric_language", "pass_bar"),
+    *("floor", "floor_limit", "offline_floor", METRICS_KEY),
 )
 DATASET_KEYS = (
     *("kind", "languages", "by", "penalty", DROP, RISE, "holm", "require_calibration"),
@@ -199,6 +199,7 @@ def _bare(file: _File, own: Settings, language: str, path: Path) -> Slice:
         yes=_word(file, own, "yes"),
         no=_word(file, own, "no"),
         floor=_floor(file.holder(own, "floor").part("floor")),
+        floor_limit=_floor(file.holder(own, "floor_limit").part("floor_limit")),
         offline_floor=_floor(file.holder(own, "offline_floor").part("offline_floor")),
         metrics=read_metrics(file.holder(own, METRICS_KEY), file.kind),
         cluster=normal(file.top.text("cluster")),

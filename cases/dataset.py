@@ -106,8 +106,9 @@ class Slice:
 
     ``pass_bar`` is the lowest rating that passes (1 to 10); ``penalty`` the p of ``penalised``;
     ``floor`` (kind ``judged`` only) the lowest trustworthy agreement or kappa of a judge, of a
-    two-sided measure how far from 0 it may lie, and ``offline_floor`` what is asked of an offline
-    judge in its place, where that is only to stand in for a model;
+    two-sided measure how far from 0 it may lie, ``floor_limit`` the same of the end of its 95 %
+    interval, and ``offline_floor`` what is asked of an offline judge in place of both, where that
+    is only to stand in for a model;
     ``cluster`` the metadata field that dependent items share, empty for ``Kind.cluster_of``'s own.
     ``metrics`` are extra measures that a judge's model takes. ``declared`` is False where
     ``languages.default`` stood in for a missing line.
@@ -126,6 +127,7 @@ class Slice:
     yes: str = ""
     no: str = ""
     floor: Mapping[str, float] = field(default_factory=dict)
+    floor_limit: Mapping[str, float] = field(default_factory=dict)
     offline_floor: Mapping[str, float] = field(default_factory=dict)
     metrics: tuple[MetricSpec, ...] = ()
     declared: bool = True

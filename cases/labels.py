@@ -20,6 +20,9 @@ _SCALE = re.compile(rf"({_NUMBER.pattern}):({_NUMBER.pattern})", re.ASCII)
 NOT_CORRECT = "NOT_CORRECT"
 """What a label says that only tells right from not right; also what a grade then counts as."""
 
+CONSTRUCTED = "constructed"
+"""What ``label_source`` says of answers that were written to be hard for judges."""
+
 WORDS: Mapping[str, str] = {
     **{grade: grade for grade in GRADES},
     **dict.fromkeys(("A", "RIGHT"), CORRECT),

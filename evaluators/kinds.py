@@ -210,7 +210,7 @@ class _Judged(Kind):
 
     heading = "Judges"
     outcome_words = ("agree", "disagree")
-    keys = ("floor", "offline_floor")
+    keys = ("floor", "floor_limit", "offline_floor")
     answered = False
     has_labels = True
 

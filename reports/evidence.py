@@ -135,6 +135,7 @@ class ConfusionCell:
 class Calibration:
     """How well the judge agrees with given labels in one language, and its floor there.
 
+    ``floor_limit`` is what the whole 95 % interval of a measure has to keep to.
     ``trusted`` is None where no floor is given or the labels cannot show it reached; ``reason``
     says why a judge is not trusted, ``stand_in`` how an offline judge with a floor of its own does
     beside that of a model. ``graders`` are the slices whose gates hang on it.
@@ -152,6 +153,7 @@ class Calibration:
     language: str
     measures: Mapping[str, Estimate]
     floor: Mapping[str, float] = field(default_factory=dict)
+    floor_limit: Mapping[str, float] = field(default_factory=dict)
     trusted: bool | None = None
     reason: str = ""
     graders: tuple[str, ...] = ()
@@ -166,6 +168,13 @@ class Calibration:
     confusion: tuple[ConfusionCell, ...] = ()
     tokens: int = 0
     cost: float | None = 0.0
+
+    @property
+    def labels(self) -> str:
+        """How many labelled items there are, and what to call them where all are constructed."""
+        if 0 < self.items <= self.constructed:
+            return f"{plural(self.items, 'unit test')} of the judge"
+        return plural(self.items, "labelled item")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 
 from cases.labelled_file import LabelledAnswer, LabelledFile, agreed
-from cases.labels import Label
+from cases.labels import CONSTRUCTED, Label
 from evaluators.core import Outcome, Verdict
 from evaluators.models.secrets import mask, one_line
 from evaluators.output import markdown_table
@@ -24,6 +24,7 @@ from reports.judge_agreement import (
 )
 
 ALL = "all"
+UNIT_TESTS = "; unit tests of the judge, no sample of real answers"
 padded_table = partial(markdown_table, padded=True)
 
 
@@ -198,16 +199,8 @@ def card_text(about: Provenance, found: Measured) -> str:
 def card_json(about: Provenance, found: Measured) -> dict[str, object]:
     """Return the card as a value for JSON."""
     value: dict[str, object] = asdict(about)
-    for key in (
-        "items",
-        "questions",
-        "judgements",
-        "unlabelled",
-        "errors",
-        "judges",
-        "tokens",
-        "cost",
-    ):
+    counts = ("items", "questions", "judgements", "unlabelled")
+    for key in (*counts, "errors", "judges", "tokens", "cost"):
         value[key] = getattr(found, key)
     value["sections"] = [
         {
@@ -249,7 +242,8 @@ def _head(about: Provenance, found: Measured) -> list[str]:
         ("as the provider names it", _safe(", ".join(found.judges)) or "-"),
         ("rubric", rubrics or "none: rules"),
         ("data", f"{_safe(about.data)}, SHA-256 {about.sha256[:16]}"),
-        ("labels", f"{about.style}; source: {_safe(about.source) or 'not said in the file'}"),
+        ("labels", f"{about.style}; source: {_safe(about.source) or 'not said in the file'}"
+                   f"{UNIT_TESTS if CONSTRUCTED in about.source else ''}"),
         ("items measured", f"{found.items}, on {found.questions} questions"),
         ("items without one label", f"{found.unlabelled}"),
         ("errors, counted apart", f"{sum(found.errors.values())} of {found.judgements}"

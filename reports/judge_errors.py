@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from cases.dataset import Slice
+from cases.labels import CONSTRUCTED
 from evaluators.kinds import GRADED
 from evaluators.output import plural
 from evaluators.statistics.estimate import Estimate
@@ -33,8 +34,6 @@ ENOUGH = 30
 language with fewer borrows from the others of its labelled data set."""
 
 CLASSES = {YOUDEN: passing_labels, YOUDEN_INCORRECT: incorrect_label}
-CONSTRUCTED = "constructed"
-"""What ``label_source`` says of answers that were written to be hard for judges."""
 
 
 def separations(inputs: GateInputs) -> dict[str, Separation]:

@@ -68,6 +68,7 @@ class DeclaredSlice:
     penalty: float = 1.0
     by: tuple[str, ...] = ()
     floor: Mapping[str, float] = field(default_factory=dict)
+    floor_limit: Mapping[str, float] = field(default_factory=dict)
     offline_floor: Mapping[str, float] = field(default_factory=dict)
     metrics: tuple[str, ...] = ()
     declared: bool = True
@@ -128,6 +129,7 @@ def _declared(slice_: Slice) -> DeclaredSlice:
         penalty=slice_.penalty,
         by=slice_.by,
         floor=dict(slice_.floor),
+        floor_limit=dict(slice_.floor_limit),
         offline_floor=dict(slice_.offline_floor),
         metrics=tuple(metric.name for metric in slice_.metrics),
         declared=slice_.declared,
@@ -188,6 +190,7 @@ def _slice(dataset: DeclaredDataset, one: DeclaredSlice) -> Slice:
         penalty=one.penalty,
         by=one.by,
         floor=one.floor,
+        floor_limit=one.floor_limit,
         offline_floor=one.offline_floor,
         metrics=tuple(MetricSpec(name=name) for name in one.metrics),
         declared=one.declared,

@@ -87,7 +87,7 @@ def distrust(
     lacks, remedy = f"not measured in {slice_.language}: {why}", "give labelled items"
     if measured:
         lacks = f"not trusted in {slice_.language}: {measured} has no floor for it"
-        remedy = "give one (floor: {agreement: 0.8})"
+        remedy = "give one (floor: {agreement: 0.9})"
     waiver = f"say judge: unmeasured in the dataset.yaml of {slice_.dataset}"
     return f"judge {lacks}; {remedy}, or {waiver}"
 
@@ -142,7 +142,7 @@ def calibration_of(
     ``offline_floor``, where there is one.
     """
     inputs = gate_inputs(slice_, records, summary)
-    of_model = floor_gates(slice_.floor, inputs)
+    of_model = floor_gates(slice_.floor, inputs, slice_.floor_limit)
     stands_in = stands_in and bool(slice_.offline_floor)
     gates = floor_gates(slice_.offline_floor, inputs) if stands_in else of_model
     trusted, blocks = _trust(slice_, records, gates)
@@ -151,6 +151,7 @@ def calibration_of(
         language=slice_.language,
         measures=summary.measures,
         floor=slice_.offline_floor if stands_in else slice_.floor,
+        floor_limit={} if stands_in else slice_.floor_limit,
         stand_in=_stand_in(of_model) if stands_in else "",
         trusted=trusted,
         reason=blocks,
@@ -180,8 +181,11 @@ def _trust(
 
 def _stand_in(of_model: Sequence[GateResult]) -> str:
     """Return how an offline judge that only stands in compares with the floor of a model."""
-    missed = [gate.reason for gate in of_model if gate.state != "PASS"]
-    found = f"misses it: {'; '.join(missed)}" if missed else "reaches it"
+    missed: dict[str, str] = {}
+    for gate in of_model:
+        if gate.state != "PASS":
+            missed.setdefault(gate.threshold.measure, gate.reason)
+    found = f"misses it: {'; '.join(missed.values())}" if missed else "reaches it"
     return f"the offline judge stands in for a model, whose floor is higher, and {found}"
 
 
@@ -238,6 +242,6 @@ def calibration_notes(calibrations: Sequence[Calibration]) -> list[str]:
         trust = f"; {one.reason}" if one.reason else "" if one.floor else "; it has no floor"
         notes.append(
             f"judge in {one.language} (for {slices}){earlier}: {figures} over "
-            f"{plural(one.items, 'labelled item')} of {one.dataset}{lost}{trust}"
+            f"{one.labels} ({one.dataset}){lost}{trust}"
         )
     return notes

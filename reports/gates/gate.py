@@ -1,10 +1,10 @@
 """Gates on one run's metrics: PASS, FAIL or INCONCLUSIVE, and the sentence that says why."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cases.dataset import Slice, Threshold
+from cases.dataset import Evidence, Slice, Threshold
 from evaluators.output import plural
 from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.intervals import Interval
@@ -110,11 +110,21 @@ def slice_gates(
     return tuple(evaluate(threshold, inputs) for threshold in thresholds)
 
 
-def floor_gates(floor: Mapping[str, float], inputs: GateInputs) -> tuple[GateResult, ...]:
-    """Return the floor of a labelled slice as gates: what its judge has to reach to be trusted."""
-    ends = {name: floor_ends(name, bar) for name, bar in floor.items()}
-    bars = (Threshold(measure=name, min=low, max=high) for name, (low, high) in ends.items())
+def floor_gates(
+    floor: Mapping[str, float], inputs: GateInputs, limit: Mapping[str, float] | None = None
+) -> tuple[GateResult, ...]:
+    """Return the floor of a labelled slice as gates: what its judge has to reach to be trusted.
+
+    ``limit`` is what the whole 95 % interval has to keep to.
+    """
+    bars = [*_floor_bars(floor, "estimate"), *_floor_bars(limit or {}, "confident")]
     return tuple(evaluate(threshold, inputs) for threshold in bars)
+
+
+def _floor_bars(floor: Mapping[str, float], evidence: Evidence) -> Iterator[Threshold]:
+    for name, bar in floor.items():
+        low, high = floor_ends(name, bar)
+        yield Threshold(measure=name, min=low, max=high, evidence=evidence)
 
 
 def evaluate(threshold: Threshold, inputs: GateInputs) -> GateResult:

@@ -71,6 +71,9 @@ def test_other_kinds(folder: Path) -> None:
     judged = declared(folder, text + "floor: {agreement: 0.8}\n")
     assert judged.slices["en"].floor == {"agreement": 0.8}
     assert judged.slices["bg"].floor == {"kappa": -0.1}
+    assert not judged.slices["en"].floor_limit
+    limit = declared(folder, JUDGED + "floor: {agreement: 0.9}\nfloor_limit: {agreement: 0.85}\n")
+    assert limit.slices["en"].floor_limit == {"agreement": 0.85}
     both = declared(folder, JUDGED + "floor: {mean_difference: 9}\noffline_floor: {kappa: 0.1}\n")
     assert both.slices["en"].floor == {"mean_difference": 9.0}
     assert both.slices["en"].offline_floor == {"kappa": 0.1}
@@ -138,6 +141,7 @@ def test_bundled_datasets_load(name: str) -> None:
         (JUDGED + "floor: {kapa: 0.6}", "floor: key 'kapa': not known; did you mean 'kappa'?"),
         (JUDGED + "floor: {mean_difference: -0.5}", "'mean_difference': a number from 0 to 9"),
         (JUDGED + "offline_floor: {kapa: 0.6}", "offline_floor: key 'kapa': not known"),
+        (JUDGED + "floor_limit: {kapa: 0.6}", "floor_limit: key 'kapa': not known"),
         (JUDGED + "floor: {kappa: 2}", "floor: key 'kappa': a number from -1 to 1"),
         (
             "kind: yes_no\nlanguages: {en: {file: a, yes: Yes}}",

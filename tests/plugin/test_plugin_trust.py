@@ -117,8 +117,9 @@ def test_a_refused_label_does_not_switch_the_floor_off(capitals: Project) -> Non
         (gate,) = run_json(capitals)["gates"]
         assert reason in gate["reason"]
     assert recounted(capitals) == 6
-    assert "over 4 labelled items of labels, 1 without a grade; judge measured too" in notes(
-        capitals
+    assert (
+        "over 4 unit tests of the judge (labels), 1 without a grade; judge measured too"
+        in notes(capitals)
     )
 
 
@@ -152,7 +153,7 @@ def test_a_users_own_file_is_judged_by_a_judge_that_is_measured(
         assert asked > 100
         assert project.run_in_process(*run).ret == code
         assert server.count == asked
-    assert "of judges" in notes(project)
+    assert "unit tests of the judge (judges)" in notes(project)
     (gate,) = run_json(project)["gates"]
     assert (gate["state"], gate["reason"].startswith("judge not trusted in bg")) == (
         "PASS" if honest else "INCONCLUSIVE",

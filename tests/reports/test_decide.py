@@ -52,6 +52,13 @@ TABLE = [
         "GATES PASS (1 of 1): exit 0; 1 miss is counted in the measures, 3 ungraded items would "
         "not change it",
     ),
+    (
+        (P,),
+        facts(stand_in=True),
+        0,
+        "GATES PASS (1 of 1): exit 0; 0 misses are counted in the measures; the judge is a "
+        "stand-in: this is about the machinery, not about a model",
+    ),
     # -x under xdist ends with pytest's code 2, and nobody interrupted
     (
         (P,),

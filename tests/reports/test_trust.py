@@ -168,7 +168,9 @@ def test_a_judge_at_its_floor_is_trusted(labels: Slice) -> None:
     )
     (note,) = calibration_notes([one])
     assert note.startswith("judge in bg (for d:bg): agreement 1.000 [0.342, 1.000], kappa 1.000")
-    assert note.endswith("over 2 labelled items of labels")
+    assert note.endswith("over 2 unit tests of the judge (labels)")
+    people = replace(one, constructed=1)
+    assert calibration_notes([people])[0].endswith("over 2 labelled items (labels)")
     earlier = replace(one, source="ledger")  # as runs before this version have it
     assert "(for d:bg), measured earlier: agreement" in calibration_notes([earlier])[0]
 
@@ -199,6 +201,33 @@ def test_an_offline_judge_may_stand_in_for_one_that_reaches_the_floor(labels: Sl
     assert (low.trusted, low.blocks != "") == (False, True)
 
 
+@pytest.mark.parametrize(
+    ("limit", "trusted", "blocks"),
+    [
+        (0.3, True, ""),
+        (0.4, None, "judge measured too little in bg: agreement"),
+    ],
+)
+def test_the_lower_limit_has_to_reach_its_own_floor(
+    labels: Slice, limit: float, trusted: bool | None, blocks: str
+) -> None:
+    """Two items of two are right, which is 0.342 at the lower end: nothing is shown beyond it."""
+    found = labelled(replace(labels, floor_limit={"agreement": limit}))
+    one = calibrate(found, outcomes(found, CORRECT, INCORRECT))
+    assert (one.trusted, one.floor_limit) == (trusted, {"agreement": limit})
+    assert one.blocks.startswith(blocks)
+    assert bool(one.blocks) is bool(blocks)
+
+
+def test_each_measure_that_is_missed_is_told_once(labels: Slice) -> None:
+    """A judge below the floor is below the limit too; one sentence says so."""
+    slice_ = replace(labels, floor_limit={"agreement": 0.7}, offline_floor={"agreement": 0.4})
+    found = labelled(slice_)
+    one = calibrate(found, outcomes(found, CORRECT, CORRECT), stands_in=True)
+    assert one.stand_in.count("agreement") == 1
+    assert one.floor_limit == {}
+
+
 def test_labels_without_a_floor_measure_and_block_nothing(labels: Slice) -> None:
     """Nobody said how good is good enough."""
     found = labelled(replace(labels, floor={}))
@@ -225,7 +254,9 @@ def test_an_item_without_a_grade_may_have_been_right_or_wrong(
         assert (one.trusted, one.items, one.measures["agreement"].n) == (trusted, 2, 1)
         assert one.blocks.startswith(blocks)
         assert bool(one.blocks) is bool(blocks)
-        assert "2 labelled items of labels, 1 without a grade" in calibration_notes([one])[0]
+        assert (
+            "2 unit tests of the judge (labels), 1 without a grade" in calibration_notes([one])[0]
+        )
 
 
 def test_a_judge_that_no_label_could_measure_blocks_its_gates(labels: Slice) -> None:
