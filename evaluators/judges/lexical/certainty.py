@@ -9,13 +9,15 @@ import re
 
 from evaluators.judges.lexical.answer_analysis import AnswerAnalysis
 from evaluators.judges.lexical.dates import Date, is_year
-from evaluators.judges.lexical.folding import sound
+from evaluators.judges.lexical.folding import Text, sound
 from evaluators.judges.lexical.gold_matching import TOGETHER, Match
+from evaluators.judges.lexical.language_tables import Tables
 from evaluators.judges.lexical.numbers import Quantity
 from evaluators.judges.lexical.rival_answers import is_weighed
 from evaluators.judges.lexical.word_matching import Tolerance
 
 _CLOSED = re.compile(r"[\"”»]?\s?[.,;(!?\n]|[\"”»]?$")
+_ORDINAL = frozenset({"-", ". ", ".-"})  # between a figure and the word or ending behind it
 _BRIEF = 12  # own words of an answer that says one thing
 _OPEN = 20  # own words of a sentence about it, where other answers hold as well
 _FULL = 40  # own words of a sentence or two about it
@@ -102,6 +104,11 @@ def _is_the_figure(match: Match, gold: Quantity) -> bool:
         return False
     if _is_bound(match) or _has_unsaid_words(match):
         return False
+    known = analysis.tables
+    if _is_ordinal(analysis.answer, match.start, known) != _is_ordinal(
+        match.form.text, gold.start, known
+    ):
+        return False
     dated = {place for date in analysis.dates for place in range(date.start, date.end)}
     for other in analysis.quantities:
         echo = analysis.question_words.issuperset(words[other.start : other.end])
@@ -112,6 +119,18 @@ def _is_the_figure(match: Match, gold: Quantity) -> bool:
     if found.step != gold.step and not match.form.limits:
         return False  # 3.10 is not 3.1 where sections are counted
     return found.unit == gold.unit or _has_its_unit(analysis, found, gold)
+
+
+def _is_ordinal(text: Text, place: int, tables: Tables) -> bool:
+    """Say whether a number is one of a row: "third", "3rd", "3-та", "3. żona"."""
+    if place >= len(text.words):
+        return False
+    word, gap = text.words[place], text.gaps[place + 1]
+    if not word.isdecimal():
+        return word in tables.ordinals
+    after = "".join(text.words[place + 1 : place + 2])
+    glued = gap == "" and 0 < len(after) <= _PARTS and after not in tables.units
+    return glued or (gap in _ORDINAL and after.isalpha() and after not in tables.units)
 
 
 def _is_same(figure: Quantity, match: Match) -> bool:
@@ -205,14 +224,19 @@ def _turns(analysis: AnswerAnalysis, words: tuple[str, ...]) -> bool:
 
 
 def _is_whole(match: Match) -> bool:
-    """Say whether every word of a name is there, in a row with nothing but small words in it."""
+    """Say whether every word of a name is there, in its order unless it is a list's.
+
+    An inflected or misspelt word may be somebody else's name: Ivanov, Ivanova.
+    """
     if match.exact:
         return True
     small = match.analysis.tables.words("function")
-    wanted = len([word for word in match.form.text.words if word not in small])
-    met = len([word for word in match.words if word not in small])
-    figures = any(word.isdecimal() for word in match.form.content)
-    return match.rule == TOGETHER and wanted >= _PARTS and met == wanted and not figures
+    wanted = [word for word in match.form.text.words if word not in small]
+    met = [word for word in match.words if word not in small]
+    if match.rule != TOGETHER or len(wanted) < _PARTS:
+        return False
+    figures = any(word.isdecimal() for word in wanted)
+    return not figures and (sorted(met) == sorted(wanted) if match.form.items else met == wanted)
 
 
 def _is_turned(match: Match) -> bool:

@@ -125,6 +125,11 @@ class Tables:
             (word, int(value)) for value, row in parts.items() for word in fold(row).split()
         )
 
+    @cached_property
+    def ordinals(self) -> frozenset[str]:
+        """Number words that give a place in a row, and no count."""
+        return frozenset(self._figures("ordinals")) - frozenset(self._figures("numbers"))
+
     def _figures(self, key: str) -> dict[str, float]:
         rows = [row for data in reversed(self.data) for row in data.get(key, {}).items()]
         return {word: float(value) for value, row in rows for word in fold(row).split()}
