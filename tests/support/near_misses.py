@@ -29,7 +29,7 @@ def answers(language: str) -> Iterator[Answer]:
     own = data[language]
     for frame in own["frames"]:
         for a, b in [*data["pools"].get(frame["pool"], []), *own.get(frame["pool"], [])]:
-            case = _case(language, frame["question"], frame["gold"].format(a=a))
+            case = _case(language, frame["question"].format(b=b), frame["gold"].format(a=a))
             for key, right in (("right", True), ("wrong", False)):
                 for text in frame[key]:
                     yield Answer(case=case, text=text.format(a=a, b=b), right=right)

@@ -6,10 +6,11 @@ figure. Whatever says more may be right as well; a model decides.
 """
 
 import re
+from itertools import pairwise
 
 from evaluators.judges.lexical.answer_analysis import AnswerAnalysis
 from evaluators.judges.lexical.dates import Date, is_year
-from evaluators.judges.lexical.folding import Text, sound
+from evaluators.judges.lexical.folding import Text
 from evaluators.judges.lexical.gold_matching import TOGETHER, Match
 from evaluators.judges.lexical.language_tables import Tables
 from evaluators.judges.lexical.numbers import Quantity
@@ -21,14 +22,9 @@ _ORDINAL = frozenset({"-", ". ", ".-"})  # between a figure and the word or endi
 _BRIEF = 12  # own words of an answer that says one thing
 _OPEN = 20  # own words of a sentence about it, where other answers hold as well
 _FULL = 40  # own words of a sentence or two about it
-_SILENT = 6  # words of a refusal too short to hold an answer besides
 _NEAR = 4  # words from the gold within which a doubt would touch it
-_TERSE = 3  # own words of an answer that is little more than its date
 _COUNTED = 4  # words beside a figure that may be neither its own nor the question's
-_NAMES = 4  # words of an answer that is nothing but a name
 _PARTS = 2  # words of a name by which another person is known
-_GOLDS = 2  # accepted names beyond which a list of them may well be open
-_YEARS = 2  # years apart from which two dates are no matter of opinion
 
 
 def is_firm(analysis: AnswerAnalysis) -> bool:
@@ -44,7 +40,9 @@ def is_surely_right(match: Match) -> bool:
     near = analysis.answer.words[max(0, match.start - _NEAR) if counted else 0 : end]
     if not _is_plain(analysis, near, counted=counted):
         return False
-    if analysis.asks_more or _is_shared(match) or is_weighed(match):
+    if analysis.asks_more or _is_shared(match) or is_weighed(match) or _asks_back(match):
+        return False
+    if counted and _is_of_another_era(match):
         return False
     if form.date:
         return match.exact and _fits_the_room(match) and _is_the_date(match, form.date)
@@ -60,6 +58,17 @@ def _is_plain(analysis: AnswerAnalysis, words: tuple[str, ...], *, counted: bool
     approximate = counted and analysis.tables.any_of("approximate", words)
     keys = ("negations", "alternatives", "contrasts")
     return not approximate and not any(analysis.tables.any_of(key, words) for key in keys)
+
+
+def _asks_back(match: Match) -> bool:
+    return any("?" in gap for gap in match.analysis.answer.gaps[: match.end + 1])
+
+
+def _is_of_another_era(match: Match) -> bool:
+    """Say whether only one of the gold and the answer is before Christ."""
+    eras = match.analysis.tables.phrases("before_christ")
+    said, wanted = eras.find(match.analysis.answer.words), eras.find(match.form.text.words)
+    return (said is None) != (wanted is None)
 
 
 def _is_shared(match: Match) -> bool:
@@ -89,6 +98,9 @@ def _is_the_date(match: Match, gold: Date) -> bool:
     analysis = match.analysis
     if _is_bound(match) or _unsaid(match, "date_fillers"):
         return False
+    idle = analysis.idle_words | analysis.tables.words("date_fillers") | analysis.question_words
+    if analysis.answer.gaps[match.end] == " " and not idle.issuperset(match.after(1)):
+        return False  # "the 1989 season", "1989 BC"
     known, words = analysis.question_words, analysis.answer.words
     others = [date for date in analysis.dates if not known.issuperset(words[date.start : date.end])]
     found = [date for date in others if date.start == match.start]
@@ -99,7 +111,7 @@ def _is_the_figure(match: Match, gold: Quantity) -> bool:
     """Say whether the answer has no other figure of that kind, and says what the figure counts."""
     analysis, words = match.analysis, match.analysis.answer.words
     extras = _extras(match)
-    beside = {*match.before(1), *match.after(1)}
+    beside = {*match.before(_NEAR), *match.after(1)}
     if len(extras) > _COUNTED or not beside.isdisjoint(extras):
         return False
     if _is_bound(match) or _has_unsaid_words(match):
@@ -144,7 +156,7 @@ def _is_same(figure: Quantity, match: Match) -> bool:
 def _is_bound(match: Match) -> bool:
     """Say whether "before", "more than" or the like is beside the date or figure."""
     known, before = match.analysis.tables, match.before(_NEAR)
-    after = match.after(1) if match.analysis.answer.gaps[match.end] == " " else ()
+    after = match.after(1) if match.analysis.answer.gaps[match.end] in {" ", "-"} else ()
     beside = {*before[-1:], *after} - {*match.form.text.words}
     keys = ("more", "less", "excluding", "inclusive")
     return known.any_of("bounds", beside) or any(known.has_phrase(key, before) for key in keys)
@@ -224,67 +236,31 @@ def _turns(analysis: AnswerAnalysis, words: tuple[str, ...]) -> bool:
 
 
 def _is_whole(match: Match) -> bool:
-    """Say whether every word of a name is there, in its order unless it is a list's.
+    """Say whether a name stands there word for word; a list may stand in another order.
 
     An inflected or misspelt word may be somebody else's name: Ivanov, Ivanova.
     """
-    if match.exact:
-        return True
     small = match.analysis.tables.words("function")
-    wanted = [word for word in match.form.text.words if word not in small]
-    met = [word for word in match.words if word not in small]
-    if match.rule != TOGETHER or len(wanted) < _PARTS:
-        return False
-    figures = any(word.isdecimal() for word in wanted)
-    return not figures and (sorted(met) == sorted(wanted) if match.form.items else met == wanted)
+    wanted = sorted(word for word in match.form.text.words if word not in small)
+    listed = len(match.form.items) >= _PARTS and match.rule == TOGETHER
+    met = sorted(word for word in match.words if word not in small)
+    return match.exact or (listed and met == wanted)
 
 
 def _is_turned(match: Match) -> bool:
-    """Say whether a name of the question stands where the gold should: "A beat B" for B beat A."""
+    """Say whether a name of the question stands where the gold should: "A beat B" for B beat A.
+
+    Where a person is asked for, it has to follow the same word as in the question.
+    """
     analysis, small = match.analysis, match.analysis.tables.words("function")
     before, last = match.before(match.start), match.before(1)
-    named = any(word in analysis.capitals & analysis.question_words for word in before[:-1])
-    plain = analysis.answer.gaps[match.start] == " "
-    return named and plain and bool(last) and small.isdisjoint(last)
-
-
-def is_surely_wrong(analysis: AnswerAnalysis) -> bool:
-    """Say whether a terse, firm answer gives another year, or another person altogether."""
-    if not analysis.forms or not analysis.own_words or not is_firm(analysis):
+    names = analysis.capitals & analysis.question_words
+    plain = analysis.answer.gaps[match.start] == " " and bool(last) and small.isdisjoint(last)
+    if plain and not names.isdisjoint(before[:-1]):
+        return True
+    who = analysis.tables.words("persons") & analysis.tables.words("interrogatives")
+    if who.isdisjoint(analysis.question.words[:2]):
         return False
-    if all(form.date for form in analysis.forms):
-        return len(analysis.own_words) <= _TERSE and _is_other_year(analysis)
-    named = all(form.named and not form.quantity for form in analysis.forms)
-    return named and len(analysis.own_words) <= _NAMES and _is_other_person(analysis)
-
-
-def _is_other_year(analysis: AnswerAnalysis) -> bool:
-    words = analysis.answer.words
-    for date in analysis.dates:
-        beside = words[max(0, date.start - 1) : date.start] + words[date.end : date.end + 1]
-        if analysis.tables.any_of("bounds", beside):
-            return False
-    years = {date.year for date in analysis.dates if date.year}
-    wanted = [form.date.year for form in analysis.forms if form.date and form.date.year]
-    apart = all(abs(year - other) >= _YEARS for year in years for other in wanted)
-    return len(years) == 1 and bool(wanted) and apart
-
-
-def _is_other_person(analysis: AnswerAnalysis) -> bool:
-    """Say whether the question asks who, and a full name begins with no letter of the gold's."""
-    names = [word for word in analysis.own_words if word in analysis.capitals and len(word) > 1]
-    scripts = {form.text.cyrillic for form in analysis.forms} | {analysis.answer.cyrillic}
-    asks_who = analysis.tables.any_of("persons", analysis.question_head)
-    if len(names) < _PARTS or len(scripts) > 1 or not asks_who:
-        return False
-    initials = {sound(word)[:1] for form in analysis.forms for word in form.text.words}
-    return len(analysis.forms) <= _GOLDS and initials.isdisjoint(sound(word)[:1] for word in names)
-
-
-def is_surely_silent(analysis: AnswerAnalysis) -> bool:
-    """Say whether a refusal names nothing and counts nothing that could be an answer."""
-    if analysis.truncated or len(analysis.answer.words) <= _SILENT:
-        return not analysis.truncated
-    named = analysis.capitals.intersection(analysis.own_words)
-    counted = any(word.isdecimal() for word in analysis.own_words)
-    return len(analysis.own_words) <= _OPEN and not named and not counted
+    asked = set(pairwise(("", *analysis.question.words)))
+    said = pairwise(("", *analysis.answer.words[: _head(match)]))
+    return any(pair not in asked for pair in said if pair[1] in names)

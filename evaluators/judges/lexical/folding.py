@@ -70,6 +70,7 @@ def _compatible(text: str) -> str:
 
     Normalising sorts the marks on one letter in quadratic time, so a tower of them is cut first.
     """
+    text = text.replace("Â\u00a0", " ")  # a no-break space that was read in the wrong encoding
     short = _STACK.sub(lambda tower: tower[0][:32], without_invisible(text))
     return unicodedata.normalize("NFKC", short)
 
@@ -92,7 +93,8 @@ def without(text: Text, dropped: frozenset[str]) -> Text:
     words: list[str] = []
     gaps = [text.gaps[0]]
     for word, gap in zip(text.words, text.gaps[1:], strict=True):
-        if word in dropped and not gap.startswith((".", "-", "+")):
+        glued = bool(words) and not gaps[-1]  # the letter of "3a"
+        if word in dropped and not glued and not gap.startswith((".", "-", "+")):
             gaps[-1] += gap
         else:
             words.append(word)

@@ -7,12 +7,8 @@ from itertools import islice, pairwise
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Ask, Case, Verdict
 from evaluators.judges.lexical.answer_analysis import LIMIT, AnswerAnalysis, analyse
-from evaluators.judges.lexical.certainty import (
-    is_firm,
-    is_surely_right,
-    is_surely_silent,
-    is_surely_wrong,
-)
+from evaluators.judges.lexical.certain_misses import is_surely_silent, is_surely_wrong
+from evaluators.judges.lexical.certainty import is_firm, is_surely_right
 from evaluators.judges.lexical.folding import plain
 from evaluators.judges.lexical.gold_matching import find_matches
 from evaluators.judges.lexical.numbers import Quantity
