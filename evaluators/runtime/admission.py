@@ -102,12 +102,18 @@ class Admission:
         return queue
 
     async def enter(
-        self, queue: ModelQueue, size: float, until: float, *, urgent: bool = False
+        self,
+        queue: ModelQueue,
+        size: float,
+        until: float,
+        *,
+        urgent: bool = False,
+        first: bool = False,
     ) -> float:
         """Return the loop's time as soon as a call may go; it then counts as in flight.
 
-        An ``urgent`` one goes before those that are not. Raises TimeoutError at ``until``, and the
-        reason if the call may not go at all.
+        An ``urgent`` one goes before those that are not, and a ``first`` one before its like.
+        Raises TimeoutError at ``until``, and the reason if the call may not go at all.
         """
         loop = asyncio.get_running_loop()
         now = loop.time()
@@ -119,7 +125,7 @@ class Admission:
             self._start(queue, size, now)
             return now
         future: asyncio.Future[float] = loop.create_future()
-        calls.append(WaitingCall(future=future, size=size))
+        (calls.appendleft if first else calls.append)(WaitingCall(future=future, size=size))
         self._pump()
         try:
             async with asyncio.timeout_at(None if until == NEVER else until):
@@ -131,14 +137,20 @@ class Admission:
             raise
 
     def leave(
-        self, queue: ModelQueue, started: float, error: BaseException | None, *, own: bool = False
+        self,
+        queue: ModelQueue,
+        started: float,
+        error: BaseException | None,
+        *,
+        own: bool = False,
+        again: bool = False,
     ) -> None:
-        """Count a call as ended; ``error`` None is a success, ``own`` as ``ServerState.end``."""
+        """Count a call as ended; ``error`` None is a success, the rest as ``ServerState.end``."""
         now = asyncio.get_running_loop().time()
         queue.proven = True
         queue.in_flight -= 1
         self.in_flight -= 1
-        queue.server.end(error, started, now, own=own)
+        queue.server.end(error, started, now, own=own, again=again)
         self._pump()
 
     def halt(self, error: StoppedError) -> None:

@@ -17,10 +17,12 @@ FIRST_RATE = 2.0  # requests a second: where the search starts when nothing has 
 LOWEST_RATE = 0.02
 SEARCH = 1.0  # growth a second between the first refusal and the second
 RETURN = 0.05  # growth a second after that, back to just below the rate last refused
+FAST_RETURN = 0.25  # the same after refusals of all calls: not the rate was to blame
 GROWTH = 0.005  # growth a second from there on
 NEAR = 0.85
 FEW = 5.0  # requests a second below which growth slows down in proportion
 HURRY = 30.0  # seconds without a refusal after which growth has doubled, and goes on rising
+AFTER_WINDOW = 3  # requests that go at once after a window without any, if few are allowed
 BACK = 0.9  # at most so much of a refused rate is tried again
 
 
@@ -126,6 +128,7 @@ class RateEstimator:
         self._refused_rate = 0.0
         self._grown_at = 0.0
         self._held_back = False
+        self._was_down = False
 
     @property
     def rate(self) -> float | None:
@@ -175,12 +178,17 @@ class RateEstimator:
         if self._bucket is None:
             rate = max(average, FIRST_RATE)
         elif untried:
-            rate = min(self._bucket.rate, max(average, LOWEST_RATE))
+            # A server that has granted nothing at all is down: it has not shown any rate.
+            lowest = max(average, LOWEST_RATE) if granted else self._bucket.rate
+            rate = min(self._bucket.rate, lowest)
         else:
             self._refused_rate = self._bucket.rate
             rate = min(BACK * self._bucket.rate, max(average, self._bucket.rate / 2, LOWEST_RATE))
-        self._bucket = TokenBucket(rate, max(1.0, rate * BURST_SECONDS), resume)
+        # Where no pause has helped, the server may count by windows: a new one begins with these.
+        at_once = min(AFTER_WINDOW, granted) if untried and rate < 1 else 0
+        self._bucket = TokenBucket(rate, max(1.0, rate * BURST_SECONDS, at_once), resume)
         self._refusals += not untried
+        self._was_down = untried
         self._before = granted, since
         self._granted = 0
         self._since = self._grown_at = resume
@@ -194,4 +202,5 @@ class RateEstimator:
         share = min(1.0, self._bucket.rate / FEW) if self._bucket else 1.0
         near = self._bucket is None or self._bucket.rate >= NEAR * self._refused_rate
         quiet = (now - (self._since or now)) / HURRY
-        return min(SEARCH, (GROWTH if near else RETURN) * share * (1 + quiet * quiet))
+        back = FAST_RETURN if self._was_down else RETURN
+        return min(SEARCH, (GROWTH if near else back) * share * (1 + quiet * quiet))

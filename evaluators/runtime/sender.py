@@ -19,13 +19,14 @@ from evaluators.core import (
 )
 from evaluators.runtime.admission import NEVER, Admission, ModelQueue
 from evaluators.runtime.budget import Budget
-from evaluators.runtime.server_state import LONGEST_WAIT, OVERLOADS, RATE_LIMIT
+from evaluators.runtime.server_state import LONGEST_WAIT, RATE_LIMIT
 
 T = TypeVar("T")
 
 ITEM_DEADLINE = "item_deadline"
 DEADLINE = "deadline"
 DEADLINE_GRACE = 1.5  # seconds that a call in flight may go on after the run's time is used up
+PROBES = 4  # in a row that one call makes, before another one's turn: it may be to blame
 ATTEMPTS = {"bad_body": 3, "error_body": 3, RATE_LIMIT: 20}
 """How often a request is sent that fails in these ways; others have the RetryPolicy's number."""
 
@@ -36,7 +37,7 @@ class RetryPolicy:
 
     ``attempts`` counts the first one; waits grow from ``first`` to ``longest`` seconds, with
     jitter. An unreadable body has at most 3 attempts. A rate limit has 20: the server's pause, and
-    not the call, decides when. While a server's circuit is open its overload uses up none.
+    not the call, decides when. What a server does to all calls uses up none.
     """
 
     attempts: int = 5
@@ -69,11 +70,13 @@ class CallSettings:
 class ItemDeadline:
     """The time of one item: it begins with its first call and ends at ``until``.
 
-    ``failed_at`` is when its call under way failed for the first time, None if it has not.
+    ``failed_at`` is when its call under way failed for the first time, None if it has not;
+    ``refused`` counts the failures of that call that were the server's.
     """
 
     until: float = NEVER
     failed_at: float | None = None
+    refused: int = 0
 
     @property
     def urgent(self) -> bool:
@@ -142,30 +145,31 @@ class Sender:
         while True:
             tried += 1
             own = queue.server.answered_since(item.failed_at)
-            overload = failure.kind in OVERLOADS and queue.server.is_overloaded and not own
-            if not overload:  # of the server, which says nothing about this request
-                failures[failure.kind] += 1
+            of_server = queue.server.is_to_blame(failure.kind, own=own)
+            item.refused += of_server
+            failures[failure.kind] += not of_server
             if self._is_last(failure, failures):
                 raise failure
             if item.failed_at is None:
                 item.failed_at = asyncio.get_running_loop().time()
             self.retried[failure.kind] += 1
-            waits_for_server = overload or failure.kind == RATE_LIMIT  # its own pause decides
-            await asyncio.sleep(0.0 if waits_for_server else self._backoff(tried, item))
+            waits_for_server = of_server or failure.kind == RATE_LIMIT  # its own pause decides
+            await asyncio.sleep(0.0 if waits_for_server else self._backoff(tried, failure, item))
             try:
                 reply = await self._attempt(queue, model, request, item)
             except TransientError as error:
                 failure = error
             else:
-                item.failed_at = None
+                item.failed_at, item.refused = None, 0
                 return reply
 
-    def _backoff(self, tried: int, item: ItemDeadline) -> float:
-        """Return the seconds to wait after so many attempts of a call."""
+    def _backoff(self, tried: int, failure: TransientError, item: ItemDeadline) -> float:
+        """Return the seconds to wait after so many attempts of a call and its latest failure."""
         policy = self._settings.retry
         longest = min(policy.longest, policy.first * 2.0 ** min(tried - 1, 60))
         left = min(item.until, self._end) - asyncio.get_running_loop().time()
-        return max(0.0, min(longest * self._settings.random(), left))
+        wait = max(longest * self._settings.random(), failure.retry_after or 0.0)
+        return max(0.0, min(wait, left))
 
     def _is_last(self, failure: TransientError, failures: Counter[str]) -> bool:
         """Whether a call is given up, given its latest failure and how many there were by kind."""
@@ -207,7 +211,10 @@ class Sender:
         try:
             if until <= asyncio.get_running_loop().time():
                 raise TimeoutError
-            started = await self.admission.enter(queue, size, until, urgent=item.urgent)
+            first = 0 < item.refused <= PROBES
+            started = await self.admission.enter(
+                queue, size, until, urgent=item.urgent, first=first
+            )
         except FatalError as error:
             self.stops.setdefault(error.kind, str(error))
             if item.failed_at is not None:
@@ -237,10 +244,13 @@ class Sender:
             raise
         finally:
             own = queue.server.answered_since(item.failed_at)
-            self.admission.leave(queue, started, failure, own=own)
+            again = item.failed_at is not None
+            self.admission.leave(queue, started, failure, own=own, again=again)
 
     def _time_is_up(self) -> StoppedError:
+        waits = self.admission.describe(asyncio.get_running_loop().time())
         message = f"the run's {self._settings.deadline:g} s are used up (--deadline)"
+        message += f"; {waits}" if waits else ""
         self.stops.setdefault(DEADLINE, message)
         return StoppedError(DEADLINE, message)
 

@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from evaluators.core import Reply, TransientError
+from evaluators.runtime.overload import SPREAD, CircuitBreaker, CongestionWindow
 from evaluators.runtime.rate_limits import FIRST_RATE, RateEstimator, TokenBucket, TokenLimit
-from evaluators.runtime.server_state import SPREAD, CircuitBreaker, CongestionWindow, ServerState
+from evaluators.runtime.server_state import ServerState
 from tests.support.scripted import ask_for
 from tests.support.simulated import now
 from tests.support.virtual_time import run
@@ -95,15 +96,29 @@ def test_a_circuit_lets_one_probe_through() -> None:
     circuit.start(5)
     assert circuit.wait(99) == float("inf")
     circuit.fail(5, 6, spread=1.0)
-    assert circuit.wait(6) == pytest.approx(2.4)
+    assert circuit.wait(6) == pytest.approx(1.2 * (1.25 + 2 / 4))
     circuit.start(9)
     circuit.abandon(8, 10)
     assert circuit.wait(10) == float("inf")
     circuit.abandon(9, 10)
-    assert circuit.wait(10) == 2
+    assert circuit.wait(10) == 1.25 + 6 / 4
     circuit.start(12)
-    circuit.succeed(12)
+    assert circuit.succeed(12)
     assert not circuit.is_open
+
+
+def test_one_call_s_failures_open_no_circuit() -> None:
+    """What fails again and again may be to blame itself; three calls in a row are not."""
+    circuit = CircuitBreaker()
+    for at in range(20):
+        circuit.fail(at, at, spread=0.0, again=at > 1)
+    assert not circuit.is_open
+    circuit.fail(20, 20, spread=0.0)
+    assert circuit.is_open
+    circuit.start(30)
+    assert not circuit.succeed(30)  # the first probe: the calls may have been too many
+    circuit.fail(31, 31, spread=0.0, at_once=True)
+    assert circuit.is_open
 
 
 def test_a_host_says_what_it_waits_for() -> None:
