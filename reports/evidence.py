@@ -267,8 +267,8 @@ class Corrected:
             said.append(f"{plural(self.by_people, 'answer')} by people as they are")
         if self.constructed:
             said.append(
-                f"{self.constructed} of the labels are of constructed answers: they say nothing "
-                "certain about the judge's errors on this run's own"
+                f"{self.constructed} of the labels are unit tests of the judge, constructed "
+                "answers: they say nothing certain about its errors on this run's own"
             )
         return "; ".join(said)
 

@@ -49,7 +49,7 @@ def _benchmark(one: Benchmark, options: argparse.Namespace) -> list[str]:
     items = shlex.quote(f"{one.dataset}:{one.language}={order.target}")
     return [
         _had(order),
-        f"pytest -n 8 cases/{one.dataset} --items {items} --model PROVIDER:NAME",
+        f"pytest -n 8 cases/{one.dataset} --items {items} {one.run}",
     ]
 
 

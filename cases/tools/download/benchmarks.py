@@ -8,16 +8,17 @@ from cases.tools.download.public_files import FILE_KEYS, TEXTS, PublicFile
 from evaluators.settings import load_settings
 
 FILE = Path(__file__).with_name("benchmarks.yaml")
-PLACES = ("dataset", "language")
+PLACES = ("dataset", "language", "run")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
-    """The official file of a benchmark, and the slice that takes it."""
+    """The official file of a benchmark, the slice that takes it, and options to run it with."""
 
     source: PublicFile
     dataset: str
     language: str
+    run: str
 
 
 def load_benchmarks(path: Path = FILE) -> Mapping[str, Benchmark]:
@@ -34,5 +35,6 @@ def load_benchmarks(path: Path = FILE) -> Mapping[str, Benchmark]:
             source=PublicFile.of(settings),
             dataset=settings.text("dataset"),
             language=settings.text("language"),
+            run=settings.text("run"),
         )
     return found
