@@ -147,8 +147,8 @@ def test_constructed_labels_are_not_passed_off_as_the_runs_own() -> None:
         [measured(labelled((27, 3), (6, 24)), constructed=60)],
     )
     assert found.caution == (
-        "60 of the labels are unit tests of the judge, constructed answers: they say nothing certain "
-        "about its errors on this run's own"
+        "60 of the labels are unit tests of the judge, constructed answers: they say nothing "
+        "certain about its errors on this run's own"
     )
 
 
