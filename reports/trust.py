@@ -73,7 +73,10 @@ def distrust(
     dataset says ``judge: unmeasured``.
     """
     own = [one for one in calibrations if slice_.name in one.graders]
+    offline = PanelSpec.parse(judge).is_offline
     blocks = next((one.blocks for one in own if one.blocks), "")
+    if blocks and offline:
+        return f"{blocks}; name a model as the judge (--judge)"
     if blocks or not slice_.kind.by_rubric or any(one.trusted for one in own):
         return blocks
     alike = [one for one in datasets if not one.kind.answered and rates(one) == slice_.kind.rated]
@@ -81,7 +84,7 @@ def distrust(
     measured = next((one.dataset for one in own if is_measured(one)), "")
     if not measured and any(one.require_calibration for one in alike):
         return f"judge not measured in {slice_.language}, and calibration is required"
-    if waived or PanelSpec.parse(judge).is_offline:
+    if waived or offline:
         return ""
     why = next((one.reason for one in own), "no labelled items were judged")
     lacks, remedy = f"not measured in {slice_.language}: {why}", "give labelled items"

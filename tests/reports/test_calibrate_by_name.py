@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from cases.tools.download.public_files import DATA_FOLDER
+from cases.tools.download.resumable import DownloadError
 from evaluators.__main__ import main as evaluators
 from reports.commands.download import main as download
 from tests.support.downloading import BEM, EVOUNA, MOHLER, NQ301, sha256
@@ -45,6 +46,14 @@ def test_a_set_is_fetched_formed_and_measured_by_its_name(
     card = capsys.readouterr().out
     assert "graded; source: people (evouna-nq) (3)" in card
     assert "| agreement            | 1.000" in card
+
+
+def test_a_list_of_something_else_is_not_put_in_place(server: FileServer) -> None:
+    """A JSON list spreads its keys over lines; one that lacks them is refused by name."""
+    server.files["/data"] = Served(body=EVOUNA.replace(b"judge_fid", b"judged"))
+    with pytest.raises(DownloadError, match="something else: its beginning lacks 'judge_fid'"):
+        download(["evouna-nq", "--url", server.url()])
+    assert not list(DATA_FOLDER.iterdir())
 
 
 def test_a_set_that_is_rated_brings_its_scale(

@@ -83,7 +83,8 @@ def wrong_content(path: Path, columns: tuple[str, ...]) -> str:
         return "empty"
     known = next((what for start, what in BEGINNINGS.items() if head.startswith(start)), "")
     missing = [name for name in columns if name.encode() not in head]
-    lacks = f"something else: its first line lacks {listed(missing)}" if missing else ""
+    where = "beginning" if head.startswith(b"[") else "first line"
+    lacks = f"something else: its {where} lacks {listed(missing)}" if missing else ""
     return known or lacks
 
 
