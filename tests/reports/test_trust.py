@@ -362,10 +362,10 @@ def known(**changes: object) -> Calibration:
         ([], MODEL, {"judge_unmeasured": True}, ""),
         ([known(trusted=None, measures={}, reason="off")], MODEL, {"judge_unmeasured": True}, ""),
         (
-            [known(blocks="judge not trusted in bg: agreement 0.7 is below 0.9")],
+            [known(blocks="judge not trusted in bg: x is below 0.9")],
             "lexical",
             {},
-            "judge not trusted in bg: agreement 0.7 is below 0.9; name a model as the judge (--judge)",
+            "judge not trusted in bg: x is below 0.9; name a model as the judge (--judge)",
         ),
         ([], "lexical", {}, ""),
         ([], "python:mine:Judge", {}, ""),
