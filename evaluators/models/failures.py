@@ -4,7 +4,8 @@ import json
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 import aiohttp
@@ -64,6 +65,18 @@ CONTEXT = re.compile(
     r"|too many (?:input )?tokens",
     re.IGNORECASE,
 )
+RESETS: Mapping[str, str] = {
+    "x-ratelimit-reset-requests": "x-ratelimit-remaining-requests",
+    "x-ratelimit-reset-tokens": "x-ratelimit-remaining-tokens",
+    "anthropic-ratelimit-requests-reset": "anthropic-ratelimit-requests-remaining",
+    "anthropic-ratelimit-tokens-reset": "anthropic-ratelimit-tokens-remaining",
+    "anthropic-ratelimit-input-tokens-reset": "anthropic-ratelimit-input-tokens-remaining",
+    "anthropic-ratelimit-output-tokens-reset": "anthropic-ratelimit-output-tokens-remaining",
+}
+"""Headers that say when a whole limit is free again, and those with what is left of it."""
+PASSED_ON = "llm_provider-"  # before the provider's own headers, as LiteLLM passes them on
+LONGEST_RESET = 90.0  # seconds; a limit of a day is partly free long before it is wholly
+DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 LOOKED_AT = 4000  # characters of an error body in which words are sought
 
 
@@ -102,9 +115,14 @@ def of_error_body(body: Mapping[str, object], headers: Mapping[str, str]) -> Cal
 
 
 def _error(sort: type[CallError], kind: str, message: str, headers: Mapping[str, str]) -> CallError:
-    if issubclass(sort, TransientError):
-        return sort(kind, message, retry_after(headers))
-    return sort(kind, message)
+    if not issubclass(sort, TransientError):
+        return sort(kind, message)
+    if headers.get("x-should-retry", "").strip().casefold() == "false":
+        return RefusedError(kind, f"{message} (not to be tried again, says the server)")
+    announced = retry_after(headers)
+    if announced is None and kind == "rate_limit":
+        announced = reset_after(headers)
+    return sort(kind, message, announced)
 
 
 def _sorted_words(words: str) -> tuple[type[CallError], str]:
@@ -148,12 +166,58 @@ def message_of(content: bytes) -> tuple[str, str]:
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return how many seconds the server asks to wait, None if it does not say so readably."""
-    milliseconds = _number(headers.get("retry-after-ms", ""))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    value = headers.get("retry-after", "")
-    seconds = _number(value)
-    return _until(value, headers.get("date", "")) if seconds is None else seconds
+    for before in ("", PASSED_ON):
+        milliseconds = _number(headers.get(f"{before}retry-after-ms", ""))
+        if milliseconds is not None:
+            return milliseconds / 1000
+        value = headers.get(f"{before}retry-after", "")
+        seconds = _number(value)
+        if seconds is None:
+            seconds = _until(_moment(value), headers)
+        if seconds is not None:
+            return seconds
+    return None
+
+
+def reset_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds until the limit that is used up is free; None if no header says so.
+
+    Where none is said to be used up it is the one that is free first.
+    """
+    known = list(_resets(headers))
+    used_up = [seconds for seconds, left in known if left == 0]
+    wait = max(used_up) if used_up else min((seconds for seconds, _ in known), default=None)
+    return None if wait is None or wait > LONGEST_RESET else wait
+
+
+def _resets(headers: Mapping[str, str]) -> Iterator[tuple[float, float | None]]:
+    """Yield when each limit is free again, in seconds, and what is left of it now."""
+    for before in ("", PASSED_ON):
+        for reset, remaining in RESETS.items():
+            value = headers.get(before + reset, "").strip()
+            seconds = _duration(value)
+            if seconds is None:
+                seconds = _until(_timestamp(value), headers)
+            if seconds is not None:
+                yield seconds, _number(headers.get(before + remaining, ""))
+
+
+def _duration(text: str) -> float | None:
+    """Return the seconds of ``6m0s``, ``20ms`` or a plain number."""
+    found = DURATION.fullmatch(text)
+    if not text or found is None:
+        return _number(text)
+    hours, minutes, seconds, milliseconds = (float(part or 0) for part in found.groups())
+    return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
+
+
+def _timestamp(text: str) -> float | None:
+    """Return the moment of an RFC 3339 time stamp."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _number(text: str) -> float | None:
@@ -163,12 +227,11 @@ def _number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _until(text: str, now: str) -> float | None:
+def _until(moment: float | None, headers: Mapping[str, str]) -> float | None:
     """Count from the server's own ``Date`` if it gives one: our clock may be wrong."""
-    moment = _moment(text)
     if moment is None:
         return None
-    start = _moment(now)
+    start = _moment(headers.get("date", ""))
     seconds = moment - (time.time() if start is None else start)
     return seconds if seconds >= 0 else None
 

@@ -12,6 +12,7 @@ from evaluators.core import (
     CallError,
     FatalError,
     Model,
+    RefusedError,
     Reply,
     Request,
     StoppedError,
@@ -235,14 +236,17 @@ class Sender:
                 return await model.complete(request)
             async with asyncio.timeout_at(end):
                 return await model.complete(request)
+        except RefusedError as error:
+            failure = queue.refused(error)
+            raise failure from None
         except BaseException as error:
             failure = error
-            if isinstance(error, FatalError):
-                # Only the user can mend it, and what the others say meanwhile could not be judged.
-                self.stops.setdefault(error.kind, str(error))
-                self.halt(StoppedError(error.kind, str(error)))
             raise
         finally:
+            if isinstance(failure, FatalError):
+                # Only the user can mend it, and what the others say meanwhile could not be judged.
+                self.stops.setdefault(failure.kind, str(failure))
+                self.halt(StoppedError(failure.kind, str(failure)))
             own = queue.server.answered_since(item.failed_at)
             again = item.failed_at is not None
             self.admission.leave(queue, started, failure, own=own, again=again)

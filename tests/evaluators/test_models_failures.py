@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 
-from evaluators.models.failures import message_of, retry_after
+from evaluators.models.failures import LONGEST_RESET, message_of, reset_after, retry_after
 
 DATE = "Wed, 21 Oct 2026 07:28:00 GMT"
 LATER = "Wed, 21 Oct 2026 07:28:30 GMT"
@@ -35,6 +35,10 @@ LATER = "Wed, 21 Oct 2026 07:28:30 GMT"
         ({"retry-after": DATE, "date": LATER}, None),
         ({"retry-after": "Wed, 99 Oct 2026 07:28:00 GMT"}, None),
         ({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}, None),
+        ({"llm_provider-retry-after": "7"}, 7.0),
+        ({"llm_provider-retry-after-ms": "250", "llm_provider-retry-after": "7"}, 0.25),
+        ({"retry-after": "3", "llm_provider-retry-after": "7"}, 3.0),
+        ({"retry-after": "soon", "llm_provider-retry-after": "7"}, 7.0),
     ],
 )
 def test_retry_after_headers(headers: dict[str, str], seconds: float | None) -> None:
@@ -47,6 +51,52 @@ def test_a_date_without_the_server_s_clock_counts_from_ours() -> None:
     wait = retry_after({"retry-after": "Wed, 21 Oct 2099 07:28:00 GMT"})
     assert wait is not None
     assert 0 < wait < 4_100_000_000 - time.time()
+
+
+REQUESTS, TOKENS = "x-ratelimit-reset-requests", "x-ratelimit-reset-tokens"
+ANTHROPIC = "anthropic-ratelimit-requests-reset"
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({REQUESTS: "1s"}, 1.0),
+        ({REQUESTS: "20ms"}, 0.02),
+        ({REQUESTS: "1m0s"}, 60.0),
+        ({REQUESTS: "1m2.5s"}, 62.5),
+        ({REQUESTS: "12"}, 12.0),
+        ({REQUESTS: "0s"}, 0.0),
+        ({REQUESTS: ""}, None),
+        ({REQUESTS: "soon"}, None),
+        ({REQUESTS: "-1s"}, None),
+        ({REQUESTS: "6m0s"}, None),
+        ({REQUESTS: "23h59m"}, None),
+        ({REQUESTS: "1s", TOKENS: "6m0s"}, 1.0),
+        ({REQUESTS: "1s", TOKENS: "40s", "x-ratelimit-remaining-tokens": "0"}, 40.0),
+        ({REQUESTS: "50s", TOKENS: "2s", "x-ratelimit-remaining-requests": "9"}, 2.0),
+        ({f"llm_provider-{TOKENS}": "8s"}, 8.0),
+        ({ANTHROPIC: "2026-10-21T07:28:30Z", "date": DATE}, 30.0),
+        ({ANTHROPIC: "2026-10-21T07:28:30", "date": DATE}, 30.0),
+        ({ANTHROPIC: "2026-10-21T09:28:30.500+02:00", "date": DATE}, 30.5),
+        ({ANTHROPIC: "2026-10-21T07:27:00Z", "date": DATE}, None),
+    ],
+)
+def test_headers_that_say_when_a_limit_is_free_again(
+    headers: dict[str, str], seconds: float | None
+) -> None:
+    """Durations and time stamps; the limit that is used up counts, and none of a whole day."""
+    assert reset_after(CIMultiDict(headers)) == (
+        None if seconds is None else pytest.approx(seconds)
+    )
+
+
+@given(st.text(max_size=30))
+def test_no_header_breaks_its_reading(value: str) -> None:
+    """Whatever a server writes there is a bounded pause, or none."""
+    for name in (REQUESTS, ANTHROPIC):
+        seconds = reset_after({name: value})
+        assert seconds is None or 0 <= seconds <= LONGEST_RESET
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,124 @@
+"""Gateways: refusals of all calls alike, upstreams that die, and servers that ask for no retry."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evaluators.core import Outcome
+from evaluators.models import connect
+from evaluators.models.secrets import Key
+from evaluators.runtime.engine import Status
+from evaluators.runtime.sender import CallSettings
+from tests.support.engine_bench import Bench, prompted
+from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, reply
+from tests.support.model_calls import SECRET, both, error_body, spec_of
+
+NO_KEY = "No connected db."
+NO_MODEL = "Invalid model name passed in model=model-1. Call `/v1/models` to view the models"
+
+
+def good(seen: Seen) -> Answer:
+    return reply(seen, text="CORRECT")
+
+
+def asked(
+    folder: Path, handler: Handler, count: int, provider: str = "openai"
+) -> tuple[dict[str, Outcome], Status, Loopback]:
+    """Ask a server about items, with the usual patience."""
+    with loopback(handler=handler) as server:
+        model = connect(spec_of(provider, server), Key(SECRET))
+        tasks = [prompted(number, model) for number in range(count)]
+        bench = Bench(folder, tasks, CallSettings())
+        return bench.run(window=count, models=[model]), bench.engine.status, server
+
+
+def states(outcomes: dict[str, Outcome]) -> Counter[str]:
+    return Counter(one.state for one in outcomes.values())
+
+
+@both
+@pytest.mark.parametrize("words", [NO_KEY, NO_MODEL, f"{NO_KEY} (request req_0{{}}abc)"])
+def test_first_calls_that_are_refused_alike_stop_the_run(
+    tmp_path: Path, provider: str, words: str
+) -> None:
+    """Three requests, not one an item; the reason names key, model and URL."""
+    seen: list[Seen] = []
+
+    def refuse(one: Seen) -> Answer:
+        seen.append(one)
+        return Answer(status=400, body=error_body(words.format(len(seen))))
+
+    outcomes, status, server = asked(tmp_path, refuse, 240, provider)
+    assert server.count == 3
+    assert states(outcomes) == {"error": 3, "missing": 237}
+    (reason,) = status.stops.values()
+    assert words.format(3) in reason
+    assert "check the API key, the model's name and the URL (127.0.0.1:" in reason
+    assert {one.message for one in outcomes.values() if one.state == "missing"} == {reason}
+
+
+def test_refusals_of_single_requests_stop_nothing(tmp_path: Path) -> None:
+    """Bad requests beside good ones, or for different reasons, are those items' errors."""
+    words = ("no images", "no tables", "no lists")
+
+    def handle(seen: Seen) -> Answer:
+        number = int("".join(filter(str.isdigit, seen.prompt)))
+        if number < 3:
+            return Answer(status=400, body=error_body(words[number]))
+        return Answer(status=400, body=error_body(NO_KEY)) if number % 4 == 0 else good(seen)
+
+    outcomes, status, server = asked(tmp_path, handle, 40)
+    assert states(outcomes) == {"error": 3 + 9, "passed": 28}
+    assert (server.count, status.stops) == (40, {})
+
+
+@both
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_server_that_wants_no_retry_gets_none(tmp_path: Path, provider: str, status: int) -> None:
+    """``x-should-retry: false`` makes a failure final; ``true`` changes nothing."""
+    headers = {"x-should-retry": "false"}
+
+    def handle(seen: Seen) -> Answer:
+        if "7" in seen.prompt:
+            return Answer(status=status, headers=headers, body=error_body("never mind"))
+        return good(seen)
+
+    outcomes, _, server = asked(tmp_path, handle, 10, provider)
+    assert states(outcomes) == {"error": 1, "passed": 9}
+    assert server.count == 10
+    assert "not to be tried again" in outcomes["k7"].message
+
+
+def outage(seconds: float, answer: Answer) -> Callable[[Seen], Answer]:
+    """Answer well, then for some seconds so, then well again."""
+    times: list[float] = []
+
+    def handle(seen: Seen) -> Answer:
+        times.append(seen.at)
+        if len(times) > 20 and seen.at < times[20] + seconds:
+            return answer
+        time.sleep(0.002)
+        return good(seen)
+
+    return handle
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(status=500, body=error_body("litellm.InternalServerError: Connection error.")),
+        Answer(status=502, body="<html>Bad Gateway</html>"),
+        Answer(action="reset"),
+    ],
+    ids=["upstream dead", "bad gateway", "relay before a dead proxy"],
+)
+def test_a_gateway_whose_upstream_dies_is_waited_for(tmp_path: Path, answer: Answer) -> None:
+    """240 items, four seconds of nothing but failures: none is lost, few requests are wasted."""
+    outcomes, status, server = asked(tmp_path, outage(4.0, answer), 240)
+    assert states(outcomes) == {"passed": 240}
+    assert server.count <= 240 + 30
+    assert status.stops == {}
