@@ -11,6 +11,7 @@ code  when
 -     no item selected, ``--gates off``, or a code that is not pytest's "passed", "failed" or
       "interrupted": pytest's own code
 1     a gate FAIL, or a failure that is no graded miss
+4     no item got a grade, as no call could be made: a wrong key, model name or address
 6     a gate INCONCLUSIVE; no gate at all; or a slice without a gate of its own
 0     every gate PASS, and every slice has one
 ====  =====================================================================================
@@ -39,7 +40,8 @@ class SessionFacts:
     gate of their own. ``stand_in`` says that the judge only stood in for a model.
     ``other_failures`` are failures that are no item's outcome: ordinary tests, fixtures and
     teardowns, exceptions in a test body, collection errors. ``interrupted`` means by a person or
-    the system (not by ``-x``); ``pytest_code`` is what pytest would return.
+    the system (not by ``-x``); ``pytest_code`` is what pytest would return. ``cause`` is why
+    no call could be made any more, in one line, or empty.
     """
 
     selected: int = 0
@@ -54,6 +56,7 @@ class SessionFacts:
     gates_off: bool = False
     dry_run: bool = False
     pytest_code: int = OK
+    cause: str = ""
 
     @property
     def ungraded(self) -> int:
@@ -72,6 +75,7 @@ class SessionFacts:
             pytest_code=self.pytest_code,
             failures=self.other_failures + self.unexplained,
             interrupted=self.interrupted,
+            cause=self.cause,
             notes=notes,
         )
 
@@ -88,6 +92,7 @@ def decide(gates: Sequence[GateResult], facts: SessionFacts) -> Decision:
         _cut_short(facts)
         or _pytest_decides(facts)
         or _failed(gates, facts)
+        or _nothing_graded(facts)
         or _inconclusive(gates, facts)
         or _passed(gates, facts)
     )
@@ -125,6 +130,12 @@ def _failed(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:
         line = f"GATES FAIL ({len(failed)} of {len(gates)} failed): exit {FAILED}; {_names(failed)}"
         return FAILED, f"{line}; {also}" if others else line
     return (FAILED, f"{_tally(gates)}: exit {FAILED}; {also}") if others else None
+
+
+def _nothing_graded(facts: SessionFacts) -> Verdict | None:
+    if facts.cause and facts.ungraded + facts.stopped == facts.selected:
+        return USAGE, f"NOTHING GRADED: exit {USAGE}; {facts.cause}"
+    return None
 
 
 def _inconclusive(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:

@@ -69,12 +69,7 @@ def finish(
         specs = {**named, **given, **provenance_of(run.adjudications)}
         facts = Facts(
             **named,
-            session=SessionFacts(
-                other_failures=results.other_failures,
-                interrupted=ending.interrupted,
-                gates_off=options.gates_off,
-                pytest_code=ending.pytest_code,
-            ),
+            session=_session(options, results, run, ending),
             provenance=provenance(plan, options.choice, outcomes, specs),
             run={
                 **ending.about,
@@ -94,6 +89,16 @@ def finish(
         write(report, options.report_dir)
         page = os.environ.get(STEP_SUMMARY)
         return report, append_summary(report, Path(page)) if page else ""
+
+
+def _session(options: Options, results: SessionResults, run: Run, ending: Ending) -> SessionFacts:
+    return SessionFacts(
+        other_failures=results.other_failures,
+        interrupted=ending.interrupted,
+        gates_off=options.gates_off,
+        pytest_code=ending.pytest_code,
+        cause=run.cause,
+    )
 
 
 def _kind_of_missing(run: Run, ending: Ending) -> str:

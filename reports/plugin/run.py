@@ -103,6 +103,12 @@ class Run:
         return next((kind for kind in (BUDGET, DEADLINE) if kind in self.status.stops), "")
 
     @property
+    def cause(self) -> str:
+        """Why no call could be made any more, in one line: a wrong key, say; else empty."""
+        own = (BUDGET, DEADLINE)  # what the user allowed is used up: nothing is wrong
+        return next((why for kind, why in self.status.stops.items() if kind not in own), "")
+
+    @property
     def unpriced(self) -> tuple[str, ...]:
         """The SPECs of the models whose price is not known."""
         return tuple(text for text, price in self._session.pricing.items() if price is None)

@@ -16,7 +16,7 @@ _EXITS = {
     1: "a gate fails, or something failed that is not an item's miss",
     2: "the run was interrupted; no gate decides",
     3: "pytest had an internal error",
-    4: "the run was asked for in a way that cannot work",
+    4: "nothing was graded: no call could be made, or the run was asked for in a wrong way",
     5: "no item was selected",
     6: "no gate fails, but some cannot be decided, or none was declared",
 }

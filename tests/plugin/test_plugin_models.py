@@ -132,7 +132,8 @@ def test_a_wrong_key_costs_one_request(capitals: Project, workers: int) -> None:
     ):
         patch.setenv("OPENAI_API_KEY", key)
         result = capitals.run_with(workers, *specs(server), "-l", "-vv", "--tb=long", "qa")
-    assert result.ret == 6
+    assert result.ret == 4
+    assert "NOTHING GRADED: exit 4; openai:m@" in result.outlines[-1]
     assert server.count == 1
     outcomes = Counter(record["outcome"] for record in capitals.records())
     assert (outcomes["error"], outcomes["missing"]) == (1, outcomes.total() - 1)

@@ -1,0 +1,133 @@
+"""A run in which nothing could be graded ends with 4 and says why; the report is written."""
+
+import socket
+
+import pytest
+
+from evaluators.runtime import server_state
+from reports.__main__ import main
+from tests.conftest import Project
+from tests.support.loopback import Answer, Handler, Seen, loopback, plausible
+from tests.support.model_calls import error_body
+
+ITEMS = 12
+PROMPT = "name: answer\nlanguage: en\nversion: '1'\nuser: 'Answer: {question}'\n"
+RUBRIC = """
+name: plain
+language: en
+version: "1"
+protocol: tool
+user: "Question: {question} Reference: {target} Submission: {predicted_answer}"
+"""
+YAML = """
+kind: graded
+judge: unmeasured
+languages:
+  en: {file: en.jsonl, rubric: plain.en.yaml, gates: {correct: {min: 0.5}}}
+"""
+
+
+@pytest.fixture
+def capitals(project: Project) -> Project:
+    """Return a project of twelve items that a model answers and another one judges."""
+    project.dataset("capital", {"en": [None] * ITEMS}, YAML)
+    project.write("qa/capital/answer.en.yaml", PROMPT)
+    project.write("qa/capital/plain.en.yaml", RUBRIC)
+    return project
+
+
+def options(answers: str, judges: str = "") -> tuple[str, ...]:
+    return ("--model", f"openai:m@{answers}/v1", "--judge", f"openai:j@{judges or answers}/v1")
+
+
+def refusing(status: int, words: str) -> Handler:
+    return lambda seen: Answer(status=status, body=error_body(words))
+
+
+def good(seen: Seen) -> Answer:
+    return plausible(lambda asked, name, schema: "CORRECT" if name == "grade" else "fine")(seen)
+
+
+def closed_port() -> str:
+    """Return an address at which nobody listens."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{one.getsockname()[1]}"
+
+
+def check_end(project: Project, result: pytest.RunResult, cause: str) -> None:
+    """Exit 4, the last line names the cause, and so does every file that people read."""
+    assert result.ret == 4
+    assert result.outlines[-1].startswith("NOTHING GRADED: exit 4; ")
+    assert cause in result.outlines[-1]
+    summary = (project.path / "reports" / "out" / "summary.md").read_text(encoding="utf-8")
+    assert "exit code 4" in summary
+    assert cause in summary
+    assert {record["outcome"] for record in project.records()} <= {"error", "missing"}
+    assert len(project.records()) == ITEMS
+
+
+@pytest.mark.parametrize("workers", [0, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("status", "words", "requests"),
+    [
+        (401, "Incorrect API key", 1),
+        (403, "no access to this model", 1),
+        (404, "The model does not exist", 1),
+        (400, "No connected db.", 3),
+        (400, "Invalid model name passed in model=m", 3),
+    ],
+)
+def test_a_wrong_key_or_model_name(
+    capitals: Project, status: int, words: str, requests: int, workers: int
+) -> None:
+    """The words of the server stand in the last line; nobody is asked in vain."""
+    with loopback(handler=refusing(status, words)) as server:
+        result = capitals.run_with(workers, *options(server.url), "qa")
+    assert server.count == requests
+    check_end(capitals, result, words)
+
+
+def test_a_host_that_cannot_be_reached(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line says which host, and that it could not be reached."""
+    monkeypatch.setattr(server_state, "NEVER_ANSWERED", 0.5)
+    address = closed_port()
+    result = capitals.run_in_process(*options(address), "qa")
+    check_end(capitals, result, f"{address.removeprefix('http://')} could not be reached for")
+
+
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_judge_with_a_wrong_key(capitals: Project, workers: int) -> None:
+    """Answers alone are no grade: the same end, for the judge's key."""
+    with loopback(handler=good) as one, loopback(handler=refusing(401, "wrong key")) as two:
+        result = capitals.run_with(workers, *options(one.url, two.url), "qa")
+    check_end(capitals, result, "openai:j@")
+
+
+def test_a_run_that_graded_something_is_inconclusive(capitals: Project) -> None:
+    """A quota that ends in mid-run leaves 6: what was graded stands in the report."""
+    seen = []
+
+    def handle(one: Seen) -> Answer:
+        seen.append(one)
+        return good(one) if len(seen) <= 10 else Answer(status=402, body=error_body("used up"))
+
+    with loopback(handler=handle) as server:
+        result = capitals.run_in_process(*options(server.url), "--concurrency", "1", "qa")
+    assert result.ret == 6
+    assert "passed" in {record["outcome"] for record in capitals.records()}
+
+
+def test_the_user_s_own_bounds_are_no_error(capitals: Project) -> None:
+    """Where --deadline ends a run before its first grade nothing is wrong with the options."""
+    slow = Answer(action="hang")
+    with loopback(handler=lambda seen: slow) as server:
+        result = capitals.run_in_process(*options(server.url), "--deadline", "1", "qa")
+    assert result.ret == 6
+
+
+def test_the_same_end_when_the_gates_are_decided_again(capitals: Project) -> None:
+    """``python -m reports gate`` knows of the run why nothing could be graded."""
+    with loopback(handler=refusing(401, "wrong key")) as server:
+        capitals.run_in_process(*options(server.url), "qa")
+    assert main(["gate", str(capitals.path / "reports" / "out")]) == 4
