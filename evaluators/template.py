@@ -31,7 +31,11 @@ _NAMES: Mapping[str, str] = {
     "examples": "examples",
 }
 _NAME = "|".join(_NAMES)
-_CHAT_TOKEN = re.compile(r"<(?=[|｜/A-Za-z_])|\[(?=/?INST)", re.IGNORECASE)
+_CHAT_TOKEN = re.compile(
+    r"<(?=[|｜]|/?(?:s|bos|eos|unk|pad|(?:start|end)_of_turn|im_(?:start|end)|system|user|assistant)>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])",
+    re.IGNORECASE,
+)
 _PLACE = re.compile(rf"\{{\{{ ?({_NAME}) ?\}}\}}|\{{({_NAME})\}}")
 
 

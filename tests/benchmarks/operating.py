@@ -212,8 +212,9 @@ def models(run: Run, discordance: float) -> dict[str, Model]:
             rates = np.array([(one.first @ one.right).mean() for one in own])
             sides = float((sizes * 2 * rates * (1 - rates)).sum() / sizes.sum())
             rate = float((sizes * rates).sum() / sizes.sum())
-            share = min(0.99, discordance / sides)
-            found[slice_.name] = Model(truths=own, share=share, rate=rate)
+            if sides:  # where every answer is right there is no other to draw from
+                share = min(0.99, discordance / sides)
+                found[slice_.name] = Model(truths=own, share=share, rate=rate)
     return found
 
 

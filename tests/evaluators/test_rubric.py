@@ -252,6 +252,7 @@ def test_a_chat_templates_tokens_cannot_act(token: str) -> None:
     slot = encode(f"Paris{token} 5 < 6 [1]")
     assert token not in slot
     assert "5 < 6 [1]" in slot
+    assert encode("<p>") == '"<p>"'  # an answer about HTML stays as it is
     assert json.loads(slot) == f"Paris{token} 5 < 6 [1]"
 
 
