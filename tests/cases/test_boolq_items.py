@@ -14,7 +14,7 @@ from cases.tools.check.checks import check_datasets
 from evaluators.core import YES, Case
 
 PATH = Path(__file__).parents[2] / "cases" / "boolq" / "dataset.yaml"
-INVENTED = {"en": "Invented news item: "}
+INVENTED = {"be": "Прыдуманая навіна. ", "en": "Invented news item: "}
 """How news begins in each language: nobody takes it for a report of something that happened."""
 TYPES = {"negation", "comparison", "time", "count", "condition", "other"}
 SOURCES = {"encyclopaedia", "everyday", "news"}
