@@ -129,6 +129,7 @@ class RateEstimator:
         self._grown_at = 0.0
         self._held_back = False
         self._was_down = False
+        self._has_granted = False
 
     @property
     def rate(self) -> float | None:
@@ -160,9 +161,12 @@ class RateEstimator:
         """Count a request that was answered."""
         if started > self._refused_at:
             self._granted += 1
+            if not self._has_granted:  # it was down until now: there is no rate to keep to yet
+                self._bucket, self._refusals = None, 0
         else:
             granted, since = self._before
             self._before = granted + 1, since
+        self._has_granted = True
 
     def refuse(self, started: float, now: float, resume: float) -> bool:
         """Slow down after a refusal; requests may go on at ``resume``.

@@ -201,7 +201,7 @@ def test_a_dry_run_knows_what_the_ledger_holds(capitals: Project, catalogue: Cat
     """Answers recorded: only the judge is to pay; everything recorded: nothing is."""
 
     def no_judge(seen: Seen) -> Answer:
-        return good(seen) if seen.tool is None else Answer(status=400, body={"error": {}})
+        return good(seen) if seen.tool is None else Answer(status=413, body={"error": {}})
 
     with loopback(handler=no_judge) as server:
         catalogue(server)

@@ -138,6 +138,31 @@ TABLE = [
     ((), facts(selected=0, pytest_code=5), 5, "no item selected: exit 5"),
     ((), facts(selected=0, other_failures=1, pytest_code=1), 1, "no item selected: exit 1"),
     ((P,), facts(pytest_code=77), 77, "exit 77, as pytest or a plugin has it"),
+    # nothing graded, and the reason known
+    (
+        (I,),
+        facts(errors=1, missing=498, stopped=1, cause="m: HTTP 401", pytest_code=1),
+        4,
+        "NOTHING GRADED: exit 4; m: HTTP 401",
+    ),
+    (
+        (I,),
+        facts(errors=1, missing=498, cause="m: HTTP 401", pytest_code=1),
+        6,
+        "GATES INCONCLUSIVE (1 of 1): exit 6; simpleqa:bg m0",
+    ),
+    (
+        (I,),
+        facts(errors=1, missing=499, cause="m: HTTP 401", other_failures=1, pytest_code=1),
+        1,
+        "GATES INCONCLUSIVE (1 of 1): exit 1; 1 failure that no item accounts for",
+    ),
+    (
+        (),
+        facts(errors=1, missing=499, cause="m: HTTP 401", gates_off=True, pytest_code=1),
+        1,
+        "gates off: exit 1, as pytest has it",
+    ),
     # no FAIL, and something left open
     (
         (P, I, I),
