@@ -4,9 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-CORRECT = "CORRECT"
-INCORRECT = "INCORRECT"
-NOT_ATTEMPTED = "NOT_ATTEMPTED"
+CORRECT, INCORRECT, NOT_ATTEMPTED = "CORRECT", "INCORRECT", "NOT_ATTEMPTED"
 GRADES = (CORRECT, INCORRECT, NOT_ATTEMPTED)
 YES, NO, UNANSWERED = "YES", "NO", "UNANSWERED"
 
@@ -257,8 +255,8 @@ class Answerer(Protocol):
 class Usage:
     """What the replies behind an outcome took. ``cost`` is in USD, None where a price is unknown.
 
-    ``requests`` counts what this run sent; everything else describes the replies used, so that it
-    is the same when they come from the ledger.
+    ``requests`` counts what this run sent, ``earlier`` the replies that an earlier run paid for,
+    ``imported`` those of them that came by ``ledger import``; the rest describes the replies used.
     """
 
     input_tokens: int = 0
@@ -267,6 +265,8 @@ class Usage:
     cost: float | None = 0.0
     requests: int = 0
     spent: float = 0.0
+    earlier: int = 0
+    imported: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,6 +98,11 @@ def request_key(identity: Mapping[str, object], request: Request) -> str:
     return digest({"model": dict(identity), "request": asked})
 
 
+def fresh_key(key: str, name: str) -> str:
+    """Return the key of the same request when it is asked anew under a name, itself without one."""
+    return digest([name, key]) if name else key
+
+
 def shown(value: object) -> str:
     """Return a value for a message: cut, on one line, without control characters or keys."""
     if isinstance(value, str):

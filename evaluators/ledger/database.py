@@ -23,9 +23,12 @@ CREATE TABLE IF NOT EXISTS calls (
 CREATE TABLE IF NOT EXISTS damaged (
     key TEXT NOT NULL, at REAL NOT NULL, reply TEXT NOT NULL, checksum TEXT NOT NULL
 );
+CREATE TABLE IF NOT EXISTS imported (key TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 COLUMNS = "key, schema, at, spec, reply, checksum"
 INSERT = f"INSERT OR IGNORE INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
+IMPORTED = "INSERT OR IGNORE INTO imported VALUES (?)"
+SIGNED = ":"  # between a checksum and the signature behind it
 BUSY_SECONDS = 30.0
 DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
@@ -56,11 +59,15 @@ class StoredRow(NamedTuple):
     @property
     def is_sound(self) -> bool:
         """Whether every column holds what was written, or at least what may be there."""
+        return self.opened() is not None
+
+    def opened(self) -> Reply | None:
+        """Return the reply, or None where the row is not what was written."""
         if not isinstance(self.key, str) or not isinstance(self.spec, str):
-            return False
+            return None
         if not isinstance(self.at, float):
-            return False
-        return unseal(self.key, self.schema, self.reply, self.checksum) is not None
+            return None
+        return _unseal(self.key, self.schema, self.reply, self.checksum)
 
 
 def seal(row: Row, at: float) -> StoredRow:
@@ -74,9 +81,10 @@ def checksum(key: str, text: str) -> str:
     return digest([key, text])
 
 
-def unseal(key: str, schema: object, text: object, given: object) -> Reply | None:
-    """Return the reply of a stored row, or None where the row is not what was written."""
-    if schema != SCHEMA or not isinstance(text, str) or given != checksum(key, text):
+def _unseal(key: str, schema: object, text: object, given: object) -> Reply | None:
+    if schema != SCHEMA or not isinstance(text, str) or not isinstance(given, str):
+        return None
+    if given.partition(SIGNED)[0] != checksum(key, text):
         return None
     try:
         values = json.loads(text)

@@ -19,6 +19,7 @@ from evaluators.ledger.claims import Claims
 from evaluators.ledger.database import (
     COLUMNS,
     DAMAGE,
+    IMPORTED,
     INSERT,
     SCHEMA,
     TABLES,
@@ -29,7 +30,7 @@ from evaluators.ledger.database import (
 
 OTHERS_SECONDS = 30.0  # another run may be mending the file
 POLL_SECONDS = 0.05
-_OURS = {("table", "calls"), ("table", "damaged")}
+_OURS = {("table", "calls"), ("table", "damaged"), ("table", "imported")}
 LOGS = ("-wal", "-shm")
 TRACES = (b"CREATE TABLE calls", b'"input_tokens":')
 
@@ -53,14 +54,17 @@ class _DamagedError(sqlite3.DatabaseError):
     """SQLite finds the file malformed."""
 
 
-def open_to_write(path: Path, now: Callable[[], float] = time.time) -> Opened:
+def open_to_write(
+    path: Path, now: Callable[[], float] = time.time, *, trusted: bool = False
+) -> Opened:
     """Return the ledger at a path, made or mended where needed.
 
     A damaged file is kept under another name; the rows that can be read go on. Raises UsageError
-    for what cannot be opened, is no ledger, was written by a newer version, or is another's.
+    for what cannot be opened, is no ledger, was written by a newer version, or could have been
+    changed by others, unless it is ``trusted``.
     """
     with _refusing(path), ExitStack() as on_error:
-        notes = _warnings(path)
+        notes = _warnings(path, trusted=trusted)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.touch(mode=0o600)
         claims = Claims(path.with_name(f"{path.name}-claims"))
@@ -84,10 +88,11 @@ def open_to_write(path: Path, now: Callable[[], float] = time.time) -> Opened:
     return Opened(connection=connection, notes=tuple(notes), claims=claims)
 
 
-def open_to_read(path: Path) -> Opened:
+def open_to_read(path: Path, *, trusted: bool = False) -> Opened:
     """Return the ledger at a path as it is: nothing is changed, nothing is made beside it.
 
-    Raises UsageError where there is none or it cannot be read at all.
+    Raises UsageError where there is none, it cannot be read at all, or others could have changed
+    it, unless it is ``trusted``.
     """
     if not path.is_file():
         msg = f"{path}: no ledger to replay from; run once without --replay or give --ledger"
@@ -95,7 +100,7 @@ def open_to_read(path: Path) -> Opened:
     # A file that no run is writing can be read without making a log beside it.
     written = path.with_name(f"{path.name}-wal").exists()
     with _refusing(path), ExitStack() as on_error:
-        notes = _warnings(path)
+        notes = _warnings(path, trusted=trusted)
         mode = "mode=ro" if written else "immutable=1"
         connection = connect(f"{path.resolve().as_uri()}?{mode}")
         on_error.callback(connection.close)
@@ -130,13 +135,13 @@ def _join(path: Path, claims: Claims) -> None:
 def _open(path: Path) -> sqlite3.Connection:
     connection = connect(path)
     try:
-        version = _check_ours(path, connection)
+        is_complete = _check_ours(path, connection)
         if not _is_sound(connection):
             msg = "its pages contradict each other"
             raise _DamagedError(msg)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        if version != SCHEMA:
+        if not is_complete:
             made = f"BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {SCHEMA}; COMMIT"
             connection.executescript(made)
     except BaseException as error:
@@ -147,8 +152,8 @@ def _open(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _check_ours(path: Path, connection: sqlite3.Connection) -> int:
-    """Return the file's format; refuse what a newer version or another program made."""
+def _check_ours(path: Path, connection: sqlite3.Connection) -> bool:
+    """Return whether no table is missing; refuse what a newer version or another program made."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     found = set(connection.execute("SELECT type, name FROM sqlite_master"))
     columns = [row[1] for row in connection.execute("PRAGMA table_info(calls)")]
@@ -161,7 +166,7 @@ def _check_ours(path: Path, connection: sqlite3.Connection) -> int:
             "use the newer version, or give another --ledger path"
         )
         raise UsageError(msg)
-    return int(version)
+    return bool(version == SCHEMA and found == _OURS)
 
 
 def _is_sound(connection: sqlite3.Connection) -> bool:
@@ -173,8 +178,11 @@ def _is_sound(connection: sqlite3.Connection) -> bool:
         raise
 
 
-def _warnings(path: Path) -> list[str]:
-    """Return what others could do to the ledger; refuse a link to what is not the user's."""
+def _warnings(path: Path, *, trusted: bool) -> list[str]:
+    """Return what others could do to the ledger. Raises UsageError unless that is ``trusted``.
+
+    A link to what is not the user's is refused in any case.
+    """
     warnings = []
     with suppress(FileNotFoundError):
         file = path.stat()
@@ -187,8 +195,12 @@ def _warnings(path: Path) -> list[str]:
                 msg = f"{path}: a link to a file of another user; {own}"
                 raise UsageError(msg)
             warnings.append(f"{path} belongs to another user, who could change the replies in it")
-        if file.st_mode & stat.S_IWOTH:
-            warnings.append(f"{path} can be changed by every user; chmod 600 makes it private")
+        if file.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            who = "every user" if file.st_mode & stat.S_IWOTH else "its group"
+            warnings.append(f"{path} can be changed by {who}; chmod 600 makes it private")
+        if warnings and not trusted:
+            msg = f"{warnings[0]}; pytest and `ledger` use it all the same with --trust-ledger"
+            raise UsageError(msg)
     mode = path.parent.stat().st_mode if path.parent.is_dir() else 0
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
         own = "keep the ledger in one of your own"
@@ -229,6 +241,7 @@ def repair(path: Path, reason: str, now: float) -> str:
             connection.executescript(TABLES)
             connection.execute("BEGIN IMMEDIATE")
             connection.executemany(INSERT, (row for row in _readable_rows(copy) if row.is_sound))
+            connection.executemany(IMPORTED, _imported_keys(copy))
             connection.execute("COMMIT")
             (rows,) = connection.execute("SELECT count(*) FROM calls").fetchone()
         kept = _free_name(path, now)
@@ -254,6 +267,12 @@ def _readable_rows(copy: Path) -> Iterator[StoredRow]:
                     query = f"SELECT {COLUMNS} FROM calls WHERE key >= ? AND key < ? ORDER BY key"
                     yield from map(StoredRow._make, connection.execute(query + order, stretch))
                     break
+
+
+def _imported_keys(copy: Path) -> Iterator[tuple[str]]:
+    """Yield the keys of the rows that an import brought, as far as they can be read."""
+    with suppress(sqlite3.Error), closing(connect(copy)) as connection:
+        yield from connection.execute("SELECT key FROM imported")
 
 
 def _free_name(path: Path, now: float) -> Path:

@@ -11,16 +11,18 @@ from typing import Self
 
 from evaluators.core import Reply
 from evaluators.ledger.database import (
+    COLUMNS,
     DAMAGE,
     INSERT,
     LedgerError,
     Row,
+    StoredRow,
     connect,
     error_code,
     seal,
-    unseal,
 )
 from evaluators.ledger.opening import open_to_read, open_to_write
+from evaluators.ledger.signing import Signer
 from evaluators.output import plural
 
 GROUP_SECONDS = 0.01  # how long a reply may wait for others to share its commit
@@ -31,20 +33,34 @@ CLAIM_SECONDS = 300.0  # longer than any call: a run that holds one this long ha
 class Ledger:
     """The store at one path. Used from one event loop; many processes may share it.
 
-    Raises UsageError where the path is no ledger that may be used.
+    Where the environment has a secret for it, rows without its signature are not used. ``trusted``
+    says that what other users could have changed is. Raises UsageError where the path is no ledger
+    that may be used.
     """
 
     def __init__(
-        self, path: Path, *, read_only: bool = False, clock: Callable[[], float] = time.time
+        self,
+        path: Path,
+        *,
+        read_only: bool = False,
+        trusted: bool = False,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self.path = path
         self._clock = clock
-        self._opened = open_to_read(path) if read_only else open_to_write(path, clock)
+        self._signer = Signer.of_environment()
+        self._opened = (
+            open_to_read(path, trusted=trusted)
+            if read_only
+            else open_to_write(path, clock, trusted=trusted)
+        )
         self._writer = self._opened.connection
         # A second connection, so that a look-up never waits for a commit to reach the disk.
         self._reader = self._writer if read_only else connect(path)
         self._read_only = read_only
         self._bad: set[str] = set()
+        self._unsigned: set[str] = set()
+        self._own: set[str] = set()
         self._failed: LedgerError | None = None
         self._writing = threading.Lock()  # damaged rows are set aside while a group is committed
         self._pending: list[tuple[Row, asyncio.Future[None]]] = []
@@ -69,28 +85,50 @@ class Ledger:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the report should say of the ledger: damage, and who could have changed it."""
-        if not self._bad:
-            return self._opened.notes
         done = "not used" if self._read_only else "set aside and asked again"
-        return (*self._opened.notes, f"{plural(self.damaged, 'damaged row')} of the ledger {done}")
+        found = {"damaged": len(self._bad), "unsigned": len(self._unsigned)}
+        said = [
+            f"{plural(count, f'{what} row')} of the ledger {done}"
+            for what, count in found.items()
+            if count
+        ]
+        return (*self._opened.notes, *said)
+
+    def is_earlier(self, key: str) -> bool:
+        """Return whether another run than this one paid for the reply under this key."""
+        return key not in self._own
+
+    def is_imported(self, key: str) -> bool:
+        """Return whether ``ledger import`` brought the reply under this key."""
+        try:
+            query = "SELECT 1 FROM imported WHERE key = ?"
+            return self._reader.execute(query, (key,)).fetchone() is not None
+        except sqlite3.Error:  # a replay from a ledger older than the table, or from a damaged one
+            return False
 
     def get(self, key: str) -> Reply | None:
-        """Return the reply kept under this key, or None. A damaged row is set aside, not used."""
+        """Return the reply kept under this key, or None.
+
+        A row that is damaged, or lacks the signature that it should have, is set aside, not used.
+        """
         try:
-            row = self._reader.execute(
-                "SELECT schema, reply, checksum FROM calls WHERE key = ?", (key,)
+            found = self._reader.execute(
+                f"SELECT {COLUMNS} FROM calls WHERE key = ?", (key,)
             ).fetchone()
         except sqlite3.Error as error:
             if self._read_only and error_code(error) in DAMAGE:
                 self._bad.add(key)
                 return None
             raise self._failure(error) from None
-        if row is None:
+        if found is None:
             return None
-        reply = unseal(key, *row)
-        if reply is None:
-            self._set_aside(key)
-        return reply
+        row = StoredRow._make(found)
+        reply = row.opened()
+        if reply is not None and self._signer.accepts(row):
+            return reply
+        (self._bad if reply is None else self._unsigned).add(key)
+        self._set_aside(key)
+        return None
 
     @asynccontextmanager
     async def claim(self, key: str) -> AsyncIterator[Reply | None]:
@@ -146,13 +184,13 @@ class Ledger:
 
     def _insert(self, rows: Sequence[Row]) -> None:
         at = self._clock()
-        values = [seal(row, at) for row in rows]
+        values = [self._signer.signed(seal(row, at)) for row in rows]
         with self._writing, self._writer:
             self._writer.execute("BEGIN IMMEDIATE")
             self._writer.executemany(INSERT, values)
+        self._own.update(row.key for row in rows)
 
     def _set_aside(self, key: str) -> None:
-        self._bad.add(key)
         if self._read_only:
             return
         try:
@@ -164,7 +202,8 @@ class Ledger:
                     "coalesce(checksum, '') FROM calls WHERE key = ?",
                     (key,),
                 )
-                self._writer.execute("DELETE FROM calls WHERE key = ?", (key,))
+                for table in ("calls", "imported"):
+                    self._writer.execute(f"DELETE FROM {table} WHERE key = ?", (key,))
         except sqlite3.Error as error:
             raise self._failure(error) from None
 

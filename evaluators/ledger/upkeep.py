@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.core import Reply, UsageError
-from evaluators.ledger.database import COLUMNS, INSERT, SCHEMA, StoredRow, unseal
+from evaluators.ledger.database import COLUMNS, IMPORTED, INSERT, SCHEMA, StoredRow
+from evaluators.ledger.signing import VARIABLE, Signer
 from evaluators.models.secrets import one_line
 from evaluators.reading import parse_json
 from evaluators.text import canonical
@@ -78,26 +79,44 @@ class Total:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerStats:
-    """What a ledger holds: totals by SPEC, damaged rows still in place, and those set aside."""
+    """What a ledger holds: totals by SPEC, damaged rows still in place, and rows set aside.
+
+    ``unsigned`` of the rows lack the signature that the environment's secret would give them;
+    ``imported`` came by an import.
+    """
 
     models: dict[str, Total] = field(default_factory=dict)
     damaged: int = 0
+    unsigned: int = 0
+    imported: int = 0
     set_aside: int = 0
 
 
 def ledger_stats(connection: sqlite3.Connection, cost: Cost) -> LedgerStats:
     """Return what all rows add up to."""
     models: dict[str, Total] = {}
-    damaged = 0
+    damaged = unsigned = 0
+    signer = Signer.of_environment()
     for row in read_rows(connection):
-        reply = unseal(row.key, row.schema, row.reply, row.checksum)
-        if reply is None or not row.is_sound:
+        reply = row.opened()
+        if reply is None:
             damaged += 1
         else:
+            unsigned += not signer.accepts(row)
             total = models.get(row.spec, Total())
             models[row.spec] = total.plus(row.at, reply, cost(row.spec, reply))
     (set_aside,) = connection.execute("SELECT count(*) FROM damaged").fetchone()
-    return LedgerStats(models=dict(sorted(models.items())), damaged=damaged, set_aside=set_aside)
+    (known,) = connection.execute(
+        "SELECT count(*) FROM sqlite_master WHERE name = 'imported'"
+    ).fetchone()  # a ledger of an earlier version has no such table
+    counted = known and connection.execute("SELECT count(*) FROM imported").fetchone()[0]
+    return LedgerStats(
+        models=dict(sorted(models.items())),
+        damaged=damaged,
+        unsigned=unsigned,
+        imported=counted,
+        set_aside=set_aside,
+    )
 
 
 def export_lines(
@@ -126,16 +145,18 @@ class Imported:
 def import_rows(connection: sqlite3.Connection, path: Path, *, skip_bad: bool) -> Imported:
     """Add the rows of an exported file; with a bad line none, unless it is to be skipped.
 
-    A line is bad when it is no row, fails its checksum, or brings another reply for a key that has
-    one: the first is kept. Raises UsageError where the file cannot be read.
+    A line is bad when it is no row, fails its checksum, lacks the signature that the environment's
+    secret asks for, or brings another reply for a key that has one: the first is kept. Raises
+    UsageError where the file cannot be read.
     """
+    signer = Signer.of_environment()
     added: list[bool] = []
     refused: list[str] = []
     connection.execute("BEGIN IMMEDIATE")
     try:
         for number, line in enumerate(_read_lines(path), start=1):
             try:
-                added.append(_add(connection, _parse(line)))
+                added.append(_add(connection, _parse(line, signer)))
             except ValueError as error:
                 refused.append(f"{path}:{number}: {error}")
         connection.execute("COMMIT" if skip_bad or not refused else "ROLLBACK")
@@ -154,7 +175,7 @@ def _read_lines(path: Path) -> Iterator[bytes]:
         raise UsageError(msg) from None
 
 
-def _parse(line: bytes) -> StoredRow:
+def _parse(line: bytes, signer: Signer) -> StoredRow:
     try:
         values: Any = parse_json(line.decode("utf-8"))
     except UnicodeDecodeError:
@@ -170,6 +191,9 @@ def _parse(line: bytes) -> StoredRow:
     if not row.is_sound:
         msg = "the row is not what was exported: its checksum is wrong; export it again"
         raise ValueError(msg)
+    if not signer.accepts(row):
+        msg = f"unsigned: it was not written with this {VARIABLE}"
+        raise ValueError(msg)
     return row
 
 
@@ -178,6 +202,7 @@ def _add(connection: sqlite3.Connection, row: StoredRow) -> bool:
     kept = connection.execute("SELECT reply FROM calls WHERE key = ?", (row.key,)).fetchone()
     if kept is None:
         connection.execute(INSERT, row)
+        connection.execute(IMPORTED, (row.key,))
     elif kept[0] != row.reply:
         msg = f"another reply stands under {row.key[:12]}…; the first is kept"
         raise ValueError(msg)
@@ -196,5 +221,6 @@ def prune(connection: sqlite3.Connection, selection: Selection) -> None:
     """Take the selected rows out and give their space back."""
     condition, values = selection.where
     connection.execute(f"DELETE FROM calls WHERE {condition}", values)
+    connection.execute("DELETE FROM imported WHERE key NOT IN (SELECT key FROM calls)")
     connection.execute("VACUUM")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

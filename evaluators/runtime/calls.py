@@ -14,7 +14,7 @@ from evaluators.core import Ask, CallError, Message, Model, Reply, Request, Usag
 from evaluators.ledger import Ledger, Row
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.sender import CallSettings, ItemDeadline, Sender
-from evaluators.text import request_key
+from evaluators.text import fresh_key, request_key
 
 ATTEMPTS = 3
 
@@ -38,8 +38,11 @@ class Meter:
     models: dict[str, str] = field(default_factory=dict)
     deadline: ItemDeadline = field(default_factory=ItemDeadline)
 
-    def add(self, model: Model, reply: Reply, *, sent: int) -> None:
-        """Count one reply; ``sent`` is the number of requests that this run made for it."""
+    def add(self, model: Model, reply: Reply, *, sent: int, earlier: bool, imported: bool) -> None:
+        """Count one reply; ``sent`` is the number of requests that this run made for it.
+
+        ``earlier`` says that an earlier run paid for it, ``imported`` that an import brought it.
+        """
         cost = self.price(model.spec, reply)
         so_far = self.usage
         self.usage = Usage(
@@ -49,6 +52,8 @@ class Meter:
             cost=None if cost is None or so_far.cost is None else so_far.cost + cost,
             requests=so_far.requests + sent,
             spent=so_far.spent + ((cost or 0.0) if sent else 0.0),
+            earlier=so_far.earlier + earlier,
+            imported=so_far.imported + imported,
         )
         self.models[model.spec] = reply.model or model.spec
 
@@ -97,6 +102,7 @@ class Caller:
         self.ledger = ledger
         self.sender = Sender(settings, budget)
         self.price = price
+        self._fresh = settings.fresh
         self._replay = settings.replay
         self._reask = settings.reask_invalid and not settings.replay
         self._under_way: dict[str, asyncio.Task[tuple[Reply, int]]] = {}
@@ -105,19 +111,24 @@ class Caller:
         """Return an ``ask`` that adds every reply to this meter."""
 
         async def ask(model: Model, request: Request) -> tuple[Reply, int]:
-            reply, sent = await self._ask(model, request, meter.deadline)
-            meter.add(model, reply, sent=sent)
+            key = self._key(model, request)
+            reply, sent = await self._ask(model, request, key, meter.deadline)
+            earlier = self.ledger.is_earlier(key)
+            imported = earlier and self.ledger.is_imported(key)
+            meter.add(model, reply, sent=sent, earlier=earlier, imported=imported)
             return reply, sent
 
         def is_kept(model: Model, request: Request) -> bool:
-            return self.ledger.get(request_key(model.identity, request)) is not None
+            return self.ledger.get(self._key(model, request)) is not None
 
         return ItemAsk(ask, is_kept, reask=self._reask)
 
+    def _key(self, model: Model, request: Request) -> str:
+        return fresh_key(request_key(model.identity, request), self._fresh)
+
     async def _ask(
-        self, model: Model, request: Request, deadline: ItemDeadline
+        self, model: Model, request: Request, key: str, deadline: ItemDeadline
     ) -> tuple[Reply, int]:
-        key = request_key(model.identity, request)
         kept = self.ledger.get(key)
         if kept is not None:
             return kept, 0

@@ -53,7 +53,9 @@ class CallSettings:
     ``concurrency`` bounds the calls in flight, ``rpm`` the requests a minute, ``deadline`` the
     seconds and ``max_cost`` the USD of all calls together; None means no bound. ``replay`` sends
     nothing. With ``reask_invalid`` a judge whose replies in the ledger are all unreadable is asked
-    anew. ``random`` gives numbers from 0 to 1, by which pauses are spread.
+    anew. ``fresh`` names a release: all is asked anew under its name, and found again by it.
+    ``trust_ledger`` uses a ledger that others own or can change. ``random`` gives numbers from 0 to
+    1, by which pauses are spread.
     """
 
     ledger: Path = Path(".qa/ledger.sqlite3")
@@ -63,6 +65,8 @@ class CallSettings:
     max_cost: float | None = None
     replay: bool = False
     reask_invalid: bool = False
+    fresh: str = ""
+    trust_ledger: bool = False
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     random: Callable[[], float] = random.random
 

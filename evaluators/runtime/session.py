@@ -77,7 +77,8 @@ class CallSession:
             if not self.models:
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="qa-"))
                 path, read_only = Path(folder, "ledger"), False
-            ledger = stack.enter_context(Ledger(path, read_only=read_only))
+            opened = Ledger(path, read_only=read_only, trusted=settings.trust_ledger)
+            ledger = stack.enter_context(opened)
             return asyncio.run(self._work(work, ledger))
 
     async def _work(self, work: Callable[[Caller], Awaitable[T]], ledger: Ledger) -> T:

@@ -34,7 +34,7 @@ Options = argparse.Namespace
 def stats(options: Options) -> int:
     """Print rows, tokens, time and cost by model."""
     cost = pricer(load_catalogue(), datetime.now(UTC).date())
-    with closing(open_to_read(options.ledger)) as opened:
+    with closing(open_to_read(options.ledger, trusted=options.trust_ledger)) as opened:
         say(sys.stderr, *opened.notes)
         found = upkeep.ledger_stats(opened.connection, cost)
     say(sys.stdout, *_stats_lines(options.ledger, found))
@@ -63,8 +63,12 @@ def _stats_lines(path: Path, found: LedgerStats) -> Iterator[str]:
         yield from aligned_table([HEAD, *rows])
     if found.damaged:
         yield f"{plural(found.damaged, 'damaged row')}: the next run sets aside what it needs"
+    if found.unsigned:
+        yield f"{plural(found.unsigned, 'unsigned row')}: the next run sets aside what it needs"
     if found.set_aside:
-        yield f"{plural(found.set_aside, 'damaged row')} set aside by earlier runs"
+        yield f"{plural(found.set_aside, 'row')} set aside by earlier runs"
+    if found.imported:
+        yield f"{plural(found.imported, 'row')} imported"
     if any(total.cost is None for total in found.models.values()):
         yield "cost unknown: neither models.yaml nor genai-prices has a price"
 
@@ -79,7 +83,7 @@ def _day(at: float) -> str:
 def export(options: Options) -> int:
     """Write rows as JSON lines, to a file or to stdout."""
     left_out: list[str] = []
-    with closing(open_to_read(options.ledger)) as opened:
+    with closing(open_to_read(options.ledger, trusted=options.trust_ledger)) as opened:
         selection = Selection(spec=options.model, since=options.since)
         lines = upkeep.export_lines(opened.connection, selection, left_out)
         if options.file is None:
@@ -93,7 +97,7 @@ def export(options: Options) -> int:
 
 def import_(options: Options) -> int:
     """Add the rows of an exported file."""
-    with closing(open_to_write(options.ledger)) as opened:
+    with closing(open_to_write(options.ledger, trusted=options.trust_ledger)) as opened:
         say(sys.stderr, *opened.notes)
         done = upkeep.import_rows(opened.connection, options.file, skip_bad=options.skip_bad)
     say(sys.stderr, *done.refused[:NAMED])
@@ -113,7 +117,7 @@ def prune(options: Options) -> int:
         raise UsageError(msg)
     before = None if options.older_than is None else time.time() - options.older_than
     selection = Selection(spec=options.model, before=before)
-    with closing(open_to_write(options.ledger)) as opened:
+    with closing(open_to_write(options.ledger, trusted=options.trust_ledger)) as opened:
         if opened.claims is not None and not opened.claims.alone():
             msg = f"{options.ledger}: a run is using this ledger; prune it once the run has ended"
             raise UsageError(msg)
@@ -182,6 +186,8 @@ def _parser() -> Parser:
         one.add_argument(
             "--ledger", metavar="PATH", type=Path, default=DEFAULT, help=f"default: {DEFAULT}"
         )
+        text = "use a ledger that other users own or can change"
+        one.add_argument("--trust-ledger", action="store_true", help=text)
     made["import"].add_argument("file", type=Path, help="what `ledger export` wrote")
     made["import"].add_argument(
         "--skip-bad", action="store_true", help="take the good lines all the same"

@@ -20,8 +20,9 @@ from evaluators.core import QAError
 from reports.plugin.calibrator import JudgeWait, find_labelled
 from reports.plugin.dead_workers import DeadWorkers
 from reports.plugin.head_start import EARLY, may_end_early, takes_everything
-from reports.plugin.options import Options, refuse_reruns, rerun_settings
+from reports.plugin.options import Options
 from reports.plugin.progress import Progress, ProgressDisplay
+from reports.plugin.reruns import refuse_reruns, rerun_settings
 from reports.plugin.run import Run
 from reports.plugin.session_results import SessionResults, key_of
 from reports.plugin.worker import OUTCOMES

@@ -27,6 +27,7 @@ from evaluators.models.spec import Spec
 from evaluators.runtime.budget import money
 from evaluators.runtime.engine import Task
 from evaluators.runtime.prices import Pricing, pricing_of
+from evaluators.text import fresh_key
 from reports.baseline import load_baseline
 from reports.evidence import Calibration
 from reports.gates.power import Clusters, expected_shares, power_lines
@@ -133,10 +134,12 @@ class DryRun:
 
     def _recorded(self, stack: ExitStack) -> Kept:
         """Return how to look a reply up in the ledger, which stays open as long as the stack."""
-        path = self._options.ledger
+        path, name = self._options.ledger, self._options.fresh
         if not (self._specs and path.is_file()):
             return lambda key: None
-        return stack.enter_context(Ledger(path, read_only=True)).get
+        opened = Ledger(path, read_only=True, trusted=self._options.trust_ledger)
+        ledger = stack.enter_context(opened)
+        return lambda key: ledger.get(fresh_key(key, name))
 
     def _shares(self, keys: Sequence[str]) -> dict[str, float]:
         """Return which share of a slice is asked until it is decided, for each that may stop."""

@@ -76,6 +76,7 @@ def finish(
                 **ci_link(os.environ),
                 "requests": run.status.requests,
                 "spent": run.spent,
+                "replies": _origin(outcomes.values()),
             },
             notes=(*ending.notes, *_notes(options, plan, outcomes, run)),
             complete=not ending.interrupted and not run.status.failure,
@@ -99,6 +100,16 @@ def _session(options: Options, results: SessionResults, run: Run, ending: Ending
         pytest_code=ending.pytest_code,
         cause=run.cause,
     )
+
+
+def _origin(outcomes: Iterable[Outcome]) -> dict[str, int]:
+    """Return how many verdicts there are, and how many rest on replies that others paid for."""
+    graded = [one.usage for one in outcomes if one.state in ("passed", "failed")]
+    return {
+        "verdicts": len(graded),
+        "earlier": sum(usage.earlier > 0 for usage in graded),
+        "imported": sum(usage.imported > 0 for usage in graded),
+    }
 
 
 def _kind_of_missing(run: Run, ending: Ending) -> str:
@@ -150,6 +161,8 @@ def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path)
         for line in slice_lines(report.slices, breakdowns=verbosity > 0):
             reporter.write_line(line)
     _show_gates(reporter, words.by_urgency(report.decision.gates))
+    for line in console.origin(report):
+        reporter.write_line(line)
     if verbosity >= 0:
         for line in console.notes(report):
             reporter.write_line(line)

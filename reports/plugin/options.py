@@ -1,4 +1,4 @@
-"""What the command line asks for: our options, datasets under its paths, reruns of failures."""
+"""What the command line asks for: our options, and datasets under its paths."""
 
 import math
 import os
@@ -14,10 +14,12 @@ import pytest
 from cases.dataset import Choice, SliceFile
 from evaluators.core import UsageError
 from evaluators.models.keys import KEY_ENV, read_key_names
+from evaluators.text import shown
 
 OFF = "off"
 DATASET_FILE = "dataset.yaml"
 _SKIPPED_FOLDERS = frozenset({"node_modules", "build", "dist", "__pycache__", "venv"})
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9}")
 
 _VALUES = (
@@ -41,6 +43,8 @@ _VALUES = (
     ("adjudications", "FILE|off", "verdicts by people, which take the judge's place for the very "
      "answers that they judged (default: adjudications.yaml beside each dataset.yaml)"),
     ("ledger", "PATH", "where every call is kept (default: .qa/ledger.sqlite3)"),
+    ("fresh", "NAME", "for a release: ask all of it anew, whatever the ledger holds; the same NAME "
+     "resumes such a run, and costs nothing twice"),
     ("concurrency", "N", "calls in flight, for the whole run (default: 16)"),
     ("rpm", "N", "requests a minute, for the whole run (default: no limit)"),
     ("max-cost", "USD", "start no call that could take the run over this; the rest is MISSING"),
@@ -67,18 +71,9 @@ _FLAGS = (
         "print items, calls, tokens, cost and how gates may end; call nothing",
     ),
     ("reask-invalid", "ask a judge anew where all its replies in the ledger are unreadable"),
+    ("trust-ledger", "use a ledger that other users own or can change"),
     ("allow-self-judge", "let a model judge its own answers"),
 )
-
-
-# Option and its value's name, as pytest-rerunfailures, pytest-retry and flaky have them.
-_RERUN_OPTIONS = (
-    ("--reruns", "reruns"),
-    ("--force-reruns", "force_reruns"),
-    ("--retries", "retries"),
-    ("--force-flaky", "force_flaky"),
-)
-_RERUN_SETTINGS = ("reruns", "retries")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +96,8 @@ class Options:
     anchor: Path | None
     gates_off: bool
     ledger: Path
+    fresh: str
+    trust_ledger: bool
     until_decided: bool
     replay: bool
     reask_invalid: bool
@@ -135,6 +132,7 @@ def read_options(config: pytest.Config, here: Path) -> Options:
     Raises UsageError naming the option that is wrong and what it was.
     """
     given = _given(config)
+    flags: dict[str, Any] = {name.replace("-", "_"): name in given for name, _ in _FLAGS}
 
     def value(name: str, read: Callable[[str, str], Any], default: object = None) -> Any:
         return read(name, given[name]) if name in given else default
@@ -155,18 +153,15 @@ def read_options(config: pytest.Config, here: Path) -> Options:
         anchor=path("anchor"),
         gates_off=given.get("gates") == OFF,
         ledger=path("ledger") or here / ".qa" / "ledger.sqlite3",
-        until_decided="until-decided" in given,
-        replay="replay" in given,
+        fresh=value("fresh", _name, ""),
         key_names=read_key_names(given.get("key-env", ())),
-        reask_invalid="reask-invalid" in given,
         concurrency=value("concurrency", _whole, 16),
         rpm=value("rpm", _whole),
         max_cost=value("max-cost", _amount),
         deadline=value("deadline", _amount),
         report_dir=path("report-dir") or here / "reports" / "out",
-        dry_run="dry-run" in given,
-        allow_self_judge="allow-self-judge" in given,
         touched=bool(given),
+        **flags,
     )
 
 
@@ -194,6 +189,13 @@ def _given(config: pytest.Config) -> dict[str, Any]:
             msg = f"--{name}: empty; give a value or leave the option out"
             raise UsageError(msg)
     return given
+
+
+def _name(name: str, text: str) -> str:
+    if not _NAME.fullmatch(text):
+        msg = f"--{name}: a name of letters, digits, '.', '_' and '-' is needed, got {shown(text)}"
+        raise UsageError(msg)
+    return text
 
 
 def _whole(name: str, text: str, low: int = 1) -> int:
@@ -269,29 +271,3 @@ def _candidates(path: Path) -> Iterator[Path]:
         names[:] = [name for name in names if name[0] != "." and name not in _SKIPPED_FOLDERS]
         if DATASET_FILE in files:
             yield Path(folder) / DATASET_FILE
-
-
-def rerun_settings(config: pytest.Config) -> tuple[str, ...]:
-    """Return what asks for failing tests to be run again, from wherever it was given."""
-    options = [name for name, value in _RERUN_OPTIONS if config.getoption(value, None)]
-    settings = [f"{name} (in the ini file)" for name in _RERUN_SETTINGS if _is_set(config, name)]
-    return (*options, *settings)
-
-
-def _is_set(config: pytest.Config, name: str) -> bool:
-    try:
-        value = config.getini(name)
-    except ValueError:  # no plug-in knows it
-        return False
-    return str(value or "0").strip() not in ("", "0")
-
-
-def refuse_reruns(config: pytest.Config) -> None:
-    """Raise UsageError where failing items would be run again."""
-    found = rerun_settings(config)
-    if found:
-        msg = (
-            f"{', '.join(found)}: a miss is a finding and is not run again until it passes; a call "
-            "that fails is retried anyway. Leave it out (PYTEST_ADDOPTS too), or give --gates off"
-        )
-        raise UsageError(msg)

@@ -207,6 +207,8 @@ def _settings(options: Options) -> CallSettings:
         max_cost=options.max_cost,
         replay=options.replay,
         reask_invalid=options.reask_invalid,
+        fresh=options.fresh,
+        trust_ledger=options.trust_ledger,
     )
 
 
@@ -231,5 +233,5 @@ def _make(
 ) -> Engine:
     """Return the engine, where it is to work: an open ledger cannot be sent there."""
     settings = session.settings
-    ledger = Ledger(settings.ledger, read_only=settings.replay)
+    ledger = Ledger(settings.ledger, read_only=settings.replay, trusted=settings.trust_ledger)
     return Engine(tasks, session.caller(ledger), writer, settings.concurrency, stopping)

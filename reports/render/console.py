@@ -20,6 +20,7 @@ def gates(report: Report) -> Iterator[str]:
         title, *why = gate_lines(gate)
         yield f"{gate.state:<{STATE}}{title}"
         yield from why
+    yield from origin(report)
     yield from notes(report)
 
 
@@ -27,6 +28,11 @@ def gate_lines(gate: GateResult) -> list[str]:
     """Return what the gate asked, to stand behind its verdict's 13 columns, and below it why."""
     title = f"{gate.slice:<20} {gate.name} {gate.bar}"
     return [title, *wrapped(clean.line(gate.reason), "    ")]
+
+
+def origin(report: Report) -> list[str]:
+    """Return the sentence on replies of earlier runs; no line where there are none."""
+    return wrapped(words.origin(report.run))
 
 
 def notes(report: Report) -> Iterator[str]:

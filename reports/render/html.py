@@ -43,6 +43,7 @@ def render(report: Report, plain_keys: Collection[str] | None = None) -> str:
             report=report,
             verdict=words.verdict(report),
             model=words.model(report),
+            origin=words.origin(report.run),
             exit=views.exit_meaning(report.decision.code),
             policy=Markup(content_policy(script, style)),  # base64 and fixed words
             script=Markup(script),  # our own file, no data in it

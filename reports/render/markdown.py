@@ -57,6 +57,8 @@ def _head(report: Report) -> str:
     compared += f", anchor {clean.span(report.anchor)}" if report.anchor else ""
     stopped = f", {counts.stopped:,} stopped as decided" if counts.stopped else ""
     page = str(report.run.get("link", ""))  # the CI run that keeps the report, where there is one
+    origin = words.origin(report.run)
+    origin = f" {origin}." if origin else ""
     link = f" [The whole report]({page})." if _PLAIN_LINK.fullmatch(page) else ""
     return (
         f"## {words.verdict(report)} (exit code {report.decision.code})\n\n"
@@ -64,7 +66,7 @@ def _head(report: Report) -> str:
         f"Model {clean.span(words.model(report))}, judge {clean.span(report.judge)}{compared}.\n"
         f"{plural(counts.planned, 'item')} planned: {counts.passed:,} passed, "
         f"{counts.failed:,} failed, {counts.error:,} error, {counts.missing:,} missing{stopped}. "
-        f"{report.tokens:,} tokens, cost {words.money(report.cost)}.{link}\n"
+        f"{report.tokens:,} tokens, cost {words.money(report.cost)}.{origin}{link}\n"
     )
 
 

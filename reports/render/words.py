@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from evaluators.answerers import RECORDED
 from evaluators.core import NOT_ATTEMPTED, UNANSWERED
+from evaluators.output import plural
 from evaluators.statistics.estimate import Estimate, number
 from evaluators.statistics.metrics import DROP, RISE, floor_ends, headlines
 from reports.evidence import Change
@@ -36,6 +37,28 @@ def model(report: Report) -> str:
     files = {str(part.get("file", "")) for part in known}
     named = report.model == RECORDED and len(files) == 1 and "" not in files
     return f"{report.model} ({files.pop()})" if named else report.model
+
+
+def origin(run: Mapping[str, object]) -> str:
+    """Return how many verdicts rest on replies of earlier runs; empty where none does.
+
+    ``run`` is the ``run`` block; that of merged runs holds those of its parts as ``shards``.
+    """
+    shards = run.get("shards")
+    parts = [one for one in shards if isinstance(one, Mapping)] if isinstance(shards, list) else []
+    counted = [one.get("replies") for one in (parts or [run])]
+    known = [one for one in counted if isinstance(one, Mapping)]
+    names = ("verdicts", "earlier", "imported")
+    verdicts, earlier, imported = (sum(_whole(one.get(name)) for one in known) for name in names)
+    if not earlier:
+        return ""
+    brought = f", {imported:,} of them imported" if imported else ""
+    whole = f"{earlier:,} of {plural(verdicts, 'verdict')}"
+    return f"{whole} rest on replies of earlier runs{brought}"
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) and 0 <= value < 10**9 else 0
 
 
 def interval(estimate: Estimate) -> str:

@@ -44,32 +44,37 @@ def test_a_folder_that_everybody_can_change_is_said(tmp_path: Path, read_only: b
     tmp_path.chmod(0o700)
 
 
-def test_a_file_that_everybody_can_change_is_said(tmp_path: Path) -> None:
-    """Anyone could change the replies."""
+@pytest.mark.parametrize(("mode", "who"), [(0o666, "every user"), (0o660, "its group")])
+def test_a_file_that_others_can_change_is_refused(tmp_path: Path, mode: int, who: str) -> None:
+    """They could change the replies; trusted it is used, and said."""
     fill(tmp_path / "l", 1)
-    (tmp_path / "l").chmod(0o666)
-    with Ledger(tmp_path / "l") as ledger:
-        assert ledger.notes == (
-            f"{tmp_path / 'l'} can be changed by every user; chmod 600 makes it private",
-        )
+    (tmp_path / "l").chmod(mode)
+    note = f"{tmp_path / 'l'} can be changed by {who}; chmod 600 makes it private"
+    with pytest.raises(UsageError, match=r"--trust-ledger") as raised:
+        Ledger(tmp_path / "l")
+    assert str(raised.value).startswith(note)
+    with Ledger(tmp_path / "l", trusted=True) as ledger:
+        assert ledger.notes == (note,)
 
 
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_ledger_of_another_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_only: bool
 ) -> None:
-    """It is used and said, as CI restores files; but no link may lead to it."""
+    """It is used and said where it is trusted; but no link may lead to it."""
     fill(tmp_path / "l", 1)
     (tmp_path / "link").symlink_to(tmp_path / "l")
     with Ledger(tmp_path / "link", read_only=read_only) as ledger:
         assert ledger.get(key_of(0)) == reply_of(0)
         assert ledger.notes == ()
     monkeypatch.setattr(opening, "is_foreign", lambda file: True)
-    with Ledger(tmp_path / "l", read_only=read_only) as ledger:
+    with pytest.raises(UsageError, match="belongs to another user"):
+        Ledger(tmp_path / "l", read_only=read_only)
+    with Ledger(tmp_path / "l", read_only=read_only, trusted=True) as ledger:
         assert ledger.get(key_of(0)) == reply_of(0)
         assert "belongs to another user" in ledger.notes[0]
     with pytest.raises(UsageError, match="a link to a file of another user"):
-        Ledger(tmp_path / "link", read_only=read_only)
+        Ledger(tmp_path / "link", read_only=read_only, trusted=True)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="users are POSIX here")

@@ -85,7 +85,7 @@ def test_stats_say_what_is_there_and_what_it_cost(
     assert lines[2].split()[6:] == ["$0.00", "1970-01-02", "1970-01-02"]
     assert lines[3].split()[:7] == [SPEC, "4", "9", "8", "0", "s", "unknown"]
     assert lines[4] == "1 damaged row: the next run sets aside what it needs"
-    assert lines[5] == "1 damaged row set aside by earlier runs"
+    assert lines[5] == "1 row set aside by earlier runs"
     assert lines[6].startswith("cost unknown")
 
 

@@ -1,0 +1,263 @@
+"""Forged replies: said in every report, and without the ledger's secret not used at all."""
+
+import json
+import os
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluators.__main__ import main
+from evaluators.core import UsageError
+from evaluators.ledger import Ledger, Row
+from evaluators.ledger.database import StoredRow, checksum
+from evaluators.ledger.signing import VARIABLE, Signer
+from evaluators.text import canonical
+from tests.conftest import Project
+from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
+from tests.support.recorded import SPEC, ask, change, fill, key_of, put, reply_of
+
+ITEMS = 6
+SECRET = "canary-" + "0123456789abcdef" * 3
+PROMPT = """
+name: answer
+language: en
+version: "1"
+user: "Answer in en: {question}"
+"""
+RUBRIC = """
+name: plain
+language: en
+version: "1"
+protocol: tool
+user: "Question: {question} Reference: {target} Submission: {predicted_answer}"
+"""
+YAML = """
+kind: graded
+judge: unmeasured
+languages:
+  en: {file: en.jsonl, rubric: plain.en.yaml, gates: {correct: {min: 0.5}}}
+"""
+
+
+def bad(seen: Seen) -> Answer:
+    """Answer as a model that is always wrong, and a judge that says so."""
+    return plausible(lambda asked, name, schema: "INCORRECT" if name == "grade" else "wrong")(seen)
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    """Return a server on which every answer is graded INCORRECT."""
+    with loopback(handler=bad) as running:
+        yield running
+
+
+@pytest.fixture
+def capital(project: Project) -> Project:
+    """Return a project of six items, with a prompt and a rubric."""
+    project.dataset("capital", {"en": [None] * ITEMS}, YAML)
+    project.write("qa/capital/answer.en.yaml", PROMPT)
+    project.write("qa/capital/plain.en.yaml", RUBRIC)
+    return project
+
+
+def specs(server: Loopback) -> tuple[str, ...]:
+    url = f"{server.url}/v1"
+    return "--model", f"openai:m@{url}", "--judge", f"openai:j@{url}"
+
+
+def command(*words: str | Path) -> int:
+    return main(["ledger", *map(str, words)])
+
+
+def forged(project: Project) -> Path:
+    """Return what the default ledger holds, with every grade made CORRECT and sealed anew."""
+    exported, made = project.path / "ledger.jsonl", project.path / "forged.jsonl"
+    assert command("export", exported, "--ledger", project.path / ".qa" / "ledger.sqlite3") == 0
+    lines = []
+    for line in exported.read_text("utf-8").splitlines():
+        row = json.loads(line.replace("INCORRECT", "CORRECT"))
+        row["checksum"] = checksum(row["key"], canonical(row["reply"]))
+        lines.append(json.dumps(row) + "\n")
+    made.write_text("".join(lines), "utf-8")
+    return made
+
+
+def shown(project: Project, result: pytest.RunResult) -> list[str]:
+    """Return the terminal, the summary and the page of the last run, spaces and lines made one."""
+    folder = project.path / "reports" / "out"
+    files = [(folder / name).read_text("utf-8") for name in ("summary.md", "report.html")]
+    return [" ".join(text.split()) for text in (result.stdout.str(), *files)]
+
+
+def test_forged_rows_are_named_in_every_report(capital: Project, server: Loopback) -> None:
+    """Imported replies turn FAIL into PASS without a request; terminal, summary and page say so."""
+    first = capital.run_in_process(*specs(server), "qa")
+    assert first.ret == 1
+    assert not any("replies of earlier runs" in text for text in shown(capital, first))
+    assert command("import", forged(capital), "--ledger", capital.path / "led2") == 0
+    result = capital.run_in_process(*specs(server), "--ledger", "led2", "qa")
+    assert (result.ret, server.count) == (0, 2 * ITEMS)
+    said = "6 of 6 verdicts rest on replies of earlier runs, 6 of them imported"
+    assert all(said in text for text in shown(capital, result))
+    quiet = capital.run_in_process(*specs(server), "--ledger", "led2", "-q", "qa")
+    assert said in quiet.stdout.str()
+
+
+def test_replies_of_an_earlier_run_are_counted(capital: Project, server: Loopback) -> None:
+    """The second run says where its verdicts are from; run.json differs in its run block alone."""
+    capital.run_in_process(*specs(server), "qa")
+    first = capital.report()
+    result = capital.run_in_process(*specs(server), "qa")
+    second = capital.report()
+    said = "6 of 6 verdicts rest on replies of earlier runs"
+    assert all(said in text for text in shown(capital, result))
+    assert "of them imported" not in result.stdout.str()
+    runs = [first.pop("run"), second.pop("run")]
+    assert first == second
+    assert [run["replies"] for run in runs if isinstance(run, dict)] == [
+        {"verdicts": ITEMS, "earlier": 0, "imported": 0},
+        {"verdicts": ITEMS, "earlier": ITEMS, "imported": 0},
+    ]
+
+
+def test_with_a_secret_forged_rows_are_set_aside(
+    capital: Project, server: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither an import brings them in nor is a row of the file used: all is asked again."""
+    monkeypatch.setenv(VARIABLE, SECRET)
+    capital.run_in_process(*specs(server), "qa")
+    assert server.count == 2 * ITEMS
+    again = capital.run_in_process(*specs(server), "qa")
+    assert (again.ret, server.count) == (1, 2 * ITEMS)
+    made = forged(capital)
+    assert command("import", made, "--ledger", capital.path / "led2") == 4
+    monkeypatch.delenv(VARIABLE)
+    assert command("import", made, "--ledger", capital.path / "led2") == 0
+    monkeypatch.setenv(VARIABLE, SECRET)
+    result = capital.run_in_process(*specs(server), "--ledger", "led2", "qa")
+    assert result.ret == 1  # as at first: it fails
+    assert server.count == 4 * ITEMS
+    assert "12 unsigned rows of the ledger set aside and asked again" in result.stdout.str()
+    assert "replies of earlier runs" not in result.stdout.str()
+
+
+def test_a_replay_does_not_use_unsigned_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are as good as absent, and said; without the secret signed rows are read too."""
+    fill(tmp_path / "plain", 1)
+    monkeypatch.setenv(VARIABLE, SECRET)
+    fill(tmp_path / "signed", 1)
+    with Ledger(tmp_path / "plain", read_only=True) as ledger:
+        assert ledger.get(key_of(0)) is None
+        assert ledger.notes == ("1 unsigned row of the ledger not used",)
+    monkeypatch.delenv(VARIABLE)
+    for name in ("plain", "signed"):
+        with Ledger(tmp_path / name, read_only=True) as ledger:
+            assert ledger.get(key_of(0)) == reply_of(0)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE calls SET spec = 'openai:other'",
+        "UPDATE calls SET at = at + 1",
+        "UPDATE calls SET checksum = substr(checksum, 1, 64)",
+        "UPDATE calls SET checksum = substr(checksum, 1, 64) || ':' || substr(checksum, 1, 64)",
+        "UPDATE calls SET checksum = checksum || 'ы'",
+        "UPDATE calls SET key = 'k', checksum = '{moved}' || substr(checksum, 65)",
+    ],
+)
+def test_a_signature_binds_every_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    """Time, model, key and reply: no signature holds for a row that it was not made for."""
+    monkeypatch.setenv(VARIABLE, SECRET)
+    fill(tmp_path / "l", 1)
+    moved = checksum("k", str(ask(tmp_path / "l", "SELECT reply FROM calls")))
+    change(tmp_path / "l", statement.format(moved=moved))
+    with Ledger(tmp_path / "l") as ledger:
+        assert ledger.get("k" if "'k'" in statement else key_of(0)) is None
+        assert ledger.damaged == 0
+        assert ledger.notes == ("1 unsigned row of the ledger set aside and asked again",)
+        put(ledger, [Row(key=key_of(0), spec=SPEC, reply=reply_of(0))])
+        assert ledger.get(key_of(0)) == reply_of(0)
+
+
+def test_the_secret_is_shown_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not in a row, and not among the variables of a frame, whatever goes wrong in signing."""
+    monkeypatch.setenv(VARIABLE, SECRET)
+    fill(tmp_path / "l", 1)
+    assert all(SECRET.encode() not in file.read_bytes() for file in tmp_path.iterdir())
+    broken = StoredRow(key_of(0), 1, 0.0, b"", "{}", "")  # type: ignore[arg-type]
+    with pytest.raises(TypeError) as raised:
+        Signer.of_environment().signed(broken)
+    frames = traceback.TracebackException.from_exception(raised.value, capture_locals=True)
+    assert SECRET not in "".join(frames.format())
+
+
+@pytest.mark.parametrize("secret", ["", "short", "x" * 31])
+def test_a_secret_that_can_be_guessed_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secret: str
+) -> None:
+    """An empty variable too: a job whose secret is missing must not take every row."""
+    monkeypatch.setenv(VARIABLE, secret)
+    with pytest.raises(UsageError, match="at least 32 characters are needed") as raised:
+        Ledger(tmp_path / "l")
+    assert "short" not in str(raised.value).partition("too short")[2]
+
+
+def test_a_ledger_of_an_earlier_version_has_no_imports(tmp_path: Path) -> None:
+    """It is read as it is, and gets the table when it is written; what is mended keeps it."""
+    fill(tmp_path / "l", 2)
+    change(tmp_path / "l", "DROP TABLE imported")
+    with Ledger(tmp_path / "l", read_only=True) as ledger:
+        assert ledger.get(key_of(0)) == reply_of(0)
+        assert not ledger.is_imported(key_of(0))
+    assert command("stats", "--ledger", tmp_path / "l") == 0
+    fill(tmp_path / "l", 3)
+    assert ask(tmp_path / "l", "SELECT count(*) FROM imported") == 0
+
+
+def test_a_release_is_asked_anew_under_its_name(capital: Project, server: Loopback) -> None:
+    """--fresh uses no reply that came before it; the same name resumes, and loses nothing."""
+    capital.run_in_process(*specs(server), "qa")
+    result = capital.run_in_process(*specs(server), "--fresh", "v2.0", "qa")
+    assert server.count == 4 * ITEMS
+    assert "replies of earlier runs" not in result.stdout.str()
+    planned = capital.run_in_process(*specs(server), "--fresh", "v2.0", "--dry-run", "qa")
+    planned.stdout.fnmatch_lines(["*12 of them recorded (free)*"])
+    for fresh in ((), ("--fresh", "v2.0"), ("--fresh", "v2.0", "--replay")):
+        capital.run_in_process(*specs(server), *fresh, "qa")
+    assert server.count == 4 * ITEMS
+    wrong = capital.run_in_process("--fresh", "a b", "qa")
+    assert wrong.ret == 4
+    assert "--fresh: a name of letters" in wrong.stderr.str() + wrong.stdout.str()
+
+
+@pytest.mark.parametrize("replay", [(), ("--replay",)])
+@pytest.mark.parametrize("who", ["group", "others", "owner"])
+def test_a_ledger_that_others_can_change_is_refused(
+    capital: Project, server: Loopback, who: str, replay: tuple[str, ...]
+) -> None:
+    """Exit 4 in one line with advice, unless --trust-ledger is said: then it is a note."""
+    capital.run_in_process(*specs(server), "qa")
+    path = capital.path / ".qa" / "ledger.sqlite3"
+    if who == "owner":
+        if os.geteuid() != 0:
+            pytest.skip("only root can give a file away")
+        os.chown(path, 12345, 12345)
+    else:
+        path.chmod(0o660 if who == "group" else 0o606)
+    refused = capital.run_in_process(*specs(server), *replay, "qa")
+    said = refused.stdout.str() + refused.stderr.str()
+    assert refused.ret == 4
+    assert "--trust-ledger" in said
+    assert "belongs to another user" in said if who == "owner" else "chmod 600" in said
+    assert command("stats", "--ledger", path, "--trust-ledger") == 0
+    taken = capital.run_in_process(*specs(server), *replay, "--trust-ledger", "qa")
+    assert taken.ret == 1
+    assert f"note: {path}" in taken.stdout.str()
+    assert server.count == 2 * ITEMS
