@@ -10,7 +10,7 @@ from typing import NoReturn
 from evaluators.core import QAError, UsageError
 from evaluators.output import say
 
-FAILED, USAGE, INTERRUPTED = 1, 4, 130
+INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,8 @@ class Program:
         try:
             options = self._parser().parse_args(words[:1])
             return self.commands[options.command].run(words[1:])
-        except UsageError as problem:
-            return _ended(str(problem), USAGE)
         except QAError as error:
-            return _ended(str(error), FAILED)
+            return _ended(str(error), error.exit_code)
         except KeyboardInterrupt:
             return _ended("interrupted", INTERRUPTED)
 

@@ -15,6 +15,8 @@ from reports.report import Report
 class WriteError(QAError):
     """The report could not be written. ``needed`` is its size in bytes."""
 
+    exit_code = 3  # not 1: no gate failed
+
     def __init__(self, path: Path, needed: int, error: OSError) -> None:
         reason = error.strerror or type(error).__name__
         super().__init__(

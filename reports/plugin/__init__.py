@@ -74,6 +74,9 @@ def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:
             raise UsageError(msg)
         return None
     _check_report_folder(options.report_dir)
+    from reports.plugin.lost_output import LostOutput  # noqa: PLC0415  # workers have no terminal
+
+    config.pluginmanager.register(LostOutput(), "qa-lost-output")
     if not (options.replay or options.dry_run or config.option.collectonly):
         from reports.plugin.head_start import start_early  # noqa: PLC0415  # brings the engine along
 

@@ -220,7 +220,7 @@ class Controller:
                 self._options, self._plan, self._results, self._run, ending
             )
         except (QAError, OSError) as error:
-            code = max(code, int(pytest.ExitCode.TESTS_FAILED))
+            code = int(pytest.ExitCode.INTERNAL_ERROR)  # not a gate's FAIL: nobody saw the gates
             self._last_line = f"REPORT NOT WRITTEN: exit {code}; {error}"
             return code
         self._last_line = self._report.decision.line

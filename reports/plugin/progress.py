@@ -29,7 +29,7 @@ LOG_SECONDS = 10.0
 _MOST_LINES = 3  # that one text may take
 _ERASE_BELOW = b"\x1b[J"
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_STREAM = "_file"  # where pytest's TerminalWriter keeps its stream; it offers no public way in
+STREAM = "_file"  # where pytest's TerminalWriter keeps its stream; it offers no public way in
 
 
 @dataclass(slots=True, kw_only=True)
@@ -124,7 +124,7 @@ class ProgressDisplay:
         plain = not config.pluginmanager.has_plugin("terminalreporter")
         wanted = not plain and config.option.verbose >= 0
         self._writer: Any = config.get_terminal_writer() if wanted else None
-        self._descriptor = _duplicate(getattr(self._writer, _STREAM, None))
+        self._descriptor = _duplicate(getattr(self._writer, STREAM, None))
         self._live = self._descriptor is not None and _is_live(config, self._descriptor)
         self._ticker: Ticker | None = None
         self._screen: Screen | None = None
@@ -134,8 +134,8 @@ class ProgressDisplay:
         if self._descriptor is None:
             return
         if self._live:
-            self._screen = Screen(getattr(self._writer, _STREAM), self._descriptor)
-            setattr(self._writer, _STREAM, self._screen)
+            self._screen = Screen(getattr(self._writer, STREAM), self._descriptor)
+            setattr(self._writer, STREAM, self._screen)
         tick, seconds = (self._draw, LIVE_SECONDS) if self._live else (self._log, LOG_SECONDS)
         self._ticker = Ticker(tick, seconds)
         self._ticker.start()
@@ -146,7 +146,7 @@ class ProgressDisplay:
             self._ticker.stop()
         if self._screen is not None:
             self._screen.show(())
-            setattr(self._writer, _STREAM, self._screen.stream)
+            setattr(self._writer, STREAM, self._screen.stream)
             self._screen = None
         if self._descriptor is not None:
             os.close(self._descriptor)
