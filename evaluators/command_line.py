@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import NoReturn
 
 from evaluators.core import QAError, UsageError
-from evaluators.output import say
+from evaluators.output import UnwrittenError, say
 
-INTERRUPTED = 130
+FAILED, UNWRITTEN, USAGE, INTERRUPTED = 1, 3, 4, 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,12 @@ class Program:
         try:
             options = self._parser().parse_args(words[:1])
             return self.commands[options.command].run(words[1:])
+        except UsageError as problem:
+            return _ended(str(problem), USAGE)
+        except UnwrittenError as error:
+            return _ended(str(error), UNWRITTEN)
         except QAError as error:
-            return _ended(str(error), error.exit_code)
+            return _ended(str(error), FAILED)
         except KeyboardInterrupt:
             return _ended("interrupted", INTERRUPTED)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Protocol
+from typing import Literal, Protocol
 
 CORRECT, INCORRECT, NOT_ATTEMPTED = "CORRECT", "INCORRECT", "NOT_ATTEMPTED"
 GRADES = (CORRECT, INCORRECT, NOT_ATTEMPTED)
@@ -13,18 +13,11 @@ State = Literal["passed", "failed", "error", "missing", "stopped"]
 
 
 class QAError(Exception):
-    """Anything this suite raises on purpose; its text is one line for the user.
-
-    ``exit_code`` is how a command ends that is given it.
-    """
-
-    exit_code: ClassVar[int] = 1
+    """Anything this suite raises on purpose; its text is one line for the user."""
 
 
 class UsageError(QAError):
     """The user's input is wrong: an option, a file, a key. Ends the run with exit code 4."""
-
-    exit_code = 4
 
 
 class CallError(QAError):

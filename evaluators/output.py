@@ -17,6 +17,10 @@ PRIVATE_FOLDER = 0o700
 """The mode of a file that only its owner may read."""
 
 
+class UnwrittenError(QAError):
+    """What was made could not be written: a full disk, say. Ends a run with 3: no gate failed."""
+
+
 def say(stream: TextIO, *lines: str) -> None:
     """Write lines at once, whoever wrote what is quoted in them: no control and no CI command.
 
@@ -127,14 +131,14 @@ def write_whole(path: Path, content: Iterable[bytes]) -> None:
 
 
 def write_texts(texts: Iterable[tuple[Path, str]]) -> None:
-    """Write each text to its path, whole or not at all; folders are made. Raises QAError."""
+    """Write each text to its path, whole or not at all; folders are made. Raises UnwrittenError."""
     for path, text in texts:
         try:
             path.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
             write_whole(path, [text.encode("utf-8", "backslashreplace")])
         except OSError as error:
             msg = f"{path}: cannot be written ({error.strerror or error}); name another place"
-            raise QAError(msg) from None
+            raise UnwrittenError(msg) from None
 
 
 def content_policy(script: str, style: str) -> str:

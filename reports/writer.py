@@ -4,18 +4,15 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from evaluators.core import QAError
-from evaluators.output import PRIVATE_FOLDER, write_part
+from evaluators.output import PRIVATE_FOLDER, UnwrittenError, write_part
 from reports.render.csv_files import GRADED_HEADER, GRADED_NAME
 from reports.render.markdown import render as render_summary
 from reports.render.report_files import Files
 from reports.report import Report
 
 
-class WriteError(QAError):
+class WriteError(UnwrittenError):
     """The report could not be written. ``needed`` is its size in bytes."""
-
-    exit_code = 3  # not 1: no gate failed
 
     def __init__(self, path: Path, needed: int, error: OSError) -> None:
         reason = error.strerror or type(error).__name__

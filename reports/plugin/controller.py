@@ -6,7 +6,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ import pytest
 
 from cases.dataset import Plan
 from evaluators.core import QAError
+from evaluators.output import plural
 from reports.plugin.calibrator import JudgeWait, find_labelled
 from reports.plugin.dead_workers import DeadWorkers
 from reports.plugin.head_start import EARLY, may_end_early, takes_everything
@@ -199,14 +200,13 @@ class Controller:
         """Write the report; return the exit code that it comes to."""
         from reports.plugin.finish import Ending, finish  # noqa: PLC0415  # loaded while tests wait
 
-        reruns = rerun_settings(self._config)
         arguments = map(str, self._config.invocation_params.args)
         ending = Ending(
             pytest_code=code,
             interrupted=self._interrupted,
             baseline=self._earlier[0],
             anchor=self._earlier[1],
-            notes=(f"failing tests were run again: {', '.join(reruns)}",) if reruns else (),
+            notes=tuple(self._notes()),
             about={
                 "id": self._folder.name.removeprefix("qa-"),
                 "started": self._started.isoformat(timespec="seconds"),
@@ -225,6 +225,13 @@ class Controller:
             return code
         self._last_line = self._report.decision.line
         return int(self._report.decision.code)
+
+    def _notes(self) -> Iterator[str]:
+        """Yield what was odd about the tests."""
+        if reruns := rerun_settings(self._config):
+            yield f"failing tests were run again: {', '.join(reruns)}"
+        if untested := self._results.untested(self._run.outcomes):
+            yield f"{plural(untested, 'item')} graded without a test: the workers died"
 
     def _forget_silent_phases(self) -> None:
         """Drop phases without output: pytest would search them all again for every failure.

@@ -53,10 +53,16 @@ class SessionResults:
         self._deaths[key] += 1
         return self._deaths[key] == 1
 
+    def untested(self, outcomes: Mapping[str, Outcome]) -> int:
+        """Return how many items have a verdict, yet no test: their workers died."""
+        lost = [key for key in self.planned if key in outcomes and key not in self._ended]
+        return len(lost) if self._deaths else 0
+
     def final(self, outcomes: Mapping[str, Outcome], reason: str) -> dict[str, Outcome]:
         """Return the final outcome of every planned item, by key.
 
-        ``reason`` (stopped, interrupted, …) is the kind of those whose test did not end.
+        ``reason`` (stopped, interrupted, …) is the kind of those whose test did not end. Where
+        workers died the engine's word counts alone: a verdict needs no worker.
         """
         return {key: self._final(key, outcomes.get(key), reason) for key in self.planned}
 
@@ -65,7 +71,7 @@ class SessionResults:
         if self._deaths[key] > 1:
             message = "the worker died twice while running this item"
             return Outcome(key=key, state="error", kind="worker_died", message=message)
-        if key not in self._ended:
+        if key not in self._ended and not (outcome and self._deaths):
             message = "its test was not run to the end"
             return Outcome(key=key, state="missing", kind=reason, message=message)
         if word == "skipped":

@@ -87,6 +87,16 @@ def test_a_dead_worker_is_forgiven_once(results: SessionResults) -> None:
     assert results.other_failures == 0
 
 
+def test_a_verdict_needs_no_worker(results: SessionResults) -> None:
+    """Where workers died, an item that no test came to has the engine's outcome (R8)."""
+    results.died(node(KEYS[0]))
+    ended = {KEYS[1]: replace(PASSED, key=KEYS[1])}
+    ends = results.final(ended, "stopped")
+    assert ends[KEYS[1]] == ended[KEYS[1]]
+    assert ends[KEYS[0]].state == "missing"
+    assert results.untested(ended) == 1
+
+
 def test_a_crash_in_an_ordinary_test_is_a_failure(results: SessionResults) -> None:
     """A worker that dies in a test that is no item of ours fails the session."""
     results.note("tests/test_x.py::test_y", "???", "failed", "")

@@ -1,0 +1,34 @@
+"""Workers that die again and again cost no verdict: the engine is a process of its own."""
+
+from collections import Counter
+
+import pytest
+
+from tests.conftest import Project
+
+ITEMS = 60
+DEADLY = """
+import os
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def deadly(request):
+    if "-q1" not in request.node.name:
+        os._exit(1)
+"""
+
+
+@pytest.mark.slow
+def test_workers_that_die_without_end(project: Project) -> None:
+    """xdist gives up after four deaths a worker: every item has its verdict all the same (R8)."""
+    yaml = "kind: graded\nlanguages:\n  en: {file: en.jsonl, gates: {correct: {min: 0.9}}}\n"
+    project.dataset("capital", {"en": ["Sofia"] * ITEMS}, yaml)
+    project.write("qa/conftest.py", DEADLY)
+    project.run("-n", "2", "qa")
+    states = Counter(str(record["outcome"]) for record in project.records())
+    assert states["passed"] + states["error"] == ITEMS
+    assert states["passed"] > ITEMS - 10
+    notes = [str(note) for note in project.report()["notes"]]  # type: ignore[attr-defined]
+    assert any("graded without a test: the workers died" in note for note in notes)
