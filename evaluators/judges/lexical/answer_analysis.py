@@ -233,7 +233,9 @@ def last_word(answer: Text, known: Tables, gold_words: frozenset[str]) -> Text:
 def _reversals(answer: Text, known: Tables, gold_words: frozenset[str]) -> Iterator[int]:
     """Yield where the text goes on after "on second thoughts" or after a "no" of its own."""
     for start, end in known.phrases("reversals").spans(answer.words):
-        yield end if start else 0
+        runs_on = answer.words[end - 1] in known.words("negations") and answer.gaps[end] == " "
+        if not runs_on:  # "actually not Graz" denies Graz
+            yield end if start else 0
     denials = known.words("denials") - gold_words
     for place, word in enumerate(answer.words[:-1]):
         numbered = answer.words[place + 1].isdecimal() and answer.gaps[place + 1].startswith(".")
@@ -254,7 +256,10 @@ def _choices(answer: Text, known: Tables) -> Iterator[int]:
 
 
 def refusals(answer: Text, known: Tables) -> list[Span]:
-    """Return where the text declines outright: set phrases, and denied knowledge or ability."""
+    """Return where the text declines outright: set phrases, and denied knowledge or ability.
+
+    Where the words are part of an assurance ("I don't have to look it up") they are no refusal.
+    """
     spans = [*known.phrases("refusals").spans(answer.words)]
     for place, word in enumerate(answer.words):
         if word in known.words("denying"):
@@ -269,4 +274,5 @@ def refusals(answer: Text, known: Tables) -> list[Span]:
             open_speaker = word in known.words("impersonal")  # English verbs do not say who speaks
             if met is not None and (not open_speaker or known.any_of("speakers", before)):
                 spans.append((place, met + 1))
-    return spans
+    assured = known.phrases("assuring").places(answer.words)
+    return [span for span in spans if assured.isdisjoint(range(*span))]

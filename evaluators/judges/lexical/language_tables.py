@@ -10,7 +10,7 @@ from evaluators.reading import load_yaml
 
 _BASE = "en"  # models answer in English to questions in any language
 _DAYS = 31  # ordinals up to it are days of a month
-_ROWS = ("months", "units")  # lists of rows of words; all other lists are phrases
+_ROWS = ("months", "units", "evasions")  # lists of rows of words; all other lists are phrases
 
 
 class Phrases:
@@ -86,6 +86,12 @@ class Tables:
             key: Phrases(phrase for data in self.data for phrase in data.get(key, []))
             for key in keys.difference(_ROWS)
         }
+
+    @cached_property
+    def evasions(self) -> tuple[tuple[frozenset[str], ...], ...]:
+        """Rows of groups of words: a clause with a word of each group of a row declines."""
+        rows = (row.split("+") for data in self.data for row in data.get("evasions", []))
+        return tuple(tuple(frozenset(fold(group).split()) for group in row) for row in rows)
 
     @cached_property
     def endings(self) -> frozenset[str]:

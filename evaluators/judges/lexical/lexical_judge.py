@@ -9,6 +9,7 @@ from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Ask, Case, Verdic
 from evaluators.judges.lexical.answer_analysis import LIMIT, AnswerAnalysis, analyse
 from evaluators.judges.lexical.certain_misses import is_surely_silent, is_surely_wrong
 from evaluators.judges.lexical.certainty import is_firm, is_surely_right
+from evaluators.judges.lexical.evasions import evasive_places
 from evaluators.judges.lexical.folding import plain
 from evaluators.judges.lexical.gold_matching import find_matches
 from evaluators.judges.lexical.numbers import Quantity
@@ -111,7 +112,7 @@ def _refused(analysis: AnswerAnalysis) -> Verdict | None:
     """
     words, hedges = analysis.answer.words, analysis.hedges
     if not analysis.refusals and not analysis.doubts:
-        return None
+        return _evaded(analysis)
     for start, end in _stretches(analysis):
         places = [place for place in range(start, end) if place not in hedges]
         believed = len(places) < end - start <= _LONG
@@ -120,6 +121,24 @@ def _refused(analysis: AnswerAnalysis) -> Verdict | None:
             return None
     reason = "the answer declines and does not give the gold"
     return Verdict(grade=NOT_ATTEMPTED, reason=reason, sure=is_surely_silent(analysis))
+
+
+def _evaded(analysis: AnswerAnalysis) -> Verdict | None:
+    """Not attempted when a clause declines in its own words, and no word could be an answer.
+
+    In that clause only a figure or a name could be one, its first word left out.
+    """
+    words, evasive = analysis.answer.words, evasive_places(analysis)
+    recalled = analysis.tables.words("recalled")
+    for place, word in enumerate(words if evasive else ()):
+        telling = place and (word in analysis.capitals or word.isdecimal())
+        idle = place in analysis.hedges or word in recalled
+        if idle or (place in evasive and not telling):
+            continue
+        if _is_offer(word, analysis):
+            return None
+    reason = "the answer declines in words of its own"
+    return Verdict(grade=NOT_ATTEMPTED, reason=reason) if evasive else None
 
 
 def _stretches(analysis: AnswerAnalysis) -> Iterator[Span]:

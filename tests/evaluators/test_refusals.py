@@ -1,0 +1,63 @@
+"""The lexical judge on refusals as people word them, and on answers that only look like them."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Case, Verdict
+from evaluators.judges.lexical.lexical_judge import grade
+from evaluators.reading import load_yaml
+
+SHEET = cast(
+    "Mapping[str, Mapping[str, Any]]", load_yaml(Path(__file__).with_name("refusals.yaml"))
+)
+FULL = ("en", "bg", "pl", "hu", "be")  # Czech has a few, to show that its lists are read
+MANY, ENOUGH = 25, 12
+
+
+def verdicts(language: str, kind: str) -> Iterator[tuple[str, Verdict]]:
+    sheet = SHEET[language]
+    for row in sheet[kind]:
+        ((asked, answer),) = row.items()
+        question = sheet["questions"][asked]
+        item = Case(
+            id="x",
+            dataset="d",
+            language=language,
+            row=1,
+            question=question["question"],
+            golds=(question["gold"],),
+        )
+        yield answer, grade(item, answer)
+
+
+def others(language: str, kind: str, expected: str) -> list[str]:
+    return [answer for answer, verdict in verdicts(language, kind) if verdict.grade != expected]
+
+
+@pytest.mark.parametrize("language", SHEET)
+def test_refusals_in_free_words_are_not_attempted(language: str) -> None:
+    """Whoever lacks knowledge, will not guess or would have to look it up attempts nothing."""
+    assert others(language, "refusals", NOT_ATTEMPTED) == []
+
+
+@pytest.mark.parametrize("language", SHEET)
+def test_a_wrong_answer_beside_such_words_stays_wrong(language: str) -> None:
+    """No doubt, no need to look it up, or a thing known beside the answer: it is an answer."""
+    assert others(language, "wrong", INCORRECT) == []
+
+
+@pytest.mark.parametrize("language", SHEET)
+def test_a_right_answer_beside_such_words_stays_right(language: str) -> None:
+    """A refusal beside the gold does not take it back."""
+    assert others(language, "right", CORRECT) == []
+
+
+@pytest.mark.parametrize("language", FULL)
+def test_there_are_enough_of_each(language: str) -> None:
+    """A language has at least 25 refusals and 12 answers that look like them."""
+    sheet = SHEET[language]
+    assert len(sheet["refusals"]) >= MANY
+    assert len(sheet["wrong"]) + len(sheet["right"]) >= ENOUGH
