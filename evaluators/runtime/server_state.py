@@ -21,13 +21,14 @@ OVERLOAD_CUT = 0.5
 RATE_CUT = 0.7  # CUBIC's (RFC 9438): a refused rate says little about calls at the same time
 
 RATE_LIMIT = "rate_limit"
+OVERLOADED = "overloaded"
 UNREACHABLE = "unreachable"
-OVERLOADS = frozenset({"overloaded", UNREACHABLE})
+OVERLOADS = frozenset({OVERLOADED, UNREACHABLE})
 OUTAGES = OVERLOADS | {"server", "connection"}
 """What is an outage when all calls to a server end so."""
 NO_WORD = frozenset({"timeout", "connection"})
 TROUBLES: Mapping[str, str] = {
-    "overloaded": "overloaded",
+    OVERLOADED: "overloaded",
     UNREACHABLE: "unreachable",
     "server": "failing (HTTP 5xx)",
     "connection": "dropping connections",
@@ -136,10 +137,11 @@ class ServerState:
         self._answered = True
         self._answered_last = max(self._answered_last, started)
         self._failing_since = None
+        was_down = self._refusals > 1
         self._refusals = 0
         self._pace.grant(started)
         self.window.widen()
-        if self._circuit.succeed(started):
+        if self._circuit.succeed(started) or was_down:
             self.window.reopen()
 
     def _fail(self, error: TransientError, started: float, now: float, *, again: bool) -> None:
@@ -148,7 +150,7 @@ class ServerState:
         if kind in TROUBLES:
             self._trouble = kind
             self._failing_since = now if self._failing_since is None else self._failing_since
-        if kind in OVERLOADS and not self._circuit.is_open:
+        if kind == OVERLOADED and not self._circuit.is_open:
             self.window.cut(OVERLOAD_CUT, started, now)
         if kind in OUTAGES:
             unknown = kind == UNREACHABLE and not reached
@@ -159,7 +161,7 @@ class ServerState:
         else:
             self._circuit.succeed(started)
         self._answered = reached
-        if kind == RATE_LIMIT:
+        if kind == RATE_LIMIT and not self._refusals:
             self.window.cut(RATE_CUT, started, now)
         self._pause(error, now)
         if kind == RATE_LIMIT and self._pace.refuse(started, now, self._resume):

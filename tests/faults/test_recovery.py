@@ -56,6 +56,18 @@ def test_a_run_is_soon_at_its_former_pace(kind: str, seconds: float, concurrency
     assert max(b - a for a, b in pairwise(probes)) <= 10
 
 
+@pytest.mark.parametrize("seconds", [5.0, 30.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_slow_replies_are_soon_as_many_as_before(kind: str, seconds: float) -> None:
+    """Where a reply takes two seconds the calls in flight are soon as many as before."""
+    server = Server(refuse=down(kind, (20, 20 + seconds)), latency=2.0)
+    ended = asked(server, 2000, concurrency=64)
+    assert (ended.replies, ended.errors) == (2000, [])
+    twice = [at for at in server.ended if at >= 20 + seconds]  # replies of two rounds
+    back = next(at for at, later in zip(twice, twice[110:], strict=False) if later <= at + 4)
+    assert back - 2 - 20 <= 1.25 * seconds + 5
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_second_outage_is_overcome_like_the_first(kind: str) -> None:
     """What was learnt from one outage does not slow a run down after the next."""
