@@ -53,18 +53,21 @@ def _clauses(analysis: AnswerAnalysis) -> Iterator[Span]:
 def _half_known(analysis: AnswerAnalysis) -> Iterator[Span]:
     """Yield what follows "I know X, but" where it denies what the question asks for.
 
-    Where the sentence has no word for "but", its first comma stands for one.
+    The first comma of a sentence may stand for a "but".
     """
     known, words, gaps = analysis.tables, analysis.answer.words, analysis.answer.gaps
+    contrasts = known.words("contrasts")
     for _, sentence in groupby(range(len(words)), key=analysis.sentences.__getitem__):
         places = [*sentence]
-        turns = [place for place in places if words[place] in known.words("contrasts")]
-        turn = next(iter(turns or (i for i in places[1:] if "," in gaps[i])), places[0])
-        before, after = words[places[0] : turn], words[turn : places[-1] + 1]
-        affirmed = known.any_of("recalled", before) and not known.any_of("denying", before)
-        if affirmed and len(after) <= _LONG and _denies_the_asked(after, analysis):
-            yield places[0], places[0] + 1  # whose capital says nothing
-            yield turn, places[-1] + 1
+        first, end = places[0], places[-1] + 1
+        comma = next((place for place in places[1:] if "," in gaps[place]), first)
+        turn = next((place for place in places[1:] if words[place] in contrasts), first)
+        for place in {comma, turn}:
+            before, after = words[first:place], words[place:end]
+            affirmed = known.any_of("recalled", before) and not known.any_of("denying", before)
+            if affirmed and len(after) <= _LONG and _denies_the_asked(after, analysis):
+                yield first, first + 1  # whose capital says nothing
+                yield place, end
 
 
 def _denies_the_asked(words: tuple[str, ...], analysis: AnswerAnalysis) -> bool:

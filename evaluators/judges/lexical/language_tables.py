@@ -124,6 +124,11 @@ class Tables:
         return {word: day for word, day in self._figures("ordinals").items() if day <= _DAYS}
 
     @cached_property
+    def decade_names(self) -> Mapping[str, float]:
+        """Words for a decade, "nineties", with the first of its years in its century."""
+        return self._figures("decade_names")
+
+    @cached_property
     def number_parts(self) -> tuple[tuple[str, int], ...]:
         """Parts of number words that grow together, with their values; mostly none."""
         parts = self.data[0].get("number_parts", {})

@@ -9,6 +9,7 @@ from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Ask, Case, Verdic
 from evaluators.judges.lexical.answer_analysis import LIMIT, AnswerAnalysis, analyse
 from evaluators.judges.lexical.certain_misses import is_surely_silent, is_surely_wrong
 from evaluators.judges.lexical.certainty import is_firm, is_surely_right
+from evaluators.judges.lexical.coarse_dates import is_coarse
 from evaluators.judges.lexical.evasions import evasive_places
 from evaluators.judges.lexical.folding import plain
 from evaluators.judges.lexical.gold_matching import find_matches
@@ -243,14 +244,8 @@ def _coarse_place(analysis: AnswerAnalysis) -> Verdict | None:
 
 
 def _coarse_date(analysis: AnswerAnalysis) -> Verdict | None:
-    golds = [form.date for form in analysis.forms if form.date]
-    words, asked = analysis.answer.words, analysis.question_words
-    dates = [one for one in analysis.dates if not asked.issuperset(words[one.start : one.end])]
-    if any(all(map(date.contradicts, golds)) for date in dates):
-        return None
-    if any(date.agrees(gold) and not date.covers(gold) for date in dates for gold in golds):
-        return Verdict(grade=NOT_ATTEMPTED, reason="the date is less precise than the gold")
-    return None
+    reason = "the date is less precise than the gold"
+    return Verdict(grade=NOT_ATTEMPTED, reason=reason) if is_coarse(analysis) else None
 
 
 _RULES = (
