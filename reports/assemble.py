@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from cases.dataset import Plan, clusters_in
 from evaluators.core import Outcome
+from evaluators.output import plural
 from reports.baseline import Baseline
 from reports.compare.comparison import anchor_notes, compare, parity
 from reports.compare.pairs import PairedSlice
@@ -94,7 +95,7 @@ def account(
         notes=(
             *facts.notes,
             *causes(records),
-            *adjudication_notes(records),
+            *_people_notes(material, facts, (baseline, anchor), decision),
             *_gate_notes(run, baseline, since, session.ungated),
             *judging_notes(found, facts.every_judge, run.slices.values(), run.datasets),
             *drift_notes(run.calibrations, sides, baseline),
@@ -179,6 +180,41 @@ def _gates(run: CountedRun, beside: Sequence[Mapping[str, PairedSlice]]) -> Iter
             yield from change_gates(dataset, scope)
             yield from (one.result() for one in audited_gates(dataset, scope))
     yield from (one.result() for one in _sequences(run, beside))
+
+
+def _people_notes(
+    material: Material, facts: Facts, beside: Sequence[Baseline | None], decision: Decision
+) -> Iterator[str]:
+    """Yield how many verdicts people gave, and the gates that would not pass without these.
+
+    What the judge would have said of these is not known: they count as ungraded. Gates that people
+    decide by design are left out.
+    """
+    yield from adjudication_notes(material.records)
+    given = Counter(f"{r.dataset}:{r.language}" for r in material.records if r.adjudicated_by)
+    passed = [gate for gate in decision.gates if gate.state == "PASS" and gate.audit is None]
+    if not given or not passed:
+        return
+    records = [_unjudged(one) if one.adjudicated_by else one for one in in_order(material.records)]
+    run = count_run(material, records, facts.every_judge, for_gates=True)
+    sides = [paired_slices(run, facts.judge, one) for one in beside]
+    still = {(one.slice, one.name, one.bar) for one in _gates(run, sides) if one.state == "PASS"}
+    for gate in passed:
+        own = [n for name, n in given.items() if gate.slice in (name, _pooled(name))]
+        if own and (gate.slice, gate.name, gate.bar) not in still:
+            owed = f"passes only with {plural(sum(own), 'verdict')} by people"
+            yield f"{gate.slice} {gate.name} {gate.bar}: {owed}"
+
+
+def _pooled(name: str) -> str:
+    return f"{name.partition(':')[0]}:*"
+
+
+def _unjudged(record: Record) -> Record:
+    """Return a record that a person judged as it would be without any verdict."""
+    return replace(
+        record, outcome="error", error="by people", grade=None, rating=None, score=None, votes=()
+    )
 
 
 def _session(session: SessionFacts, run: CountedRun, gates: Sequence[GateResult]) -> SessionFacts:

@@ -2,14 +2,17 @@
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from cases.dataset import Slice
 from cases.tools.review.adjudications import DIGEST, is_label
-from cases.tools.review.reviews import AGREED, CONFLICT, Review, settle
+from cases.tools.review.issued import Asked, issue
+from cases.tools.review.reviews import AGREED, CONFLICT, Review, Settled, settle
 from cases.tools.review.sheet import UNCLEAR, Field, Sheet, SheetItem, choice_set
-from evaluators.core import NO, UNANSWERED, YES
+from cases.tools.review.sheet_files import write_sheet
+from evaluators.core import NO, UNANSWERED, YES, Verdict
 from evaluators.judge_spec import PanelSpec
 from evaluators.judges.adjudicated import Adjudication, Adjudications, answer_digest
 from evaluators.kinds import KINDS, Kind
@@ -31,12 +34,13 @@ SOURCE = "adjudicated by people"
 class Pick:
     """An answer that a person should judge, and why: keys of the form's ``reasons``.
 
-    ``id`` names the item and this very answer to it; ``probability`` is that of being picked.
+    ``id`` names the item and this very answer to it; ``part`` is its slice, ``probability`` that of
+    being picked.
     """
 
     id: str
     record: Record
-    kind: Kind
+    part: Slice
     reasons: tuple[str, ...]
     probability: float = 1.0
 
@@ -44,6 +48,27 @@ class Pick:
     def digest(self) -> str:
         """That of the answer (``answer_digest``)."""
         return self.id.rpartition("@")[2]
+
+    @property
+    def kind(self) -> Kind:
+        """That of its slice."""
+        return self.part.kind
+
+    def upgrades(self, choices: Iterable[str]) -> tuple[str, ...]:
+        """Return the choices that would make it pass; none where the judge did not let it fail."""
+        case, part = self.record, self.part
+        if case.outcome != "failed":
+            return ()
+        said = ((one, int(one) if one.isdigit() else None) for one in choices)
+        verdicts = [
+            (one, Verdict(grade=one if rating is None else None, rating=rating))
+            for one, rating in said
+        ]
+        return tuple(
+            one
+            for one, verdict in verdicts
+            if part.kind.passes(case, verdict, part.passing, part.pass_bar)
+        )
 
 
 def pick(report: Report, sample: int = SAMPLE, seed: int = 0) -> tuple[Pick, ...]:
@@ -57,7 +82,7 @@ def pick(report: Report, sample: int = SAMPLE, seed: int = 0) -> tuple[Pick, ...
     slices = {one.name: one for dataset in report.datasets for one in dataset.slices.values()}
     changes = report.comparison.changes if report.comparison else ()
     flips = {one.key for one in changes if one.flip in ("fixed", "broke")}
-    found: dict[str, tuple[Record, Kind, list[str]]] = {}
+    found: dict[str, tuple[Record, Slice, list[str]]] = {}
     for record in in_order(report.records):
         part = slices[f"{record.dataset}:{record.language}"]
         if not part.kind.choices or record.answer is None or record.adjudicated_by:
@@ -66,7 +91,7 @@ def pick(report: Report, sample: int = SAMPLE, seed: int = 0) -> tuple[Pick, ...
             continue
         name = f"{record.dataset}-{record.language}-{record.id}"
         id_ = f"{name}@{answer_digest(record, record.answer)}"
-        _, _, reasons = found.setdefault(id_, (record, part.kind, []))
+        _, _, reasons = found.setdefault(id_, (record, part, []))
         reasons += _reasons(record, part, report.judge, flipped=record.key in flips)
     others = [id_ for id_, (_, _, reasons) in found.items() if not reasons]
     others.sort(key=lambda id_: hashlib.sha256(f"review:{seed}:{id_}".encode()).digest())
@@ -75,11 +100,11 @@ def pick(report: Report, sample: int = SAMPLE, seed: int = 0) -> tuple[Pick, ...
         Pick(
             id=id_,
             record=record,
-            kind=kind,
+            part=part,
             reasons=tuple(dict.fromkeys(why)) or ("sample",),
             probability=1.0 if why else len(drawn) / len(others),
         )
-        for id_, (record, kind, why) in found.items()
+        for id_, (record, part, why) in found.items()
         if why or id_ in drawn
     )
 
@@ -108,6 +133,21 @@ def sheet_of(picks: Sequence[Pick], name: str = "review") -> Sheet:
     )
 
 
+def issue_to(folder: Path, picks: Sequence[Pick], name: str = "review") -> tuple[Path, ...]:
+    """Write the form of these answers, its twin and what it asks; return the paths."""
+    sheet = sheet_of(picks, name)
+    allowed = sheet.allowed
+    asked = {
+        one.id: Asked(
+            choices=allowed[one.id],
+            judged=one.record.result,
+            upgrades=one.upgrades(allowed[one.id]),
+        )
+        for one in picks
+    }
+    return *write_sheet(sheet, folder), issue(sheet, asked, folder)
+
+
 def _item(one: Pick) -> SheetItem:
     record = one.record
     texts = {"context": record.context, "question": record.question}
@@ -131,18 +171,27 @@ def reasons_of(picks: Sequence[Pick]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """Verdicts that reviewers agree on; conflicts and undecided items in one line each."""
+    """Verdicts that reviewers agree on; and in one line an item what else there is to say.
+
+    ``overruled`` are those of them that are not the judge's; ``waiting`` need more reviewers.
+    """
 
     adjudications: list[Adjudication] = field(default_factory=list)
+    overruled: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
     conflicts: list[str] = field(default_factory=list)
     undecided: list[str] = field(default_factory=list)
 
 
-def accept(reviews: Sequence[Review], date: str) -> Accepted:
+def accept(
+    reviews: Sequence[Review], date: str, items: Mapping[str, Asked], least: int | None = None
+) -> Accepted:
     """Return the verdicts that reviewers agree on; ``date`` is the day of their acceptance.
 
-    Conflicts and verdicts of UNCLEAR decide nothing and are listed. A review that is not of
-    ``python -m reports review`` is listed as undecided too.
+    ``items`` says what was asked. ``least`` is how many have to agree; None is two where an answer
+    passes that the judge let fail, and one elsewhere. Conflicts and verdicts of UNCLEAR decide
+    nothing and are listed. A review that is not of ``python -m reports review`` is listed as
+    undecided too.
     """
     found = Accepted()
     for one in settle(dict.fromkeys(review.item for review in reviews), reviews).values():
@@ -151,22 +200,36 @@ def accept(reviews: Sequence[Review], date: str) -> Accepted:
             said = "; ".join(f"{review.reviewer}: {review.verdict}" for review in one.reviews)
             found.conflicts.append(f"{item}: {said}")
         elif one.state == AGREED and item and DIGEST.fullmatch(digest) and is_label(one.verdict):
-            found.adjudications.append(
-                Adjudication(
-                    item=item,
-                    digest=digest,
-                    label=one.verdict,
-                    name=", ".join(one.names),
-                    reason=" / ".join(" ".join(comment.split()) for comment in one.comments),
-                    date=date,
-                )
-            )
+            _decide(found, one, date, items.get(one.item, Asked(choices=())), least)
         elif one.state == AGREED:
             what = f"{one.verdict!r} is no verdict on an answer"
             if one.verdict == UNCLEAR:
                 what = f"unclear to {', '.join(one.names)}"
             found.undecided.append(f"{item or one.item}: {what}")
     return found
+
+
+def _decide(found: Accepted, one: Settled, date: str, asked: Asked, least: int | None) -> None:
+    """Add the verdict that reviewers agree on, unless more of them are needed for it."""
+    item, _, digest = one.item.rpartition("@")
+    names = ", ".join(one.names)
+    change = f"{item}: {asked.judged or 'no verdict'} -> {one.verdict} ({names})"
+    needed = least or (2 if one.verdict in asked.upgrades else 1)
+    if len(one.names) < needed:
+        found.waiting.append(f"{change}: {plural(needed, 'reviewer')} have to agree")
+        return
+    if asked.judged not in ("", one.verdict):
+        found.overruled.append(change)
+    found.adjudications.append(
+        Adjudication(
+            item=item,
+            digest=digest,
+            label=one.verdict,
+            name=names,
+            reason=" / ".join(" ".join(comment.split()) for comment in one.comments),
+            date=date,
+        )
+    )
 
 
 def labelled(

@@ -8,20 +8,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cases.tools.review.adjudications import load_adjudications, merged, save_adjudications
+from cases.tools.review.issued import FILE as SHEET
+from cases.tools.review.issued import load_issued
 from cases.tools.review.reviews import read_sheets
-from cases.tools.review.sheet_files import FALLBACK, texts_in, write_sheet
+from cases.tools.review.sheet_files import FALLBACK, texts_in
 from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE
 from evaluators.output import plural, say, write_texts
 from reports.commands.recorded_runs import RUN_HELP, Parser, read_baseline, whole_number
 from reports.commands.until_decided import add_options, agreement_lines, until_decided
-from reports.human_review import SAMPLE, Pick, accept, labelled, pick, reasons_of, sheet_of
+from reports.human_review import SAMPLE, Pick, accept, issue_to, labelled, pick, reasons_of
 from reports.recount import rebuilt
 from reports.render import clean
 from reports.report import Report
 from reports.run_reader import load_report
 
 UNDECIDED = 6
+ISSUED = Path("reports", "out", SHEET)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -52,7 +55,7 @@ def _sheet(options: argparse.Namespace) -> int:
         msg = f"{path}: nothing to review: no answer that a person has not judged yet"
         raise UsageError(msg)
     home = path if path.is_dir() else path.parent
-    paths = write_sheet(sheet_of(picks), options.to or home)
+    paths = issue_to(options.to or home, picks)
     words = texts_in(FALLBACK).reasons
     counts = [f"{count:>6}  {words[reason]}" for reason, count in reasons_of(picks).items()]
     say(sys.stdout, f"{plural(len(picks), 'answer')} to review", *counts, *map(str, paths))
@@ -63,20 +66,25 @@ def _accept(options: argparse.Namespace) -> int:
     _paths(options)
     path = options.to or Path(FILE)
     old = load_adjudications(path) if path.exists() else {}
+    issued = load_issued(options.sheet or ISSUED)
     reviews = read_sheets(options.accept)
-    accepted = accept(reviews, datetime.now(UTC).date().isoformat())
+    issued.check(reviews)
+    today = datetime.now(UTC).date().isoformat()
+    accepted = accept(reviews, today, issued.items, options.min_reviewers)
     adjudications, refused = merged(old, accepted.adjudications)
     save_adjudications(adjudications, path)
     added = plural(len(adjudications) - len(old), "new verdict")
     lines = [
         *agreement_lines(reviews),
         f"{added}, {len(adjudications)} in {path}",
+        *(f"overrules the judge: {line}" for line in accepted.overruled),
+        *(f"waits for another reviewer: {line}" for line in accepted.waiting),
         *(f"conflict, for a third person: {line}" for line in accepted.conflicts),
         *(f"undecided: {line}" for line in accepted.undecided),
         *(f"refused: {line}" for line in refused),
     ]
     say(sys.stdout, *map(clean.line, lines))  # names and ids come from files others filled in
-    return UNDECIDED if accepted.conflicts or refused else 0
+    return UNDECIDED if accepted.conflicts or accepted.waiting or refused else 0
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -112,13 +120,23 @@ def _paths(options: argparse.Namespace, *names: str) -> list[Path]:
     return found
 
 
+def _add_accepting(parser: argparse.ArgumentParser) -> None:
+    text = f"with --accept: the sheet.json that was written with the form (default: {ISSUED})"
+    parser.add_argument("--sheet", metavar="FILE", type=Path, help=text)
+    text = (
+        "with --accept: how many have to agree on a verdict (default: 2 where an answer passes "
+        "that the judge let fail, 1 elsewhere and with --until-decided)"
+    )
+    parser.add_argument("--min-reviewers", metavar="N", type=whole_number, help=text)
+
+
 def _parser() -> Parser:
     parser = Parser(
         "review",
         "Write the answers of a run that are worth a person's time as a form and as CSV; accept "
         "the verdicts that come back; make labelled items for cases/judges of them.",
         "0 done, 1 could not be written, 4 wrong arguments or unreadable files, 6 reviewers "
-        "disagree or contradict an earlier verdict (the rest is written)",
+        "disagree, are too few or contradict an earlier verdict (the rest is written)",
     )
     parser.add_argument("paths", metavar="RUN", nargs="*", type=Path, help=RUN_HELP)
     either = parser.add_mutually_exclusive_group()
@@ -138,6 +156,7 @@ def _parser() -> Parser:
     )
     text = f"the form's folder (default: that of the run), or with --accept the file ({FILE})"
     parser.add_argument("--to", metavar="PATH", type=Path, help=text)
+    _add_accepting(parser)
     parser.add_baseline()
     parser.add_anchor()
     add_options(parser)

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cases.tools.review.adjudications import load_adjudications, merged, save_adjudications
+from cases.tools.review.issued import FILE as SHEET
+from cases.tools.review.issued import load_issued
 from cases.tools.review.reviews import Review, agreement, read_sheets
-from cases.tools.review.sheet_files import write_sheet
 from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE, Adjudication, Adjudications, answer_digest
 from evaluators.output import plural, say
@@ -17,7 +18,7 @@ from reports.commands.recorded_runs import read_baseline, whole_number
 from reports.compare.audit import AuditedPair
 from reports.gates.audited import AuditedGate
 from reports.gates.decide import FAILED, INCONCLUSIVE, OK
-from reports.human_review import Pick, accept, sheet_of
+from reports.human_review import Pick, accept, issue_to
 from reports.recount import audits_of
 from reports.render import clean
 from reports.run_reader import load_report
@@ -58,14 +59,14 @@ def until_decided(run: Path, options: argparse.Namespace) -> int:
         msg = f"{run}: people decide no gate of it; {how}"
         raise UsageError(msg)
     said: list[str] = []
+    home = options.to or (run if run.is_dir() else run.parent)
     if options.accept:
-        people, said = _accept(options.accept, people, gates)
+        people, said = _accept(options, home, people, gates)
         save_adjudications(people, file)
         said.insert(0, f"{plural(len(people), 'verdict')} in {file}")
         gates = audits_of(report, *(replace(one, people=people) for one in beside))
     results = [gate.result() for gate in gates]
     said += (f"{one.state} {one.slice}, {one.name} {one.bar}: {one.reason}" for one in results)
-    home = options.to or (run if run.is_dir() else run.parent)
     said += _next_form(gates, home, options.pairs)
     say(sys.stdout, *map(clean.line, said))
     states = [one.state for one in results]
@@ -73,11 +74,17 @@ def until_decided(run: Path, options: argparse.Namespace) -> int:
 
 
 def _accept(
-    paths: Sequence[Path], people: Adjudications, gates: Sequence[AuditedGate]
+    options: argparse.Namespace, home: Path, people: Adjudications, gates: Sequence[AuditedGate]
 ) -> tuple[Adjudications, list[str]]:
-    """Return the verdicts with those in the files, and lines on what could not be taken."""
-    reviews = read_sheets(paths)
-    accepted = accept(reviews, datetime.now(UTC).date().isoformat())
+    """Return the verdicts with those in the files, and lines on what could not be taken.
+
+    One reviewer a pair is enough unless more are asked for: nobody sees which answer is whose.
+    """
+    issued = load_issued(options.sheet or home / SHEET)
+    reviews = read_sheets(options.accept)
+    issued.check(reviews)
+    today = datetime.now(UTC).date().isoformat()
+    accepted = accept(reviews, today, issued.items, options.min_reviewers or 1)
     plan = {
         answer_digest(side, side.answer or ""): one
         for gate in gates
@@ -89,6 +96,7 @@ def _accept(
     found, refused = merged(people, new)
     return found, [
         *agreement_lines(reviews),
+        *(f"waits for another reviewer: {line}" for line in accepted.waiting),
         *(f"conflict, for a third person: {line}" for line in accepted.conflicts),
         *(f"undecided: {line}" for line in accepted.undecided),
         *(f"refused: {line}" for line in refused),
@@ -126,7 +134,7 @@ def _next_form(gates: Sequence[AuditedGate], folder: Path, most: int | None) -> 
         is_open = any(gate.state == "INCONCLUSIVE" for gate in gates)
         shown = "decided; `python -m reports gate RUN --adjudications=FILE --to DIR` writes it down"
         return [] if is_open else [shown]
-    paths = write_sheet(sheet_of(picks, FORM), folder)
+    paths = issue_to(folder, picks, FORM)
     return [f"{plural(len(picks), 'answer')} to judge next:", *map(str, paths)]
 
 
@@ -137,7 +145,7 @@ def _picks(gates: Sequence[AuditedGate], most: int | None) -> Iterator[Pick]:
     """
     seen: set[str] = set()
     for gate in gates:
-        kinds = {one.slice_.name: one.slice_.kind for one in gate.sides}
+        slices = {one.slice_.name: one.slice_ for one in gate.sides}
         for pair in gate.next_pairs[:most]:
             sides = [(pair.pair.old, pair.old), (pair.pair.new, pair.new)]
             known = [(answer_digest(one, one.answer or ""), one, said) for one, said in sides]
@@ -145,5 +153,5 @@ def _picks(gates: Sequence[AuditedGate], most: int | None) -> Iterator[Pick]:
                 if said is None and digest not in seen:
                     seen.add(digest)
                     name = f"{record.dataset}-{record.language}-{record.id}"
-                    kind = kinds[f"{record.dataset}:{record.language}"]
-                    yield Pick(id=f"{name}@{digest}", record=record, kind=kind, reasons=())
+                    part = slices[f"{record.dataset}:{record.language}"]
+                    yield Pick(id=f"{name}@{digest}", record=record, part=part, reasons=())

@@ -36,6 +36,18 @@ def ids(path: Path) -> list[str]:
     return [one.id for one in pick(load_report(path), 99)]
 
 
+def issued(run: Path) -> str:
+    """Write the form of all answers of a run beside it; return the digest of its sheet."""
+    assert main(["review", str(run), "--sample", "99"]) == 0
+    sheets: list[str] = json.loads((run / "sheet.json").read_text(encoding="utf-8"))["sheets"]
+    return sheets[-1]
+
+
+def accepting(run: Path, to: Path, *files: Path) -> int:
+    words = ["review", "--accept", *map(str, files), "--sheet", str(run / "sheet.json")]
+    return main([*words, "--to", str(to)])
+
+
 def rated(ratings: Sequence[int]) -> Report:
     part = graded_slice(kind=kind_of("rated"), pass_bar=6)
     records = [
@@ -133,6 +145,7 @@ def test_only_what_reviewers_agree_on_is_accepted() -> None:
             review("stranger", "A", "YES"),
         ],
         "2026-11-21",
+        {},
     )
     (one,) = given.adjudications
     assert (one.item, one.digest, one.label) == ("a", digest, CORRECT)
@@ -151,13 +164,14 @@ def test_the_form_goes_beside_the_run_and_comes_back(
     assert (path / "review.html").is_file()
     assert (path / "review.csv").is_file()
     one, two, three, _ = ids(path)
+    said = {one: CORRECT, two: CORRECT, three: INCORRECT}
+    sheet = issued(path)
     files = [
-        saved(tmp_path / "a.json", "Ana", {one: CORRECT, two: CORRECT, three: INCORRECT}),
-        saved(tmp_path / "b.json", "Ben", {one: CORRECT, two: INCORRECT}),
+        saved(tmp_path / "a.json", "Ana", said, sheet=sheet),
+        saved(tmp_path / "b.json", "Ben", {one: CORRECT, two: INCORRECT}, sheet=sheet),
     ]
     target = tmp_path / "adjudications.yaml"
-    words = ["review", "--accept", *map(str, files), "--to", str(target)]
-    assert main(words) == 6
+    assert accepting(path, target, *files) == 6
     out = capsys.readouterr().out
     assert "2 answers seen by more than one: agreement 0.500 [" in out
     assert "  Ana and Ben: kappa 0.000 [-" in out
@@ -168,10 +182,10 @@ def test_the_form_goes_beside_the_run_and_comes_back(
         "facts-en-i0": "Ana, Ben",
         "facts-en-i2": "Ana",
     }
-    files.append(saved(tmp_path / "c.json", "Cyd", {two: INCORRECT}))
-    assert main(["review", "--accept", *map(str, files), "--to", str(target)]) == 0
-    other = saved(tmp_path / "d.json", "Dan", {one: INCORRECT})
-    assert main(["review", "--accept", str(other), "--to", str(target)]) == 6
+    files.append(saved(tmp_path / "c.json", "Cyd", {two: INCORRECT}, sheet=sheet))
+    assert accepting(path, target, *files) == 0
+    other = saved(tmp_path / "d.json", "Dan", {one: INCORRECT}, sheet=sheet)
+    assert accepting(path, target, other) == 6
     assert "refused: facts-en-i0: Dan says INCORRECT, but Ana, Ben" in capsys.readouterr().out
     assert len(load_adjudications(target)) == 3
 
@@ -180,12 +194,18 @@ def test_names_from_files_cannot_write_on_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Escape sequences and CI commands are written out."""
-    given = {"x@1": "UNCLEAR", "::error::x\x1b[2K": "YES"}
-    file = saved(tmp_path / "a.json", "\x1b[31mAna", given)
-    assert main(["review", "--accept", str(file), "--to", str(tmp_path / "adj.yaml")]) == 0
+    path, to = run(tmp_path / "run"), tmp_path / "adj.yaml"
+    sheet = issued(path)
+    file = saved(tmp_path / "a.json", "\x1b[31mAna", {ids(path)[0]: "UNCLEAR"}, sheet=sheet)
+    assert accepting(path, to, file) == 0
     out = capsys.readouterr().out
-    assert "undecided: x: unclear to \\u001b[31mAna" in out
+    assert "undecided: facts-en-i0: unclear to \\u001b[31mAna" in out
     assert "\x1b" not in out
+    saved(file, "Ana", {"a\n::error::x\x1b[2K": "YES"}, sheet=sheet)
+    assert accepting(path, to, file) == 4
+    err = capsys.readouterr().err
+    assert "verdicts on items that no sheet asked: 'a ::error::x [2K'" in err
+    assert err.count("\n") == 1
 
 
 def test_verdicts_become_labelled_items(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -193,8 +213,9 @@ def test_verdicts_become_labelled_items(tmp_path: Path, capsys: pytest.CaptureFi
     path = run(tmp_path / "run", "ci")
     one, two = ids(path)
     file, target, out = tmp_path / "a.json", tmp_path / "adj.yaml", tmp_path / "out.jsonl"
-    saved(file, "Ana", {one: CORRECT, two: "NOT_ATTEMPTED"})
-    assert main(["review", "--accept", str(file), "--to", str(target)]) == 0
+    saved(file, "Ana", {one: CORRECT, two: "NOT_ATTEMPTED"}, sheet=issued(path))
+    assert accepting(path, target, file) == 0
+    capsys.readouterr()
     assert main(["review", "--export-judges", str(out), str(target), str(path)]) == 0
     assert f"pytest cases/judges --items judges:en={out}" in capsys.readouterr().out
     judged = Slice(dataset="judges", language="en", kind=kind_of("judged"), path=out)
@@ -234,10 +255,10 @@ def test_languages_and_scales_are_exported_apart(tmp_path: Path) -> None:
     records = [*answered("c", "bg"), *answered("c", "en", context="Passage")]
     made = run_of(records, facts_dataset(graded_slice("bg"), graded_slice("en")))
     path = written(made, tmp_path / "run")
-    bg, en = ids(path)
-    file, target = tmp_path / "a.json", tmp_path / "adj.yaml"
-    saved(file, "Ana", {bg: CORRECT, en: "7"})
-    assert main(["review", "--accept", str(file), "--to", str(target)]) == 0
+    digests, target = [one.rpartition("@")[2] for one in ids(path)], tmp_path / "adj.yaml"
+    labels = zip(digests, (CORRECT, "7"), strict=True)
+    given = {one: Adjudication(item="x", digest=one, label=says, name="A") for one, says in labels}
+    save_adjudications(given, target)
     out = tmp_path / "out.jsonl"
     assert main(["review", "--export-judges", str(out), str(target), str(path)]) == 0
     names = sorted(path.name for path in tmp_path.glob("out*"))

@@ -34,13 +34,17 @@ def review(item: str, reviewer: str, verdict: str, edited: str = "", comment: st
 
 
 def saved(
-    path: Path, reviewer: str, verdicts: Mapping[str, str], edits: Mapping[str, str] | None = None
+    path: Path,
+    reviewer: str,
+    verdicts: Mapping[str, str],
+    edits: Mapping[str, str] | None = None,
+    sheet: str = "x",
 ) -> Path:
-    """Write what the form saves for these verdicts, by item."""
+    """Write what the form with this digest saves for these verdicts, by item."""
     rows: Sequence[Mapping[str, str]] = [
         {"item": item, "verdict": verdict, "edited": (edits or {}).get(item, ""), "comment": ""}
         for item, verdict in verdicts.items()
     ]
-    value = {"sheet": "x", "reviewer": reviewer, "rows": rows}
+    value = {"sheet": sheet, "reviewer": reviewer, "rows": rows}
     path.write_text(json.dumps(value), encoding="utf-8")
     return path

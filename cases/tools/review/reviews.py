@@ -2,9 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from cases.tables import read_csv
 from cases.tools.review.sheet_files import BETWEEN, from_cell
@@ -29,7 +29,8 @@ UNREVIEWED: State = "unreviewed"
 class Review:
     """What one reviewer said of one item; ``verdict`` is empty where there is only a comment.
 
-    ``edited`` is empty where the text was left as it is. ``source`` is the file and row.
+    ``edited`` is empty where the text was left as it is. ``source`` is the file and row, ``sheet``
+    the digest of the form's sheet, empty in a CSV.
     """
 
     item: str
@@ -38,6 +39,7 @@ class Review:
     edited: str = ""
     comment: str = ""
     source: str = ""
+    sheet: str = ""
 
 
 def read_sheets(paths: Iterable[Path], allowed: Allowed | None = None) -> tuple[Review, ...]:
@@ -86,12 +88,13 @@ def _from_csv(path: Path, allowed: Allowed | None) -> Iterator[Review]:
 
 def _from_json(path: Path, allowed: Allowed | None) -> Iterator[Review]:
     try:
-        value = parse_json(read_text(path))
+        value: Any = parse_json(read_text(path))
     except ValueError as error:
         msg = f"{path}: {error}; give the file that the form saved"
         raise UsageError(msg) from None
-    keys = {"sheet", "reviewer", "rows"}
-    if not isinstance(value, dict) or value.keys() != keys or not isinstance(value["rows"], list):
+    types = {"sheet": str, "reviewer": object, "rows": list}
+    known = isinstance(value, dict) and value.keys() == types.keys()
+    if not known or not all(isinstance(value[key], one) for key, one in types.items()):
         msg = f"{path}: not what the form saves (sheet, reviewer, rows); give that file"
         raise UsageError(msg)
     for number, row in enumerate(value["rows"], 1):
@@ -107,7 +110,7 @@ def _from_json(path: Path, allowed: Allowed | None) -> Iterator[Review]:
         values = {name: text.strip() for name, text in values.items()}
         review = _review(values, source, () if allowed is None else allowed)
         if any(values[name] for name in GIVEN):
-            yield review
+            yield replace(review, sheet=value["sheet"])
 
 
 def _review(values: Mapping[str, str], source: str, allowed: Allowed | Sequence[str]) -> Review:

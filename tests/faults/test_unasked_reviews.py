@@ -1,0 +1,187 @@
+"""Verdicts by people: only on what a sheet asked, by enough people, and said where they decide."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cases.dataset import Threshold
+from cases.tools.review.adjudications import load_adjudications, save_adjudications
+from evaluators.core import CORRECT, INCORRECT
+from evaluators.judges.adjudicated import Adjudication
+from evaluators.kinds import kind_of
+from reports.__main__ import main
+from reports.human_review import Pick, issue_to, pick
+from reports.run_reader import load_report
+from tests.conftest import Project
+from tests.support.made_records import make_record
+from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
+from tests.support.reviewing import saved
+
+
+def ids(path: Path, sample: int = 99) -> list[str]:
+    return [one.id for one in pick(load_report(path), sample)]
+
+
+class Reviewing:
+    """A run whose form of some answers was issued."""
+
+    def __init__(self, folder: Path, letters: str, sample: int) -> None:
+        self.folder = folder
+        self.run = written(run_of(answered(letters)), folder / "run")
+        assert main(["review", str(self.run), "--sample", str(sample)]) == 0
+        self.items = ids(self.run, sample)
+        self.issued = json.loads((self.run / "sheet.json").read_text("utf-8"))
+        self.to = folder / "adjudications.yaml"
+
+    def back(self, name: str, verdicts: dict[str, str], sheet: str = "") -> Path:
+        path = self.folder / f"{name}.json"
+        return saved(path, name, verdicts, sheet=sheet or self.issued["sheets"][-1])
+
+    def accept(self, *files: Path, more: tuple[str, ...] = ()) -> int:
+        sheet = ("--sheet", str(self.run / "sheet.json"), "--to", str(self.to))
+        return main(["review", "--accept", *map(str, files), *sheet, *more])
+
+
+def test_no_verdict_is_taken_without_a_sheet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a sheet that comes with the answers nor none at all will do: one line, exit 4."""
+    monkeypatch.chdir(tmp_path)
+    run = written(run_of(answered("cci")), tmp_path / "run")
+    back = saved(tmp_path / "anna.json", "Anna", dict.fromkeys(ids(run), CORRECT))
+    (tmp_path / "sheet.json").write_text('{"sheets": ["x"], "items": {}}', encoding="utf-8")
+    words = ["review", "--accept", str(back), "--to", "adj.yaml"]
+    assert main(words) == 4
+    err = capsys.readouterr().err
+    assert "reports/out/sheet.json: no sheet was issued there" in err
+    assert err.count("\n") == 1
+    (tmp_path / "sheet.json").write_text('{"sheets": [1], "items": []}', encoding="utf-8")
+    assert main([*words, "--sheet", "sheet.json"]) == 4
+    assert "not what `python -m reports review` writes" in capsys.readouterr().err
+
+
+def test_items_that_nobody_was_shown_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All of them are named, nothing is taken, whatever the file says of its sheet."""
+    made = Reviewing(tmp_path, "cccii", 2)
+    others = [one for one in ids(made.run) if one not in made.items]
+    assert len(others) == 3
+    capsys.readouterr()
+    assert made.accept(made.back("Anna", dict.fromkeys([*made.items, *others], CORRECT))) == 4
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert all(one in err for one in others)
+    assert not any(one in err for one in made.items)
+    assert made.accept(made.back("Anna", dict.fromkeys(made.items, CORRECT), "never-issued")) == 4
+    assert "sheets that were not issued: 'never-issued'" in capsys.readouterr().err
+    assert made.accept(made.back("Anna", dict.fromkeys(made.items, "10"))) == 4
+    assert "'10' is no choice; there are CORRECT, INCORRECT" in capsys.readouterr().err
+    assert not made.to.exists()
+
+
+def test_an_earlier_form_may_still_come_back(tmp_path: Path) -> None:
+    """A new form in the same folder takes nothing back."""
+    made = Reviewing(tmp_path, "ccccc", 2)
+    assert main(["review", str(made.run), "--sample", "2", "--seed", "7"]) == 0
+    assert made.accept(made.back("Anna", dict.fromkeys(made.items, CORRECT))) == 0
+    assert len(load_adjudications(made.to)) == 2
+
+
+def test_two_have_to_agree_that_a_miss_is_right(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One may say that the judge was too kind; a second is needed where it was too strict."""
+    made = Reviewing(tmp_path, "ci", 2)
+    right, wrong = made.items
+    anna = made.back("Anna", {right: INCORRECT, wrong: CORRECT})
+    capsys.readouterr()
+    assert made.accept(anna) == 6
+    out = capsys.readouterr().out
+    needed = "facts-en-i1: INCORRECT -> CORRECT (Anna): 2 reviewers have to agree"
+    assert f"waits for another reviewer: {needed}" in out
+    assert "overrules the judge: facts-en-i0: CORRECT -> INCORRECT (Anna)" in out
+    assert [one.item for one in load_adjudications(made.to).values()] == ["facts-en-i0"]
+    assert made.accept(anna, made.back("anna ", {wrong: CORRECT})) == 6, "the same person"
+    jan = made.back("Jan", {wrong: CORRECT})
+    capsys.readouterr()
+    assert made.accept(anna, jan) == 0
+    said = "overrules the judge: facts-en-i1: INCORRECT -> CORRECT (Anna, Jan)"
+    assert said in capsys.readouterr().out
+    assert len(load_adjudications(made.to)) == 2
+
+
+@pytest.mark.parametrize(("least", "taken"), [("1", 2), ("2", 0)])
+def test_how_many_have_to_agree_can_be_said(tmp_path: Path, least: str, taken: int) -> None:
+    """--min-reviewers holds for every verdict, whichever way it goes."""
+    made = Reviewing(tmp_path, "ci", 2)
+    right, wrong = made.items
+    file = made.back("Anna", {right: INCORRECT, wrong: CORRECT})
+    assert made.accept(file, more=("--min-reviewers", least)) == (0 if taken else 6)
+    assert len(load_adjudications(made.to)) == taken
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "expected"),
+    [
+        ("graded", {"grade": INCORRECT}, ["CORRECT"]),
+        ("rated", {"grade": None, "rating": 4}, ["6", "7", "8", "9", "10"]),
+        ("yes_no", {"grade": "NO", "label": "YES"}, ["YES"]),
+    ],
+)
+def test_what_would_let_a_miss_pass_is_known_of_every_kind(
+    tmp_path: Path, kind: str, fields: dict[str, object], expected: list[str]
+) -> None:
+    """A grade, a rating from the pass bar on, the reading that the gold has."""
+    part = graded_slice(kind=kind_of(kind), pass_bar=6, thresholds=())
+    record = make_record(0, answer="x", outcome="failed", **fields)
+    issue_to(tmp_path, [Pick(id="a", record=record, part=part, reasons=())])
+    (item,) = json.loads((tmp_path / "sheet.json").read_text("utf-8"))["items"].values()
+    assert item["upgrades"] == expected
+    assert item["judged"] == record.result
+
+
+def test_a_gate_that_people_alone_let_pass_is_named() -> None:
+    """Counted without their verdicts it would not pass; one that stands without them is not."""
+    people = answered("cccc", adjudicated_by="Anna")
+    alone = run_of([*people, *answered("cccciiii")[4:]])
+    assert alone.decision.code == 0
+    assert "facts:en correct >= 0.5: passes only with 4 verdicts by people" in alone.notes
+    sure = run_of([*people[:1], *answered("ccccccci")[1:]])
+    assert sure.decision.code == 0
+    assert not any("passes only with" in note for note in sure.notes)
+
+
+def test_it_is_said_of_gates_over_all_languages_too() -> None:
+    """People's verdicts in any of the languages count."""
+    gate = Threshold(measure="drop", max=0.2, pool=True)
+    parts = [graded_slice(one, gate) for one in ("bg", "en")]
+    dataset = facts_dataset(*parts, pooled=(gate,))
+    old = [one for language in ("bg", "en") for one in answered("c" * 60, language)]
+    new = [*answered("c" * 60, "bg", adjudicated_by="Anna"), *answered("c" * 60, "en")]
+    made = run_of(new, dataset, baseline=run_of(old, dataset))
+    passed = {gate.slice for gate in made.decision.gates if gate.state == "PASS"}
+    owed = {note.partition(" ")[0] for note in made.notes if "passes only with 60" in note}
+    assert "facts:*" in owed <= passed
+
+
+def test_a_session_says_where_people_decide(project: Project) -> None:
+    """On the terminal, in the summary and on the page."""
+    yaml = "kind: graded\nlanguages:\n  en: {file: en.jsonl, gates: {correct: {min: 0.5}}}\n"
+    project.dataset("capital", {"en": ["Varna", "Varna", "Sofia"]}, yaml)
+    assert project.run_in_process("qa").ret == 1
+    report = load_report(project.path / "reports" / "out")
+    kept = {}
+    for one in pick(report, 99):
+        if one.record.outcome == "failed":
+            made = Adjudication(item=one.id, digest=one.digest, label=CORRECT, name="A, B")
+            kept[one.digest] = made
+    save_adjudications(kept, project.path / "people.yaml")
+    result = project.run_in_process("--adjudications", "people.yaml", "qa")
+    assert result.ret == 0
+    said = "capital:en correct >= 0.5: passes only with 2 verdicts by people"
+    folder = project.path / "reports" / "out"
+    shown = [(folder / name).read_text("utf-8") for name in ("summary.md", "report.html")]
+    for text in (result.stdout.str(), *shown):
+        assert said in " ".join(text.replace("&gt;", ">").replace("\\", "").split())
