@@ -26,6 +26,7 @@ from reports.plugin.progress import Progress, ProgressDisplay
 from reports.plugin.reruns import refuse_reruns, rerun_settings
 from reports.plugin.run import Run
 from reports.plugin.session_results import SessionResults, key_of
+from reports.plugin.status_words import StatusWords
 from reports.plugin.worker import OUTCOMES
 from reports.render.clean import mask
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from reports.report import Report, Role
 
 TIDY_EVERY = 500  # tests
+COLOURS = {0: "green", 6: "yellow"}
+"""Of the last line, by exit code; any other is red."""
 
 
 class Controller:
@@ -65,8 +68,12 @@ class Controller:
         self._run = Run(options, plan, labelled, calling=calling, earlier=self._earlier)
         if calling:
             self._open()
-        config.pluginmanager.register(JudgeWait(lambda: self._run.is_judge_measured))
-        config.pluginmanager.register(DeadWorkers(plan, self._results))
+        for hooks in (
+            JudgeWait(lambda: self._run.is_judge_measured),
+            DeadWorkers(plan, self._results),
+            StatusWords(config, options),
+        ):
+            config.pluginmanager.register(hooks)
 
     # Starting
 
@@ -256,7 +263,8 @@ class Controller:
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if self._last_line and reporter is not None:
             reporter.ensure_newline()
-            reporter.write_line(self._last_line)
+            code = self._report.decision.code if self._report else 1
+            reporter.write_line(self._last_line, bold=True, **{COLOURS.get(code, "red"): True})
 
 
 def _load_report_writer() -> None:

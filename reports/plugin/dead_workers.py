@@ -10,7 +10,10 @@ from reports.plugin.session_results import SessionResults, key_of
 
 
 class DeadWorkers:
-    """The controller's hooks for workers that die; without xdist none of them is called but one."""
+    """The controller's hooks for workers that die; without xdist none of them is called.
+
+    An item whose worker died has the outcome ``rerun``, until another one has tried it again.
+    """
 
     def __init__(self, plan: Plan, results: SessionResults) -> None:
         self._plan = plan
@@ -41,7 +44,3 @@ class DeadWorkers:
         report.outcome = "rerun"  # type: ignore[assignment]
         with suppress(NotImplementedError):  # loadfile and its like hand it out again themselves
             sched.mark_test_pending(crashitem)  # type: ignore[attr-defined]
-
-    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
-        """Name the report of an item that is tried again."""
-        return ("rerun", "R", "RERUN") if str(report.outcome) == "rerun" else None

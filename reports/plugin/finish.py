@@ -151,22 +151,20 @@ def ci_lines(report: Report, environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path) -> None:
-    """Write the slice table, the gate table (FAIL first), the notes and the report's path.
+    """Write the gates, FAIL first, what was not graded, what broke, notes, and the report's path.
 
-    Under ``-q`` the gate table alone; under ``-v`` the slices' breakdowns too.
+    Under ``-v`` also the slices with their breakdowns, and every note whole.
     """
     verbosity = reporter.config.option.verbose
-    if verbosity >= 0:
+    if verbosity > 0:
         reporter.section("qa slices")
-        for line in slice_lines(report.slices, breakdowns=verbosity > 0):
+        for line in slice_lines(report.slices, breakdowns=True):
             reporter.write_line(line)
     _show_gates(reporter, words.by_urgency(report.decision.gates))
-    for line in console.origin(report):
+    notes = console.notes(report) if verbosity > 0 else console.brief(report)
+    ends = (*console.origin(report), *console.totals(report), f"report: {folder / 'report.html'}")
+    for line in (*notes, *ends):
         reporter.write_line(line)
-    if verbosity >= 0:
-        for line in console.notes(report):
-            reporter.write_line(line)
-        reporter.write_line(f"report: {folder / 'report.html'}")
     for line in ci_lines(report, os.environ):
         reporter.write_line(line)
 

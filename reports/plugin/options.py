@@ -66,10 +66,8 @@ _FLAGS = (
         "`evidence: sequential`, are settled",
     ),
     ("replay", "no network: answer from the ledger; a call that is not there is an ERROR"),
-    (
-        "dry-run",
-        "print items, calls, tokens, cost and how gates may end; call nothing",
-    ),
+    ("dry-run", "print items, calls, tokens, cost and how gates may end; call nothing"),
+    ("show-misses", "list each miss as pytest lists failures (so does -rf)"),
     ("reask-invalid", "ask a judge anew where all its replies in the ledger are unreadable"),
     ("trust-ledger", "use a ledger that other users own or can change"),
     ("allow-self-judge", "let a model judge its own answers"),
@@ -108,6 +106,7 @@ class Options:
     report_dir: Path
     dry_run: bool
     allow_self_judge: bool
+    show_misses: bool
     touched: bool
 
 

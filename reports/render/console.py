@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Iterator
 
+from evaluators.output import plural
 from evaluators.statistics.estimate import number
 from reports.evidence import Comparison, SliceComparison
 from reports.render import clean, words
@@ -25,8 +26,15 @@ def gates(report: Report) -> Iterator[str]:
 
 
 def gate_lines(gate: GateResult) -> list[str]:
-    """Return what the gate asked, to stand behind its verdict's 13 columns, and below it why."""
-    title = f"{gate.slice:<20} {gate.name} {gate.bar}"
+    """Return the gate with value, interval and bar, to stand behind its verdict's 13 columns.
+
+    Below it why, unless it passes and nothing is left open.
+    """
+    paired = gate.threshold.paired
+    value = words.signed(gate.estimate) if paired else gate.estimate.text()
+    title = f"{gate.slice:<14} {gate.name} {value}, bar {words.bar(gate)}"
+    if gate.state == "PASS" and gate.worst == gate.best:
+        return [title]
     return [title, *wrapped(clean.line(gate.reason), "    ")]
 
 
@@ -39,6 +47,48 @@ def notes(report: Report) -> Iterator[str]:
     """Yield the notes on a run; all lines of a note but the first are indented."""
     for note in report.notes:
         yield from wrapped(f"note: {clean.line(note)}")
+
+
+NOTED = 3  # notes that a terminal shows, a line each
+FLIPS = 5  # items that broke
+
+
+def brief(report: Report) -> Iterator[str]:
+    """Yield what a terminal says besides the gates: ungraded items, what broke, notes.
+
+    What the session itself has to say stands whole, of the rest three notes on a line each.
+    """
+    for one in report.slices:
+        counts = one.counts
+        lacking = [("ERROR", counts.error), ("MISSING", counts.missing)]
+        if any(count for _, count in lacking):
+            texts = ", ".join(f"{count:,} {state}" for state, count in lacking if count)
+            yield f"not graded   {one.name}: {texts} of {counts.planned:,}"
+    for record, _ in words.broke(report)[:FLIPS]:
+        yield clean.cut(f"broke        {record.key}: {clean.line(record.question)}", WIDTH)
+    for note in report.session.notes:
+        yield from wrapped(f"note: {clean.line(note)}")
+    others = [note for note in report.notes if note not in report.session.notes]
+    for note in others[:NOTED]:
+        yield clean.cut(f"note: {clean.line(note)}", WIDTH)
+    if len(others) > NOTED:
+        yield f"and {len(others) - NOTED} more notes: in summary.md, on the page, or with -v"
+
+
+def totals(report: Report) -> Iterator[str]:
+    """Yield how many items the model passed and missed, and how many labelled answers the judge."""
+    for who, what, own in (
+        ("model", "item", [one for one in report.slices if one.kind.answered]),
+        ("judge", "labelled answer", [one for one in report.slices if not one.kind.answered]),
+    ):
+        counts = [one.counts for one in own]
+        if counts:
+            yield (
+                f"{who}: {plural(sum(one.planned for one in counts), what)}, "
+                f"{sum(one.passed for one in counts):,} right, "
+                f"{sum(one.failed for one in counts):,} missed, "
+                f"{sum(one.ungraded for one in counts):,} without a grade"
+            )
 
 
 def comparison(report: Report) -> Iterator[str]:

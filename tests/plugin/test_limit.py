@@ -76,7 +76,7 @@ def test_every_report_names_the_sample(project: Project, pinned: str) -> None:
     prepared(project, pinned)
     result = project.run_in_process("--limit", "1", "--seed", "4", "qa")
     words = "1 of 20, seed 4"
-    result.stdout.fnmatch_lines([f"    sample: {words}*"])
+    result.stdout.fnmatch_lines([f"note: only a sample was asked: capital:en {words}*"])
     out = project.path / "reports" / "out"
     for name in ("summary.md", "gates.xml", "report.html"):
         assert words in (out / name).read_text(encoding="utf-8"), name

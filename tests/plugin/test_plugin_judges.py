@@ -115,7 +115,7 @@ def test_a_cascade_asks_only_what_rules_do_not_settle(
         grades = [record["grade"] for record in records(capitals)]
         assert judging(capitals)["audit"]["settled"] == 4
         assert "rules settled 4 of 8 verdicts (50%); none of them was audited" in notes(capitals)
-        again = capitals.run_with(workers, *judge, "--audit", "1", "qa")
+        again = capitals.run_with(workers, *judge, "--audit", "1", "-v", "qa")
     assert again.ret == 0
     assert server.count == 4 + 4
     assert [record["grade"] for record in records(capitals)] == grades

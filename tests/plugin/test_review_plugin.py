@@ -51,7 +51,7 @@ def test_a_verdict_beside_the_data_overrides_the_judge(project: Project, workers
         before = server.count
         result = project.run_with(workers, *judge, "--ledger", "other.sqlite3", "qa")
     assert server.count == before + 2
-    result.assert_outcomes(passed=2, failed=1)
+    result.assert_outcomes(passed=2)
     record: Any = project.records()[1]
     assert (record["grade"], record["adjudicated_by"]) == ("INCORRECT", "Ana")
     assert record["reason"] == "adjudicated by Ana: I know it"
@@ -68,12 +68,12 @@ def test_a_different_answer_is_judged_as_usual(project: Project) -> None:
     project.run_in_process("qa")
     adjudicate(project, "mine.yaml", "q2", "CORRECT")
     option = "--adjudications=mine.yaml"
-    project.run_in_process(option, "qa").assert_outcomes(passed=2, failed=1)
+    project.run_in_process(option, "qa").assert_outcomes(passed=2)
     assert grades(project)[1] == "CORRECT"
     reason = str(project.records()[1]["reason"])
     assert reason == "adjudicated by Ana: I know it; lexical: INCORRECT"
     project.dataset("capital", {"en": [ANSWERS[0], "Plovdiv", ANSWERS[2]]}, YAML)
-    project.run_in_process(option, "qa").assert_outcomes(passed=1, failed=2)
+    project.run_in_process(option, "qa").assert_outcomes(passed=1)
     assert project.records()[1]["adjudicated_by"] == ""
 
 

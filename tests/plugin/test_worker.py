@@ -131,7 +131,7 @@ def test_workers_read_no_data_and_load_nothing_that_could(project: Project) -> N
     project.dataset("capital", {"en": ["Sofia"] * 3, "bg": ["Sofia", "Varna"]})
     project.write("qa/conftest.py", LOADED)
     result = project.run("-n", "2", "qa")
-    result.assert_outcomes(passed=4, failed=1)
+    result.assert_outcomes(passed=4)
     loaded = sorted(project.path.glob("loaded-*.json"))
     assert [json.loads(path.read_text(encoding="utf-8")) for path in loaded] == [[]] * 4
     assert len(set((project.path / "seen.txt").read_text(encoding="utf-8").split())) == 5

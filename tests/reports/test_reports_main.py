@@ -144,7 +144,8 @@ def test_gate_prints_why_and_writes_a_whole_report(
     gates = gates_file(tmp_path, "facts: {en: {correct: {min: 0.9}}}")
     assert main(["gate", str(new), "--gates", gates, "--to", str(tmp_path / "out")]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["FAIL", "facts:en", "correct", ">=", "0.9"]
+    assert lines[0].split()[:4] == ["FAIL", "facts:en", "correct", "0.850"]
+    assert lines[0].endswith(", bar >= 0.9")
     assert lines[1].strip() == "correct 0.85 is below 0.9 (n=200)"
     assert lines[-1].startswith("GATES FAIL (1 of 1 failed): exit 1")
     assert load_report(tmp_path / "out").decision.code == 1
