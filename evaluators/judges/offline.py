@@ -6,6 +6,7 @@ names it. On graded data its verdict needs a ``grade`` that is one of the rubric
 data a ``rating``; it may give both, and ``sure`` where a model need not be asked after it.
 """
 
+import asyncio
 import inspect
 import sys
 from collections.abc import Sequence
@@ -26,13 +27,14 @@ from evaluators.core import (
     Verdict,
 )
 from evaluators.judge_spec import LEXICAL, PYTHON
-from evaluators.judges.lexical.answer_analysis import LIMIT
+from evaluators.judges.lexical.answer_analysis import within_limit
 from evaluators.judges.lexical.folding import read
 from evaluators.judges.lexical.language_tables import Tables, tables
 from evaluators.judges.lexical.lexical_judge import LexicalJudge
 from evaluators.models.secrets import mask, one_line
 from evaluators.replies import Invalid, read_yes_no
 from evaluators.rubric import Style
+from evaluators.rule_thread import off_the_loop
 
 PACKAGE = Path(__file__).parents[1]
 LEXICAL_FILES = (
@@ -117,9 +119,18 @@ class PythonJudge:
     labels: tuple[str, ...]
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
-        """Return its verdict. Raises JudgeError where it fails or gives no fitting verdict."""
+        """Return its verdict. Raises JudgeError where it fails or gives no fitting verdict.
+
+        It has an event loop of its own, which it may hold up as long as it likes: after 10 s of its
+        own time the error's kind is ``judge_timeout``.
+        """
         try:
-            verdict = await _instance(self.spec).judge(case, answer, ask)
+            rules = _instance(self.spec)
+            verdict = await off_the_loop(
+                self.spec,
+                lambda there: asyncio.run(rules.judge(case, answer, there)),
+                ask,
+            )
         except QAError:
             raise
         except Exception as error:  # whatever the user's code raises
@@ -190,7 +201,7 @@ def rate(case: Case, answer: str) -> Verdict:
 def _stems(text: str, known: Tables) -> frozenset[str]:
     """Return the stems of a text's content words, and its numbers as they stand."""
     light = known.words("function") | known.words("articles")
-    words = (word for word in read(text[:LIMIT]).words if word not in light)
+    words = (word for word in read(within_limit(text)).words if word not in light)
     return frozenset(word if word.isdecimal() else word[:_STEM] for word in words)
 
 

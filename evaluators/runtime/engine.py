@@ -6,6 +6,7 @@ Tests, in whatever process, only wait for what it posts.
 import asyncio
 import contextlib
 import sqlite3
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -31,6 +32,7 @@ from evaluators.runtime.schedule import Schedule
 from evaluators.runtime.stopping import Stopping, stopped
 
 BATCH_SECONDS = 0.005
+STUCK_SECONDS = 300.0  # a loop that has not come round for so long never will
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +102,7 @@ class Engine:
         self._unposted: list[Outcome] = []
         self._news = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._came_round = 0.0
 
     @property
     def status(self) -> Status:
@@ -142,12 +145,20 @@ class Engine:
         """Work until the schedule hands out nothing more; then close the models."""
         self._loop = asyncio.get_running_loop()
         posting = asyncio.create_task(self._keep_posting(schedule))
+        over = threading.Event()
+        self._came_round = self._loop.time()
+        beating = threading.Thread(
+            target=self._keep_beating, args=(self._loop, over), name="qa-beat", daemon=True
+        )
+        beating.start()
         # Twice as many items as calls: some always wait for their reply to reach the disk.
         count = 2 * self._concurrency
         workers = [asyncio.create_task(self._work(schedule)) for _ in range(count)]
         try:
             await asyncio.gather(*workers)
         finally:
+            over.set()
+            beating.join()
             posting.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await posting
@@ -241,13 +252,10 @@ class Engine:
 
     async def _keep_posting(self, schedule: Schedule) -> None:
         loop = asyncio.get_running_loop()
-        last_beat = -BEAT_SECONDS
         try:
             while True:
                 self._post()
-                if loop.time() - last_beat >= BEAT_SECONDS:
-                    self._writer.beat()
-                    last_beat = loop.time()
+                self._came_round = loop.time()
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(BEAT_SECONDS):
                         await self._news.wait()
@@ -257,6 +265,14 @@ class Engine:
             # No test would hear of a further outcome: nothing more is to be paid for.
             self.failure = f"the outcomes cannot be posted: {error}; free space in the temp folder"
             schedule.close()
+
+    def _keep_beating(self, loop: asyncio.AbstractEventLoop, over: threading.Event) -> None:
+        """Show that the engine is alive, from a thread: a loop that is held up is not lost."""
+        while loop.time() - self._came_round < STUCK_SECONDS:
+            with contextlib.suppress(sqlite3.Error):  # a full disk is met when outcomes are posted
+                self._writer.beat()
+            if over.wait(BEAT_SECONDS):
+                return
 
     def _post(self) -> None:
         batch, self._unposted = self._unposted, []

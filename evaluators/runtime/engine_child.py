@@ -28,15 +28,20 @@ class PipeWriter(OutcomeWriter):
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._lock = threading.Lock()  # the heart beats in a thread of its own
 
     def send(self, word: str, value: object = None) -> None:
         """Say one thing."""
-        with contextlib.suppress(OSError):
+        with self._lock, contextlib.suppress(OSError):
             self._connection.send((word, value))
 
     def post(self, outcomes: Sequence[Outcome]) -> None:
         """Tell how items ended."""
         self.send("post", outcomes)
+
+    def beat(self) -> None:
+        """Show that the engine is alive."""
+        self.send("beat")
 
     def end(self, message: str) -> None:
         """Say that nothing more will come."""

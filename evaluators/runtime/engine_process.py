@@ -131,6 +131,7 @@ class EngineProcess(EngineHandle):
         self._words: Mapping[str, Callable[..., None]] = {
             "post": self.arrivals.post,
             "status": self._note,
+            "beat": lambda _: self.arrivals.beat(),
             "end": self._end,
             "ready": lambda _: self._ready.set(),
         }

@@ -20,7 +20,7 @@ RANGES = {
 """The letters of the scripts that look alike, as parts of a regular expression's class."""
 
 # A word is letters, each with the marks that stand on it.
-_WORD = re.compile("(?:[^\\W\\d_][\u0300-\u036f]*)+")
+_WORD = re.compile("(?:[^\\W\\d_][\u0300-\u036f]*+)+")
 _OF = {script: re.compile(f"[{letters}]") for script, letters in RANGES.items()}
 _NOT_LATIN = re.compile(f"[{RANGES['Cyrillic']}{RANGES['Greek']}]")
 

@@ -1,6 +1,7 @@
 """One answer beside its question and its gold forms, as all rules look at it."""
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,6 +17,7 @@ from evaluators.judges.lexical.numbers import Quantity, find_quantities, find_ro
 from evaluators.judges.lexical.word_matching import Span
 
 LIMIT = 32_000  # characters of an answer that are read
+_LONGEST = 18  # characters that one can be in NFKC
 _HEAD = 4  # words of a question that tell what sort of thing it asks for
 _REACH = 4  # words after a denying word within which a word of knowing makes a refusal
 _BACK = 4  # words before it among which its speaker is named, where the language names one
@@ -176,10 +178,18 @@ class AnswerAnalysis:
         return word in self.capitals and word in self.own_words
 
 
+def within_limit(text: str) -> str:
+    """Return the beginning of a text that is read: 32,000 characters at most, in NFKC too."""
+    cut = text[:LIMIT]
+    grown = not cut.isascii() and len(unicodedata.normalize("NFKC", cut)) > LIMIT
+    return cut[: LIMIT // _LONGEST] if grown else cut
+
+
 def analyse(case: Case, answer: str) -> AnswerAnalysis:
     """Return the analysis of an answer; orders to the judge and what follows them are left out."""
     known = tables(case.language)
-    full, question = (in_figures(read(raw[:LIMIT]), known) for raw in (answer, case.question))
+    beginning, asked = within_limit(answer), within_limit(case.question)
+    full, question = (in_figures(read(raw), known) for raw in (beginning, asked))
     orders = known.phrases("orders")
     echoes = {question.words[start:end] for start, end in orders.spans(question.words)}
     spans = orders.spans(full.words)  # those that the question has too are none
@@ -191,7 +201,9 @@ def analyse(case: Case, answer: str) -> AnswerAnalysis:
     size = len(question.words)
     if size and full.words[:size] == question.words:  # the answer begins by repeating the question
         full = _from(size, full)
-    accepted = tuple(form for gold in case.golds for form in forms(gold[:LIMIT], case.language))
+    accepted = tuple(
+        form for gold in case.golds for form in forms(within_limit(gold), case.language)
+    )
     gold_words = frozenset(word for form in accepted for word in form.text.words)
     full = last_word(full, known, gold_words)
     return AnswerAnalysis(
@@ -200,8 +212,8 @@ def analyse(case: Case, answer: str) -> AnswerAnalysis:
         full=full,
         answer=without(full, known.words("articles") - gold_words),
         forms=accepted,
-        capitals=_capitals(answer[:LIMIT]),
-        truncated=order is not None or len(answer) > LIMIT,
+        capitals=_capitals(beginning),
+        truncated=order is not None or beginning != answer,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import islice, pairwise
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Ask, Case, Verdict
-from evaluators.judges.lexical.answer_analysis import LIMIT, AnswerAnalysis, analyse
+from evaluators.judges.lexical.answer_analysis import AnswerAnalysis, analyse, within_limit
 from evaluators.judges.lexical.certain_misses import is_surely_silent, is_surely_wrong
 from evaluators.judges.lexical.certainty import is_firm, is_surely_right
 from evaluators.judges.lexical.coarse_dates import is_coarse
@@ -18,6 +18,7 @@ from evaluators.judges.lexical.premises import denied_premise, grade_premise
 from evaluators.judges.lexical.rejections import reject_reason
 from evaluators.judges.lexical.word_matching import Span, Tolerance
 from evaluators.replies.reply_text import content_free
+from evaluators.rule_thread import SHORT, off_the_loop
 
 _STOP = re.compile(r"[.;!?\n…]")
 _TRIES = 16  # mentions of one gold; an answer that repeats it more often adds nothing
@@ -34,17 +35,23 @@ class LexicalJudge:
     spec = "lexical"
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
-        """Return the verdict that the rules give; never raises and never asks."""
-        return grade(case, answer)
+        """Return the verdict that the rules give; never asks.
+
+        Raises JudgeError (``judge_timeout``) where they take too long over a long answer.
+        """
+        if len(answer) <= SHORT:
+            return grade(case, answer)
+        return await off_the_loop(self.spec, lambda _: grade(case, answer), ask)
 
 
 def grade(case: Case, answer: str) -> Verdict:
     """Return the verdict of the first rule that has one."""
-    said = plain(answer[:LIMIT])
+    beginning = within_limit(answer)
+    said = plain(beginning)
     if truths := denied_premise(case.golds):
         return _on_a_premise(replace(case, golds=truths), answer)
     analysis = analyse(case, answer)
-    if said and len(answer) <= LIMIT and any(said == plain(gold) for gold in case.golds):
+    if said and beginning == answer and any(said == plain(gold) for gold in case.golds):
         return Verdict(grade=CORRECT, reason="the answer is the gold", sure=not analysis.asks_more)
     if not analysis.answer.words:
         sure = not analysis.truncated
@@ -52,7 +59,7 @@ def grade(case: Case, answer: str) -> Verdict:
     verdicts = (rule(analysis) for rule in _RULES)
     if verdict := next(filter(None, verdicts), None):
         return verdict
-    if content_free(answer[:LIMIT], case.golds):
+    if content_free(beginning, case.golds):
         return Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing", sure=True)
     reason, sure = "the answer does not hold the gold", is_surely_wrong(analysis)
     return Verdict(grade=INCORRECT, reason=reason, sure=sure)
@@ -60,7 +67,7 @@ def grade(case: Case, answer: str) -> Verdict:
 
 def _on_a_premise(case: Case, answer: str) -> Verdict:
     """Return the verdict on an answer to a question that rests on something false."""
-    if content_free(answer[:LIMIT], case.golds):
+    if content_free(within_limit(answer), case.golds):
         return Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing", sure=True)
     analysis = analyse(case, answer)
     return grade_premise(analysis, declines=_refused(analysis) is not None)
