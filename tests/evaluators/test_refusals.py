@@ -61,3 +61,19 @@ def test_there_are_enough_of_each(language: str) -> None:
     sheet = SHEET[language]
     assert len(sheet["refusals"]) >= MANY
     assert len(sheet["wrong"]) + len(sheet["right"]) >= ENOUGH
+
+
+@pytest.mark.parametrize(
+    ("language", "answer"),
+    [
+        ("en", "I'm sorry, Karl Bitter"),
+        ("pl", "Nie mogę się mylić: Karl Bitter"),
+        ("bg", "Съжалявам, Карл Битър"),
+        ("hu", "Elnézést, 1921"),
+        ("be", "Прабачце, 1921"),
+    ],
+)
+def test_a_name_or_figure_beside_a_refusal_leaves_it_unsure(language: str, answer: str) -> None:
+    """However short a refusal is, what may be an answer beside it is for a model to weigh."""
+    item = Case(id="x", dataset="d", language=language, row=1, question="?", golds=("Taft",))
+    assert not grade(item, answer).sure

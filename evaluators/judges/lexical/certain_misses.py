@@ -48,8 +48,12 @@ def _is_other_person(analysis: AnswerAnalysis) -> bool:
 
 def is_surely_silent(analysis: AnswerAnalysis) -> bool:
     """Say whether a refusal names nothing and counts nothing that could be an answer."""
-    if analysis.truncated or len(analysis.answer.words) <= _SILENT:
-        return not analysis.truncated
-    named = analysis.capitals.intersection(analysis.own_words)
     counted = any(word.isdecimal() for word in analysis.own_words)
-    return len(analysis.own_words) <= _OPEN and not named and not counted
+    if analysis.truncated or counted:
+        return False
+    named = analysis.capitals.intersection(analysis.own_words)
+    if len(analysis.answer.words) <= _SILENT:  # its first word, and those that decline, are no name
+        spoken = {place for span in analysis.refusals for place in range(*span)} | {0}
+        words = enumerate(analysis.answer.words)
+        return named.isdisjoint(word for place, word in words if place not in spoken)
+    return len(analysis.own_words) <= _OPEN and not named

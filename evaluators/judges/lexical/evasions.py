@@ -7,12 +7,14 @@ me", "I know the bridge, but not the year".
 
 import re
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from evaluators.judges.lexical.answer_analysis import AnswerAnalysis
+from evaluators.judges.lexical.language_tables import Tables
 from evaluators.judges.lexical.word_matching import Span
 
 _STOP = re.compile(r"[.;:!?\n…()—–]")
+_COMMA = re.compile("[,;]")
 _LONG = 16  # words of a clause above which it says more than that
 _STEM = 5  # letters that words of one stem share: libretto, librettist
 
@@ -24,15 +26,31 @@ def evasive_places(analysis: AnswerAnalysis) -> frozenset[int]:
 
 
 def _declining(analysis: AnswerAnalysis) -> Iterator[Span]:
-    """Yield the clauses with a word of each group of a row."""
+    """Yield the clauses with a word of each group of a row.
+
+    Where a figure or a name is asked for, so that an offer is plain to see, so do clauses in which
+    the speaker denies anything of himself.
+    """
     known = analysis.tables
+    plain = all(form.named or form.quantity or form.date for form in analysis.forms)
     for start, end in _clauses(analysis):
         words = analysis.answer.words[start:end]
         if len(words) > _LONG or known.has_phrase("assuring", words):
             continue
         said = {*words}
-        if any(not any(map(said.isdisjoint, row)) for row in known.evasions):
+        listed = any(not any(map(said.isdisjoint, row)) for row in known.evasions)
+        if listed or (plain and _denies_of_itself(words, known)):
             yield start, end
+
+
+def _denies_of_itself(words: tuple[str, ...], known: Tables) -> bool:
+    """Say whether a clause has a denial, and the first person beside it or in the next verb."""
+    denial = known.words("denying") | known.words("negations")
+    if denial.isdisjoint(words):
+        return False
+    verbs = (verb for word, verb in pairwise(words) if word in denial)
+    spoken = not known.first_person.isdisjoint(words)
+    return spoken or any(verb.endswith(known.first_person_endings) for verb in verbs)
 
 
 def _clauses(analysis: AnswerAnalysis) -> Iterator[Span]:
@@ -53,14 +71,14 @@ def _clauses(analysis: AnswerAnalysis) -> Iterator[Span]:
 def _half_known(analysis: AnswerAnalysis) -> Iterator[Span]:
     """Yield what follows "I know X, but" where it denies what the question asks for.
 
-    The first comma of a sentence may stand for a "but".
+    The first comma of a sentence may stand for a "but", and a denial at its end for "not that".
     """
     known, words, gaps = analysis.tables, analysis.answer.words, analysis.answer.gaps
     contrasts = known.words("contrasts")
     for _, sentence in groupby(range(len(words)), key=analysis.sentences.__getitem__):
         places = [*sentence]
         first, end = places[0], places[-1] + 1
-        comma = next((place for place in places[1:] if "," in gaps[place]), first)
+        comma = next((place for place in places[1:] if _COMMA.search(gaps[place])), first)
         turn = next((place for place in places[1:] if words[place] in contrasts), first)
         for place in {comma, turn}:
             before, after = words[first:place], words[place:end]
@@ -73,8 +91,10 @@ def _half_known(analysis: AnswerAnalysis) -> Iterator[Span]:
 def _denies_the_asked(words: tuple[str, ...], analysis: AnswerAnalysis) -> bool:
     """Say whether a denial is beside a question word, or a thing that is or may be asked for."""
     known = analysis.tables
-    denied = any(known.any_of(key, words) for key in ("denying", "negations"))
-    if not denied and not known.has_phrase("premise_denials", words):
+    denial = known.words("denying") | known.words("negations")
+    if not denial.isdisjoint(words[-1:]):
+        return True
+    if denial.isdisjoint(words) and not known.has_phrase("premise_denials", words):
         return False
     asked = {word[:_STEM] for word in analysis.question_words - analysis.idle_words}
     named = any(known.any_of(key, words) for key in ("interrogatives", "particulars"))

@@ -94,6 +94,16 @@ class Tables:
         return tuple(tuple(frozenset(fold(group).split()) for group in row) for row in rows)
 
     @cached_property
+    def first_person(self) -> frozenset[str]:
+        """Words of the speaker for himself, in the language alone: "i" is "and" in others."""
+        return frozenset(fold(self.data[0].get("first_person", "")).split())
+
+    @cached_property
+    def first_person_endings(self) -> tuple[str, ...]:
+        """Endings of verbs that say the same, where the language has such."""
+        return tuple(fold(self.data[0].get("first_person_endings", "")).split())
+
+    @cached_property
     def endings(self) -> frozenset[str]:
         """What may differ at the end of two forms of one word, nothing included."""
         return self.words("endings") | {""}

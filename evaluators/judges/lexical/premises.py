@@ -30,7 +30,7 @@ def grade_premise(analysis: AnswerAnalysis, *, declines: bool) -> Verdict:
     if not analysis.answer.words:
         return Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing", sure=True)
     if declines:
-        sure = not (offered or analysis.truncated)
+        sure = not (offered or analysis.hedges or analysis.truncated)
         return Verdict(grade=CORRECT, reason="the answer does not accept the premise", sure=sure)
     if _denies(analysis):
         sure = not (offered or analysis.hedges or analysis.truncated or analysis.doubts)
