@@ -10,10 +10,11 @@ import pytest
 
 from evaluators.__main__ import main
 from evaluators.core import UsageError
-from evaluators.ledger import Ledger, Row
+from evaluators.ledger import Ledger, Row, opening
 from evaluators.ledger.database import StoredRow, checksum
 from evaluators.ledger.signing import VARIABLE, Signer
 from evaluators.text import canonical
+from reports.render import words
 from tests.conftest import Project
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
 from tests.support.recorded import SPEC, ask, change, fill, key_of, put, reply_of
@@ -261,3 +262,73 @@ def test_a_ledger_that_others_can_change_is_refused(
     assert taken.ret == 1
     assert f"note: {path}" in taken.stdout.str()
     assert server.count == 2 * ITEMS
+
+
+def test_a_mark_of_import_goes_with_its_row(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Counted by stats; gone where the row is set aside or pruned, kept where a file is mended."""
+    path, exported = tmp_path / "l", tmp_path / "rows.jsonl"
+    fill(tmp_path / "other", 3)
+    command("export", exported, "--ledger", tmp_path / "other")
+    fill(path, 1)
+    assert command("import", exported, "--ledger", path) == 0
+    assert command("stats", "--ledger", path) == 0
+    assert "2 rows imported" in capsys.readouterr().out
+    opening.repair(path, "for a test", 0.0)
+    with Ledger(path, read_only=True) as ledger:
+        assert [ledger.is_imported(key_of(n)) for n in range(3)] == [False, True, True]
+    change(path, f"UPDATE calls SET reply = 'x' WHERE key = '{key_of(1)}'")
+    with Ledger(path) as ledger:
+        assert ledger.get(key_of(1)) is None
+        put(ledger, [Row(key=key_of(1), spec=SPEC, reply=reply_of(1))])
+        assert not ledger.is_imported(key_of(1))
+    assert command("prune", "--model", SPEC, "--yes", "--ledger", path) == 0
+    assert ask(path, "SELECT count(*) FROM imported") == 0
+
+
+def test_an_import_refuses_what_is_not_signed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each such line is named; a ledger's own unsigned rows are counted by stats."""
+    exported = tmp_path / "rows.jsonl"
+    fill(tmp_path / "l", 2)
+    command("export", exported, "--ledger", tmp_path / "l")
+    monkeypatch.setenv(VARIABLE, SECRET)
+    assert command("import", exported, "--ledger", tmp_path / "m") == 4
+    err = capsys.readouterr().err
+    assert f"{exported}:1: unsigned: it was not written with this {VARIABLE}" in err
+    assert command("stats", "--ledger", tmp_path / "l") == 0
+    said = "2 unsigned rows: the next run sets aside what it needs"
+    assert said in capsys.readouterr().out
+    fill(tmp_path / "signed", 2)
+    command("export", exported, "--ledger", tmp_path / "signed")
+    assert command("import", exported, "--ledger", tmp_path / "m") == 0
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        ({}, ""),
+        ({"replies": {"verdicts": 9, "earlier": 0, "imported": 0}}, ""),
+        (
+            {"replies": {"verdicts": 9, "earlier": 1, "imported": 1}},
+            "1 of 9 verdicts rest on replies of earlier runs, 1 of them imported",
+        ),
+        (
+            {
+                "shards": [
+                    {"replies": {"verdicts": 1000, "earlier": 900, "imported": 0}},
+                    {"replies": {"verdicts": 500, "earlier": 400, "imported": 0}},
+                    {},
+                ]
+            },
+            "1,300 of 1,500 verdicts rest on replies of earlier runs",
+        ),
+        ({"shards": "x", "replies": [1]}, ""),
+        ({"shards": [1], "replies": {"verdicts": "9", "earlier": -1, "imported": 10**4000}}, ""),
+    ],
+)
+def test_where_verdicts_come_from_is_said_of_any_run(run: dict[str, object], said: str) -> None:
+    """Of merged shards together; a block that is not what was written says nothing."""
+    assert words.origin(run) == said
