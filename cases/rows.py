@@ -10,7 +10,7 @@ from cases.columns import FIELDS, Layout, spellings
 from cases.gold_notation import check_gold, with_tolerance
 from cases.tables import Number, Record, Table
 from evaluators.core import UsageError
-from evaluators.text import encodable, listed, shown
+from evaluators.text import encodable, listed, shown, without_invisible
 
 MAX_LITERAL = 200_000
 MAX_DEPTH = 20
@@ -52,7 +52,7 @@ class Row:
 
     def checked(self, column: str, value: str) -> str:
         """Return a text from this column; raises UsageError where it is blank or broken."""
-        if not value.strip():
+        if not without_invisible(value).strip():
             raise self.problem(column, "empty; fill it in or drop the row")
         if "\0" in value:
             raise self.problem(column, "holds a NUL character; is the file damaged?")

@@ -122,6 +122,15 @@ def whole(text: str, lexicon: Lexicon) -> Expression | None:
     return found if _is_plain(tail) and not tail.startswith(("-", "/", "=", "→")) else None
 
 
+def unannounced(text: str, lexicon: Lexicon) -> str:
+    """Return the text behind the words that announce an answer: ``yes`` for ``Answer: yes``."""
+    words = Words(text[:MAX_CHARS], lexicon)
+    start = _skip_markers(words)
+    if not start or start == len(words.found) or not _is_plain(words.gap(0)):
+        return text
+    return text[words.found[start].start() :]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Verdict:
     """An expression in a text, from ``start`` to ``end``; or ``alone`` on its line."""

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from evaluators.core import GRADES, NO, YES, Reply
 from evaluators.reading import parse_json
-from evaluators.replies.prose_verdicts import beside, mentions_other, read_prose, whole
+from evaluators.replies.prose_verdicts import beside, mentions_other, read_prose, unannounced, whole
 from evaluators.replies.reply_text import (
     Invalid,
     Lexicon,
@@ -96,7 +96,8 @@ def read_reason(reply: Reply) -> str:
 def read_yes_no(text: str, finish: str, yes: tuple[str, ...], no: tuple[str, ...]) -> str | Invalid:
     """Return YES or NO where the text is one of these words, or begins with one.
 
-    A comma or a full stop must follow it there. The other word as a later clause of its own
+    A comma or a full stop must follow it there; what announces it ("Answer:") may stand before it,
+    in any language that is known. The other word as a later clause of its own
     ("Yes, no.") leaves no single reading. Invalid means that the model under test did not answer;
     that is a result, not an error.
     """
@@ -105,7 +106,7 @@ def read_yes_no(text: str, finish: str, yes: tuple[str, ...], no: tuple[str, ...
     said = spoken(text) if len(text) <= MAX_RAW else text
     if said is None:
         return Invalid("no answer outside of thoughts")
-    said = without_markup(plain(said[:MAX_ANSWER]))
+    said = unannounced(without_markup(plain(said[:MAX_ANSWER])), lexicon())
     table = {_key(word): YES for word in yes} | {_key(word): NO for word in no}
     found = _LABEL.match(said)
     answer = table.get(_key(found["label"])) if found else None
@@ -141,7 +142,8 @@ def _agreed(reply: Reply, tool: str, read: Callable[[object], T | Invalid]) -> T
         if call.name != tool:
             return Invalid(f"called {call.name[:40]!r}, not {tool!r}")
         try:
-            result = read(parse_json(call.arguments))
+            value = parse_json(call.arguments)
+            result = _without_text(value) or read(value)
         except ValueError as error:
             return Invalid(f"arguments: {error}")
         if isinstance(result, Invalid):
@@ -150,6 +152,14 @@ def _agreed(reply: Reply, tool: str, read: Callable[[object], T | Invalid]) -> T
     if not results or any(result != results[0] for result in results):
         return Invalid("calls that differ" if results else f"no call of {tool!r}")
     return results[0]
+
+
+def _without_text(value: object) -> Invalid | None:
+    """Return why a call's reason is none; a number there is a verdict in the wrong place."""
+    reason = value.get("reason") if isinstance(value, dict) else None
+    if reason is None or isinstance(reason, str):
+        return None
+    return Invalid(f"reason: want text, got {reason!r:.60}")
 
 
 def _rating_field(value: object) -> int | Invalid:

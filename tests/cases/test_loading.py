@@ -24,6 +24,13 @@ def test_trivia_layout(tmp_path: Path) -> None:
     assert first.label is None
 
 
+@pytest.mark.parametrize("gold", ["", " ", "\u200b", "\u2800 \u200b"])
+def test_a_blank_gold_is_refused_with_file_and_row(tmp_path: Path, gold: str) -> None:
+    """A gold that shows nothing is none, whatever characters it is made of (R11, F20)."""
+    with pytest.raises(UsageError, match=r"csv:3: row 2, column 'answer': empty"):
+        loaded(tmp_path, f"metadata,problem,answer\n{{}},q?,NA\n{{}},r?,{gold}\n")
+
+
 def test_simpleqa_layout(tmp_path: Path) -> None:
     """metadata, problem, answer: the entries of the literal are the item's metadata."""
     (case,) = loaded(

@@ -202,6 +202,39 @@ def test_english_yes_and_no(text: str, answer: str | None) -> None:
     assert (None if isinstance(found, Invalid) else found) == answer
 
 
+@pytest.mark.parametrize(
+    ("text", "yes", "no", "answer"),
+    [
+        ("Адказ: Так", "Так", "Не", YES),
+        ("Отговор: Не.", "Да", "Не", NO),
+        ("**Odpowiedź:** tak, bo tak", "Tak", "Nie", YES),
+        ("Válasz: igen", "Igen", "Nem", YES),
+        ("Answer: Yes", "Yes", "No", YES),
+        ("Final answer: No", "Yes", "No", NO),
+        ("Answer: yes, no", "Yes", "No", None),
+        ("Answer: not yes", "Yes", "No", None),
+        ("Answer: Yes or no", "Yes", "No", None),
+        ("Answer:", "Yes", "No", None),
+        ("Answer yes", "Yes", "No", None),
+    ],
+)
+def test_what_announces_an_answer_is_passed_over(
+    text: str, yes: str, no: str, answer: str | None
+) -> None:
+    """``Answer: Yes`` is a yes in every language (R11); nothing else of a sentence is."""
+    found = read_yes_no(text, "stop", (yes,), (no,))
+    assert (None if isinstance(found, Invalid) else found) == answer
+
+
+@pytest.mark.parametrize("reason", [7, 1.5, True, ["A"], {"grade": "B"}])
+def test_a_reason_that_is_no_text_is_asked_again(reason: object) -> None:
+    """A number where text is needed leaves doubt about the verdict beside it (R7, F1)."""
+    found = read_grade(called(json.dumps({"reason": reason, "grade": "CORRECT"})))
+    assert isinstance(found, Invalid)
+    rated = read_rating(called(json.dumps({"reason": reason, "rating": 7}), name="rate"))
+    assert isinstance(rated, Invalid)
+
+
 @given(
     st.text(alphabet=st.characters(), max_size=80)
     | st.text(alphabet="ABCАВС \"'{}[]:.,\n>`<think/>ergad", max_size=60)
