@@ -58,6 +58,7 @@ class ServerState:
         self._resume = float("-inf")
         self._announced = float("-inf")
         self._refusals = 0
+        self._probe: float | None = None  # when the probe of a server that refuses all began
         self._trouble = ""
         self._failing_since: float | None = None
         self._answered = False
@@ -80,6 +81,8 @@ class ServerState:
         """Return the seconds until a call may go; infinite while a probe is under way."""
         if now < self._resume:
             return self._resume - now
+        if self._probe is not None:
+            return float("inf")
         return max(self._circuit.wait(now), self._pace.wait(now))
 
     def too_long(self, now: float) -> str:
@@ -95,6 +98,8 @@ class ServerState:
     def start(self, now: float) -> None:
         """Count a call that goes now."""
         self.window.in_flight += 1
+        if self._refusals > 1:  # all calls are refused: one finds out when that is over
+            self._probe = now
         self._pace.take(now)
         self._circuit.start(now)
 
@@ -112,6 +117,8 @@ class ServerState:
         ``own``: a failure is the call's own, as the server goes on answering others. ``again``:
         it is not the call's first one.
         """
+        if started == self._probe:
+            self._probe = None
         if own and isinstance(error, TransientError) and error.kind in OUTAGES:
             self._circuit.abandon(started, now)
         elif isinstance(error, TransientError):
@@ -138,7 +145,7 @@ class ServerState:
         self._answered_last = max(self._answered_last, started)
         self._failing_since = None
         was_down = self._refusals > 1
-        self._refusals = 0
+        self._refusals, self._probe = 0, None
         self._pace.grant(started)
         self.window.widen()
         if self._circuit.succeed(started) or was_down:
