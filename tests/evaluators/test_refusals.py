@@ -77,3 +77,17 @@ def test_a_name_or_figure_beside_a_refusal_leaves_it_unsure(language: str, answe
     """However short a refusal is, what may be an answer beside it is for a model to weigh."""
     item = Case(id="x", dataset="d", language=language, row=1, question="?", golds=("Taft",))
     assert not grade(item, answer).sure
+
+
+def test_what_is_only_so_may_well_correct_a_false_premise() -> None:
+    """ "It is only in the other club" may deny the premise: it is not INCORRECT beyond doubt."""
+    item = Case(
+        id="x",
+        dataset="d",
+        language="en",
+        row=1,
+        question="In which year did Norway join the customs union?",
+        golds=("FALSE PREMISE: Norway has never joined the customs union",),
+    )
+    assert not grade(item, "It is only in the EEA.").sure
+    assert grade(item, "It joined in 1972.").sure

@@ -37,7 +37,8 @@ def grade_premise(analysis: AnswerAnalysis, *, declines: bool) -> Verdict:
         return Verdict(grade=CORRECT, reason="the answer denies the premise", sure=sure)
     if _corrects(analysis):
         return Verdict(grade=CORRECT, reason="the answer says what is true instead")
-    terse = len(analysis.own_words) <= _TERSE and is_firm(analysis)
+    limits = analysis.tables.any_of("undoing", analysis.answer.words)  # "it is only in the EEA"
+    terse = len(analysis.own_words) <= _TERSE and is_firm(analysis) and not limits
     reason = "the answer takes the false premise for true"
     return Verdict(grade=INCORRECT, reason=reason, sure=terse and bool(offered))
 
