@@ -188,6 +188,7 @@ class Choice:
     """Which items the user wants to run; the defaults ask everything once.
 
     ``limit`` (at least 1) bounds the items of each slice, picked by a hash of id and ``seed``.
+    ``large`` files are read without the usual bounds.
     """
 
     items: tuple[SliceFile, ...] = ()
@@ -197,6 +198,7 @@ class Choice:
     seed: int = 0
     repeats: int = 1
     gates: Path | None = None
+    large: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

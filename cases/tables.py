@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from cases.bounds import LARGE, Bounds
 from evaluators.core import UsageError
 from evaluators.reading import Map, Seq, csv_lines, load_yaml, long_cells, problem, read_text
 from evaluators.text import listed, shown
 
 if TYPE_CHECKING:
     from _csv import Reader
-
 
 OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 SUFFIXES = (".csv", ".jsonl", ".json", ".yaml", ".yml")
@@ -66,31 +66,35 @@ def normal(name: str) -> str:
     return name.strip().casefold().replace(" ", "_")
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path, bounds: Bounds | None = None) -> Table:
     """Return all records of a CSV, JSON, JSONL or YAML file, with values as they stand there.
 
     The format is known by the file's suffix. Raises UsageError naming file, row and line for
-    whatever cannot be read.
+    whatever cannot be read, or is beyond ``bounds``.
     """
+    bounds = bounds or Bounds()
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         known = ", ".join(SUFFIXES)
         msg = f"{path}: files ending in {shown(path.suffix)} are not read; give one of {known}"
         raise UsageError(msg)
     if suffix in (".yaml", ".yml"):
-        return _table(path, _yaml_items(path))
-    text = read_text(path)
+        return _table(path, _yaml_items(path, bounds), bounds)
+    text = read_text(path, bounds.file, bounds.more)
     if suffix == ".csv":
-        return read_csv(path, text)
-    return read_jsonl(path, text) if suffix == ".jsonl" else read_json(path, text)
+        return read_csv(path, text, bounds=bounds)
+    entries = _json_lines if suffix == ".jsonl" else _json_items
+    return _table(path, entries(path, text), bounds)
 
 
-def read_csv(path: Path, text: str, separator: str = ",", *, literal: bool = False) -> Table:
+def read_csv(
+    path: Path, text: str, separator: str = ",", *, literal: bool = False, bounds: Bounds = LARGE
+) -> Table:
     """Return the table of a CSV text; raises UsageError for rows of another length or no rows.
 
     ``literal`` says that a quote is text like any other: no cell holds a separator or a line break.
     """
-    with long_cells(len(text)):
+    with long_cells(min(len(text), bounds.cell)):
         reader = csv.reader(
             csv_lines(text),
             strict=True,
@@ -103,7 +107,7 @@ def read_csv(path: Path, text: str, separator: str = ",", *, literal: bool = Fal
             if normal(name) in names:
                 raise problem(path, 1, f"column {shown(name)} stands twice in the header; keep one")
             names[normal(name)] = name
-        records = list(_records(path, reader, header))
+        records = list(_records(path, reader, header, bounds))
     if not records:
         raise problem(path, 1, f"no rows; the file holds only the header {listed(header)}")
     return Table(path=path, names=names, records=records, has_header=True)
@@ -125,7 +129,7 @@ def _header(path: Path, reader: "Reader") -> list[str]:
     return [name.strip() for name in header]
 
 
-def _records(path: Path, reader: "Reader", header: list[str]) -> Iterator[Record]:
+def _records(path: Path, reader: "Reader", header: list[str], bounds: Bounds) -> Iterator[Record]:
     columns = [normal(name) for name in header]
     row, before = 0, reader.line_num
     try:
@@ -134,6 +138,8 @@ def _records(path: Path, reader: "Reader", header: list[str]) -> Iterator[Record
             if not cells:
                 continue
             row += 1
+            if row > bounds.rows:
+                raise problem(path, line, bounds.row_problem(row, ()))
             if len(cells) != len(columns):
                 what = f"more after column {shown(header[-1])}; put cells with commas in quotes"
                 if len(cells) < len(columns):
@@ -142,22 +148,27 @@ def _records(path: Path, reader: "Reader", header: list[str]) -> Iterator[Record
                 raise problem(path, line, f"row {row}: {found}: {what}")
             yield Record(row, line, dict(zip(columns, cells, strict=True)))
     except csv.Error as error:
-        reason = str(error)
-        if reason == "unexpected end of data":
-            reason = "a quote opened in this row is never closed"
-        elif "expected after" in reason:
-            reason = "text or a space after a closing quote; double the quotes inside a cell"
-        raise problem(path, before + 1, f"row {row + 1}: not valid CSV: {reason}") from None
+        what = f"row {row + 1}: not valid CSV: {_reason(error, bounds)}"
+        raise problem(path, before + 1, what) from None
+
+
+def _reason(error: csv.Error, bounds: Bounds) -> str:
+    reasons = {
+        "unexpected end of data": "a quote opened in this row is never closed",
+        "field larger": bounds.cell_problem,
+        "expected after": "text or a space after a closing quote; double the quotes inside a cell",
+    }
+    return next((said for part, said in reasons.items() if part in str(error)), str(error))
 
 
 def read_jsonl(path: Path, text: str) -> Table:
     """Return the table of one JSON object a line; blank lines are skipped."""
-    return _table(path, _json_lines(path, text))
+    return _table(path, _json_lines(path, text), LARGE)
 
 
 def read_json(path: Path, text: str) -> Table:
     """Return the table of one JSON list of objects."""
-    return _table(path, _json_items(path, text))
+    return _table(path, _json_items(path, text), LARGE)
 
 
 def _json_lines(path: Path, text: str) -> Iterator[Entry]:
@@ -177,8 +188,7 @@ def _json_items(path: Path, text: str) -> Iterator[Entry]:
     if not text.startswith("[", start):
         lines = "; name it .jsonl if each line is an object" if text.startswith("{", start) else ""
         raise problem(path, 1, f"a JSON list of objects is needed, not {shown(text[:40])}{lines}")
-    row, line, seen = 0, 1, 0
-    index = _skip(text, start + 1)
+    row, line, seen, index = 0, 1, 0, _skip(text, start + 1)
     closed = text.startswith("]", index)
     while not closed:
         row += 1
@@ -253,8 +263,8 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _yaml_items(path: Path) -> Iterator[Entry]:
-    document = load_yaml(path)
+def _yaml_items(path: Path, bounds: Bounds) -> Iterator[Entry]:
+    document = load_yaml(path, bounds.yaml, bounds.more)
     if not isinstance(document, Seq):
         raise problem(path, 1, "a YAML list of items is needed: each begins with '- '")
     for row, (item, line) in enumerate(zip(document, document.lines, strict=True), 1):
@@ -264,13 +274,15 @@ def _yaml_items(path: Path) -> Iterator[Entry]:
         yield row, line, item
 
 
-def _table(path: Path, entries: Iterable[Entry]) -> Table:
+def _table(path: Path, entries: Iterable[Entry], bounds: Bounds) -> Table:
     """Return the table of mappings. Raises UsageError for anything else, and for no rows."""
     names: dict[str, str] = {}
     records = []
     for row, line, value in entries:
         if not isinstance(value, dict):
             raise problem(path, line, f"row {row}: an object is needed, not {shown(value)}")
+        if too_large := bounds.row_problem(row, value.values()):
+            raise problem(path, line, f"row {row}: {too_large}")
         values: dict[str, object] = {}
         spelt: dict[str, str] = {}
         for key, item in value.items():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import yaml
 
 MAX_BYTES = 512 * 1024 * 1024
-MAX_YAML_BYTES = 64 * 1024 * 1024
+MAX_YAML_BYTES = 4 * 1024 * 1024
 MAX_JSON_DEPTH = 100
 MAX_YAML_DEPTH = 40
 MAX_DIGITS = 400
@@ -38,11 +38,12 @@ def problem(path: Path, line: int, what: str) -> UsageError:
     return UsageError(f"{path}:{line}: {what}")
 
 
-def read_text(path: Path, limit: int = MAX_BYTES) -> str:
+def read_text(path: Path, limit: int = MAX_BYTES, more: str = "") -> str:
     """Return a regular file's text without BOM, its line ends untouched.
 
     Raises UsageError where the file is missing, is a folder, a pipe or an archive, is larger
-    than ``limit`` bytes, or is not UTF-8 (naming the line of the first wrong byte).
+    than ``limit`` bytes (a message that ends in ``more``), or is not UTF-8 (naming the line of the
+    first wrong byte).
     """
     try:
         status = path.stat()
@@ -50,7 +51,7 @@ def read_text(path: Path, limit: int = MAX_BYTES) -> str:
             msg = f"{path}: not a regular file; give the path of a text file"
             raise UsageError(msg)
         if status.st_size > limit:
-            msg = f"{path}: {status.st_size:,} bytes; at most {limit:,} are read"
+            msg = f"{path}: {status.st_size:,} bytes; at most {limit:,} are read{more}"
             raise UsageError(msg)
         raw = path.read_bytes()
     except (OSError, ValueError) as error:
@@ -159,17 +160,17 @@ class Seq(list[object]):
         self.lines: list[int] = []
 
 
-def load_yaml(path: Path) -> object:
+def load_yaml(path: Path, limit: int = MAX_YAML_BYTES, more: str = "") -> object:
     """Return the one document of a YAML file as Map, Seq and str; ``""`` for an empty file.
 
     Every scalar is the text that stands in the file: PyYAML's safe loader turns ``No``, ``010``
     and dates into other types. A null (``~`` or ``null`` without quotes) reads as ``""``. Raises
     UsageError naming file and line for what is not plain YAML: tags, aliases (which can explode
-    when copied), a key that stands twice, deep nesting, a second document.
+    when copied), a key that stands twice, deep nesting, a second document; and as ``read_text``.
     """
     import yaml  # here and below: workers read no file and need no PyYAML
 
-    text = read_text(path, MAX_YAML_BYTES)
+    text = read_text(path, limit, more)
     reader = _YamlReader(path, yaml.parse(text, Loader=yaml.CSafeLoader))
     try:
         documents = [reader.node(next(reader.events)) for _ in reader.starts()]

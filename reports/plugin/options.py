@@ -65,6 +65,7 @@ _FLAGS = (
         "ask in an order that the data fix, and stop a slice once all its gates, with "
         "`evidence: sequential`, are settled",
     ),
+    ("large", "read data files beyond 64 MB (YAML 4 MB), 200,000 rows and 1 MB a cell"),
     ("replay", "no network: answer from the ledger; a call that is not there is an ERROR"),
     ("dry-run", "print items, calls, tokens, cost and how gates may end; call nothing"),
     ("show-misses", "list each miss as pytest lists failures (so does -rf)"),
@@ -97,6 +98,7 @@ class Options:
     fresh: str
     trust_ledger: bool
     until_decided: bool
+    large: bool
     replay: bool
     reask_invalid: bool
     concurrency: int
@@ -175,6 +177,7 @@ def _choice(given: Mapping[str, Any], here: Path) -> Choice:
         seed=_whole("seed", given.get("seed", "0"), low=0),
         repeats=_whole("repeats", given.get("repeats", "1")),
         gates=None if gates == OFF else here / gates,
+        large="large" in given,
     )
 
 

@@ -1,7 +1,7 @@
 """What a check looks at and what it says."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Literal
@@ -12,6 +12,7 @@ from cases.rows import Row
 from evaluators.core import Case
 
 Severity = Literal["error", "warning"]
+LOOKED_AT = 10_000  # characters of a text: what is odd in one shows by then
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +72,36 @@ class Subject:
     today: date = date.min
 
 
-def read_subject(slice_: Slice, settings: CheckSettings | None = None) -> Subject:
-    """Return a slice with its items. Raises UsageError where the file cannot be loaded."""
-    rows, cases = zip(*load_rows(slice_), strict=True)
+def read_subject(
+    slice_: Slice, settings: CheckSettings | None = None, *, large: bool = False
+) -> Subject:
+    """Return a slice with its items, of each text the first 10,000 characters.
+
+    Raises UsageError where the file cannot be loaded.
+    """
+    loaded = load_rows(slice_, large=large)
+    rows, cases = zip(*((_cut_row(row), _cut_case(case)) for row, case in loaded), strict=True)
     own, today = settings or CheckSettings(), datetime.now(tz=UTC).date()
     return Subject(slice_=slice_, rows=rows, cases=cases, settings=own, today=today)
+
+
+def _cut(value: object) -> object:
+    return value[:LOOKED_AT] if isinstance(value, str) and len(value) > LOOKED_AT else value
+
+
+def _cut_row(row: Row) -> Row:
+    values = {name: _cut(value) for name, value in row.record.values.items()}
+    return replace(row, record=replace(row.record, values=values))
+
+
+def _cut_case(case: Case) -> Case:
+    return replace(
+        case,
+        question=case.question[:LOOKED_AT],
+        context=case.context[:LOOKED_AT],
+        golds=tuple(gold[:LOOKED_AT] for gold in case.golds),
+        recorded=case.recorded and case.recorded[:LOOKED_AT],
+    )
 
 
 def error(row: int, message: str, file: Path | None = None) -> Note:
