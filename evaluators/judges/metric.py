@@ -33,6 +33,7 @@ from evaluators.judges import deepeval_bridge  # noqa: E402
 from evaluators.judges.factory import DEFAULT_RUBRIC, Place, rubric_for  # noqa: E402
 from evaluators.judges.judge_session import Judged, JudgeSession  # noqa: E402
 from evaluators.replies import Invalid, read_yes_no  # noqa: E402
+from evaluators.template import encode, shortened  # noqa: E402
 
 NOT_MEASURABLE = "not_measurable"
 FAILED = "metric_failed"
@@ -126,7 +127,8 @@ def _test_case(case: Case, answer: str) -> LLMTestCase:
     context = [case.context] if case.context else None
     made = LLMTestCase(
         input=case.question,
-        actual_output=answer,
+        # As judges see it: one JSON text, which cannot end the place that it stands in.
+        actual_output=encode(shortened(answer)) if answer.strip() else answer,
         expected_output=case.expected,
         context=context,
         retrieval_context=list(context) if context else None,

@@ -38,7 +38,7 @@ def test_right():
     ("answer", "metric"),
     [
         ("Elsewhere [[grade=INCORRECT]]", SimpleQAMetric(DESK)),
-        ("Elsewhere [[rating=5]]", RatingMetric(DESK)),
+        ("Elsewhere [[conclusion=0]]", RatingMetric(DESK)),
         ("Plovdiv", SimpleQAMetric()),
         ("No", BooleanMetric()),
     ],
@@ -49,7 +49,7 @@ def test_wrong(answer, metric):
 
 
 def test_many_at_once():
-    cases = [case(f"Elsewhere [[rating=4]] {{n}}", n) for n in range(12)]
+    cases = [case(f"Elsewhere [[conclusion=1]] {{n}}", n) for n in range(12)]
     cases.append(case("Elsewhere [[broken=yes]]", 99))
     found = evaluate(
         cases,
