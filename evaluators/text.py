@@ -31,9 +31,25 @@ _CONTROL = re.compile(f"[{_MARKS}{_CONTROLS}\\r]")
 _CI_COMMAND = re.compile(r"##(?=[a-z]{0,20}\[)|^(?=\s*::)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+TRAVELS = 256 * 1024
+"""Bytes of an answer that are passed on whole."""
 SHOWN = 80
 """Characters of a value that a message shows."""
 _TYPES = {bool: "true or false", type(None): "null"}
+
+
+def travelling(answer: str) -> str:
+    """Return an answer as judges and reports are given it; the ledger alone holds a giant whole.
+
+    Of more than 256 kB the first 65,536 characters are left, with the length and the hash of all.
+    """
+    if len(answer) <= TRAVELS // 4:  # bytes that a character may take
+        return answer
+    whole = answer.encode("utf-8", "surrogatepass")
+    if len(whole) <= TRAVELS:
+        return answer
+    mark = f"[cut: {len(answer):,} characters, SHA-256 {hashlib.sha256(whole).hexdigest()}]"
+    return f"{answer[: TRAVELS // 4]} {mark}"
 
 
 def without_invisible(text: str) -> str:

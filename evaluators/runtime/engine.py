@@ -30,6 +30,7 @@ from evaluators.runtime.calls import Caller, Meter
 from evaluators.runtime.outcomes import BEAT_SECONDS, OutcomeWriter
 from evaluators.runtime.schedule import Schedule
 from evaluators.runtime.stopping import Stopping, stopped
+from evaluators.text import travelling
 
 BATCH_SECONDS = 0.005
 STUCK_SECONDS = 300.0  # a loop that has not come round for so long never will
@@ -213,7 +214,7 @@ class Engine:
         state: State = "error"
         kind = message = ""
         try:
-            answer = await task.answerer.answer(task.case, task.repeat, ask)
+            answer = travelling(await task.answerer.answer(task.case, task.repeat, ask))
             verdict = await task.judge.judge(task.case, answer, ask)
             state = "passed" if task.passes(task.case, verdict) else "failed"
         except StoppedError as error:

@@ -246,7 +246,7 @@ def test_an_engine_does_not_outlive_its_pytest(tmp_path: Path) -> None:
 
 
 def test_where_another_thread_runs_nothing_is_forked(tmp_path: Path) -> None:
-    """A lock that another thread holds would stay locked in a fork for ever."""
+    """A lock that another thread holds would stay locked in a fork for ever (F27)."""
     done = threading.Event()
     thread = threading.Thread(target=done.wait)
     thread.start()

@@ -46,7 +46,7 @@ def test_what_was_put_is_found_by_the_next_run(tmp_path: Path) -> None:
 
 
 def test_the_first_reply_stands(tmp_path: Path) -> None:
-    """A second reply to the same request does not replace the first."""
+    """A second reply to the same request does not replace the first (F28)."""
     with Ledger(tmp_path / "l") as ledger:
         put(ledger, [row()])
         put(ledger, [row(reply=Reply(text="another"))])

@@ -72,7 +72,10 @@ def free(spec: str, reply: Reply) -> float | None:
 
 
 def test_processes_at_once_make_each_call_once(tmp_path: Path) -> None:
-    """Three runs over the same 400 calls: 400 requests in all, every row there, none waits."""
+    """Three runs over the same 400 calls: 400 requests in all, every row there, none waits.
+
+    Row F17 of the fault matrix.
+    """
     path = str(tmp_path / "l")
     runs = [start(RUN, path, order) for order in "010"]
     outputs = [run.communicate(timeout=60)[0] for run in runs]

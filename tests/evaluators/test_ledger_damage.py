@@ -43,7 +43,10 @@ def scramble(content: bytearray, chance: random.Random) -> None:
 
 @pytest.mark.parametrize("damage", [flip, zero, cut, scramble])
 def test_a_hundred_damaged_files_give_no_wrong_reply(tmp_path: Path, damage: object) -> None:
-    """Whatever happens to the bytes: the right reply or none, no crash, and the file is kept."""
+    """Whatever happens to the bytes: the right reply or none, no crash, and the file is kept.
+
+    Row F16 of the fault matrix.
+    """
     assert callable(damage)
     fill(tmp_path / "sound", ROWS)
     sound = (tmp_path / "sound").read_bytes()

@@ -46,7 +46,7 @@ def test_a_folder_that_everybody_can_change_is_said(tmp_path: Path, read_only: b
 
 @pytest.mark.parametrize(("mode", "who"), [(0o666, "every user"), (0o660, "its group")])
 def test_a_file_that_others_can_change_is_refused(tmp_path: Path, mode: int, who: str) -> None:
-    """They could change the replies; trusted it is used, and said."""
+    """They could change the replies; trusted it is used, and said (F25)."""
     fill(tmp_path / "l", 1)
     (tmp_path / "l").chmod(mode)
     note = f"{tmp_path / 'l'} can be changed by {who}; chmod 600 makes it private"

@@ -60,7 +60,7 @@ def report(folder: Path) -> dict[str, object]:
 
 
 def test_two_runs_at_once_pay_once(one: Chain) -> None:
-    """Both end with the same verdicts, and no request is sent twice."""
+    """Both end with the same verdicts, and no request is sent twice (F17)."""
     options = one.options
     one.options = (*options, "-n", "2")
     first = one.start()
@@ -73,7 +73,7 @@ def test_two_runs_at_once_pay_once(one: Chain) -> None:
 
 
 def test_a_complete_run_is_repeated_without_a_request(ended: Ended) -> None:
-    """The report is the same to the byte, whatever the number of workers."""
+    """The report is the same to the byte, whatever the number of workers (F5)."""
     before = len(ended.chain.trace.sent)
     again = replace(ended.chain, options=("-n", "3", "--dist", "worksteal"), kept=[])
     assert again.finish() == ended.outcome
@@ -122,7 +122,10 @@ def test_damaged_rows_are_asked_again_and_said(ended: Ended) -> None:
 
 @pytest.mark.slow
 def test_a_full_disk_stops_the_run_and_is_survived(one: Chain, tmp_path: Path) -> None:
-    """No more calls than were in flight, one line with path and need; with space it goes on."""
+    """No more calls than were in flight, one line with path and need; with space it goes on.
+
+    Row F15 of the fault matrix.
+    """
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = os.name == "posix" and os.geteuid() == 0

@@ -79,7 +79,10 @@ def unreadable_where_broken(seen: Seen) -> Answer:
 
 @pytest.mark.slow
 def test_assert_test_and_evaluate_take_our_metrics(pytester: pytest.Pytester) -> None:
-    """One run of a host's tests: scores as promised, every call made once, an error is no score."""
+    """One run of a host's tests: scores as promised, every call made once, an error is no score.
+
+    Row F27 of the fault matrix.
+    """
     with loopback(handler=unreadable_where_broken) as server:
         pytester.makefile(".ini", pytest=INI)
         pytester.makepyfile(test_host=HOST.format(judge=f"openai:j@{server.url}/v1"))

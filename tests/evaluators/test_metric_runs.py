@@ -87,6 +87,8 @@ def test_measures_are_taken_gated_and_kept(project: Project) -> None:
     """Each answer gets its numbers from the judge's model; a run without workers asks nothing more.
 
     Only the controller loads deepeval, which calls nobody else, reads no .env and leaves no folder.
+
+    Row F24 of the fault matrix.
     """
     law(project, {"en": ["", "[[faithful=no]] [[score=5]]", ""]})
     project.write(".env", "QA_LEAK=1\n")

@@ -40,7 +40,7 @@ DEADLINE = 0.2
     ids=["hang", "headers only", "drip", "drip of an error", "late"],
 )
 def test_the_deadline_is_for_the_whole_call(provider: str, answer: Answer) -> None:
-    """A server that keeps sending a byte now and then is ended like a silent one."""
+    """A server that keeps sending a byte now and then is ended like a silent one (F11)."""
     error = failure(provider, answer, deadline=DEADLINE)
     assert isinstance(error, TransientError)
     assert error.kind == "timeout"
@@ -49,7 +49,7 @@ def test_the_deadline_is_for_the_whole_call(provider: str, answer: Answer) -> No
 @both
 @pytest.mark.parametrize("status", [200, 500])
 def test_an_endless_body_is_cut(provider: str, status: int) -> None:
-    """Reading ends at the cap, whatever the status."""
+    """Reading ends at the cap, whatever the status (F11)."""
     error = failure(provider, Answer(action="endless", status=status))
     assert isinstance(error, TransientError)
     assert error.kind == "bad_body"

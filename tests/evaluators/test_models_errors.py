@@ -78,7 +78,7 @@ def test_the_provider_s_message_is_shown_clean(provider: str) -> None:
 @both
 @pytest.mark.parametrize("echo", [SECRET, "sk-other-12345678", "Bearer abcdef0123456789"])
 def test_a_key_that_the_api_echoes_is_masked(provider: str, echo: str) -> None:
-    """Neither our key nor another key-shaped word is repeated from a 401."""
+    """Neither our key nor another key-shaped word is repeated from a 401 (F23)."""
     error = failure(provider, Answer(status=401, body=error_body(f"Incorrect API key: {echo}.")))
     assert echo.removeprefix("Bearer ") not in str(error)
     assert "***" in str(error)
@@ -86,7 +86,7 @@ def test_a_key_that_the_api_echoes_is_masked(provider: str, echo: str) -> None:
 
 @both
 def test_logs_do_not_hold_the_key(provider: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Not even every library's debug log does, with an API that echoes the key."""
+    """Not even every library's debug log does, with an API that echoes the key (F23)."""
     with caplog.at_level(logging.DEBUG):
         failure(provider, Answer(status=401, body=error_body(f"Incorrect API key: {SECRET}")))
     assert SECRET not in caplog.text
@@ -135,7 +135,7 @@ def test_without_a_key_no_call_is_made(provider: str) -> None:
 @both
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed(provider: str, status: int) -> None:
-    """No request, and so no key, goes to where a server points."""
+    """No request, and so no key, goes to where a server points (F24)."""
     with loopback() as other:
         place = {"location": f"{other.url}/v1/chat/completions"}
         error = failure(provider, Answer(status=status, headers=place))

@@ -70,7 +70,7 @@ def test_the_key_is_not_shown_to_a_proxy(monkeypatch: pytest.MonkeyPatch, provid
 
 
 def test_a_proxy_may_ask_for_a_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    """User and password of a proxy's URL are sent to it, and stand in no message."""
+    """User and password of a proxy's URL are sent to it, and stand in no message (F18)."""
     with loopback(Answer(status=407)) as proxy:
         address = proxy.url.removeprefix("http://")
         monkeypatch.setenv("HTTPS_PROXY", f"us%40er:pass5ord@{address}")
@@ -101,7 +101,7 @@ def test_a_proxy_that_cannot_be_one(monkeypatch: pytest.MonkeyPatch, value: str)
 
 
 def test_nobody_listens_at_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy that is not there is like a server that is not there."""
+    """A proxy that is not there is like a server that is not there (F18)."""
     with loopback() as proxy:
         address = proxy.url
     monkeypatch.setenv("HTTPS_PROXY", address)

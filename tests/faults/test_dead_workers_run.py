@@ -22,7 +22,7 @@ def deadly(request):
 
 @pytest.mark.slow
 def test_workers_that_die_without_end(project: Project) -> None:
-    """xdist gives up after four deaths a worker: every item has its verdict all the same (R8)."""
+    """xdist gives up after four deaths a worker: every item has its verdict (R8, F8)."""
     yaml = "kind: graded\nlanguages:\n  en: {file: en.jsonl, gates: {correct: {min: 0.9}}}\n"
     project.dataset("capital", {"en": ["Sofia"] * ITEMS}, yaml)
     project.write("qa/conftest.py", DEADLY)

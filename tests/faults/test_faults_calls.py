@@ -125,7 +125,7 @@ CHANGED: Mapping[str, Sequence[Callable[[dict[str, Any]], object]]] = {
 
 @both
 def test_no_broken_body_is_an_answer(tmp_path: Path, provider: str) -> None:
-    """25 bodies under status 200 are tried three times each, then an ERROR; none is kept."""
+    """25 bodies under status 200 are tried three times each, then an ERROR; none is kept (F12)."""
 
     def handle(seen: Seen) -> Answer:
         number = number_of(seen)
@@ -154,7 +154,10 @@ def test_no_broken_body_is_an_answer(tmp_path: Path, provider: str) -> None:
 def test_what_no_call_can_get_past_stops_the_run(
     tmp_path: Path, provider: str, answer: Answer, kind: str, items: int
 ) -> None:
-    """One request tells it: one ERROR, the rest MISSING for the same reason, one line for both."""
+    """One request tells it: one ERROR, the rest MISSING for the same reason, one line for both.
+
+    Row F13 of the fault matrix.
+    """
     result = run(tmp_path, provider, lambda seen: answer, items)
     assert result.server.count == 1
     assert result.states == {"error": 1, "missing": items - 1}
@@ -164,7 +167,7 @@ def test_what_no_call_can_get_past_stops_the_run(
 
 @both
 def test_a_context_that_is_too_long_is_that_item_s_error(tmp_path: Path, provider: str) -> None:
-    """Ten of 200 items do not fit: ten ERRORs of one request each, 190 graded."""
+    """Ten of 200 items do not fit: ten ERRORs of one request each, 190 graded (F14)."""
     body = error_body("prompt is too long: 9 tokens > 8", code="context_length_exceeded")
     answers = {number: Answer(status=400, body=body) for number in range(0, 200, 20)}
     result = run(tmp_path, provider, faulty(answers), 200)

@@ -15,7 +15,10 @@ SLICE = Slice(dataset="simpleqa", language="bg", kind=kind_of("graded"), path=Pa
 
 
 def test_votes_and_metadata_are_masked_and_cut() -> None:
-    """A key in a column of the user's file or in a judge's vote is hidden, as in every report."""
+    """A key in a column of the user's file or in a judge's vote is hidden, as in every report.
+
+    Row F23 of the fault matrix.
+    """
     case = replace(make_case(1), metadata={"note": [f"see {KEY}"], KEY: {"deep": KEY}})
     vote = Vote(judge="j", grade="CORRECT", reason=f"{KEY} {'z' * 50_000}")
     outcome = Outcome(

@@ -88,7 +88,10 @@ def asked(server: Server, count: int = CALLS, concurrency: int = 16) -> Ended:
 @pytest.mark.parametrize("concurrency", [16, 64])
 @pytest.mark.parametrize("form", [*FORMS, *SILENT])
 def test_a_rate_limit_is_used_up_and_hardly_bothered(form: str, concurrency: int) -> None:
-    """5 calls a second: none before its time, 3 % refused, and at most 1.25 times the ideal."""
+    """5 calls a second: none before its time, 3 % refused, and at most 1.25 times the ideal.
+
+    Row F9 of the fault matrix.
+    """
     limit = Bucket({**FORMS, **SILENT}[form])
     ended = asked(Server(refuse=limit), concurrency=concurrency)
     assert (ended.replies, ended.errors) == (CALLS, [])
@@ -116,7 +119,7 @@ def test_few_calls_a_minute_are_used_up(form: str, used: int) -> None:
 
 @pytest.mark.parametrize("seconds", ["3600", "86400"])
 def test_an_hour_is_not_waited_for(seconds: str) -> None:
-    """One request; then the host is left alone, and the reason says for how long."""
+    """One request; then the host is left alone, and the reason says for how long (F9)."""
 
     def refuse(at: float) -> None:
         raise of_response(429, {"retry-after": seconds}, BODY)
@@ -139,7 +142,7 @@ OVERLOADS: Mapping[str, Callable[[], Exception]] = {
 
 @pytest.mark.parametrize("form", OVERLOADS)
 def test_five_minutes_of_overload_are_waited_out(form: str) -> None:
-    """One probe at a time, 60 requests in five minutes, and every item is answered."""
+    """One probe at a time, 60 requests in five minutes, and every item is answered (F10)."""
     refused = 0
 
     def refuse(at: float) -> None:

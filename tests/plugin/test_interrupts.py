@@ -92,7 +92,7 @@ def test_a_server_that_hangs_holds_up_no_interrupt(
 def test_a_signal_leaves_a_partial_report(
     capitals: Project, workers: tuple[str, ...], number: signal.Signals, times: int
 ) -> None:
-    """What was answered is in it, what was not is MISSING, and nothing more is asked."""
+    """What was answered is in it, what was not is MISSING, and nothing more is asked (F7)."""
     with (
         loopback(handler=after(0.2)) as server,
         started(capitals, server, *workers, "--concurrency", "1") as process,
@@ -134,7 +134,10 @@ def assert_interrupted(project: Project, process: "subprocess.Popen[str]", outpu
 
 @pytest.mark.slow
 def test_what_a_killed_run_paid_for_is_kept(capitals: Project) -> None:
-    """After kill -9 the next run asks only for the rest, and for what was not yet on the disk."""
+    """After kill -9 the next run asks only for the rest, and for what was not yet on the disk.
+
+    Row F4 of the fault matrix.
+    """
     with loopback(handler=after(0.1)) as server:
         with started(capitals, server, "-n", "2", "--concurrency", "2") as process:
             until(lambda: server.count >= 6)
@@ -149,7 +152,10 @@ def test_what_a_killed_run_paid_for_is_kept(capitals: Project) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are found in /proc")
 def test_runs_killed_one_after_the_other_lose_nothing(tmp_path: Path) -> None:
-    """Kill -9 of group, controller, engine, worker: no kept call is repeated, none is lost."""
+    """Kill -9 of group, controller, engine, worker: no kept call is repeated, none is lost.
+
+    Row F6 of the fault matrix.
+    """
     items, concurrency = 60, 6
     options = ("-n", "2", "--concurrency", str(concurrency))
     chance = random.Random(4)

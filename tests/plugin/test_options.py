@@ -169,7 +169,7 @@ def test_without_gates_reruns_are_allowed_and_said(
 
 
 def test_the_real_rerun_plugin_is_refused(capitals: Project) -> None:
-    """pytest-rerunfailures, where it is installed, is refused by name."""
+    """pytest-rerunfailures, where it is installed, is refused by name (F25)."""
     pytest.importorskip("pytest_rerunfailures")
     ini = (capitals.path / "pytest.ini").read_text(encoding="utf-8")
     capitals.write("pytest.ini", ini.replace("-p no:rerunfailures", ""))

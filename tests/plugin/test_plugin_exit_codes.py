@@ -113,7 +113,7 @@ WITH_WORKERS = {
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
 def test_exit_code(project: Project, row: Row) -> None:
-    """The code is what gates and outcomes come to, and the last line says it."""
+    """The code is what gates and outcomes come to, and the last line says it (F3)."""
     assert_row(row, prepared(project, row).run_in_process(*row.options, "qa"))
 
 
@@ -125,7 +125,7 @@ def test_exit_code(project: Project, row: Row) -> None:
     ],
 )
 def test_exit_code_with_workers(project: Project, workers: str, row: Row) -> None:
-    """The code is the same however the tests are distributed."""
+    """The code is the same however the tests are distributed (F3)."""
     assert_row(row, prepared(project, row).run("-n", workers, *row.options, "qa"))
 
 

@@ -98,7 +98,10 @@ def test_a_replay_needs_neither_server_nor_key(capitals: Project, server: Loopba
 
 
 def test_a_provider_that_fails_in_one_language(capitals: Project) -> None:
-    """Its items are ERROR and its gate INCONCLUSIVE; the other language is judged as usual."""
+    """Its items are ERROR and its gate INCONCLUSIVE; the other language is judged as usual.
+
+    Row F2 of the fault matrix.
+    """
 
     def handle(seen: Seen) -> Answer:
         if "in bg" in seen.prompt:
@@ -174,7 +177,7 @@ def test_a_model_does_not_judge_itself(capitals: Project, server: Loopback) -> N
 
 
 def test_an_unreadable_judge_is_asked_three_times(capitals: Project) -> None:
-    """Three replies without a verdict are an ERROR, and stay so without another request."""
+    """Three replies without a verdict are an ERROR, and stay so without another request (F1)."""
 
     def mumble(seen: Seen) -> Answer:
         return good(seen) if seen.tool is None else reply(seen, arguments={"grade": "PERHAPS"})
@@ -253,7 +256,7 @@ def test_a_page_that_cannot_be_appended_to_changes_no_code(capitals: Project) ->
 def test_a_full_disk_stops_the_run_at_once(
     capitals: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When the ledger cannot keep a reply nothing more is asked, and the report says why."""
+    """When the ledger cannot keep a reply nothing more is asked, and the report says why (F15)."""
 
     def full(self: Ledger, rows: object) -> None:
         msg = "database or disk is full"
@@ -298,7 +301,10 @@ def assert_full_disk(project: Project, result: pytest.RunResult, server: Loopbac
 
 
 def test_a_dead_workers_item_is_given_to_another(capitals: Project, server: Loopback) -> None:
-    """A worker that dies once costs no item, no request and no exit code; twice, it is an ERROR."""
+    """A worker that dies once costs no item, no request and no exit code; twice, it is an ERROR.
+
+    Row F8 of the fault matrix.
+    """
     capitals.write(
         "qa/conftest.py",
         """

@@ -235,7 +235,7 @@ def test_what_is_left_out_never_makes_a_run_pass(
     """Not asked, graded, paired, labelled or declared again in a file: none of it gives a PASS.
 
     A bar cannot know of items that only the baseline's data has: there the changes alone are held
-    to it.
+    to it (F26).
     """
     lost = [(loss, place), *more]
     if any(LOSSES[name] is _cut for name, _ in lost):

@@ -134,7 +134,7 @@ def test_colour_is_never_alone(browser: Browser, path: Path) -> None:
 
 
 def test_the_attacks_of_the_kit_are_inert(browser: Browser, tmp_path: Path) -> None:
-    """Whatever stands in question, answer, reason, votes or metadata, nothing runs."""
+    """Whatever stands in question, answer, reason, votes or metadata, nothing runs (F22)."""
     lines = (needs_kit() / "attacks.jsonl").read_text(encoding="utf-8").splitlines()
     texts = [str(value) for line in lines for value in json.loads(line).values()]
     made = tuple(

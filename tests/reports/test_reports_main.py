@@ -255,7 +255,7 @@ def test_importing_reports_loads_nothing_heavy() -> None:
 
 
 def test_the_module_runs_in_any_locale(old: Path) -> None:
-    """What the terminal cannot show is escaped, and the exit code is the process's."""
+    """What the terminal cannot show is escaped, and the exit code is the process's (F25)."""
     words = [sys.executable, "-m", "reports", "gate", str(old)]
     done = subprocess.run(
         words, cwd=ROOT, capture_output=True, check=False, env={"PYTHONIOENCODING": "ascii"}

@@ -150,7 +150,7 @@ def test_yes_no_measures_by_hand() -> None:
 
 
 def test_one_class_only_is_undefined_where_it_must_be() -> None:
-    """Gold and answers all "no": accuracy is 1, whatever speaks of "yes" is None."""
+    """Gold and answers all "no": accuracy is 1, whatever speaks of "yes" is None (F26)."""
     found = values(summarise(answers((NO, NO), (NO, NO)), make_slice("yes_no")))
     assert found["accuracy"] == 1
     assert [found[name] for name in ("precision", "recall", "f1", "macro_f1")] == [None] * 4
@@ -249,7 +249,7 @@ def test_a_judge_agrees_with_itself() -> None:
 
 @pytest.mark.parametrize("kind", ["graded", "rated", "yes_no", "judged"])
 def test_an_empty_slice_has_undefined_measures(kind: str) -> None:
-    """No item: every measure is None without interval, and no count is negative."""
+    """No item: every measure is None without interval, and no count is negative (F26)."""
     summary = summarise([], make_slice(kind))
     blank = Estimate(value=None, low=None, high=None, n=0)
     assert set(summary.measures.values()) == {blank}
