@@ -1,13 +1,17 @@
 """The one writer: every report file whole or not at all, and ``run.json`` last."""
 
-from collections.abc import Iterable
+import os
+import shutil
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from evaluators.core import UsageError
 from evaluators.output import PRIVATE_FOLDER, UnwrittenError, write_part
+from evaluators.reading import parse_json, read_text
 from reports.render.csv_files import GRADED_HEADER, GRADED_NAME
 from reports.render.markdown import render as render_summary
-from reports.render.report_files import Files
+from reports.render.report_files import LAST, OF_FIGURES, OF_ITEMS, Files
 from reports.report import Report
 
 
@@ -65,14 +69,70 @@ def write_files(
 def _remove_stale(folder: Path, files: Iterable[str]) -> None:
     """Take away letters that another run left for a slice that did not run this time."""
     kept = {name.casefold() for name in files}
+    for path in _graded(folder):
+        if path.name.casefold() not in kept:
+            path.unlink()
+
+
+def _graded(folder: Path) -> Iterator[Path]:
+    """Yield the files of letters that are ours, as their first line says."""
     header = ",".join(GRADED_HEADER).encode()
     for path in folder.glob("*-graded.csv"):
-        named = GRADED_NAME.fullmatch(path.name) and path.name.casefold() not in kept
-        if named and path.is_file() and not path.is_symlink():
+        if GRADED_NAME.fullmatch(path.name) and path.is_file() and not path.is_symlink():
             with path.open("rb") as file:
                 ours = file.readline(len(header) + 2).rstrip(b"\r\n") == header
             if ours:
-                path.unlink()
+                yield path
+
+
+def previous(folder: Path) -> Path:
+    """Return where the last report that decided is kept once another takes its place."""
+    whole = Path(os.path.abspath(folder))  # noqa: PTH100  # a link to a folder stays a link
+    return whole.with_name(f"{whole.name}.previous")
+
+
+def keep_decided(folder: Path) -> str:
+    """Keep the report in ``folder`` as ``previous`` if its gates passed or failed.
+
+    One that decided nothing is not worth the place of one that did. Returns why it could not be
+    kept, or nothing. ``run.json`` comes last there too.
+    """
+    if not _is_decided(folder):
+        return ""
+    to = previous(folder)
+    try:
+        to.mkdir(PRIVATE_FOLDER, exist_ok=True)
+        for path in (to / LAST, *_report_files(to)):
+            path.unlink(missing_ok=True)
+        for path in (*_report_files(folder), folder / LAST):
+            _link(path, to / path.name)
+    except OSError as error:
+        return f"{to}: the report before cannot be kept there ({error.strerror})"
+    return ""
+
+
+def _is_decided(folder: Path) -> bool:
+    try:
+        run = parse_json(read_text(folder / LAST))
+    except (UsageError, ValueError, RecursionError):
+        return False
+    return (
+        isinstance(run, dict) and run.get("verdict") in ("PASS", "FAIL") and bool(run.get("gates"))
+    )
+
+
+def _report_files(folder: Path) -> list[Path]:
+    """Return the files of the report that is there, all but ``run.json``."""
+    named = (folder / name for name in (*OF_ITEMS, *OF_FIGURES))
+    return [*filter(Path.is_file, named), *_graded(folder)]
+
+
+def _link(path: Path, to: Path) -> None:
+    """Let ``to`` be the same file, which a later report replaces but never writes into."""
+    try:
+        to.hardlink_to(path)
+    except OSError:  # a file system without links
+        shutil.copy2(path, to)
 
 
 def append_summary(report: Report, path: Path) -> str:

@@ -64,6 +64,11 @@ class SessionFacts:
         return self.errors + self.missing
 
     @property
+    def graded(self) -> int:
+        """How many items have a grade."""
+        return self.selected - self.ungraded - self.stopped
+
+    @property
     def unexplained(self) -> bool:
         """Whether pytest reports a failure that none of the counts accounts for."""
         counted = self.misses + self.other_failures + self.ungraded
@@ -104,8 +109,9 @@ def _cut_short(facts: SessionFacts) -> Verdict | None:
         what = "an internal error" if facts.pytest_code == INTERNAL else "a usage error"
         return facts.pytest_code, f"pytest ended with {what}: exit {facts.pytest_code}"
     if facts.interrupted:
-        line = f"INTERRUPTED: exit {INTERRUPTED}; the report is partial, no gate decides"
-        return INTERRUPTED, line
+        kept = f"{facts.graded:,} of {facts.selected:,} answered and kept, no gate decides"
+        again = "run the same command again for the rest"
+        return INTERRUPTED, f"INTERRUPTED: exit {INTERRUPTED}; {kept}; {again}"
     if facts.dry_run and not facts.other_failures:
         return OK, f"dry run: exit {OK}; {plural(facts.selected, 'item')} planned, no call made"
     return None

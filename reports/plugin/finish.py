@@ -26,7 +26,7 @@ from reports.render import clean, console, html, words
 from reports.render.console import annotations
 from reports.report import GateResult, Report, SliceSummary
 from reports.summary import extra_notes
-from reports.writer import append_summary, write
+from reports.writer import append_summary, keep_decided, previous, write
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 _GITHUB_RUN = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
@@ -87,9 +87,11 @@ def finish(
             for one in (ending.baseline, ending.anchor)
         )
         report = assemble(plan, outcomes, facts, *beside)
+        unkept = keep_decided(options.report_dir)
         write(report, options.report_dir)
         page = os.environ.get(STEP_SUMMARY)
-        return report, append_summary(report, Path(page)) if page else ""
+        unappended = append_summary(report, Path(page)) if page else ""
+        return report, "; ".join(filter(None, (unkept, unappended)))
 
 
 def _session(options: Options, results: SessionResults, run: Run, ending: Ending) -> SessionFacts:
@@ -162,7 +164,10 @@ def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path)
             reporter.write_line(line)
     _show_gates(reporter, words.by_urgency(report.decision.gates))
     notes = console.notes(report) if verbosity > 0 else console.brief(report)
-    ends = (*console.origin(report), *console.totals(report), f"report: {folder / 'report.html'}")
+    ends = [*console.origin(report), *console.totals(report), f"report: {folder / 'report.html'}"]
+    before = previous(folder) / "report.html"
+    if words.verdict(report) not in ("PASS", "FAIL") and before.is_file():
+        ends.append(f"the last one that decided: {before}")
     for line in (*notes, *ends):
         reporter.write_line(line)
     for line in ci_lines(report, os.environ):

@@ -121,15 +121,17 @@ TABLE = [
     # interrupted
     (
         (F, I),
-        facts(interrupted=True, pytest_code=2),
+        facts(interrupted=True, pytest_code=2, missing=100, errors=15, stopped=5),
         2,
-        "INTERRUPTED: exit 2; the report is partial, no gate decides",
+        "INTERRUPTED: exit 2; 380 of 500 answered and kept, no gate decides; "
+        "run the same command again for the rest",
     ),
     (
         (),
         facts(interrupted=True, gates_off=True, dry_run=True),
         2,
-        "INTERRUPTED: exit 2; the report is partial, no gate decides",
+        "INTERRUPTED: exit 2; 500 of 500 answered and kept, no gate decides; "
+        "run the same command again for the rest",
     ),
     # pytest's own
     ((P,), facts(pytest_code=3), 3, "pytest ended with an internal error: exit 3"),

@@ -1,0 +1,86 @@
+"""The report before: one that decided is kept when another run takes its place."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reports.writer import keep_decided, previous, write
+from tests.conftest import Project
+from tests.support.samples import full, report
+
+YAML = "kind: graded\nlanguages:\n  en: {file: en.jsonl, gates: {correct: {min: 0.5}}}\n"
+OUT = Path("reports/out")
+
+
+def verdict(folder: Path) -> str:
+    """Return the verdict of the report in a folder."""
+    run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    return f"{run['verdict']} of {run['counts']['plan']}"
+
+
+def test_runs_that_decide_nothing_leave_the_last_that_did(project: Project) -> None:
+    """Two samples after a PASS: it stays beside them, and the terminal says where."""
+    project.dataset("capital", {"en": ["Sofia"] * 4}, YAML)
+    out = project.path / OUT
+    kept = previous(out)
+    assert kept == project.path / "reports/out.previous"
+    assert project.run_in_process("qa").ret == 0
+    assert not kept.exists()
+    whole = {path.name: path.read_bytes() for path in out.iterdir()}
+    for limit in ("1", "2"):
+        result = project.run_in_process("--limit", limit, "qa")
+        assert verdict(out) == f"INCONCLUSIVE of {limit}"
+        assert {path.name: path.read_bytes() for path in kept.iterdir()} == whole
+        result.stdout.fnmatch_lines(["the last one that decided: *out.previous/report.html"])
+    project.dataset("capital", {"en": ["Varna"] * 4}, YAML)
+    assert project.run_in_process("qa").ret == 1
+    assert verdict(kept) == "PASS of 4"
+    result = project.run_in_process("qa")
+    assert (verdict(out), verdict(kept)) == ("FAIL of 4", "FAIL of 4")
+    assert "the last one" not in result.stdout.str()
+
+
+def test_only_the_files_of_a_report_are_kept(tmp_path: Path) -> None:
+    """Files of the user's own stay where they are; letters of an older report go."""
+    out, kept = tmp_path / "out", tmp_path / "out.previous"
+    write(full(3), kept)
+    (kept / "mine.txt").write_text("kept", encoding="utf-8")
+    decided = report()
+    written = {path.name for path in write(decided, out)}
+    (out / "adjudications.yaml").write_text("kept", encoding="utf-8")
+    assert keep_decided(out) == ""
+    assert {path.name for path in kept.iterdir()} == written | {"mine.txt"}
+    assert (out / "adjudications.yaml").is_file()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"verdict": "PASS"}', '{"verdict": "PASS", "gates": []}']
+)
+def test_what_is_no_decided_report_is_not_kept(tmp_path: Path, text: str) -> None:
+    """Nor is a folder without one; a run goes on over both."""
+    out = tmp_path / "out"
+    assert keep_decided(out) == ""
+    out.mkdir()
+    (out / "run.json").write_text(text, encoding="utf-8")
+    assert keep_decided(out) == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_report_that_cannot_be_kept_is_said(tmp_path: Path) -> None:
+    """The new report matters more: the reason comes back as one line, nothing is raised."""
+    write(report(), tmp_path / "out")
+    (tmp_path / "out.previous").write_text("in the way", encoding="utf-8")
+    problem = keep_decided(tmp_path / "out")
+    assert "out.previous: the report before cannot be kept there (File exists)" in problem
+
+
+def test_quiet_still_prints_gates_path_and_verdict(project: Project) -> None:
+    """Under -q, and -qq, the end is the same: what the run is for is no chatter."""
+    project.dataset("capital", {"en": ["Sofia", "Varna", "Varna"]}, YAML)
+    for quiet in ("-q", "-qq"):
+        result = project.run_in_process(quiet, "qa")
+        lines = result.stdout.lines
+        assert any(line.startswith("FAIL ") and "capital:en" in line for line in lines)
+        assert any(line.startswith("report: ") for line in lines)
+        assert [line for line in lines if line][-1].startswith("GATES FAIL (1 of 1 failed): exit 1")
