@@ -55,13 +55,15 @@ def _is_plain(analysis: AnswerAnalysis, words: tuple[str, ...], *, counted: bool
     """Say whether an answer is whole and certain, and these words of it weigh or deny nothing."""
     if analysis.truncated or analysis.hedges or analysis.refusals or analysis.doubts:
         return False
+    if analysis.tables.any_of("faults", analysis.answer.words):
+        return False
     approximate = counted and analysis.tables.any_of("approximate", words)
     keys = ("negations", "alternatives", "contrasts")
     return not approximate and not any(analysis.tables.any_of(key, words) for key in keys)
 
 
 def _asks_back(match: Match) -> bool:
-    return any("?" in gap for gap in match.analysis.answer.gaps[: match.end + 1])
+    return any("?" in gap for gap in match.analysis.answer.gaps[: match.end + 2])  # "189 cc?"
 
 
 def _is_of_another_era(match: Match) -> bool:
@@ -98,6 +100,8 @@ def _is_the_date(match: Match, gold: Date) -> bool:
     analysis = match.analysis
     if _is_bound(match) or _unsaid(match, "date_fillers"):
         return False
+    if analysis.asks("counts") and not analysis.asks_only_year:
+        return False  # "In 1812, 93 soldiers died", of 1812 soldiers
     idle = analysis.idle_words | analysis.tables.words("date_fillers") | analysis.question_words
     if analysis.answer.gaps[match.end] == " " and not idle.issuperset(match.after(1)):
         return False  # "the 1989 season", "1989 BC"

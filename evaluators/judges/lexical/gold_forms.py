@@ -237,7 +237,7 @@ def _only_quantity(raw: str, text: Text, known: Tables) -> Quantity | None:
         return None
     figure = figures[0]
     year = is_year(text.words[figure.start]) and not figure.unit
-    if year or text.gaps[figure.start] in _HYPHENS:
+    if year or (figure.start and text.gaps[figure.start] in _HYPHENS):
         return None  # a date, or part of a name such as iron-56
     rest = text.words[: figure.start] + text.words[figure.end :]
     light = known.words("function") | known.words("approximate") | known.words("eras")

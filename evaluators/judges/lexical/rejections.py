@@ -44,12 +44,14 @@ def _negated(match: Match) -> bool:
 
 
 def _denied(match: Match) -> bool:
-    """Say whether a negation follows at once, as in "X is not"; "X, not Graz" denies Graz."""
+    """Say whether a denial follows at once: "X is not", "X is wrong"; "X, not Graz" denies Graz."""
     known, after = match.analysis.tables, match.after(2)
     if _ASIDE.search(match.analysis.answer.gaps[match.end]) and len(after) > 1:
         return False
     linked = known.any_of("function", after[:1])
-    return known.any_of("negations", after if linked else after[:1])
+    near = after if linked else after[:1]
+    called_wrong = known.any_of("faults", near) and not match.analysis.asks("faults")
+    return called_wrong or known.any_of("negations", near)
 
 
 def _range_end(match: Match) -> bool:
