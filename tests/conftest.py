@@ -160,6 +160,14 @@ def new_project(path: Path) -> Project:
     return made
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_keys_of_the_house() -> Iterator[None]:
+    """Read no ``.env`` that happens to lie in the folder where the tests were started."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("evaluators.models.keys.ENV_FILE", Path(os.devnull) / ".env")
+        yield
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
     """Return an empty project in the working folder, with the plugin switched on."""

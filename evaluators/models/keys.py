@@ -3,16 +3,21 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
+from io import StringIO
+from pathlib import Path
 from types import MappingProxyType
 
 from evaluators.core import UsageError
 from evaluators.models.secrets import PLACEHOLDER, Key, mask
 from evaluators.models.spec import Spec, normalise_url
+from evaluators.reading import read_text
 
 KEY_ENV = (
     "the environment variable with the key of the server at URL; a provider's own variable is "
     "read for the provider's own host only"
 )
+ENV_FILE = Path(".env")
+"""In the working folder: variables for keys that the environment does not have."""
 NONE: Mapping[str, str] = MappingProxyType({})
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -36,7 +41,7 @@ def read_key_names(texts: Sequence[str]) -> Mapping[str, str]:
 
 
 def require_key(spec: Spec, names: Mapping[str, str] = NONE) -> Key:
-    """Return the key of a model from the environment; a placeholder for a server of this machine.
+    """Return a model's key from the environment or ``.env``; a placeholder for this machine's.
 
     ``names`` holds variables by base URL; the longest that the model's begins with counts, before
     the model's own. Raises UsageError, without the value, where no variable is named for another
@@ -45,7 +50,7 @@ def require_key(spec: Spec, names: Mapping[str, str] = NONE) -> Key:
     """
     above = [url for url in names if f"{spec.base_url}/".startswith(f"{url}/")]
     variable = names[max(above, key=len)] if above else spec.api_key_env
-    key = Key(os.environ.get(variable, "").strip())
+    key = Key((os.environ[variable] if variable in os.environ else _noted(variable)).strip())
     if key.is_empty and spec.is_loopback:
         return Key(PLACEHOLDER)
     if not variable:
@@ -56,7 +61,9 @@ def require_key(spec: Spec, names: Mapping[str, str] = NONE) -> Key:
         )
         raise UsageError(msg)
     if key.is_empty:
-        msg = f"{spec.text}: no API key; set the environment variable {variable}"
+        msg = (
+            f"{spec.text}: no API key; set the environment variable {variable}, or note it in .env"
+        )
         raise UsageError(msg)
     if not key.is_sendable:
         msg = (
@@ -65,3 +72,17 @@ def require_key(spec: Spec, names: Mapping[str, str] = NONE) -> Key:
         )
         raise UsageError(msg)
     return key
+
+
+def _noted(variable: str) -> str:
+    """Return a variable of ``.env``, which stays out of the environment that processes inherit.
+
+    A ``$`` in a key is no variable. Raises UsageError where the file cannot be read.
+    """
+    if not variable or not ENV_FILE.exists():
+        return ""
+    from dotenv import dotenv_values  # noqa: PLC0415  # few have such a file
+
+    return (
+        dotenv_values(stream=StringIO(read_text(ENV_FILE)), interpolate=False).get(variable) or ""
+    )

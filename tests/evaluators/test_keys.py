@@ -1,7 +1,9 @@
 """A key goes to the server that it was named for, and to no other."""
 
+import os
 import re
 import traceback
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -41,6 +43,43 @@ def test_a_missing_key_is_a_usage_problem(
     with pytest.raises(UsageError, match="set the environment variable OPENAI_API_KEY"):
         require_key(REMOTE)
     assert require_key(LOCAL).reveal() == PLACEHOLDER
+
+
+@pytest.fixture
+def env_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the path of the ``.env`` that counts; nothing is there yet."""
+    path = tmp_path / ".env"
+    monkeypatch.setattr("evaluators.models.keys.ENV_FILE", path)
+    return path
+
+
+def test_a_key_may_be_noted_in_a_file(env_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read as it stands, never exported, and the environment wins, even when empty."""
+    lines = "# keys\nexport ANTHROPIC_API_KEY='sk-$HOME-1'\nOPENAI_API_KEY=sk-noted # mine\nEMPTY\n"
+    env_file.write_text(lines, encoding="utf-8")
+    claude = parse("anthropic:c", {})
+    before = dict(os.environ)
+    assert require_key(claude).reveal() == "sk-$HOME-1"
+    assert require_key(REMOTE).reveal() == "sk-x1"
+    assert dict(os.environ) == before
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "")
+    with pytest.raises(UsageError, match=r"ANTHROPIC_API_KEY, or note it in \.env"):
+        require_key(claude)
+    named = {"https://third.example/v1": "EMPTY"}
+    with pytest.raises(UsageError, match="set the environment variable EMPTY"):
+        require_key(THIRD, named)
+    assert require_key(LOCAL).reveal() == PLACEHOLDER
+
+
+def test_a_file_of_keys_that_cannot_be_read_is_said(
+    env_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is named; nothing of it is shown."""
+    monkeypatch.delenv("OPENAI_API_KEY")
+    env_file.write_bytes(b"OPENAI_API_KEY=sk-\xff-hush\n")
+    with pytest.raises(UsageError, match="env") as caught:
+        require_key(REMOTE)
+    assert "hush" not in str(caught.value)
 
 
 @pytest.mark.parametrize("value", ["hush hush", "hush\nhush", "hushй"])
