@@ -124,13 +124,15 @@ class Chain:
     trace: Trace
     options: tuple[str, ...]
     ledger: str = "ledger.sqlite3"
+    wires: tuple[str, str] = ("openai", "openai")  # the model's and the judge's
     kills: list[Kill] = field(default_factory=list)
     kept: list[int] = field(default_factory=list)
 
     def start(self) -> "subprocess.Popen[str]":
         """Start a run in a process group of its own."""
-        url = f"{self.server.url}/v1"
-        models = ("--model", f"openai:m@{url}", "--judge", f"openai:j@{url}")
+        urls = {"openai": f"{self.server.url}/v1", "anthropic": self.server.url}
+        model, judge = (f"{wire}:{{}}@{urls[wire]}" for wire in self.wires)
+        models = ("--model", model.format("m"), "--judge", judge.format("j"))
         words = ("-q", "--tb=no", *models, "--ledger", self.ledger, *self.options, "qa")
         return subprocess.Popen(
             [sys.executable, "-m", "pytest", *words],
@@ -179,11 +181,15 @@ class Chain:
         """Let a run end; return its exit code and how each item ended."""
         code = self.start().wait(120)
         self.kept.append(self.count())
+        return code, self.outcomes()
+
+    def outcomes(self) -> Mapping[str, Any]:
+        """Return how each item of the latest run that has ended did so."""
         path = self.folder / "reports" / "out" / "records.jsonl"
         records = [
             json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line
         ]
-        return code, {one["key"]: (one["outcome"], one["grade"], one["answer"]) for one in records}
+        return {one["key"]: (one["outcome"], one["grade"], one["answer"]) for one in records}
 
     def count(self) -> int:
         """Return how many replies the ledger has."""
