@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from cases.dataset import Choice, Dataset, Plan, Sampling, Slice, Threshold
+from evaluators.answerers import RECORDED
 from evaluators.core import CORRECT, GRADES, Outcome
 from evaluators.extra_metrics import MetricSpec
 from evaluators.kinds import Kind
@@ -45,6 +46,18 @@ def provenance(
         "python": platform.python_version(),
         "packages": {name: _version(name) for name in PACKAGES},
     }
+
+
+def named_model(model: str, provenance: object) -> str:
+    """Return a model's name; that of recorded answers with their file, where they have one.
+
+    ``provenance`` may be what an earlier run has of it, whatever that is.
+    """
+    slices = provenance.get("slices") if isinstance(provenance, Mapping) else None
+    known = slices.values() if isinstance(slices, Mapping) else ()
+    files = {str(part.get("file", "")) for part in known if isinstance(part, Mapping)}
+    named = model == RECORDED and len(files) == 1 and "" not in files
+    return f"{model} ({files.pop()})" if named else model
 
 
 def _version(package: str) -> str:

@@ -10,6 +10,7 @@ from reports.baseline import Baseline
 from reports.compare.differences import differences
 from reports.compare.pairs import Lone, PairedSlice, difference_of, paired_difference
 from reports.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison
+from reports.provenance import named_model
 from reports.record import Record
 
 Facts = Mapping[tuple[str, int], Record]
@@ -28,7 +29,7 @@ def compare(sides: Sequence[PairedSlice], baseline: Baseline) -> Comparison:
     listed = sides if baseline.role == "baseline" else ()
     pooled = [parts for parts in by_dataset.values() if len(parts) > 1]
     return Comparison(
-        model=str(baseline.run.get("model", "")),
+        model=named_model(str(baseline.run.get("model", "")), baseline.run.get("provenance")),
         judge=str(baseline.run.get("judge", "")),
         sha256=baseline.sha256,
         slices=tuple(_compare(parts) for parts in [*([one] for one in sides), *pooled]),

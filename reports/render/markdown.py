@@ -53,8 +53,10 @@ def render(report: Report) -> str:
 
 def _head(report: Report) -> str:
     counts = report.counts
-    compared = f", compared with {clean.span(report.baseline)}" if report.baseline else ""
-    compared += f", anchor {clean.span(report.anchor)}" if report.anchor else ""
+    earlier = words.beside(report.comparison, report.baseline)
+    compared = f", compared with {' in '.join(map(clean.span, earlier))}" if report.baseline else ""
+    earlier = words.beside(report.since_anchor, report.anchor)
+    compared += f", anchor {' in '.join(map(clean.span, earlier))}" if report.anchor else ""
     stopped = f", {counts.stopped:,} stopped as decided" if counts.stopped else ""
     page = str(report.run.get("link", ""))  # the CI run that keeps the report, where there is one
     origin = words.origin(report.run)

@@ -4,12 +4,12 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 
-from evaluators.answerers import RECORDED
 from evaluators.core import NOT_ATTEMPTED, UNANSWERED
 from evaluators.output import plural
 from evaluators.statistics.estimate import Estimate, number
 from evaluators.statistics.metrics import DROP, RISE, floor_ends, headlines
-from reports.evidence import Change
+from reports.evidence import Change, Comparison
+from reports.provenance import named_model
 from reports.record import Record
 from reports.render import clean
 from reports.report import GateResult, Report, SliceSummary
@@ -32,11 +32,12 @@ def verdict(report: Report) -> str:
 
 def model(report: Report) -> str:
     """Return the model's name; that of recorded answers with their file, where they have one."""
-    slices = report.provenance.get("slices")
-    known = slices.values() if isinstance(slices, Mapping) else ()
-    files = {str(part.get("file", "")) for part in known}
-    named = report.model == RECORDED and len(files) == 1 and "" not in files
-    return f"{report.model} ({files.pop()})" if named else report.model
+    return named_model(report.model, report.provenance)
+
+
+def beside(found: Comparison | None, path: str) -> tuple[str, ...]:
+    """Return the earlier run's model, as far as it is known, and where that run is."""
+    return (found.model, path) if found and found.model else (path,)
 
 
 def origin(run: Mapping[str, object]) -> str:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from reports.render import console
+from reports.run_reader import load_report
 from tests.conftest import Project, item
 from tests.plugin.test_limit import RIGHT, WRONG, only
 
@@ -72,3 +74,24 @@ def test_a_dry_run_reckons_with_the_anchor(project: Project) -> None:
     planned = project.run_in_process("--anchor=anchor", "--dry-run", "qa").stdout.str()
     assert "without --baseline" not in planned
     assert "drop (anchor) <= 0.1" in planned
+
+
+def test_both_sides_of_recorded_answers_are_named_by_their_file(project: Project) -> None:
+    """Summary, page and ``compare`` tell one file of answers from the other, and where it was."""
+    project.dataset("capital", {"en": ["Sofia"] * 4}, YAML)
+    rows = project.path / "qa/capital/en.jsonl"
+    for name in ("gpt-4o.jsonl", "mini.jsonl"):
+        (project.path / name).write_bytes(rows.read_bytes())
+    last, out = project.path / "last", project.path / "reports/out"
+    project.run_in_process("--items=capital:en=gpt-4o.jsonl", f"--report-dir={last}", "qa")
+    new = "--items=capital:en=mini.jsonl"
+    project.run_in_process(new, f"--baseline={last}", f"--anchor={last}", "qa")
+    summary = (out / "summary.md").read_text(encoding="utf-8")
+    assert "Model ` recorded (mini.jsonl) `" in summary
+    assert f"compared with ` recorded (gpt-4o.jsonl) ` in ` {last} `" in summary
+    assert f"anchor ` recorded (gpt-4o.jsonl) ` in ` {last} `" in summary
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "Paired item by item with <b>recorded (gpt-4o.jsonl)</b>" in page
+    lines = list(console.comparison(load_report(out)))
+    assert lines[0] == "old: recorded (gpt-4o.jsonl), judge lexical"
+    assert lines[1] == "new: recorded (mini.jsonl), judge lexical"
