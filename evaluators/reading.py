@@ -255,8 +255,11 @@ def _line(event: "yaml.Event") -> int:
 
 @contextmanager
 def long_cells(size: int) -> Iterator[None]:
-    """Let a CSV cell be as long as the file: the limit is process-wide, so it is put back."""
-    before = csv.field_size_limit(max(size + 1, csv.field_size_limit()))
+    """Let a CSV cell have so many characters and no more.
+
+    The limit is the whole process's, whoever set it before, so it is put back.
+    """
+    before = csv.field_size_limit(size + 1)
     try:
         yield
     finally:
