@@ -188,6 +188,7 @@ class Choice:
     """Which items the user wants to run; the defaults ask everything once.
 
     ``limit`` (at least 1) bounds the items of each slice, picked by a hash of id and ``seed``.
+    ``first`` (at least 1) runs that many of them as they come, a part picked by hand.
     ``large`` files are read without the usual bounds.
     """
 
@@ -195,6 +196,7 @@ class Choice:
     prompts: tuple[SliceFile, ...] = ()
     languages: tuple[str, ...] = ()
     limit: int | None = None
+    first: int | None = None
     seed: int = 0
     repeats: int = 1
     gates: Path | None = None
@@ -224,13 +226,15 @@ class Plan:
     """Every item that the choice allows, by key, in the order of the files.
 
     ``hashes`` holds the SHA-256 of each slice's data file, by the slice's name, as it was read;
-    ``samples`` the slices of which ``--limit`` leaves items out.
+    ``samples`` the slices of which ``--limit`` leaves items out. ``first`` is how many cases of a
+    slice become tests, None for all.
     """
 
     datasets: tuple[Dataset, ...]
     items: Mapping[str, Item]
     hashes: Mapping[str, str] = field(default_factory=dict)
     samples: Mapping[str, SliceSample] = field(default_factory=dict)
+    first: int | None = None
 
     def of(self, dataset: Dataset) -> list[Item]:
         """Return the items of one dataset."""

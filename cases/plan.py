@@ -42,7 +42,9 @@ def make_plan(files: Sequence[Path], choice: Choice) -> Plan:
                 raise UsageError(msg)
     slices = {item.slice.name: item.slice for item in items.values()}
     hashes = {name: file_hash(slice_.path) for name, slice_ in slices.items()}
-    return Plan(datasets=tuple(chosen), items=items, hashes=hashes, samples=samples)
+    return Plan(
+        datasets=tuple(chosen), items=items, hashes=hashes, samples=samples, first=choice.first
+    )
 
 
 def _check_names(datasets: Sequence[Dataset], choice: Choice) -> None:

@@ -21,6 +21,7 @@ from reports.plugin.options import Options
 from reports.plugin.run_models import judges_of
 
 NARROWING = (
+    "qa_first",
     "keyword",
     "markexpr",
     "deselect",

@@ -28,6 +28,7 @@ _VALUES = (
     ("languages", "LANG,LANG", "only these languages"),
     ("limit", "N", "at most N items a slice, chosen by a hash of id and seed: a sample, which "
      "decides only where a file pins it, as in `sample: {limit: N, seed: S}`"),
+    ("first", "N", "only the first N items a slice: a look at them, which decides nothing"),
     ("seed", "S", "seed of --limit (default: 0)"),
     ("repeats", "N", "ask the model N times an item (default: 1)"),
     ("baseline", "PATH", "an earlier report folder or its run.json: paired comparison; "
@@ -174,6 +175,7 @@ def _choice(given: Mapping[str, Any], here: Path) -> Choice:
         prompts=_slice_files("prompt", given, here),
         languages=tuple(filter(None, languages)),
         limit=_whole("limit", given["limit"]) if "limit" in given else None,
+        first=_whole("first", given["first"]) if "first" in given else None,
         seed=_whole("seed", given.get("seed", "0"), low=0),
         repeats=_whole("repeats", given.get("repeats", "1")),
         gates=None if gates == OFF else here / gates,
