@@ -24,6 +24,9 @@ FEW = 5.0  # requests a second below which growth slows down in proportion
 HURRY = 30.0  # seconds without a refusal after which growth has doubled, and goes on rising
 AFTER_WINDOW = 3  # requests that go at once after a window without any, if few are allowed
 BACK = 0.9  # at most so much of a refused rate is tried again
+CALL_WEIGHT = 0.01  # of the latest call in the share of calls refused
+STRAY = 0.05  # share refused up to which a refusal does not lower the rate
+AT_FIRST = 0.1  # what that share is taken to be before the first call
 
 
 class TokenBucket:
@@ -116,16 +119,19 @@ class RateEstimator:
     The rate after a refusal is what was granted since the one before, the announced pause
     included: a token bucket's refill rate, or a fixed window's average. Where nothing was granted
     in between, the pause was too short: it is added to the stretch before, whose pace was tried.
+    Few refusals beside many grants leave the rate as it is: they cost less than a lower one would.
     """
 
     def __init__(self) -> None:
         self._bucket: TokenBucket | None = None
         self._refusals = 0
+        self._share = AT_FIRST  # of the latest calls, how many were refused
+        self._doubted_since: float | None = None  # a refusal; no call begun later was granted yet
         self._granted = 0
         self._since: float | None = None
         self._before = (0, 0.0)  # what was granted, and since when, at the last refusal
         self._refused_at = float("-inf")
-        self._refused_rate = 0.0
+        self._refused_rate = float("inf")  # none, as far as is known
         self._grown_at = 0.0
         self._held_back = False
         self._was_down = False
@@ -159,6 +165,9 @@ class RateEstimator:
 
     def grant(self, started: float) -> None:
         """Count a request that was answered."""
+        self._share *= 1 - CALL_WEIGHT
+        if self._doubted_since is not None and started > self._doubted_since:
+            self._doubted_since = None
         if started > self._refused_at:
             self._granted += 1
             if not self._has_granted:  # it was down until now: there is no rate to keep to yet
@@ -167,6 +176,24 @@ class RateEstimator:
             granted, since = self._before
             self._before = granted + 1, since
         self._has_granted = True
+
+    def is_stray(self, started: float, now: float) -> bool:
+        """Count a refusal; return whether it is one of few, that say nothing of the rate.
+
+        Not so the second in a row, nor one near the rate last refused. After a stray one there is
+        no such rate any more, as slower calls were refused too.
+        """
+        if started <= self._refused_at:
+            return False
+        self._share += CALL_WEIGHT * (1 - self._share)
+        if self._doubted_since is not None:
+            return False
+        self._doubted_since = now
+        rate = self._bucket.rate if self._bucket else 0.0
+        if self._share > STRAY or rate > NEAR * self._refused_rate:
+            return False
+        self._refused_rate = float("inf")
+        return True
 
     def refuse(self, started: float, now: float, resume: float) -> bool:
         """Slow down after a refusal; requests may go on at ``resume``.

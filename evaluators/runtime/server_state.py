@@ -168,19 +168,27 @@ class ServerState:
         else:
             self._circuit.succeed(started)
         self._answered = reached
-        if kind == RATE_LIMIT and not self._refusals:
-            self.window.cut(RATE_CUT, started, now)
-        self._pause(error, now)
-        if kind == RATE_LIMIT and self._pace.refuse(started, now, self._resume):
-            self._refusals += 1
+        if kind == RATE_LIMIT and not self._pace.is_stray(started, now):
+            self._refuse(error, started, now)
+        else:
+            self._pause(error, now, error.retry_after or 0.0)
         self._give_up_if_silent(error, now)
 
-    def _pause(self, error: TransientError, now: float) -> None:
-        """Pause as long as the server says; longer where that has not helped, or it is silent."""
-        seconds = announced = error.retry_after or 0.0
-        if error.kind == RATE_LIMIT and (not announced or self._refusals >= BELIEVED):
+    def _refuse(self, error: TransientError, started: float, now: float) -> None:
+        """Slow down; pause longer than announced where that has not helped, or nothing is said."""
+        seconds = error.retry_after or 0.0
+        if not seconds or self._refusals >= BELIEVED:
             since = now if self._failing_since is None else self._failing_since
-            seconds = max(announced, probe_pause(FIRST_PAUSE, now - since, 0.0))
+            seconds = max(seconds, probe_pause(FIRST_PAUSE, now - since, 0.0))
+        if not self._refusals:
+            self.window.cut(RATE_CUT, started, now)
+        self._pause(error, now, seconds)
+        if self._pace.refuse(started, now, self._resume):
+            self._refusals += 1
+
+    def _pause(self, error: TransientError, now: float, seconds: float) -> None:
+        """Leave the server alone for these seconds and a share; no call goes before they end."""
+        announced = error.retry_after or 0.0
         if now + seconds > max(now, self._announced):
             longest = max(LONGEST_PROBE, announced * (1 + SPREAD))
             self._announced = now + seconds

@@ -5,6 +5,7 @@ The clock is virtual; servers count what reaches them.
 
 import asyncio
 from collections import Counter
+from random import Random
 from typing import Any
 
 import pytest
@@ -125,6 +126,26 @@ def test_refusals_that_are_over_soon_do_not_slow_the_rest(retry_after: float | N
     ended = asked(Server(refuse=refuse), 4000, concurrency=64)
     assert ended.replies == 4000
     assert ended.seconds <= 60
+
+
+@pytest.mark.parametrize(
+    ("every", "retry_after", "longest"),
+    [(200, None, 75), (200, 1.0, 100), (50, None, 250), (50, 1.0, 300)],
+)
+def test_few_refusals_of_any_pace_hardly_slow_a_run(
+    every: int, retry_after: float | None, longest: float
+) -> None:
+    """Every so many calls one is refused at random: an announced pause is kept, and no more."""
+    draws = Random(1)
+
+    def refuse(at: float) -> None:
+        if draws.random() < 1 / every:
+            kind = "rate_limit"
+            raise TransientError(kind, "not this one", retry_after)
+
+    ended = asked(Server(refuse=refuse), 4000)
+    assert (ended.replies, ended.errors) == (4000, [])
+    assert ended.seconds <= longest
 
 
 def test_a_pace_recovers() -> None:
