@@ -25,7 +25,7 @@ GOOD = Seed(
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_run_among_faults_ends_as_one_without(tmp_path: Path, seed: int) -> None:
-    """One item, one state; no wrong grade or verdict; a second run asks only for what lacks."""
+    """F29: one state an item, no wrong grade or verdict; a second run asks for what lacks alone."""
     one = Soak(tmp_path, items=100, workers=2).run(seed)
     assert one.problems == []
     assert one.injected.total() >= 5
