@@ -126,7 +126,7 @@ def test_checks_look_at_the_beginning_of_a_text(tmp_path: Path) -> None:
         ("lines.jsonl", lambda: lines(400_000)),
         ("items.yaml", lambda: yaml(6 * MB)),
     ],
-    ids=str,
+    ids=["cell", "file", "rows", "json", "jsonl", "yaml"],  # workers must agree on them
 )
 def test_a_bound_is_reached_soon(tmp_path: Path, name: str, make: Callable[[], str]) -> None:
     """One line within 5 CPU seconds and 400 MB, however large the file is (S13, F20)."""
