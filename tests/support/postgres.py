@@ -1,4 +1,4 @@
-"""A real PostgreSQL server for tests: a private cluster on a loopback port, a database for each test.
+"""A real PostgreSQL server for tests: a private cluster on a loopback port, a database a test.
 
 Each pytest process that needs one starts its own, so that a test may also stop it. The server
 runs as nobody where the tests run as root, which it refuses. ``TEST`` writes nothing through to the
