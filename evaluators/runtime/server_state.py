@@ -16,7 +16,8 @@ from evaluators.runtime.rate_limits import RateEstimator
 LONGEST_WAIT = 120.0  # seconds; a server that asks for more is not waited for
 FIRST_PAUSE = 1.0  # after a refusal that announces nothing
 BELIEVED = 2  # refusals in a row after which an announced pause is taken as too short
-NEVER_ANSWERED = 10.0  # seconds after which a server that no call ever reached is given up
+NEVER_REACHED = 10.0  # seconds after which a server that no call ever reached is given up
+NEVER_ANSWERED = 90.0  # the same for one that was reached and has answered none
 OVERLOAD_CUT = 0.5
 RATE_CUT = 0.7  # CUBIC's (RFC 9438): a refused rate says little about calls at the same time
 
@@ -24,6 +25,7 @@ RATE_LIMIT = "rate_limit"
 OVERLOADED = "overloaded"
 UNREACHABLE = "unreachable"
 OVERLOADS = frozenset({OVERLOADED, UNREACHABLE})
+BUSY = frozenset({OVERLOADED, RATE_LIMIT})  # says that it will answer later
 OUTAGES = OVERLOADS | {"server", "connection"}
 """What is an outage when all calls to a server end so."""
 NO_WORD = frozenset({"timeout", "connection"})
@@ -199,9 +201,16 @@ class ServerState:
         """Give the server up when nothing has succeeded for too long."""
         if error.kind not in TROUBLES or self._failing_since is None:
             return
-        unknown = error.kind == UNREACHABLE and not self._answered
         silent = now - self._failing_since
-        if silent >= (min(self._give_up_after, NEVER_ANSWERED) if unknown else self._give_up_after):
-            what = "could not be reached" if unknown else "has given no reply"
+        if silent >= min(self._give_up_after, self._patience(error.kind)):
+            reached = self._answered or error.kind != UNREACHABLE
+            what = "has given no reply" if reached else "could not be reached"
             why = f"{self.name} {what} for {silent:.0f} s; no more calls are made to it: {error}"
             self.given_up = FatalError(error.kind, why)
+
+    def _patience(self, kind: str) -> float:
+        """Return how many seconds of failures are borne: a server that has worked is waited for."""
+        if kind == UNREACHABLE and not self._answered:
+            return NEVER_REACHED
+        has_worked = self._answered_last != float("-inf")
+        return self._give_up_after if has_worked or kind in BUSY else NEVER_ANSWERED

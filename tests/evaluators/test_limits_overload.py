@@ -10,6 +10,7 @@ import pytest
 
 from evaluators.core import CallError, Limits, Reply, Request, StoppedError, TransientError
 from evaluators.runtime.sender import CallSettings, RetryPolicy, Sender
+from evaluators.runtime.server_state import NEVER_ANSWERED
 from tests.support.simulated import Down, Ended, Server, call_all, now
 from tests.support.virtual_time import run
 
@@ -46,6 +47,37 @@ def test_a_host_that_was_never_reached_is_given_up_soon() -> None:
     assert len(server.at) <= 8
     assert ended.replies == 0
     assert "host could not be reached for" in ended.sender.stops["unreachable"]
+
+
+@pytest.mark.parametrize("kind", ["server", "connection"])
+def test_a_host_that_never_answered_is_given_up_sooner(kind: str) -> None:
+    """One that has failed from the first call on has a minute and a half, not an item's time."""
+    server = Server(refuse=Down(begin=0, end=1e9, kind=kind))
+    ended = asked(server, 500)
+    assert (ended.replies, len(ended.errors) + ended.stopped) == (0, 500)
+    assert NEVER_ANSWERED <= ended.seconds <= NEVER_ANSWERED + 15
+    assert "host has given no reply for" in ended.sender.stops[kind]
+
+
+def test_a_host_that_is_silent_from_the_first_call_on_is_given_up() -> None:
+    """Its calls end by their own deadline: no item is tried five times, two minutes each."""
+
+    class Silent(Server):
+        async def complete(self, request: Request) -> Reply:
+            await asyncio.sleep(120)
+            kind = "timeout"
+            raise TransientError(kind, "no reply in time")
+
+    ended = asked(Silent(), 500)
+    assert (ended.replies, len(ended.errors) + ended.stopped) == (0, 500)
+    assert ended.seconds <= 3 * 120
+
+
+@pytest.mark.parametrize("kind", ["server", "connection"])
+def test_a_host_that_has_answered_is_waited_for(kind: str) -> None:
+    """An outage of five minutes in mid-run costs no item, whatever it looks like."""
+    ended = asked(Server(refuse=Down(begin=2.0, end=2.0 + FIVE_MINUTES, kind=kind)))
+    assert (ended.replies, ended.errors, ended.stopped) == (1000, [], 0)
 
 
 def test_an_overload_without_end_ends_the_run() -> None:

@@ -90,10 +90,19 @@ def test_a_wrong_key_or_model_name(
 
 def test_a_host_that_cannot_be_reached(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """The line says which host, and that it could not be reached."""
-    monkeypatch.setattr(server_state, "NEVER_ANSWERED", 0.5)
+    monkeypatch.setattr(server_state, "NEVER_REACHED", 0.5)
     address = closed_port()
     result = capitals.run_in_process(*options(address), "qa")
     check_end(capitals, result, f"{address.removeprefix('http://')} could not be reached for")
+
+
+def test_a_host_that_answers_no_call(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server whose every reply is HTTP 500 from the first call on is not waited for long."""
+    monkeypatch.setattr(server_state, "NEVER_ANSWERED", 1.0)
+    with loopback(handler=refusing(500, "upstream is dead")) as server:
+        result = capitals.run_in_process(*options(server.url), "qa")
+    check_end(capitals, result, "upstream is dead")
+    assert "has given no reply for" in result.outlines[-1]
 
 
 @pytest.mark.slow
