@@ -1,40 +1,82 @@
-"""The ledger's file: its tables, its rows with their checksums, and how SQLite is opened."""
+"""A ledger's rows with their checksums, and what any database must do that keeps them."""
 
 import json
-import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from evaluators.core import QAError, Reply, ToolCall
 from evaluators.text import canonical, digest, flat
 
-SCHEMA = 1
+T = TypeVar("T")
 
-TABLES = """
-CREATE TABLE IF NOT EXISTS calls (
-    key TEXT PRIMARY KEY,
-    schema INTEGER NOT NULL,
-    at REAL NOT NULL,
-    spec TEXT NOT NULL,
-    reply TEXT NOT NULL,
-    checksum TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS damaged (
-    key TEXT NOT NULL, at REAL NOT NULL, reply TEXT NOT NULL, checksum TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS imported (key TEXT PRIMARY KEY) WITHOUT ROWID;
-"""
+SCHEMA = 1
 COLUMNS = "key, schema, at, spec, reply, checksum"
-INSERT = f"INSERT OR IGNORE INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
-IMPORTED = "INSERT OR IGNORE INTO imported VALUES (?)"
+INSERT = f"INSERT INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+IMPORTED = "INSERT INTO imported (key) VALUES (?) ON CONFLICT DO NOTHING"
 SIGNED = ":"  # between a checksum and the signature behind it
-BUSY_SECONDS = 30.0
-DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 class LedgerError(QAError):
     """The ledger cannot keep what is paid for: no further call may be started."""
+
+
+class StoreError(Exception):
+    """What a ledger's database says when it fails; ``is_damage`` where its content is malformed."""
+
+    def __init__(self, message: str, *, is_damage: bool = False, is_full: bool = False) -> None:
+        super().__init__(message)
+        self.is_damage = is_damage
+        self.is_full = is_full
+
+
+class Transaction(Protocol):
+    """Statements that hold together or not at all. Values stand for question marks."""
+
+    def read(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+
+    def run(self, sql: str, rows: Iterable[Sequence[object]] = ((),)) -> None:
+        """Run a statement once for each row of values."""
+
+
+class Store(Protocol):
+    """An open database with the tables ``calls``, ``damaged``, ``imported`` and ``documents``.
+
+    All methods may be called from any thread, and raise StoreError where the database fails.
+    """
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences for the run's report."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes it takes."""
+
+    def read(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query as of what is committed."""
+
+    def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query that may have millions."""
+
+    def change(self, work: Callable[[Transaction], T]) -> T:
+        """Return what ``work`` returns once what it did is durable; if it raises, nothing is."""
+
+    def take(self, keys: Collection[str]) -> set[str]:
+        """Claim calls; return the keys of those that no other live run is making."""
+
+    def give_back(self, key: str) -> None:
+        """Let others make a call that was claimed."""
+
+    def alone(self) -> bool:
+        """Return whether no other run has the ledger open."""
+
+    def shrink(self) -> None:
+        """Give the space of removed rows back."""
+
+    def close(self) -> None:
+        """Give everything back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,26 +136,6 @@ def _unseal(key: str, schema: object, text: object, given: object) -> Reply | No
         return None
 
 
-def connect(path: Path | str) -> sqlite3.Connection:
-    """Return a connection to a path, or to a ``file:`` URI where a text is given.
-
-    Transactions are the caller's own, text that is not UTF-8 comes as replacement characters (so
-    that its checksum fails), and nothing that the file defines is trusted.
-    """
-    connection = sqlite3.connect(
-        path,
-        timeout=BUSY_SECONDS,
-        isolation_level=None,
-        check_same_thread=False,  # commits run on a pool thread, one at a time
-        uri=isinstance(path, str),
-    )
-    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.execute("PRAGMA cell_size_check = ON")
-    return connection
-
-
-def error_code(error: BaseException) -> int:
-    """Return SQLite's primary result code of an error; 0 where there is none."""
-    code: int = getattr(error, "sqlite_errorcode", 0) or 0
-    return code & 0xFF
+def marks(values: Sequence[object]) -> str:
+    """Return as many question marks as there are values, for an SQL list."""
+    return ", ".join("?" * len(values))

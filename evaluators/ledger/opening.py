@@ -9,45 +9,21 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
 from evaluators.core import UsageError
 from evaluators.ledger.claims import Claims
-from evaluators.ledger.database import (
-    COLUMNS,
-    DAMAGE,
-    IMPORTED,
-    INSERT,
-    SCHEMA,
-    TABLES,
-    StoredRow,
-    connect,
-    error_code,
-)
+from evaluators.ledger.database import COLUMNS, IMPORTED, INSERT, SCHEMA, StoredRow
+from evaluators.ledger.documents import ADD
+from evaluators.ledger.sqlite_store import DAMAGE, TABLES, SqliteStore, connect, error_code, tables
 
 OTHERS_SECONDS = 30.0  # another run may be mending the file
 POLL_SECONDS = 0.05
-_OURS = {("table", "calls"), ("table", "damaged"), ("table", "imported")}
+_OURS = {("table", name) for name in TABLES}
 LOGS = ("-wal", "-shm")
 TRACES = (b"CREATE TABLE calls", b'"input_tokens":')
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
-    """An open ledger. ``notes`` are sentences for the run's report; ``claims`` only in writing."""
-
-    connection: sqlite3.Connection
-    notes: tuple[str, ...] = ()
-    claims: Claims | None = None
-
-    def close(self) -> None:
-        """Close the files."""
-        self.connection.close()
-        if self.claims is not None:
-            self.claims.close()
 
 
 class _DamagedError(sqlite3.DatabaseError):
@@ -56,7 +32,7 @@ class _DamagedError(sqlite3.DatabaseError):
 
 def open_to_write(
     path: Path, now: Callable[[], float] = time.time, *, trusted: bool = False
-) -> Opened:
+) -> SqliteStore:
     """Return the ledger at a path, made or mended where needed.
 
     A damaged file is kept under another name; the rows that can be read go on. Raises UsageError
@@ -85,10 +61,10 @@ def open_to_write(
             connection = _open(path)
         claims.join()
         on_error.pop_all()
-    return Opened(connection=connection, notes=tuple(notes), claims=claims)
+    return SqliteStore(path, connection, notes, claims)
 
 
-def open_to_read(path: Path, *, trusted: bool = False) -> Opened:
+def open_to_read(path: Path, *, trusted: bool = False) -> SqliteStore:
     """Return the ledger at a path as it is: nothing is changed, nothing is made beside it.
 
     Raises UsageError where there is none, it cannot be read at all, or others could have changed
@@ -104,11 +80,13 @@ def open_to_read(path: Path, *, trusted: bool = False) -> Opened:
         mode = "mode=ro" if written else "immutable=1"
         connection = connect(f"{path.resolve().as_uri()}?{mode}")
         on_error.callback(connection.close)
-        _check_ours(path, connection)
+        # What a ledger of an earlier version lacks is empty; its file stays as it is.
+        missing = tables(_missing(path, connection), "TEMP TABLE")
+        connection.executescript(f"PRAGMA temp_store = MEMORY; {missing}")
         if not _is_sound(connection):
             notes.append(f"{path} is damaged: replayed as far as it can be read")
         on_error.pop_all()
-    return Opened(connection=connection, notes=tuple(notes))
+    return SqliteStore(path, connection, notes)
 
 
 @contextmanager
@@ -135,14 +113,14 @@ def _join(path: Path, claims: Claims) -> None:
 def _open(path: Path) -> sqlite3.Connection:
     connection = connect(path)
     try:
-        is_complete = _check_ours(path, connection)
+        missing = _missing(path, connection)
         if not _is_sound(connection):
             msg = "its pages contradict each other"
             raise _DamagedError(msg)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        if not is_complete:
-            made = f"BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {SCHEMA}; COMMIT"
+        if missing:
+            made = f"BEGIN IMMEDIATE; {tables()} PRAGMA user_version = {SCHEMA}; COMMIT"
             connection.executescript(made)
     except BaseException as error:
         connection.close()
@@ -152,8 +130,8 @@ def _open(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _check_ours(path: Path, connection: sqlite3.Connection) -> bool:
-    """Return whether no table is missing; refuse what a newer version or another program made."""
+def _missing(path: Path, connection: sqlite3.Connection) -> set[str]:
+    """Return the tables still to be made; refuse what a newer version or another program made."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     found = set(connection.execute("SELECT type, name FROM sqlite_master"))
     columns = [row[1] for row in connection.execute("PRAGMA table_info(calls)")]
@@ -166,7 +144,7 @@ def _check_ours(path: Path, connection: sqlite3.Connection) -> bool:
             "use the newer version, or give another --ledger path"
         )
         raise UsageError(msg)
-    return bool(version == SCHEMA and found == _OURS)
+    return TABLES.keys() - {name for _, name in found}
 
 
 def _is_sound(connection: sqlite3.Connection) -> bool:
@@ -238,10 +216,12 @@ def repair(path: Path, reason: str, now: float) -> str:
                 shutil.copyfile(file, f"{copy}{ending}")
         fresh.touch(mode=0o600)
         with closing(connect(fresh)) as connection:
-            connection.executescript(TABLES)
+            connection.executescript(tables())
             connection.execute("BEGIN IMMEDIATE")
             connection.executemany(INSERT, (row for row in _readable_rows(copy) if row.is_sound))
-            connection.executemany(IMPORTED, _imported_keys(copy))
+            connection.executemany(IMPORTED, _readable(copy, "SELECT key FROM imported"))
+            every = "SELECT kind, key, text FROM documents"
+            connection.executemany(ADD, _readable(copy, every))
             connection.execute("COMMIT")
             (rows,) = connection.execute("SELECT count(*) FROM calls").fetchone()
         kept = _free_name(path, now)
@@ -269,10 +249,10 @@ def _readable_rows(copy: Path) -> Iterator[StoredRow]:
                     break
 
 
-def _imported_keys(copy: Path) -> Iterator[tuple[str]]:
-    """Yield the keys of the rows that an import brought, as far as they can be read."""
+def _readable(copy: Path, query: str) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of a query as far as they can be read."""
     with suppress(sqlite3.Error), closing(connect(copy)) as connection:
-        yield from connection.execute("SELECT key FROM imported")
+        yield from connection.execute(query)
 
 
 def _free_name(path: Path, now: float) -> Path:

@@ -1,26 +1,30 @@
 """The store of replies: looked up by key, committed in groups, shared by runs at the same time."""
 
 import asyncio
-import sqlite3
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Self
 
 from evaluators.core import Reply
+from evaluators.ledger import documents
 from evaluators.ledger.database import (
     COLUMNS,
-    DAMAGE,
     INSERT,
     LedgerError,
     Row,
+    Store,
     StoredRow,
-    connect,
-    error_code,
+    StoreError,
+    Transaction,
     seal,
 )
+from evaluators.ledger.documents import StoredDocument, seal_document
+from evaluators.ledger.grouping import Grouped
 from evaluators.ledger.opening import open_to_read, open_to_write
 from evaluators.ledger.signing import Signer
 from evaluators.output import plural
@@ -28,6 +32,15 @@ from evaluators.output import plural
 GROUP_SECONDS = 0.01  # how long a reply may wait for others to share its commit
 POLL_SECONDS = 0.05
 CLAIM_SECONDS = 300.0  # longer than any call: a run that holds one this long has been frozen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Change:
+    """A statement with its values, and the key of the reply that it keeps, if it keeps one."""
+
+    sql: str
+    values: Sequence[object]
+    key: str | None = None
 
 
 class Ledger:
@@ -49,22 +62,17 @@ class Ledger:
         self.path = path
         self._clock = clock
         self._signer = Signer.of_environment()
-        self._opened = (
+        self.store: Store = (
             open_to_read(path, trusted=trusted)
             if read_only
             else open_to_write(path, clock, trusted=trusted)
         )
-        self._writer = self._opened.connection
-        # A second connection, so that a look-up never waits for a commit to reach the disk.
-        self._reader = self._writer if read_only else connect(path)
         self._read_only = read_only
         self._bad: set[str] = set()
         self._unsigned: set[str] = set()
         self._own: set[str] = set()
         self._failed: LedgerError | None = None
-        self._writing = threading.Lock()  # damaged rows are set aside while a group is committed
-        self._pending: list[tuple[Row, asyncio.Future[None]]] = []
-        self._committer: asyncio.Task[None] | None = None
+        self._commit = Grouped(self._commit_group, GROUP_SECONDS)
 
     def __enter__(self) -> Self:
         return self
@@ -74,8 +82,7 @@ class Ledger:
 
     def close(self) -> None:
         """Close the files. What ``put`` returned from is on the disk already."""
-        self._reader.close()
-        self._opened.close()
+        self.store.close()
 
     @property
     def damaged(self) -> int:
@@ -92,7 +99,7 @@ class Ledger:
             for what, count in found.items()
             if count
         ]
-        return (*self._opened.notes, *said)
+        return (*self.store.notes, *said)
 
     def is_earlier(self, key: str) -> bool:
         """Return whether another run than this one paid for the reply under this key."""
@@ -101,9 +108,8 @@ class Ledger:
     def is_imported(self, key: str) -> bool:
         """Return whether ``ledger import`` brought the reply under this key."""
         try:
-            query = "SELECT 1 FROM imported WHERE key = ?"
-            return self._reader.execute(query, (key,)).fetchone() is not None
-        except sqlite3.Error:  # a replay from a ledger older than the table, or from a damaged one
+            return bool(self.store.read("SELECT 1 FROM imported WHERE key = ?", (key,)))
+        except StoreError:  # a replay from a damaged ledger
             return False
 
     def get(self, key: str) -> Reply | None:
@@ -112,17 +118,15 @@ class Ledger:
         A row that is damaged, or lacks the signature that it should have, is set aside, not used.
         """
         try:
-            found = self._reader.execute(
-                f"SELECT {COLUMNS} FROM calls WHERE key = ?", (key,)
-            ).fetchone()
-        except sqlite3.Error as error:
-            if self._read_only and error_code(error) in DAMAGE:
+            found = self.store.read(f"SELECT {COLUMNS} FROM calls WHERE key = ?", (key,))
+        except StoreError as error:
+            if self._read_only and error.is_damage:
                 self._bad.add(key)
                 return None
             raise self._failure(error) from None
-        if found is None:
+        if not found:
             return None
-        row = StoredRow._make(found)
+        row = StoredRow._make(found[0])
         reply = row.opened()
         if reply is not None and self._signer.accepts(row):
             return reply
@@ -132,85 +136,96 @@ class Ledger:
 
     @asynccontextmanager
     async def claim(self, key: str) -> AsyncIterator[Reply | None]:
-        """Hold the right to make this call while the block runs; yield its reply if there is one.
+        """Hold the right to make one call, and give what the ledger has for it by then.
 
-        Where another run is making the call its end is waited for, so that both use one reply. A
+        While another run holds it that run is waited for, so that both use one reply. A
         run that died holds no claim; one that is frozen is waited for at most five minutes. Raises
         LedgerError once a reply could not be kept: nothing more may be paid for.
         """
         if self._failed is not None:
             raise self._failed
-        claims = self._opened.claims
-        if claims is None:
-            yield self.get(key)
-            return
         now = asyncio.get_running_loop().time
         end = now() + CLAIM_SECONDS
-        while not (mine := claims.take(key)) and now() < end:
+        while not (mine := self.store.take([key])) and now() < end:
             await asyncio.sleep(POLL_SECONDS)
         try:
             yield self.get(key)
         finally:
             if mine:
-                claims.give_back(key)
+                self.store.give_back(key)
 
     async def put(self, row: Row) -> None:
         """Return once the reply is on the disk. Raises LedgerError where it cannot be kept."""
-        future = asyncio.get_running_loop().create_future()
-        self._pending.append((row, future))
-        if self._committer is None or self._committer.done():
-            self._committer = asyncio.create_task(self._commit_groups())
-        await future
+        values = self._signer.signed(seal(row, self._clock()))
+        await self._commit(_Change(sql=INSERT, values=values, key=row.key))
+
+    async def keep(self, kind: str, key: str, text: str) -> None:
+        """Return once a document is on the disk, in the place of an earlier one of its key.
+
+        Raises LedgerError where it cannot be kept.
+        """
+        values = seal_document(kind, key, text, self._signer)
+        await self._commit(_Change(sql=documents.KEEP, values=values))
+
+    async def forget(self, kind: str, key: str) -> None:
+        """Return once a document is gone. Raises LedgerError as ``keep`` does."""
+        await self._commit(_Change(sql=documents.FORGET, values=(kind, key)))
+
+    def document(self, kind: str, key: str) -> str | None:
+        """Return the text kept under this key; None also where it is damaged or not signed."""
+        return self._documents(documents.FIND, kind, key).get(key)
+
+    def documents(self, kind: str) -> dict[str, str]:
+        """Return all sound documents of a kind by their keys, in the keys' order."""
+        return self._documents(documents.ALL_OF_KIND, kind)
+
+    def _documents(self, sql: str, *values: str) -> dict[str, str]:
+        try:
+            found = map(StoredDocument._make, self.store.read(sql, values))
+        except StoreError as error:
+            raise self._failure(error) from None
+        opened = {one.key: one.opened(self._signer) for one in found}
+        return {key: text for key, text in opened.items() if text is not None}
 
     async def flush(self) -> None:
         """Return once everything given to ``put`` so far is on the disk or has failed."""
-        if self._committer is not None:
-            await asyncio.wait([self._committer])
+        await self._commit.flush()
 
-    async def _commit_groups(self) -> None:
-        while self._pending:
-            await asyncio.sleep(GROUP_SECONDS)
-            group, self._pending = self._pending, []
-            failure: LedgerError | None = None
-            try:
-                await asyncio.to_thread(self._insert, [row for row, _ in group])
-            except Exception as error:  # noqa: BLE001  # every waiting call must learn of it
-                failure = self._failure(error, group)
-            for future in (future for _, future in group if not future.cancelled()):
-                if failure is None:
-                    future.set_result(None)
-                else:
-                    future.set_exception(failure)
+    def _commit_group(self, group: Sequence[_Change]) -> Sequence[None]:
+        def work(transaction: Transaction) -> None:
+            for sql, part in groupby(group, key=attrgetter("sql")):
+                transaction.run(sql, [one.values for one in part])
 
-    def _insert(self, rows: Sequence[Row]) -> None:
-        at = self._clock()
-        values = [self._signer.signed(seal(row, at)) for row in rows]
-        with self._writing, self._writer:
-            self._writer.execute("BEGIN IMMEDIATE")
-            self._writer.executemany(INSERT, values)
-        self._own.update(row.key for row in rows)
+        try:
+            self.store.change(work)
+        except Exception as error:  # noqa: BLE001  # nothing more may be paid for
+            need = sum(len(str(value)) for one in group for value in one.values)
+            raise self._failure(error, need) from None
+        self._own.update(one.key for one in group if one.key is not None)
+        return [None] * len(group)
 
     def _set_aside(self, key: str) -> None:
         if self._read_only:
             return
+
+        def work(transaction: Transaction) -> None:
+            # Any column may be what is damaged, so that none can be relied on to be there.
+            transaction.run(
+                "INSERT INTO damaged SELECT key, coalesce(at, 0), coalesce(reply, ''), "
+                "coalesce(checksum, '') FROM calls WHERE key = ?",
+                [(key,)],
+            )
+            for table in ("calls", "imported"):
+                transaction.run(f"DELETE FROM {table} WHERE key = ?", [(key,)])
+
         try:
-            with self._writing, self._writer:
-                self._writer.execute("BEGIN IMMEDIATE")
-                # Any column may be what is damaged, so that none can be relied on to be there.
-                self._writer.execute(
-                    "INSERT INTO damaged SELECT key, coalesce(at, 0), coalesce(reply, ''), "
-                    "coalesce(checksum, '') FROM calls WHERE key = ?",
-                    (key,),
-                )
-                for table in ("calls", "imported"):
-                    self._writer.execute(f"DELETE FROM {table} WHERE key = ?", (key,))
-        except sqlite3.Error as error:
+            self.store.change(work)
+        except StoreError as error:
             raise self._failure(error) from None
 
-    def _failure(self, error: Exception, group: Sequence[tuple[Row, object]] = ()) -> LedgerError:
+    def _failure(self, error: Exception, need: int = 0) -> LedgerError:
         text = f"{self.path}: the ledger cannot be used: {error}; no more calls made"
-        if error_code(error) == sqlite3.SQLITE_FULL:
-            need = sum(len(seal(row, 0.0).reply) for row, _ in group)
+        if isinstance(error, StoreError) and error.is_full:
             text = (
                 f"{self.path}: the disk is full, {need:,} bytes and more are needed; no more calls "
                 "made: free some space and run the same command again"

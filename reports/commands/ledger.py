@@ -2,7 +2,6 @@
 
 import argparse
 import re
-import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +12,8 @@ from pathlib import Path
 from evaluators.command_line import Parser
 from evaluators.core import UsageError
 from evaluators.ledger import LedgerError, upkeep
+from evaluators.ledger.database import StoreError
+from evaluators.ledger.importing import import_rows
 from evaluators.ledger.opening import open_to_read, open_to_write
 from evaluators.ledger.upkeep import LedgerStats, Selection
 from evaluators.models.catalogue import load_catalogue
@@ -36,15 +37,13 @@ def stats(options: Options) -> int:
     cost = pricer(load_catalogue(), datetime.now(UTC).date())
     with closing(open_to_read(options.ledger, trusted=options.trust_ledger)) as opened:
         say(sys.stderr, *opened.notes)
-        found = upkeep.ledger_stats(opened.connection, cost)
-    say(sys.stdout, *_stats_lines(options.ledger, found))
+        found = upkeep.ledger_stats(opened, cost)
+        say(sys.stdout, *_stats_lines(options.ledger, found, opened.size))
     return DONE
 
 
-def _stats_lines(path: Path, found: LedgerStats) -> Iterator[str]:
+def _stats_lines(path: Path, found: LedgerStats, size: int) -> Iterator[str]:
     calls = sum(total.calls for total in found.models.values())
-    files = (path, path.with_name(f"{path.name}-wal"))
-    size = sum(file.stat().st_size for file in files if file.exists())
     yield f"{path}: {calls:,} replies, {size / 1e6:,.1f} MB"
     rows = [
         (
@@ -69,6 +68,8 @@ def _stats_lines(path: Path, found: LedgerStats) -> Iterator[str]:
         yield f"{plural(found.set_aside, 'row')} set aside by earlier runs"
     if found.imported:
         yield f"{plural(found.imported, 'row')} imported"
+    if found.documents:
+        yield f"{plural(found.documents, 'document')} beside them"
     if any(total.cost is None for total in found.models.values()):
         yield "cost unknown: neither models.yaml nor genai-prices has a price"
 
@@ -85,7 +86,7 @@ def export(options: Options) -> int:
     left_out: list[str] = []
     with closing(open_to_read(options.ledger, trusted=options.trust_ledger)) as opened:
         selection = Selection(spec=options.model, since=options.since)
-        lines = upkeep.export_lines(opened.connection, selection, left_out)
+        lines = upkeep.export_lines(opened, selection, left_out)
         if options.file is None:
             sys.stdout.writelines(lines)
         else:
@@ -99,7 +100,7 @@ def import_(options: Options) -> int:
     """Add the rows of an exported file."""
     with closing(open_to_write(options.ledger, trusted=options.trust_ledger)) as opened:
         say(sys.stderr, *opened.notes)
-        done = upkeep.import_rows(opened.connection, options.file, skip_bad=options.skip_bad)
+        done = import_rows(opened, options.file, skip_bad=options.skip_bad)
     say(sys.stderr, *done.refused[:NAMED])
     if done.refused and not options.skip_bad:
         more = f" (the first {NAMED} are named above)" if len(done.refused) > NAMED else ""
@@ -118,12 +119,12 @@ def prune(options: Options) -> int:
     before = None if options.older_than is None else time.time() - options.older_than
     selection = Selection(spec=options.model, before=before)
     with closing(open_to_write(options.ledger, trusted=options.trust_ledger)) as opened:
-        if opened.claims is not None and not opened.claims.alone():
+        if not opened.alone():
             msg = f"{options.ledger}: a run is using this ledger; prune it once the run has ended"
             raise UsageError(msg)
-        rows, size = upkeep.count(opened.connection, selection)
+        rows, size = upkeep.count(opened, selection)
         if options.yes and rows:
-            upkeep.prune(opened.connection, selection)
+            upkeep.prune(opened, selection)
     done = "removed" if options.yes else "would go; --yes removes them"
     say(sys.stdout, f"{plural(rows, 'row')} with {size:,} bytes of replies {done}")
     return DONE
@@ -165,7 +166,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         _, run = COMMANDS[options.command]
         return run(options)
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, StoreError) as error:
         reason = getattr(error, "strerror", None) or error
         msg = f"{options.ledger}: {options.command} could not be done ({reason}); nothing is lost"
         raise LedgerError(msg) from None

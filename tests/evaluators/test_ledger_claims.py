@@ -165,7 +165,7 @@ def test_nothing_is_claimed_after_a_reply_could_not_be_kept(tmp_path: Path) -> N
     path = tmp_path / "l"
 
     async def scenario(ledger: Ledger) -> None:
-        ledger._writer.execute("PRAGMA max_page_count = 1")
+        ledger.store.change(lambda one: one.read("PRAGMA max_page_count = 1"))
         with pytest.raises(LedgerError, match=r"l: the disk is full, [\d,]+ bytes and more are ne"):
             await ledger.put(Row(key=key_of(1), spec="m", reply=reply_of(1, size=5000)))
         with pytest.raises(LedgerError, match="disk is full"):
@@ -222,9 +222,8 @@ def test_a_system_without_such_locks_still_works(
         monkeypatch.setattr(fcntl, "fcntl", unsupported)
         monkeypatch.setattr(fcntl, "lockf", unsupported)
     with Ledger(tmp_path / "l") as ledger:
-        assert ledger._opened.claims is not None
-        assert ledger._opened.claims.take(key_of(1))
-        ledger._opened.claims.give_back(key_of(1))
+        assert ledger.store.take([key_of(1)]) == {key_of(1)}
+        ledger.store.give_back(key_of(1))
         put(ledger, [Row(key=key_of(1), spec="m", reply=reply_of(1))])
         assert ledger.get(key_of(1)) == reply_of(1)
 

@@ -12,6 +12,7 @@ import pytest
 from evaluators.__main__ import COMMANDS, main
 from evaluators.core import Reply
 from evaluators.ledger import Ledger, Row
+from evaluators.ledger.database import StoreError
 from reports.commands.ledger import COMMANDS as LEDGER_COMMANDS
 from tests.support.recorded import SPEC, ask, change, fill, key_of, put, reply_of
 
@@ -287,7 +288,7 @@ def test_a_disk_that_refuses_is_one_line(
 
     def refuse(*_: object) -> None:
         msg = "database or disk is full"
-        raise sqlite3.OperationalError(msg)
+        raise StoreError(msg, is_full=True)
 
     monkeypatch.setattr("evaluators.ledger.upkeep.prune", refuse)
     assert run("prune", "--ledger", made, "--model", SPEC, "--yes") == 1

@@ -1,0 +1,156 @@
+"""Documents stand beside the replies, exactly as given, and go with them where they are carried."""
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaluators.__main__ import main
+from evaluators.ledger import Ledger
+from evaluators.ledger.signing import VARIABLE
+from tests.support.recorded import change, fill, key_of, reply_of
+
+
+def keep(ledger: Ledger, kind: str, **texts: str) -> None:
+    async def all_at_once() -> None:
+        await asyncio.gather(*(ledger.keep(kind, key, text) for key, text in texts.items()))
+
+    asyncio.run(all_at_once())
+
+
+def test_a_document_is_found_by_the_next_run_and_replaced(tmp_path: Path) -> None:
+    """The last text of a kind and key is kept; kinds do not mix; what is forgotten is gone."""
+    with Ledger(tmp_path / "l") as ledger:
+        keep(ledger, "batch", b="waiting", a="x")
+        keep(ledger, "batch", b="done")
+        keep(ledger, "text", b="another kind")
+    with Ledger(tmp_path / "l") as ledger:
+        assert list(ledger.documents("batch").items()) == [("a", "x"), ("b", "done")]
+        assert ledger.document("text", "b") == "another kind"
+        assert ledger.document("text", "unknown") is None
+        asyncio.run(ledger.forget("batch", "b"))
+    with Ledger(tmp_path / "l", read_only=True) as ledger:
+        assert ledger.documents("batch") == {"a": "x"}
+
+
+@settings(max_examples=30)
+@given(text=st.text(st.characters(codec=None), max_size=50))
+def test_any_text_comes_back_exactly(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    """Lone surrogates, NUL and every other character survive."""
+    with Ledger(tmp_path_factory.mktemp("ledger") / "l") as ledger:
+        keep(ledger, "text", k=text)
+        assert ledger.document("text", "k") == text
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE documents SET text = replace(text, 'waiting', 'done')",
+        "UPDATE documents SET text = 'no seal'",
+        "UPDATE documents SET key = 'other'",
+        "UPDATE documents SET kind = 'other'",
+    ],
+)
+def test_a_document_that_was_changed_is_not_believed(tmp_path: Path, damage: str) -> None:
+    """The seal binds the text to its kind and key."""
+    with Ledger(tmp_path / "l") as ledger:
+        keep(ledger, "batch", k="waiting")
+    change(tmp_path / "l", damage)
+    with Ledger(tmp_path / "l") as ledger:
+        for kind in ("batch", "other"):
+            assert ledger.documents(kind) == {}
+
+
+def test_a_document_needs_the_ledgers_signature(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With QA_LEDGER_KEY one that was written without it, or with another, does not count."""
+    with Ledger(tmp_path / "l") as ledger:
+        keep(ledger, "batch", unsigned="x")
+    for secret, found in (("a" * 32, {"signed": "y"}), ("b" * 32, {})):
+        monkeypatch.setenv(VARIABLE, secret)
+        with Ledger(tmp_path / "l") as ledger:
+            if found:
+                keep(ledger, "batch", **found)
+            assert ledger.documents("batch") == found
+
+
+def older(path: Path) -> None:
+    """Make a ledger as a version without documents made it."""
+    fill(path, 3)
+    change(path, "DROP TABLE documents")
+
+
+def test_an_older_ledger_still_answers(tmp_path: Path) -> None:
+    """Only read it has no documents and stays as it is; a run adds the table."""
+    older(tmp_path / "l")
+    before = (tmp_path / "l").read_bytes()
+    with Ledger(tmp_path / "l", read_only=True) as ledger:
+        assert ledger.get(key_of(1)) == reply_of(1)
+        assert (ledger.document("batch", "k"), ledger.documents("batch")) == (None, {})
+    assert main(["ledger", "stats", "--ledger", str(tmp_path / "l")]) == 0
+    assert main(["ledger", "export", str(tmp_path / "out"), "--ledger", str(tmp_path / "l")]) == 0
+    assert (tmp_path / "l").read_bytes() == before
+    with Ledger(tmp_path / "l") as ledger:
+        keep(ledger, "batch", k="text")
+        assert ledger.get(key_of(1)) == reply_of(1)
+        assert ledger.document("batch", "k") == "text"
+
+
+def test_documents_are_carried_with_all_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A whole export takes them along, a narrowed one does not; the first document stands."""
+    one, two, file = tmp_path / "one", tmp_path / "two", tmp_path / "out.jsonl"
+    fill(one, 2)
+    with Ledger(one) as ledger:
+        keep(ledger, "batch", k="first", other="o\ud800")
+    assert main(["ledger", "export", str(file), "--ledger", str(one), "--since", "2020-01-01"]) == 0
+    assert file.read_text("utf-8").count("\n") == 2
+    assert main(["ledger", "export", str(file), "--ledger", str(one)]) == 0
+    with Ledger(two) as ledger:
+        keep(ledger, "batch", k="own")
+    assert main(["ledger", "import", str(file), "--ledger", str(two)]) == 0
+    assert "2 new, 0 known, 0 refused" in capsys.readouterr().out
+    with Ledger(two) as ledger:
+        assert ledger.documents("batch") == {"k": "own", "other": "o\ud800"}
+        assert ledger.get(key_of(1)) == reply_of(1)
+    assert main(["ledger", "stats", "--ledger", str(two)]) == 0
+    assert "2 documents beside them" in capsys.readouterr().out
+
+
+def test_a_document_that_was_changed_is_not_imported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its line is named, and with it nothing of the file comes in."""
+    file = tmp_path / "out.jsonl"
+    fill(tmp_path / "one", 1)
+    with Ledger(tmp_path / "one") as ledger:
+        keep(ledger, "batch", k="first")
+    assert main(["ledger", "export", str(file), "--ledger", str(tmp_path / "one")]) == 0
+    file.write_text(file.read_text("utf-8").replace("first", "forged"), "utf-8")
+    assert main(["ledger", "import", str(file), "--ledger", str(tmp_path / "two")]) == 4
+    assert "out.jsonl:2: a document that is damaged" in capsys.readouterr().err
+    with Ledger(tmp_path / "two") as ledger:
+        assert ledger.get(key_of(0)) is None
+
+
+def test_mending_a_damaged_ledger_keeps_its_documents(tmp_path: Path) -> None:
+    """Documents that can be read go on into the new file."""
+    path = tmp_path / "l"
+    fill(path, 2000, size=5)
+    with Ledger(path) as ledger:
+        keep(ledger, "batch", k="text")
+    content = bytearray(path.read_bytes())
+    page = len(content) // 4096 // 2
+    content[page * 4096 : (page + 1) * 4096] = bytes(4096)
+    path.write_bytes(content)
+    with Ledger(path) as ledger:
+        assert "was damaged" in ledger.notes[0]
+        assert ledger.document("batch", "k") == "text"
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
