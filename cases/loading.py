@@ -1,6 +1,7 @@
 """From a slice's data file to its cases, with stable ids and digests."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from cases.labels import grade_or_rating, yes_or_no
 from cases.rows import Row, golds_of, id_of, metadata_of, recorded_of, rows_of
 from cases.tables import Record, read_table
 from evaluators.core import Case, UsageError
+from evaluators.kinds import FACT
 from evaluators.text import digest, listed, shown
 
 RATERS = "label_"
@@ -40,7 +42,7 @@ def load_rows(slice_: Slice, *, large: bool = False) -> list[tuple[Row, Case]]:
     else:  # raters may well see other golds for the same question
         _check_labels(rows, cases)
     _check_cluster(slice_, cases)
-    ids = unique(case.id for case in cases)
+    ids = unique(_ids(rows, cases))
     return [
         (row, case if case.id == id_ else replace(case, id=id_))
         for row, case, id_ in zip(rows, cases, ids, strict=True)
@@ -183,6 +185,15 @@ def _contradict(one: Row, two: Row, first: Case, second: Case) -> bool:
 
 def _where(record: Record) -> str:
     return f"row {record.row} (line {record.line})"
+
+
+def _ids(rows: Iterable[Row], cases: Sequence[Case]) -> Iterator[str]:
+    """Yield each case's id: the file's own, or its fact's where no other row has that fact."""
+    facts = [case.metadata.get(FACT) for case in cases]
+    count = Counter(fact for fact in facts if isinstance(fact, str))
+    for row, case, fact in zip(rows, cases, facts, strict=True):
+        named = isinstance(fact, str) and count[fact] == 1 and GOOD_ID.fullmatch(fact)
+        yield str(fact) if named and id_of(row) is None else case.id
 
 
 def given_id(given: str) -> str:

@@ -24,6 +24,15 @@ def test_trivia_layout(tmp_path: Path) -> None:
     assert first.label is None
 
 
+def test_a_fact_that_one_row_has_names_the_item(tmp_path: Path) -> None:
+    """A fact's id is the item's, unless two rows share it, it is unsafe, or the row has an id."""
+    head = "id,fact_id,question,answer\n"
+    rows = ",canetti-birthplace,a?,x\n,twice,b?,x\n,twice,c?,x\n,not/safe,d?,x\nown,fact,e?,x\n"
+    cases = loaded(tmp_path, head + rows)
+    assert [cases[0].id, cases[4].id] == ["canetti-birthplace", "own"]
+    assert [case.id for case in cases[1:4]] == [case.digest[:12] for case in cases[1:4]]
+
+
 @pytest.mark.parametrize("gold", ["", " ", "\u200b", "\u2800 \u200b"])
 def test_a_blank_gold_is_refused_with_file_and_row(tmp_path: Path, gold: str) -> None:
     """A gold that shows nothing is none, whatever characters it is made of (R11, F20)."""
