@@ -25,6 +25,8 @@ from reports.record import Record, causes, in_order, make_record, total_cost
 from reports.report import Decision, GateResult, Report
 from reports.summary import count
 
+FEW = 20  # items: below it a 95 % interval of a share spans 0.4 and more
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
@@ -96,7 +98,7 @@ def account(
             *facts.notes,
             *causes(records),
             *_people_notes(material, facts, (baseline, anchor), decision),
-            *_gate_notes(run, baseline, since, session.ungated),
+            *_gate_notes(run, baseline, since, session.ungated, decision.gates),
             *judging_notes(found, facts.every_judge, run.slices.values(), run.datasets),
             *drift_notes(run.calibrations, sides, baseline),
         ),
@@ -237,9 +239,28 @@ def _session(session: SessionFacts, run: CountedRun, gates: Sequence[GateResult]
     )
 
 
+def _small_notes(gates: Sequence[GateResult]) -> Iterator[str]:
+    """Yield which slices are so small that a gate on the estimate alone is decided by chance."""
+    found = {
+        f"{gate.slice} ({gate.estimate.n})": None
+        for gate in gates
+        if gate.threshold.evidence == "estimate" and 0 < gate.estimate.n < FEW
+    }
+    if found:
+        yield (
+            f"few items: {', '.join(found)}: their gates go by the estimate alone, which chance "
+            "moves widely; add items, or write `evidence: confident`"
+        )
+
+
 def _gate_notes(
-    run: CountedRun, baseline: Baseline | None, since: Comparison | None, ungated: Sequence[str]
+    run: CountedRun,
+    baseline: Baseline | None,
+    since: Comparison | None,
+    ungated: Sequence[str],
+    gates: Sequence[GateResult],
 ) -> Iterator[str]:
+    yield from _small_notes(gates)
     yield from anchor_notes(since)
     drawn = [f"{name} {one.sample.text}" for name, one in run.summaries.items() if one.sample]
     if drawn:

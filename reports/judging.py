@@ -1,10 +1,11 @@
 """What a report says of the judge: who graded, how it was measured, what votes of several show."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from cases.dataset import Dataset, Slice
-from evaluators.judge_spec import JudgeSpec, PanelSpec
+from evaluators.judge_spec import LEXICAL, JudgeSpec, PanelSpec
+from evaluators.judges.lexical.language_tables import has_tables
 from evaluators.kinds import Cluster
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import clustered_rate, wilson
@@ -53,7 +54,7 @@ def judging(
 
 
 def judging_notes(
-    found: Judging, judge: str, slices: Iterable[Slice], datasets: Sequence[Dataset]
+    found: Judging, judge: str, slices: Collection[Slice], datasets: Sequence[Dataset]
 ) -> list[str]:
     """Return what votes and labelled items say of the judge, a line each.
 
@@ -61,7 +62,7 @@ def judging_notes(
     """
     judges = PanelSpec.parse(judge)
     waivers = {} if judges.is_offline else _waivers(found, datasets)
-    notes = list(waivers.values())
+    notes = [*waivers.values(), *_lexicon_notes(judges, slices)]
     if any(one.is_cascade for one in judges.members) and any(one.kind.rated for one in slices):
         notes.append(f"{judge}: ratings are the model's alone, no rule settles one")
     noted = {name for one in found.calibrations for name in one.graders} | waivers.keys()
@@ -137,6 +138,18 @@ def _disagreement(records: Sequence[tuple[Slice, Record]]) -> Estimate:
     once = len(groups) == n
     interval = wilson(differing, n) if once else clustered_rate(hits, sizes, np.ones_like(hits))
     return Estimate.of(differing / n, interval, n)
+
+
+def _lexicon_notes(judges: PanelSpec, slices: Iterable[Slice]) -> Iterator[str]:
+    """Yield in which languages the lexical judge takes a refusal for a wrong answer."""
+    if not any(one.rules == LEXICAL for one in judges.members):
+        return
+    graded = {one.language for one in slices if one.kind.by_rubric and not one.kind.rated}
+    if bare := sorted(language for language in graded if not has_tables(language)):
+        yield (
+            f"lexical has no words of {', '.join(bare)}: it may take a refusal for a wrong answer; "
+            "add evaluators/judges/lexical/LANGUAGE.yaml, or let a model judge"
+        )
 
 
 def panels(

@@ -67,7 +67,7 @@ class ProviderAdapter:
     ``sdk`` is the package that knows the provider's URLs and headers. ``base_url`` and
     ``api_key_env`` are the provider's own server and the variable that holds its key; ``defaults``
     are parameters that every request must have. ``adds_v1`` says that the SDK writes ``/v1``
-    itself, so that a base URL must not end in it.
+    itself, so that a base URL must not end in it. Its models' names begin with one of ``families``.
 
     ``address`` returns the URL and the headers of all requests, for a key and a base URL.
     ``write`` returns the body of a request to the model of this name, with these parameters.
@@ -81,6 +81,7 @@ class ProviderAdapter:
     write: Callable[[str, Request, Mapping[str, object]], Mapping[str, object]]
     read: Callable[[JsonObject], Reply]
     defaults: Mapping[str, object] = field(default_factory=dict)
+    families: tuple[str, ...] = ()
     adds_v1: bool = False
 
 

@@ -87,6 +87,7 @@ ADAPTER = ProviderAdapter(
     base_url="https://api.anthropic.com",
     api_key_env="ANTHROPIC_API_KEY",
     defaults=REQUIRED,
+    families=("claude-",),
     adds_v1=True,
     address=address,
     write=write,

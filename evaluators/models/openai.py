@@ -68,6 +68,7 @@ ADAPTER = ProviderAdapter(
     sdk="openai",
     base_url="https://api.openai.com/v1",
     api_key_env="OPENAI_API_KEY",
+    families=("gpt-", "chatgpt-", "o1", "o3", "o4"),
     address=address,
     write=write,
     read=read,

@@ -173,9 +173,15 @@ def _name_and_url(rest: str) -> tuple[str, str | None]:
 def _unknown(text: str, head: str, catalogue: Mapping[str, Spec]) -> UsageError:
     names = [*(f"{provider}:NAME" for provider in PROVIDERS), "openai:NAME@URL", *sorted(catalogue)]
     close = get_close_matches(head, [*PROVIDERS, *catalogue], n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else "."
+    owner = next((name for name, one in PROVIDERS.items() if text.startswith(one.families)), "")
+    _, colon, name = text.partition(":")
+    hint = "."
     if text in PROVIDERS:
         hint = f": it needs a name, {text}:NAME."
+    elif owner or close:
+        hint = f"; did you mean {_shown(f'{owner}:{text}' if owner else close[0])}?"
+    elif colon and name:
+        hint = f"; where its server speaks OpenAI's protocol, say {_shown(f'openai:{name}@URL')}."
     return UsageError(f"unknown model {_shown(text)}{hint} Known: {', '.join(names)}")
 
 

@@ -15,6 +15,7 @@ from cases.dataset import Choice, SliceFile
 from evaluators.core import UsageError
 from evaluators.models.keys import KEY_ENV, read_key_names
 from evaluators.text import shown
+from reports.plugin.mistyped import Once, hint
 
 OFF = "off"
 DATASET_FILE = "dataset.yaml"
@@ -113,15 +114,16 @@ class Options:
     touched: bool
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Declare the options. Their values stay text, so that a wrong one is an error of ours."""
     group = parser.getgroup("qa", "question answering: may this model ship?")
     for name, metavar, text in _VALUES:
-        group.addoption(f"--{name}", dest=_dest(name), metavar=metavar, help=text)
+        group.addoption(f"--{name}", dest=_dest(name), metavar=metavar, help=text, action=Once)
     for name, metavar, text in _REPEATABLE:
         group.addoption(f"--{name}", dest=_dest(name), metavar=metavar, help=text, action="append")
     for name, text in _FLAGS:
         group.addoption(f"--{name}", dest=_dest(name), help=text, action="store_true")
+    hint(parser, pluginmanager, [f"--{name}" for name, *_ in (*_VALUES, *_REPEATABLE, *_FLAGS)])
 
 
 def _dest(name: str) -> str:

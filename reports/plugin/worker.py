@@ -44,8 +44,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if marker is None:
         return
     given = metafunc.config.stash.get(WORKER_INPUT, None)
-    cases = [] if given is None else _cases(given.plan, marker, metafunc.definition.path.parent)
-    metafunc.parametrize("qa_item", cases)
+    folder = metafunc.definition.path.parent
+    if given is None:
+        msg = (
+            f"qa marker: no dataset.yaml under {folder}; write one beside this module, with kind, "
+            "rubric and languages"
+        )
+        raise pytest.Collector.CollectError(msg)
+    metafunc.parametrize("qa_item", _cases(given.plan, marker, folder))
 
 
 def _cases(plan: Plan, marker: pytest.Mark, folder: Path) -> list[Any]:

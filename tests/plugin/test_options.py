@@ -70,6 +70,12 @@ MISTAKES = [
     (("--rpm", "0"), "--rpm: a whole number of at least 1 is needed, got '0'"),
     (("--seed=-1",), "--seed: a whole number of at least 0 is needed, got '-1'"),
     (("--audit", "1.5"), "--audit: a share from 0 to 1 is needed, got '1.5'"),
+    (("--model", "gpt-4.1"), "did you mean 'openai:gpt-4.1'?"),
+    (("--judge", "claude-haiku-4"), "did you mean 'anthropic:claude-haiku-4'?"),
+    (
+        ("--model", "google:gemini"),
+        "where its server speaks OpenAI's protocol, say",
+    ),
     (("--calibration", "no"), "--calibration: on or off is needed, got 'no'"),
 ]
 
@@ -80,6 +86,23 @@ def test_the_users_mistakes_are_one_line(
 ) -> None:
     """A wrong option ends the run with exit 4 and one line, before anything is run or written."""
     assert_refused(capitals, capitals.run_in_process(*prepared(capitals, options)), message)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--modle", "openai:m"), "did you mean: --model"),
+        (("--language=bg", "--reruns", "2"), "did you mean: --languages, --repeats"),
+        (("--model=openai:a", "--model=openai:b"), "--model: given twice, the second time as"),
+    ],
+)
+def test_a_mistyped_or_doubled_option_says_what_is_wanted(
+    capitals: Project, options: tuple[str, ...], message: str
+) -> None:
+    """pytest's usage error names the options that come near; a run has one model."""
+    result = capitals.run_in_process(*options, "qa")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([f"*{message}*"])
 
 
 @pytest.mark.parametrize(("options", "message"), [MISTAKES[0], (("absent/path",), "not found")])

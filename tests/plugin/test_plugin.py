@@ -279,6 +279,14 @@ def test_a_marker_that_names_no_dataset(capitals: Project) -> None:
     result.stdout.fnmatch_lines(["*no dataset 'towns' among those found (capital)*"])
 
 
+def test_a_marker_without_a_dataset_file(project: Project) -> None:
+    """A test module whose dataset.yaml was forgotten is an error that says what to write."""
+    project.write("qa/test_towns.py", MODULE.format(name="towns"))
+    result = project.run_in_process("qa")
+    assert result.ret == 2
+    result.stdout.fnmatch_lines(["*no dataset.yaml under *qa; write one beside this module*"])
+
+
 def test_a_skipped_item_is_missing(capitals: Project) -> None:
     """A test that a person skips leaves its item ungraded, and the gate counts it both ways."""
     capitals.write(

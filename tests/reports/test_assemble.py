@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.dataset import Dataset, Item, Plan, Slice, Threshold
+from cases.dataset import Dataset, Evidence, Item, Plan, Slice, Threshold
 from evaluators.core import Outcome, Usage, Verdict
 from evaluators.kinds import kind_of
 from evaluators.rubric import Rubric
@@ -113,6 +113,17 @@ def test_counts_tokens_and_gates_come_together() -> None:
     assert (made.counts.planned, made.counts.passed, made.counts.failed) == (3, 2, 1)
     assert made.tokens == 9
     assert "1 miss is counted" in made.decision.line
+
+
+@pytest.mark.parametrize(
+    ("count", "evidence", "said"),
+    [(19, "estimate", True), (20, "estimate", False), (19, "confident", False)],
+)
+def test_a_gate_that_chance_decides_is_named(count: int, evidence: Evidence, said: bool) -> None:
+    """With a handful of items a gate that goes by the estimate alone says so."""
+    bar = Threshold(measure="correct", min=0.5, evidence=evidence)
+    notes = simple([True] * count, thresholds=(bar,)).notes
+    assert any(f"few items: simpleqa:bg ({count})" in note for note in notes) is said
 
 
 def test_an_unknown_price_makes_the_total_unknown() -> None:

@@ -10,7 +10,7 @@ from evaluators.core import Vote
 from evaluators.kinds import kind_of
 from reports.evidence import Judging
 from reports.record import Record
-from tests.support.made_runs import RUBRIC, answered, facts_dataset, run_of
+from tests.support.made_runs import RUBRIC, answered, facts_dataset, graded_slice, run_of
 
 JUDGED = Slice(
     dataset="judges",
@@ -116,3 +116,21 @@ def test_a_judge_without_labels_is_unmeasured() -> None:
     assert of(answered("cc")).unmeasured == ("facts:en",)
     found = of([*answered("c"), *labelled("ci")], facts_dataset(), judged_dataset(floor={}))
     assert (found.calibrations[0].trusted, found.unmeasured) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("judge", "language", "said"),
+    [
+        ("lexical", "de", True),
+        ("lexical+openai:judge", "de", True),
+        ("openai:judge", "de", False),
+        ("lexical", "pl", False),
+    ],
+)
+def test_a_language_that_the_rules_have_no_words_of_is_named(
+    judge: str, language: str, said: bool
+) -> None:
+    """There a refusal may be taken for a wrong answer, which no figure shows."""
+    own = facts_dataset(graded_slice(language))
+    made = run_of(answered("ci", language), own, judge=judge)
+    assert any("lexical has no words of de" in note for note in made.notes) is said

@@ -201,10 +201,16 @@ class Tables:
 
 
 @cache
+def has_tables(language: str) -> bool:
+    """Return whether there are word lists of this very language."""
+    return (FOLDER / f"{language}.yaml").is_file()
+
+
+@cache
 def tables(language: str) -> Tables:
     """Return a language's data with English behind it; a language without a file has them all."""
     known = sorted(path.stem for path in FOLDER.glob("??.yaml"))
-    names = dict.fromkeys([*([language] if language in known else known), _BASE])
+    names = dict.fromkeys([*([language] if has_tables(language) else known), _BASE])
     return Tables(data=tuple(_data(name) for name in names))
 
 
