@@ -3,8 +3,9 @@
 A worker of xdist gets the plan from the controller, so nothing that reads files is loaded here.
 """
 
+import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -183,13 +184,45 @@ class SliceFile:
     path: Path
 
 
+MOST_SHARDS = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shards:
+    """Parts of a run: those ``held`` of the parts 1 to ``of``, alike in size.
+
+    A hash of its data set, language and id says which part an item is in, whatever else is asked,
+    with all its repeats. Raises ValueError for parts that cannot be.
+    """
+
+    of: int
+    held: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        """Check the numbers: a report folder may say anything."""
+        if not (1 <= self.of <= MOST_SHARDS and {*self.held} <= {*range(1, self.of + 1)}):
+            msg = f"shards {self.held[:3]} of {self.of} cannot be"
+            raise ValueError(msg)
+
+    def holds(self, case: Case) -> bool:
+        """Return whether an item is in one of these parts."""
+        name = f"{case.dataset}:{case.language}:{case.id}".encode("utf-8", "surrogatepass")
+        part = int.from_bytes(hashlib.sha256(name).digest()[:8]) % self.of + 1
+        return part in self.held
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """The parts that are not held."""
+        return tuple(sorted({*range(1, self.of + 1)}.difference(self.held)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """Which items the user wants to run; the defaults ask everything once.
 
     ``limit`` (at least 1) bounds the items of each slice, picked by a hash of id and ``seed``.
-    ``first`` (at least 1) runs that many of them as they come, a part picked by hand.
-    ``large`` files are read without the usual bounds.
+    ``first`` (at least 1) runs that many of them as they come, a part picked by hand; ``shard`` is
+    the only part of all this that becomes tests. ``large`` files are read without the usual bounds.
     """
 
     items: tuple[SliceFile, ...] = ()
@@ -197,6 +230,7 @@ class Choice:
     languages: tuple[str, ...] = ()
     limit: int | None = None
     first: int | None = None
+    shard: Shards | None = None
     seed: int = 0
     repeats: int = 1
     gates: Path | None = None
@@ -227,7 +261,7 @@ class Plan:
 
     ``hashes`` holds the SHA-256 of each slice's data file, by the slice's name, as it was read;
     ``samples`` the slices of which ``--limit`` leaves items out. ``first`` is how many cases of a
-    slice become tests, None for all.
+    slice become tests, ``shard`` the part of these that do; None for all.
     """
 
     datasets: tuple[Dataset, ...]
@@ -235,8 +269,19 @@ class Plan:
     hashes: Mapping[str, str] = field(default_factory=dict)
     samples: Mapping[str, SliceSample] = field(default_factory=dict)
     first: int | None = None
+    shard: Shards | None = None
 
     def of(self, dataset: Dataset) -> list[Item]:
         """Return the items of one dataset."""
         slices = set(map(id, dataset.slices.values()))
         return [item for item in self.items.values() if id(item.slice) in slices]
+
+    def tests(self, dataset: Dataset) -> Iterator[Item]:
+        """Yield the items of a dataset that become tests, each with all its repeats."""
+        seen: dict[str, set[str]] = defaultdict(set)
+        for item in self.of(dataset):
+            known = seen[item.slice.name]
+            if self.first is None or len(known) < self.first or item.case.id in known:
+                known.add(item.case.id)
+                if self.shard is None or self.shard.holds(item.case):
+                    yield item

@@ -43,7 +43,12 @@ def make_plan(files: Sequence[Path], choice: Choice) -> Plan:
     slices = {item.slice.name: item.slice for item in items.values()}
     hashes = {name: file_hash(slice_.path) for name, slice_ in slices.items()}
     return Plan(
-        datasets=tuple(chosen), items=items, hashes=hashes, samples=samples, first=choice.first
+        datasets=tuple(chosen),
+        items=items,
+        hashes=hashes,
+        samples=samples,
+        first=choice.first,
+        shard=choice.shard,
     )
 
 

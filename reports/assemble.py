@@ -14,7 +14,7 @@ from reports.counted_run import CountedRun, Material, count_run, paired_slices
 from reports.evidence import Calibration, Comparison
 from reports.gates.audited import AuditedGate, audited_gates
 from reports.gates.change import change_gates
-from reports.gates.decide import SessionFacts, decide
+from reports.gates.decide import SessionFacts, decide, shard_notes
 from reports.gates.gate import slice_gates
 from reports.gates.power import margin_warnings, no_baseline_note
 from reports.gates.sequential import SequentialGate, sequential_gates, settled_notes
@@ -65,6 +65,7 @@ def assemble(
         whole=Counter(item.slice.name for item in plan.items.values()),
         samples=plan.samples,
         outside=facts.calibrations,
+        shards=plan.shard,
     )
     return account(material, facts, baseline, anchor)
 
@@ -77,7 +78,8 @@ def account(
     run = count_run(material, records, facts.every_judge)
     sides, anchored = (paired_slices(run, facts.judge, one) for one in (baseline, anchor))
     since = compare(tuple(anchored.values()), anchor) if anchor else None
-    decision, session = _decided(run, (sides, anchored), facts.session)
+    known = replace(facts.session, shards=material.shards)
+    decision, session = _decided(run, (sides, anchored), known)
     used: tuple[Record | Calibration, ...] = (*records, *material.outside)
     found = judging(run.datasets, run.records, facts.judge, run.calibrations)
     return Report(
@@ -96,6 +98,7 @@ def account(
         complete=facts.complete,
         notes=(
             *facts.notes,
+            *shard_notes(material.shards),
             *causes(records),
             *_people_notes(material, facts, (baseline, anchor), decision),
             *_gate_notes(run, baseline, since, session.ungated, decision.gates),
@@ -108,6 +111,7 @@ def account(
         since_anchor=since,
         parity=tuple(gap for one in run.datasets for gap in parity(one, run.records)),
         judging=found,
+        shards=material.shards,
     )
 
 
@@ -125,7 +129,7 @@ def decision_of(
     records, judges = in_order(material.records), facts.every_judge
     run = count_run(material, records, judges, for_gates=True, known=known)
     sides = [paired_slices(run, facts.judge, one) for one in (baseline, anchor)]
-    return _decided(run, sides, facts.session)[0]
+    return _decided(run, sides, replace(facts.session, shards=material.shards))[0]
 
 
 def _decided(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cases.dataset import Dataset, Sampling, Slice, SliceSample
+from cases.dataset import Dataset, Sampling, Shards, Slice, SliceSample
 from reports.baseline import Baseline, changed_judge
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.evidence import Calibration
@@ -20,7 +20,8 @@ class Material:
 
     ``whole`` counts, by the name of a slice, the items that it has when none is left out by hand;
     ``samples`` says of which slices ``--limit`` drew a part. ``outside`` is what labelled items
-    that are not among the records say of the judge.
+    that are not among the records say of the judge. ``shards`` are those that the records come
+    from, None where none is missing.
     """
 
     datasets: tuple[Dataset, ...]
@@ -28,6 +29,7 @@ class Material:
     whole: Mapping[str, int]
     samples: Mapping[str, SliceSample] = field(default_factory=dict)
     outside: tuple[Calibration, ...] = ()
+    shards: Shards | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,7 @@ def count_run(
     for name, slice_ in slices.items():
         whole = material.whole[name]
         note = "" if slice_.declared else "not declared: languages.default serves it"
-        partial = len(grouped[name]) < whole
+        partial = len(grouped[name]) < whole or material.shards is not None
         summary = judged.get(name) or summarise(
             grouped[name], slice_, partial=partial, note=note, for_gates=for_gates
         )

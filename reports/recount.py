@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 
-from cases.dataset import Dataset, Slice, Threshold
+from cases.dataset import Dataset, Shards, Slice, Threshold
 from cases.gates_file import GatesFile, with_gates
 from evaluators.core import UsageError
 from reports.assemble import Facts, account, audits
@@ -43,6 +43,7 @@ def _material(report: Report, datasets: tuple[Dataset, ...]) -> Material:
         whole={one.name: one.whole for one in report.slices},
         samples={one.name: one.sample for one in report.slices if one.sample},
         outside=_outside_of(report),
+        shards=report.shards,
     )
 
 
@@ -93,8 +94,18 @@ def merged(
         whole={name: part.whole for name, part in parts.items()},
         samples={name: part.sample for name, part in parts.items() if part.sample},
         outside=_outside(reports),
+        shards=_shards(reports),
     )
     return account(material, _facts(reports), baseline, anchor)
+
+
+def _shards(reports: Sequence[Report]) -> Shards | None:
+    """Return the shards that these runs are; None where none is missing, or none is a shard."""
+    known = [report.shards for report in reports]
+    _same("number of shards", [one.of if one else "no shard" for one in known])
+    held = {number for one in known if one for number in one.held}
+    found = Shards(of=known[0].of, held=tuple(sorted(held))) if known[0] else None
+    return found if found and found.missing else None
 
 
 def _facts(reports: Sequence[Report]) -> Facts:
@@ -136,18 +147,27 @@ def _records(reports: Iterable[Report]) -> tuple[Record, ...]:
     return tuple(found.values())
 
 
-def _outside(reports: Iterable[Report]) -> tuple[Calibration, ...]:
+def _trust(one: Calibration) -> tuple[bool, bool, int]:
+    """Return how far a judge is trusted, to be compared: no grade for an answer counts against."""
+    return bool(one.trusted), not one.blocks, -one.ungraded
+
+
+def _outside(reports: Sequence[Report]) -> tuple[Calibration, ...]:
     """Return what measured the judge beside the records, unless the records of a shard do.
 
-    Each shard may have measured it for its own slices. The figures are the same for the same
-    judge, so the first is returned with the slices of all.
+    Each run may have measured it for its own slices. The figures are the same for the same judge,
+    so the first is returned with the slices of all. Shards without a common ledger asked it anew:
+    of theirs the one counts that trusts it least.
     """
     inside = {part.name for report in reports for part in report.slices}
     found: dict[tuple[str, bool], Calibration] = {}
     for one in (one for report in reports for one in _outside_of(report)):
         name = f"{one.dataset}:{one.language}"
         first = found.setdefault((name, not one.measures), one)
-        _same(f"measures of the judge by {name}", [first.measures, one.measures])
+        if reports[0].shards:
+            first = min(first, one, key=_trust)
+        else:
+            _same(f"measures of the judge by {name}", [first.measures, one.measures])
         graders = tuple(dict.fromkeys((*first.graders, *one.graders)))
         blocks = first.blocks or one.blocks
         found[name, not one.measures] = replace(first, graders=graders, blocks=blocks)

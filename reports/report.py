@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cases.dataset import Dataset, SliceSample, Threshold
+from cases.dataset import Dataset, Shards, SliceSample, Threshold
 from evaluators.kinds import Kind
 from evaluators.statistics.estimate import Estimate
 from reports.evidence import AuditTrail, Comparison, Judging, LanguageGap
@@ -66,7 +66,10 @@ class SliceSummary:
     def obstacle(self) -> str:
         """Why nothing can be decided on this part of the slice; empty where it can."""
         if self.partial:
-            return "only a part of the slice was run, picked by hand; run all of it to decide"
+            return (
+                "only a part of the slice was run, picked by hand or a shard; run all of it, or "
+                "merge all shards, to decide"
+            )
         drawn = self.sample
         if drawn is None or drawn.pinned:
             return ""
@@ -157,7 +160,8 @@ class Report:
     version, hash and parameter. ``complete`` is False after an interrupt or a full disk.
     ``datasets`` are as declared, so that gates can be decided again. ``comparison`` is None without
     a baseline; ``since_anchor`` is None without an anchor, and lists no ``changes``. ``parity`` has
-    a gap for each language that shares facts with its dataset's first.
+    a gap for each language that shares facts with its dataset's first. ``shards`` are those that
+    the records come from, None where none is missing.
     """
 
     model: str
@@ -180,3 +184,4 @@ class Report:
     since_anchor: Comparison | None = None
     parity: tuple[LanguageGap, ...] = ()
     judging: Judging = field(default_factory=Judging)
+    shards: Shards | None = None

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from cases.config import LANGUAGE, NAME
-from cases.dataset import SliceSample, Threshold
+from cases.dataset import Shards, SliceSample, Threshold
 from evaluators.core import UsageError
 from evaluators.reading import file_hash, parse_json, read_text
 from evaluators.text import shown
@@ -178,6 +178,7 @@ def report_from(run: Mapping[str, object], records: tuple[Record, ...]) -> Repor
         since_anchor=_comparison(run.get("since_anchor")),
         parity=tuple(decode(LanguageGap, gap) for gap in _list(run["parity"])),
         judging=decode(Judging, run["judging"]),
+        shards=decode(Shards, run["shards"]) if run.get("shards") else None,
     )
 
 

@@ -14,6 +14,9 @@ from reports.render.markdown import render as render_summary
 from reports.render.report_files import LAST, OF_FIGURES, OF_ITEMS, Files
 from reports.report import Report
 
+PREVIOUS = ".previous"
+"""What the name of the folder ends with that keeps the last report that decided."""
+
 
 class WriteError(UnwrittenError):
     """The report could not be written. ``needed`` is its size in bytes."""
@@ -88,7 +91,7 @@ def _graded(folder: Path) -> Iterator[Path]:
 def previous(folder: Path) -> Path:
     """Return where the last report that decided is kept once another takes its place."""
     whole = Path(os.path.abspath(folder))  # noqa: PTH100  # a link to a folder stays a link
-    return whole.with_name(f"{whole.name}.previous")
+    return whole.with_name(f"{whole.name}{PREVIOUS}")
 
 
 def keep_decided(folder: Path) -> str:

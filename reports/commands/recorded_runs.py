@@ -1,6 +1,7 @@
 """``python -m reports render|compare|gate|merge``: recorded runs looked at again, offline."""
 
 import argparse
+import glob
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +18,7 @@ from reports.render import console
 from reports.render.report_files import FORMATS, Files
 from reports.report import Report, Role
 from reports.run_reader import load_report
-from reports.writer import write, write_files
+from reports.writer import PREVIOUS, write, write_files
 
 RUN_HELP = "a report folder or its run.json"
 
@@ -204,19 +205,36 @@ def merge(argv: Sequence[str]) -> int:
     parser = Parser(
         "merge",
         "Put the runs of CI shards together. Refuses runs of different models, judges, seeds, data "
-        "files, prompts, rubrics or gates; an item in two of them must have come to the same.",
+        "files, prompts, rubrics or gates; an item in two of them must have come to the same. "
+        "Where a shard of --shard is missing the whole is INCONCLUSIVE, and says which.",
         "those of the whole run: 0 every gate passed, 1 a gate failed or the report could not be "
         "written, 2 a shard was interrupted, 4 wrong arguments or runs that do not belong "
         "together, 6 INCONCLUSIVE",
     )
-    parser.add_argument("runs", metavar="RUN", nargs="+", type=Path, help=RUN_HELP)
+    text = f"{RUN_HELP}; or all that a pattern in quotes matches, such as 'shards/*'"
+    parser.add_argument("runs", metavar="RUN", nargs="+", help=text)
     parser.add_baseline()
     parser.add_anchor()
     parser.add_to("a folder for the report of the whole", required=True)
     options = parser.parse_args(argv)
-    reports = [load_report(path) for path in options.runs]
+    paths = dict.fromkeys(path for text in options.runs for path in _matched(text))
+    reports = [load_report(path) for path in paths]
     people = options.adjudications
     baseline = read_baseline(options.baseline, reports, people=people)
     report = merged(reports, baseline, read_baseline(options.anchor, reports, "anchor", people))
     say(sys.stdout, *console.gates(report), *save(report, options.to), report.decision.line)
     return report.decision.code
+
+
+def _matched(text: str) -> list[Path]:
+    """Return the path itself, or what a pattern matches but for runs that another has replaced.
+
+    Raises UsageError for a pattern that matches nothing.
+    """
+    if Path(text).exists() or not glob.has_magic(text):
+        return [Path(text)]
+    found = [Path(one) for one in sorted(glob.glob(text)) if not one.endswith(PREVIOUS)]  # noqa: PTH207
+    if not found:
+        msg = f"{text}: no report folder matches"
+        raise UsageError(msg)
+    return found

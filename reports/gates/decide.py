@@ -12,7 +12,7 @@ code  when
       "interrupted": pytest's own code
 1     a gate FAIL, or a failure that is no graded miss
 4     no item got a grade, as no call could be made: a wrong key, model name or address
-6     a gate INCONCLUSIVE; no gate at all; or a slice without a gate of its own
+6     a gate INCONCLUSIVE; no gate at all; a slice without a gate of its own; or a shard alone
 0     every gate PASS, and every slice has one
 ====  =====================================================================================
 
@@ -21,13 +21,15 @@ a labelled slice counts as its gate where the judge reaches it. An ERROR or MISS
 alone: a gate that passes has counted it against itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from cases.dataset import Shards
 from evaluators.output import plural
 from reports.report import Decision, GateResult, SessionEnd
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, INCONCLUSIVE = range(7)
+_MERGE = "a part decides nothing: python -m reports merge decides over all shards"
 _NAMED = 3  # gates or slices named in the last line; the report has them all
 
 
@@ -41,7 +43,8 @@ class SessionFacts:
     ``other_failures`` are failures that are no item's outcome: ordinary tests, fixtures and
     teardowns, exceptions in a test body, collection errors. ``interrupted`` means by a person or
     the system (not by ``-x``); ``pytest_code`` is what pytest would return. ``cause`` is why
-    no call could be made any more, in one line, or empty.
+    no call could be made any more, in one line, or empty. ``shards`` are those that the items come
+    from, None where none is missing.
     """
 
     selected: int = 0
@@ -57,6 +60,7 @@ class SessionFacts:
     dry_run: bool = False
     pytest_code: int = OK
     cause: str = ""
+    shards: Shards | None = None
 
     @property
     def ungraded(self) -> int:
@@ -121,7 +125,7 @@ def _pytest_decides(facts: SessionFacts) -> Verdict | None:
     code = facts.pytest_code
     if facts.gates_off:
         return code, f"gates off: exit {code}, as pytest has it"
-    if not facts.selected:
+    if not facts.selected and facts.shards is None:
         return code, f"no item selected: exit {code}"
     if code not in (OK, FAILED, INTERRUPTED):
         return code, f"exit {code}, as pytest or a plugin has it"
@@ -146,6 +150,9 @@ def _nothing_graded(facts: SessionFacts) -> Verdict | None:
 
 def _inconclusive(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:
     unclear = [gate for gate in gates if gate.state == "INCONCLUSIVE"]
+    if facts.shards:
+        kept = f"{facts.graded:,} of {plural(facts.selected, 'item')} graded"
+        return INCONCLUSIVE, f"{_parts(facts.shards)}: exit {INCONCLUSIVE}; {kept}; {_MERGE}"
     if unclear:
         return INCONCLUSIVE, f"{_tally(gates)}: exit {INCONCLUSIVE}; {_names(unclear)}"
     if not gates:
@@ -155,6 +162,21 @@ def _inconclusive(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict |
         head = f"NO GATE for {listed(facts.ungated)}: exit {INCONCLUSIVE}"
         return INCONCLUSIVE, f"{head}; {_tally(gates)} elsewhere"
     return None
+
+
+def _parts(shards: Shards) -> str:
+    """Return which shards there are, or which are missing where there are several."""
+    if len(shards.held) == 1:
+        return f"SHARD {shards.held[0]} of {shards.of}"
+    word = "SHARD" if len(shards.missing) == 1 else "SHARDS"
+    return f"{word} {listed(list(map(str, shards.missing)))} of {shards.of} MISSING"
+
+
+def shard_notes(shards: Shards | None) -> Iterator[str]:
+    """Yield that a part decides nothing, and which parts are missing; nothing for a whole run."""
+    if shards:
+        lacking = listed(list(map(str, shards.missing)))
+        yield f"{_MERGE}; missing here of {shards.of}: {lacking}"
 
 
 def _passed(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict:

@@ -197,11 +197,14 @@ class Controller:
         if self._interrupted and not self._results.planned:
             # Nothing was selected yet: everything that could have been is missing.
             self._results.planned = tuple(self._plan.items)
+        if code == pytest.ExitCode.NO_TESTS_COLLECTED and self._plan.shard:
+            self._run.start(())  # no item falls into this shard: `merge` is to hear of it
+            return self._finish(0)
         if self._results.planned:
             return self._finish(code)
         # No report: nothing was planned. A broken module is 1 in every mode, as a failure is.
-        broken = self._results.other_failures and not self._interrupted
-        return 1 if broken and code == pytest.ExitCode.INTERRUPTED else code
+        is_broken = self._results.other_failures and not self._interrupted
+        return 1 if is_broken and code == pytest.ExitCode.INTERRUPTED else code
 
     def _finish(self, code: int) -> int:
         """Write the report; return the exit code that it comes to."""

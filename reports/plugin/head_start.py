@@ -22,6 +22,7 @@ from reports.plugin.run_models import judges_of
 
 NARROWING = (
     "qa_first",
+    "qa_shard",
     "keyword",
     "markexpr",
     "deselect",

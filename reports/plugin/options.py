@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cases.dataset import Choice, SliceFile
+from cases.dataset import Choice, Shards, SliceFile
 from evaluators.core import UsageError
 from evaluators.models.keys import KEY_ENV, read_key_names
 from evaluators.text import shown
@@ -30,6 +30,8 @@ _VALUES = (
     ("limit", "N", "at most N items a slice, chosen by a hash of id and seed: a sample, which "
      "decides only where a file pins it, as in `sample: {limit: N, seed: S}`"),
     ("first", "N", "only the first N items a slice: a look at them, which decides nothing"),
+    ("shard", "K/N", "only the items whose hash falls into part K of N, as 2/8: a part decides "
+     "nothing; `python -m reports merge` decides over the report folders of all N"),
     ("seed", "S", "seed of --limit (default: 0)"),
     ("repeats", "N", "ask the model N times an item (default: 1)"),
     ("baseline", "PATH", "an earlier report folder or its run.json: paired comparison; "
@@ -144,6 +146,9 @@ def read_options(config: pytest.Config, here: Path) -> Options:
     def path(name: str) -> Path | None:
         return here / given[name] if name in given else None
 
+    if "until-decided" in given and "shard" in given:
+        msg = "--until-decided: a shard decides nothing; leave out one of it and --shard"
+        raise UsageError(msg)
     return Options(
         model=given.get("model", "recorded"),
         judges=tuple(given.get("judge", ["lexical"])),
@@ -178,6 +183,7 @@ def _choice(given: Mapping[str, Any], here: Path) -> Choice:
         languages=tuple(filter(None, languages)),
         limit=_whole("limit", given["limit"]) if "limit" in given else None,
         first=_whole("first", given["first"]) if "first" in given else None,
+        shard=_shard(given["shard"]) if "shard" in given else None,
         seed=_whole("seed", given.get("seed", "0"), low=0),
         repeats=_whole("repeats", given.get("repeats", "1")),
         gates=None if gates == OFF else here / gates,
@@ -210,6 +216,17 @@ def _whole(name: str, text: str, low: int = 1) -> int:
         msg = f"--{name}: a whole number of at least {low} is needed, got {text!r}"
         raise UsageError(msg)
     return int(text)
+
+
+def _shard(text: str) -> Shards | None:
+    """Return the part of the run, None for all of it."""
+    number, _, of = text.partition("/")
+    try:
+        shards = Shards(of=int(of), held=(int(number),))
+    except ValueError:
+        msg = f"--shard: K/N is needed, part K of N (such as 2/8), got {shown(text)}"
+        raise UsageError(msg) from None
+    return shards if shards.missing else None
 
 
 def _number(name: str, text: str, fits: Callable[[float], bool], needed: str) -> float:

@@ -4,8 +4,7 @@ The controller has made the plan, and its engine stores the outcomes; without xd
 controller's own process is the one worker.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,18 +67,8 @@ def _cases(plan: Plan, marker: pytest.Mark, folder: Path) -> list[Any]:
     }
     return [
         pytest.param(item, id=item.key, marks=marks[item.slice.language])
-        for item in _first(plan.of(dataset), plan.first)
+        for item in plan.tests(dataset)
     ]
-
-
-def _first(items: Iterable[Item], cases: int | None) -> Iterator[Item]:
-    """Yield the items of the first so many cases of each slice, all their repeats."""
-    seen: dict[str, set[str]] = defaultdict(set)
-    for item in items:
-        known = seen[item.slice.name]
-        if cases is None or len(known) < cases or item.case.id in known:
-            known.add(item.case.id)
-            yield item
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

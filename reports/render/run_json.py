@@ -117,6 +117,7 @@ def _run(report: Report, vouched: str) -> dict[str, object]:
         "since_anchor": asdict(report.since_anchor) if report.since_anchor else None,
         "parity": [asdict(gap) for gap in report.parity],
         "judging": asdict(report.judging),
+        "shards": asdict(report.shards) if report.shards else None,
         "session": asdict(report.session),
         "datasets": dump_datasets(report.datasets),
         "records": {"file": RECORDS, "count": len(report.records), "sha256": vouched},
