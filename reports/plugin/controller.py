@@ -75,8 +75,6 @@ class Controller:
         ):
             config.pluginmanager.register(hooks)
 
-    # Starting
-
     def _open(self) -> None:
         """Start the engine's process: now, as long as nothing else in this one has a thread."""
         config = self._config
@@ -180,7 +178,7 @@ class Controller:
         return result
 
     def pytest_unconfigure(self) -> None:
-        """Report on a run that was interrupted while its workers were being started."""
+        """Report on a run that was interrupted while its workers were started."""
         if self._interrupted and not self._is_over:
             self._end(int(pytest.ExitCode.INTERRUPTED))
             self._write_last_line()
@@ -195,22 +193,21 @@ class Controller:
         if self._config.option.collectonly:
             return code
         if self._interrupted and not self._results.planned:
-            # Nothing was selected yet: everything that could have been is missing.
-            self._results.planned = tuple(self._plan.items)
-        if code == pytest.ExitCode.NO_TESTS_COLLECTED and self._plan.shard:
-            self._run.start(())  # no item falls into this shard: `merge` is to hear of it
-            return self._finish(0)
+            every = (self._plan.tests(dataset) for dataset in self._plan.datasets)
+            self._results.planned = tuple(item.key for some in every for item in some)
         if self._results.planned:
             return self._finish(code)
-        # No report: nothing was planned. A broken module is 1 in every mode, as a failure is.
-        is_broken = self._results.other_failures and not self._interrupted
-        return 1 if is_broken and code == pytest.ExitCode.INTERRUPTED else code
+        if code == pytest.ExitCode.NO_TESTS_COLLECTED and self._plan.shard:
+            self._run.start(())  # nothing falls into this shard: `merge` is to hear of it
+            return self._finish(0)
+        # No report. A broken module is 1 in every mode, as a failure is.
+        stopped = code == pytest.ExitCode.INTERRUPTED and not self._interrupted
+        return 1 if stopped and self._results.other_failures else code
 
     def _finish(self, code: int) -> int:
         """Write the report; return the exit code that it comes to."""
         from reports.plugin.finish import Ending, finish  # noqa: PLC0415  # loaded while tests wait
 
-        arguments = map(str, self._config.invocation_params.args)
         ending = Ending(
             pytest_code=code,
             interrupted=self._interrupted,
@@ -221,7 +218,9 @@ class Controller:
                 "id": self._folder.name.removeprefix("qa-"),
                 "started": self._started.isoformat(timespec="seconds"),
                 "seconds": round(time.monotonic() - self._progress.started, 1),
-                "command": mask(shlex.join(["pytest", *arguments])),
+                "command": mask(
+                    shlex.join(["pytest", *map(str, self._config.invocation_params.args)])
+                ),
                 "workers": int(getattr(self._config.option, "numprocesses", 0) or 0),
             },
         )
@@ -237,7 +236,6 @@ class Controller:
         return int(self._report.decision.code)
 
     def _notes(self) -> Iterator[str]:
-        """Yield what was odd about the tests."""
         if reruns := rerun_settings(self._config):
             yield f"failing tests were run again: {', '.join(reruns)}"
         if untested := self._results.untested(self._run.outcomes):
