@@ -78,8 +78,7 @@ def account(
     run = count_run(material, records, facts.every_judge)
     sides, anchored = (paired_slices(run, facts.judge, one) for one in (baseline, anchor))
     since = compare(tuple(anchored.values()), anchor) if anchor else None
-    known = replace(facts.session, shards=material.shards)
-    decision, session = _decided(run, (sides, anchored), known)
+    decision, session = _decided(run, (sides, anchored), facts.session)
     used: tuple[Record | Calibration, ...] = (*records, *material.outside)
     found = judging(run.datasets, run.records, facts.judge, run.calibrations)
     return Report(
@@ -98,7 +97,6 @@ def account(
         complete=facts.complete,
         notes=(
             *facts.notes,
-            *shard_notes(material.shards),
             *causes(records),
             *_people_notes(material, facts, (baseline, anchor), decision),
             *_gate_notes(run, baseline, since, session.ungated, decision.gates),
@@ -129,7 +127,7 @@ def decision_of(
     records, judges = in_order(material.records), facts.every_judge
     run = count_run(material, records, judges, for_gates=True, known=known)
     sides = [paired_slices(run, facts.judge, one) for one in (baseline, anchor)]
-    return _decided(run, sides, replace(facts.session, shards=material.shards))[0]
+    return _decided(run, sides, facts.session)[0]
 
 
 def _decided(
@@ -240,6 +238,7 @@ def _session(session: SessionFacts, run: CountedRun, gates: Sequence[GateResult]
         stopped=sum(one.counts.stopped for one in every),
         stand_in=any(one.stand_in for one in run.calibrations),
         ungated=tuple(name for name in run.summaries if name not in decided),
+        shards=run.shards,
     )
 
 
@@ -266,6 +265,7 @@ def _gate_notes(
 ) -> Iterator[str]:
     yield from _small_notes(gates)
     yield from anchor_notes(since)
+    yield from shard_notes(run.shards)
     drawn = [f"{name} {one.sample.text}" for name, one in run.summaries.items() if one.sample]
     if drawn:
         yield f"only a sample was asked: {'; '.join(drawn)}"

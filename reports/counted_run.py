@@ -37,7 +37,7 @@ class CountedRun:
     """The slices that were run, in the declared order; the mappings are by a slice's name.
 
     ``calibrations`` are all that measure the judge, in and outside of the records; ``distrusted``
-    says why a slice's judge is not trusted, empty where it is.
+    says why a slice's judge is not trusted, empty where it is. ``shards`` are the material's.
     """
 
     datasets: tuple[Dataset, ...]
@@ -46,6 +46,7 @@ class CountedRun:
     summaries: Mapping[str, SliceSummary]
     calibrations: tuple[Calibration, ...]
     distrusted: Mapping[str, str]
+    shards: Shards | None = None
 
     def of(self, dataset: Dataset) -> list[Slice]:
         """Return the slices of a dataset that were run."""
@@ -91,6 +92,7 @@ def count_run(
         distrusted={
             name: distrust(datasets, slice_, calibrations, judge) for name, slice_ in slices.items()
         },
+        shards=material.shards,
     )
 
 
