@@ -79,7 +79,6 @@ def account(
     sides, anchored = (paired_slices(run, facts.judge, one) for one in (baseline, anchor))
     since = compare(tuple(anchored.values()), anchor) if anchor else None
     decision, session = _decided(run, (sides, anchored), facts.session)
-    used: tuple[Record | Calibration, ...] = (*records, *material.outside)
     found = judging(run.datasets, run.records, facts.judge, run.calibrations)
     return Report(
         model=facts.model,
@@ -90,8 +89,8 @@ def account(
         records=records,
         provenance=facts.provenance,
         run=facts.run,
-        cost=total_cost(one.cost for one in used),
-        tokens=sum(one.tokens for one in used),
+        cost=total_cost(one.cost for some in (records, material.outside) for one in some),
+        tokens=sum(one.tokens for some in (records, material.outside) for one in some),
         baseline=baseline.path if baseline else "",
         anchor=anchor.path if anchor else "",
         complete=facts.complete,

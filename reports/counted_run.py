@@ -63,7 +63,6 @@ def count_run(
 ) -> CountedRun:
     """Count the records, or only what gates need of them."""
     grouped = by_slice(records)
-    pinned = {one.name: one.sampling for one in material.datasets}
     every = (one for dataset in material.datasets for one in dataset.slices.values())
     slices = {one.name: one for one in every if one.name in grouped}
     judged = {one.name: one for one in known.slices if not one.kind.answered} if known else {}
@@ -75,11 +74,7 @@ def count_run(
         summary = judged.get(name) or summarise(
             grouped[name], slice_, partial=partial, note=note, for_gates=for_gates
         )
-        drawn = material.samples.get(name)
-        if drawn:
-            its = Sampling(limit=drawn.items, seed=drawn.seed)
-            drawn = replace(drawn, pinned=its == pinned[slice_.dataset])
-        summaries[name] = replace(summary, whole=whole, sample=drawn)
+        summaries[name] = replace(summary, whole=whole, sample=_sample(material, slice_))
     datasets, own = material.datasets, {name: grouped[name] for name in slices}
     inside = () if known else measured_among(datasets, own, summaries, judge, material.outside)
     calibrations = known.judging.calibrations if known else (*inside, *material.outside)
@@ -94,6 +89,15 @@ def count_run(
         },
         shards=material.shards,
     )
+
+
+def _sample(material: Material, slice_: Slice) -> SliceSample | None:
+    """Return what ``--limit`` drew of a slice, and whether its data set pins just that."""
+    drawn = material.samples.get(slice_.name)
+    if drawn is None:
+        return None
+    pinned = next(one.sampling for one in material.datasets if one.name == slice_.dataset)
+    return replace(drawn, pinned=pinned == Sampling(limit=drawn.items, seed=drawn.seed))
 
 
 def paired_slices(run: CountedRun, judge: str, baseline: Baseline | None) -> dict[str, PairedSlice]:
