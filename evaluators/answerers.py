@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from evaluators.core import Ask, CallError, Case, Message, Model, Request
+from evaluators.models.adapter import INCOMPLETE
 from evaluators.rubric import Prompt
 from evaluators.template import chat_messages, fill
 
@@ -50,7 +51,7 @@ class PromptedAnswer:
         """Return the reply's text, exactly; it may be empty. Raises a CallError.
 
         A reply that the provider filtered is no answer of the model, and neither is one that was
-        cut before its first character.
+        cut before its first character. Where an API calls a reply incomplete, so is the answer.
         """
         request = Request(
             messages=answer_messages(self.prompt, case),
@@ -61,7 +62,8 @@ class PromptedAnswer:
         if reply.finish == "content_filter":
             kind = "filtered"
             raise CallError(kind, f"{self.spec}: the provider filtered the answer")
-        if reply.finish == "length" and (self.whole or not reply.text.strip()):
+        cut = reply.finish == "length" and (self.whole or not reply.text.strip())
+        if cut or reply.finish == INCOMPLETE:
             kind = "cut"
             raise CallError(kind, f"{self.spec}: the answer was cut at the token limit; raise it")
         return reply.text

@@ -128,12 +128,15 @@ def _spared(place: Place) -> Spared | None:
     return None if place.labels != GRADES else empty_answer_verdict
 
 
-def connect_judges(spec: PanelSpec, key_of: KeyOf) -> JudgeFactory:
+def connect_judges(
+    spec: PanelSpec, key_of: KeyOf, catalogue: Mapping[str, Spec] | None = None
+) -> JudgeFactory:
     """Return the judges, each model connected once.
 
+    ``catalogue`` holds the models that have a name of their own, None for the bundled ones.
     Raises UsageError for a SPEC that names nothing, a panel that cannot vote, or a missing key.
     """
-    specs = resolve_judges(spec)
+    specs = resolve_judges(spec, catalogue)
     check_panel(spec, specs)
     models = {text: connect(one, key_of(one)) for text, one in specs.items()}
     return JudgeFactory(spec=spec, models=models, specs=specs)

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MAX_TOKENS = 10**9  # of one reply: more is a broken server, and would break every sum
 
-MAY_BE_EMPTY = frozenset({"length", "content_filter"})
+INCOMPLETE = "incomplete"
+"""The finish of a reply that its API calls incomplete: what is left of it is no answer."""
+
+MAY_BE_EMPTY = frozenset({"length", "content_filter", INCOMPLETE})
 """The finishes of a reply that may hold neither text nor a tool call."""
 
 
@@ -68,6 +71,7 @@ class ProviderAdapter:
     ``api_key_env`` are the provider's own server and the variable that holds its key; ``defaults``
     are parameters that every request must have. ``adds_v1`` says that the SDK writes ``/v1``
     itself, so that a base URL must not end in it. Its models' names begin with one of ``families``.
+    ``max_tokens_as`` is the API's word for ``max_tokens``.
 
     ``address`` returns the URL and the headers of all requests, for a key and a base URL.
     ``write`` returns the body of a request to the model of this name, with these parameters.
@@ -83,6 +87,7 @@ class ProviderAdapter:
     defaults: Mapping[str, object] = field(default_factory=dict)
     families: tuple[str, ...] = ()
     adds_v1: bool = False
+    max_tokens_as: str = "max_tokens"
 
 
 def parse_body(content: bytes) -> JsonObject:

@@ -27,9 +27,8 @@ NO_KEY = "no_key"
 CONNECT_SECONDS = 10.0
 MAX_CONNECTIONS = 1024  # above any sensible --concurrency: the engine is what limits
 MAX_BODY = 5 * 1024 * 1024
-EVERYWHERE = frozenset(
-    {"accept", "anthropic-version", "authorization", "content-type", "user-agent", "x-api-key"}
-)
+KEY_HEADERS = frozenset({"authorization", "x-api-key"})
+EVERYWHERE = KEY_HEADERS | {"accept", "anthropic-version", "content-type", "user-agent"}
 PROXY_SCHEMES = ("http", "https")
 
 # A dated or numbered release of the same model: -2024-08-06, @20241022, -002.
@@ -76,7 +75,7 @@ class Endpoint:
 def open_endpoint(spec: Spec, key: Key) -> Endpoint:
     """Return the endpoint of a model. Raises FatalError for a proxy or certificates not usable."""
     address, headers = spec.adapter.address(key, spec.base_url)
-    url = URL(address, encoded=True)
+    url = URL(address, encoded=True).update_query(spec.query)
     proxy = _proxy(spec)
     session = aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
@@ -88,12 +87,16 @@ def open_endpoint(spec: Spec, key: Key) -> Endpoint:
     )
     # An SDK marks a header that it leaves out by a value of its own. Organisation, project and
     # custom headers, which it takes from the environment, are for the provider's own host.
-    sent = (
+    sent = CIMultiDict(
         (name, value)
         for name, value in headers.items()
         if isinstance(value, str) and (spec.is_own_host or name.casefold() in EVERYWHERE)
     )
-    return Endpoint(session=session, url=url, proxy=proxy, headers=CIMultiDict(sent))
+    if spec.headers:
+        for name in KEY_HEADERS:
+            sent.popall(name, None)
+        sent.update(zip(spec.headers, key.reveals(), strict=True))
+    return Endpoint(session=session, url=url, proxy=proxy, headers=sent)
 
 
 def _verified() -> SSLContext:

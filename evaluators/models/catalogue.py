@@ -9,26 +9,38 @@ from typing import Any
 
 from evaluators.core import UsageError
 from evaluators.models.keys import VARIABLE
-from evaluators.models.spec import PROVIDERS, Prices, Spec, build, check_name
+from evaluators.models.spec import PROVIDERS, Prices, Spec, build, check_name, is_same_host
 from evaluators.reading import Map, Seq
 from evaluators.settings import Settings, load_settings
 
 DEFAULT_PATH = Path(__file__).parents[1] / "models.yaml"
 RESERVED = frozenset({"recorded", "lexical", *PROVIDERS})
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
+HEADER = re.compile(r"[A-Za-z][A-Za-z-]{1,39}")
 DAY = 86_400
 WRITTEN_BY_US = frozenset({"model", "messages", "system", "tools", "tool_choice", "stream", "n"})
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 
 
-def load_catalogue(path: Path = DEFAULT_PATH) -> Mapping[str, Spec]:
+def load_catalogue(path: Path = DEFAULT_PATH, *, own: Path | None = None) -> Mapping[str, Spec]:
     """Return the models of a file by name; none for an empty file.
 
-    Raises UsageError naming file, line and key for anything unknown or out of range; keys that
-    would hold an API key are refused, and their value is not shown.
+    ``own`` is a file of the user's beside it, whose entries win. Raises UsageError naming file,
+    line and key for anything unknown or out of range; keys that would hold an API key are refused,
+    and their value is not shown.
     """
     top = load_settings(path, may_be_empty=True)
-    return {name: _spec(top, name) for name in top.values}
+    found = {name: _spec(top, name) for name in top.values}
+    return found if own is None else {**found, **load_catalogue(own)}
+
+
+def replaced_entries(own: Path | None, path: Path = DEFAULT_PATH) -> str:
+    """Return what to say of the names that a user's file and ``path`` both have, if any."""
+    if own is None:
+        return ""
+    bundled = load_settings(path, may_be_empty=True).values
+    twice = [name for name in load_settings(own, may_be_empty=True).values if name in bundled]
+    return f"--models {own}: {', '.join(twice)} as there, not as bundled" if twice else ""
 
 
 def _spec(top: Settings, name: str) -> Spec:
@@ -44,7 +56,25 @@ def _spec(top: Settings, name: str) -> Spec:
         spec = build(provider, check_name(entry.text("model"), name), base_url, name)
     except UsageError as error:
         raise entry.problem("base_url" if base_url else "model", str(error)) from None
-    return replace(spec, **{key: FIELDS[key](entry, key) for key in FIELDS if key in entry.values})
+    fields = {key: FIELDS[key](entry, key) for key in FIELDS if key in entry.values}
+    return _with_own_key(entry, replace(spec, **fields))
+
+
+def _with_own_key(entry: Settings, spec: Spec) -> Spec:
+    """Return the Spec. Raises UsageError where a provider's own key would go to another host.
+
+    Whoever writes a models file, in a pull request say, is not always who holds the keys.
+    """
+    named = {spec.api_key_env: "api_key_env", **dict.fromkeys(spec.headers.values(), "headers")}
+    for known in PROVIDERS.values():
+        own = spec.is_loopback or is_same_host(spec.base_url, known.base_url)
+        if known.api_key_env in named and not own:
+            what = (
+                f"{known.api_key_env} goes to {known.base_url} only; name another variable here, "
+                f"or say --key-env URL={known.api_key_env}"
+            )
+            raise entry.problem(named[known.api_key_env], what)
+    return spec
 
 
 def _variable(entry: Settings, key: str) -> str:
@@ -113,12 +143,31 @@ def _json(part: Settings, key: str, value: object) -> object:
     return int(scalar) if scalar.lstrip("-").isdigit() else float(scalar)
 
 
+def _headers(entry: Settings, key: str) -> Mapping[str, str]:
+    """Return which variables hold the values of which headers, for instance ``{api-key: NAME}``."""
+    part = entry.part(key)
+    for name in part.values:
+        if not HEADER.fullmatch(name):
+            raise part.problem(name, "a header's name is needed, for instance api-key")
+    return {name: _variable(part, name) for name in part.values}
+
+
+def _query(entry: Settings, key: str) -> Mapping[str, str]:
+    """Return what stands behind the URL; no key may."""
+    part = entry.part(key)
+    part.refuse_secrets()
+    return {name: part.text(name) for name in part.values}
+
+
 FIELDS: Mapping[str, Callable[[Settings, str], Any]] = {
     "api_key_env": _variable,
     "parameters": _parameters,
     "omit": _names,
     "max_tokens_as": Settings.text,
     "answers_as": _names,
+    "headers": _headers,
+    "query": _query,
+    "version": Settings.text,
     "deadline": _seconds,
     "item_deadline": _seconds,
     "concurrency": _count,

@@ -156,6 +156,8 @@ def message_of(content: bytes) -> tuple[str, str]:
         value = json.loads(content)
     except (ValueError, RecursionError):
         return ("an HTML page" if text.lstrip().startswith("<") else text), text[:LOOKED_AT]
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+        value = value[0]  # as Gemini's OpenAI-compatible endpoint has it
     inner = value.get("error", value) if isinstance(value, dict) else value
     if not isinstance(inner, dict):
         return str(inner), str(inner)[:LOOKED_AT]

@@ -16,6 +16,7 @@ KEY_ENV = (
     "the environment variable with the key of the server at URL; a provider's own variable is "
     "read for the provider's own host only"
 )
+MODELS_FILE = "a file of models beside evaluators/models.yaml, in the same form; its entries win"
 ENV_FILE = Path(".env")
 """In the working folder: variables for keys that the environment does not have."""
 NONE: Mapping[str, str] = MappingProxyType({})
@@ -46,11 +47,14 @@ def require_key(spec: Spec, names: Mapping[str, str] = NONE) -> Key:
     ``names`` holds variables by base URL; the longest that the model's begins with counts, before
     the model's own. Raises UsageError, without the value, where no variable is named for another
     machine, or the variable is unset, empty, or holds a character that no HTTP header may carry.
-    The value is a local variable of no frame, so that no traceback can show it.
+    The value is a local variable of no frame, so that no traceback can show it. Where the model
+    has ``headers`` of its own, all of their variables are needed, whatever the host.
     """
+    if spec.headers:
+        return _keys(spec)
     above = [url for url in names if f"{spec.base_url}/".startswith(f"{url}/")]
     variable = names[max(above, key=len)] if above else spec.api_key_env
-    key = Key((os.environ[variable] if variable in os.environ else _noted(variable)).strip())
+    key = _read(variable)
     if key.is_empty and spec.is_loopback:
         return Key(PLACEHOLDER)
     if not variable:
@@ -60,6 +64,17 @@ def require_key(spec: Spec, names: Mapping[str, str] = NONE) -> Key:
             f"--key-env {spec.base_url}=NAME, or api_key_env in models.yaml"
         )
         raise UsageError(msg)
+    return _checked(spec, variable)
+
+
+def _keys(spec: Spec) -> Key:
+    """Return the values of a model's own headers, each a line of the key."""
+    return Key("\n".join(_checked(spec, name).reveal() for name in spec.headers.values()))
+
+
+def _checked(spec: Spec, variable: str) -> Key:
+    """Return the key in a variable. Raises UsageError where no header can hold what is there."""
+    key = _read(variable)
     if key.is_empty:
         msg = (
             f"{spec.text}: no API key; set the environment variable {variable}, or note it in .env"
@@ -72,6 +87,10 @@ def require_key(spec: Spec, names: Mapping[str, str] = NONE) -> Key:
         )
         raise UsageError(msg)
     return key
+
+
+def _read(variable: str) -> Key:
+    return Key((os.environ[variable] if variable in os.environ else _noted(variable)).strip())
 
 
 def _noted(variable: str) -> str:

@@ -43,7 +43,7 @@ def read(content: JsonObject) -> Reply:
     if not choices:
         refuse_body("choices is an empty list")
     message = choices[0].mapping("message")
-    finish = choices[0].text("finish_reason")
+    finish = choices[0].text("finish_reason").partition(":")[0]  # Gemini: "content_filter: SAFETY"
     text = message.text_or_none("content")
     refusal = message.text_or_none("refusal")
     calls = () if message.get("tool_calls") is None else message.mappings("tool_calls")

@@ -40,7 +40,10 @@ _SHORTEST_MATCH = 11  # sk- and eight characters; user and password in a URL are
 
 
 class Key:
-    """An API key that shows itself nowhere: ``repr``, ``str`` and formats give ``***``."""
+    """An API key that shows itself nowhere: ``repr``, ``str`` and formats give ``***``.
+
+    Where a server wants several, each is a line of it; no header can hold a line break.
+    """
 
     __slots__ = ("_value",)
 
@@ -50,6 +53,10 @@ class Key:
     def reveal(self) -> str:
         """Return the key itself, for the client that sends it."""
         return self._value
+
+    def reveals(self) -> list[str]:
+        """Return all of them, each for a header of its own."""
+        return self._value.split("\n")
 
     @property
     def is_empty(self) -> bool:
@@ -63,8 +70,9 @@ class Key:
 
     def hide(self, text: str) -> str:
         """Return the text with this key as ``***``, whatever its shape; the rest as it is."""
-        if len(self._value) >= SHORTEST and self._value != PLACEHOLDER:
-            return text.replace(self._value, MASK)
+        for one in self.reveals():
+            if len(one) >= SHORTEST and one != PLACEHOLDER:
+                text = text.replace(one, MASK)
         return text
 
     def mask(self, text: str) -> str:

@@ -10,13 +10,14 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import SplitResult, urlsplit
 
 from evaluators.core import Limits, UsageError
-from evaluators.models import anthropic, openai
+from evaluators.models import anthropic, openai, openai_responses
 from evaluators.models.adapter import ProviderAdapter
 from evaluators.models.secrets import mask, one_line
 
 PROVIDERS: Mapping[str, ProviderAdapter] = {
     "openai": openai.ADAPTER,
     "anthropic": anthropic.ADAPTER,
+    "openai-responses": openai_responses.ADAPTER,
 }
 
 DEADLINE = 120.0
@@ -44,7 +45,9 @@ class Spec:
     where none is named, as a provider's own key is for the provider's own host only.
     ``parameters`` go into every request and win over those of a prompt; those in ``omit`` are never
     sent. ``max_tokens_as`` is the API's own name for ``max_tokens``. ``answers_as`` are further
-    model names that its replies may carry (``*``: any).
+    model names that its replies may carry (``*``: any). ``headers`` are headers that hold
+    keys in place of the provider's own way, by the variables that they are in; ``query`` is what
+    stands behind the URL. ``version`` is what the user calls this release of what stands there.
     ``deadline`` is in seconds and holds for one whole call, ``item_deadline`` for one whole item.
     ``rpm`` and ``tpm`` are requests and tokens a minute; None means no limit of its own.
     """
@@ -58,6 +61,9 @@ class Spec:
     omit: tuple[str, ...] = ()
     max_tokens_as: str = "max_tokens"
     answers_as: tuple[str, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    version: str = ""
     deadline: float = DEADLINE
     item_deadline: float = ITEM_DEADLINE
     concurrency: int | None = None
@@ -73,7 +79,7 @@ class Spec:
     @property
     def is_own_host(self) -> bool:
         """Whether the server is the provider's own."""
-        return _origin(self.base_url) == _origin(self.adapter.base_url)
+        return is_same_host(self.base_url, self.adapter.base_url)
 
     @property
     def adapter(self) -> ProviderAdapter:
@@ -90,6 +96,8 @@ class Spec:
             "parameters": {**self.adapter.defaults, **self.parameters},
             "omit": sorted(self.omit),
             "max_tokens_as": self.max_tokens_as,
+            **({"query": self.query} if self.query else {}),
+            **({"version": self.version} if self.version else {}),
         }
 
     @property
@@ -135,13 +143,14 @@ def build(provider: str, name: str, base_url: str | None, text: str) -> Spec:
     address = known.base_url if base_url is None else normalise_url(base_url)
     if known.adds_v1:
         address = address.removesuffix("/v1")
-    is_own = _origin(address) == _origin(known.base_url)
+    is_own = is_same_host(address, known.base_url)
     return Spec(
         text=text,
         provider=provider,
         name=name,
         base_url=address,
         api_key_env=known.api_key_env if is_own else "",
+        max_tokens_as=known.max_tokens_as,
     )
 
 
@@ -185,10 +194,9 @@ def _unknown(text: str, head: str, catalogue: Mapping[str, Spec]) -> UsageError:
     return UsageError(f"unknown model {_shown(text)}{hint} Known: {', '.join(names)}")
 
 
-def _origin(url: str) -> tuple[str, str]:
-    """Return scheme, and host with port, of a base URL in its normal form."""
-    parts = urlsplit(url)
-    return parts.scheme, parts.netloc
+def is_same_host(one: str, other: str) -> bool:
+    """Return whether two base URLs in their normal form have scheme, host and port in common."""
+    return urlsplit(one)[:2] == urlsplit(other)[:2]
 
 
 def _shown(text: str) -> str:

@@ -4,6 +4,7 @@ import argparse
 import json
 import re
 import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from functools import partial
@@ -15,7 +16,8 @@ from evaluators.command_line import Parser
 from evaluators.core import GRADES, Case, Judge, Outcome, QAError, UsageError
 from evaluators.judge_spec import LEXICAL, PYTHON, parse_judges
 from evaluators.judges.factory import DEFAULT_RUBRIC, JudgeFactory, connect_judges, rubric_for
-from evaluators.models.keys import KEY_ENV, read_key_names, require_key
+from evaluators.models.catalogue import load_catalogue, replaced_entries
+from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names, require_key
 from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec
 from evaluators.output import progress_on, say
@@ -62,6 +64,7 @@ def judge_parser(command: str, description: str, failed: str) -> Parser:
         help=f"{LEXICAL}, a model (openai:NAME, anthropic:NAME, openai:NAME@URL, a name of "
              f"models.yaml), {LEXICAL}+MODEL, or {PYTHON}MODULE:CLASS, a rule judge of your own; "
              "several are a panel")  # fmt: skip
+    add("--models", type=Path, metavar="FILE", help=MODELS_FILE)
     add("--rubric", metavar="NAME", help="a bundled rubric, or the path of one")
     add("--key-env", action="append", default=[], metavar="URL=NAME", help=KEY_ENV)
     add("--limit", type=positive, metavar="N", help="at most N answers, chosen by a hash")
@@ -86,8 +89,12 @@ def judges_of(options: argparse.Namespace) -> JudgeFactory:
     Raises UsageError, also for a rubric that no model would be asked by.
     """
     judges = connect_judges(
-        parse_judges(options.judge), partial(_key, options, read_key_names(options.key_env))
+        parse_judges(options.judge),
+        partial(_key, options, read_key_names(options.key_env)),
+        load_catalogue(own=options.models),
     )
+    if replaced := replaced_entries(options.models):
+        say(sys.stderr, replaced)
     if options.rubric and not judges.models:
         msg = f"--rubric {options.rubric}: {judges.name} asks no model, so no rubric is used"
         raise UsageError(msg)

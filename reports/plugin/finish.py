@@ -13,6 +13,7 @@ import pytest
 
 from cases.dataset import Plan
 from evaluators.core import Outcome
+from evaluators.models.catalogue import replaced_entries
 from reports.assemble import Facts, assemble
 from reports.baseline import Baseline
 from reports.gates.decide import SessionFacts
@@ -123,7 +124,9 @@ def _kind_of_missing(run: Run, ending: Ending) -> str:
 def _notes(
     options: Options, plan: Plan, outcomes: Mapping[str, Outcome], run: Run
 ) -> Iterator[str]:
-    """Yield unknown prices, what happened to the ledger and the engine, metrics not measured."""
+    """Yield what is odd about models, prices, the ledger, the engine, and metrics not measured."""
+    if replaced := replaced_entries(options.models):
+        yield replaced
     if any(one.usage.cost is None for one in outcomes.values()):
         yield f"cost unknown: no price for {', '.join(run.unpriced)}"
     yield from run.status.notes

@@ -87,7 +87,7 @@ def _specs(options: Options) -> list[Spec]:
     catalogue: Mapping[str, Spec] = {}
     if words:
         with suppress(UsageError):
-            catalogue = load_catalogue()
+            catalogue = load_catalogue(own=options.models)
     found = []
     for word in sorted(words):
         with suppress(UsageError):

@@ -13,7 +13,7 @@ import pytest
 
 from cases.dataset import Choice, Shards, SliceFile
 from evaluators.core import UsageError
-from evaluators.models.keys import KEY_ENV, read_key_names
+from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names
 from evaluators.text import shown
 from reports.plugin.mistyped import Once, hint
 
@@ -26,6 +26,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9}")
 _VALUES = (
     ("model", "SPEC", "model under test: provider:name[@URL], a name from evaluators/models.yaml, "
      "or recorded: the answers in the data files (default: recorded)"),
+    ("models", "FILE", MODELS_FILE),
     ("languages", "LANG,LANG", "only these languages"),
     ("limit", "N", "at most N items a slice, chosen by a hash of id and seed: a sample, which "
      "decides only where a file pins it, as in `sample: {limit: N, seed: S}`"),
@@ -87,6 +88,7 @@ class Options:
     """
 
     model: str
+    models: Path | None
     judges: tuple[str, ...]
     tie_breaker: str
     audit: float | None
@@ -151,6 +153,7 @@ def read_options(config: pytest.Config, here: Path) -> Options:
         raise UsageError(msg)
     return Options(
         model=given.get("model", "recorded"),
+        models=path("models"),
         judges=tuple(given.get("judge", ["lexical"])),
         tie_breaker=given.get("tie-breaker", ""),
         audit=value("audit", _share),

@@ -45,7 +45,7 @@ def connect_models(options: Options, *, needs_key: bool) -> RunModels:
     """
     judges = judges_of(options)
     answers = options.model != RECORDED
-    catalogue = load_catalogue() if answers or judges.models() else {}
+    catalogue = load_catalogue(own=options.models) if answers or judges.models() else {}
     answering = parse(options.model, catalogue) if answers else None
     judging = resolve_judges(judges, catalogue)
     _check(options, answering, judges, judging)

@@ -6,7 +6,7 @@ import pytest
 
 from evaluators.core import UsageError
 from evaluators.models.catalogue import load_catalogue
-from evaluators.models.spec import Prices, parse
+from evaluators.models.spec import PROVIDERS, Prices, parse
 
 FULL = """
 # a comment
@@ -71,7 +71,7 @@ def test_the_shipped_file_is_sound() -> None:
     """Every shipped entry can be read and named on the command line."""
     shipped = load_catalogue()
     assert len(shipped) >= 4
-    assert {parse(name, shipped).provider for name in shipped} == {"openai", "anthropic"}
+    assert {parse(name, shipped).provider for name in shipped} == set(PROVIDERS)
 
 
 @pytest.mark.parametrize(
@@ -134,6 +134,20 @@ def test_a_wrong_entry_names_file_line_and_key(tmp_path: Path, text: str, proble
     assert "\n" not in str(caught.value)
 
 
+KEYS = "  base_url: {url}\n  api_key_env: {variable}\n"
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "ANTHROPIC_API_KEY"])
+def test_a_providers_own_key_is_for_no_other_host(tmp_path: Path, variable: str) -> None:
+    """Whoever writes a models file in a pull request cannot send the key to a host of theirs."""
+    text = HEAD + KEYS.format(url="https://h.example/v1", variable=variable)
+    with pytest.raises(UsageError, match=f":5: mine: key 'api_key_env': {variable} goes to"):
+        load_catalogue(entries(tmp_path, text))
+    for url in ("http://127.0.0.1:1/v1", "https://api.openai.com/v1"):
+        text = HEAD + KEYS.format(url=url, variable="OPENAI_API_KEY")
+        assert load_catalogue(entries(tmp_path, text))["mine"].api_key_env == "OPENAI_API_KEY"
+
+
 @pytest.mark.parametrize(
     "lines",
     [
@@ -144,6 +158,7 @@ def test_a_wrong_entry_names_file_line_and_key(tmp_path: Path, text: str, proble
         "  parameters: {api_key: hush-hush}\n",
         "  parameters: {extra: {authorization: hush-hush}}\n",
         "  api_key_env: hush-hush\n",
+        "  query: {api_key: hush-hush}\n",
         "  base_url: https://joe:hush-hush@h.example/v1\n",
         "  deadline: sk-hush-hush1234567\n",
     ],

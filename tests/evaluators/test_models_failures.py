@@ -109,6 +109,7 @@ def test_no_header_breaks_its_reading(value: str) -> None:
         (b'{"detail": [{"loc": 1}]}', "[{'loc': 1}]"),
         (b'{"other": 1}', '{"other": 1}'),
         (b'["no"]', "['no']"),
+        (b'[{"error": {"code": 400, "message": "no"}}]', "no"),
         (b" <!doctype html><p>no", "an HTML page"),
         (b"just no", "just no"),
         (b"", ""),

@@ -12,7 +12,12 @@ from evaluators.models.spec import parse
 from tests.support.loopback import Answer, Loopback, Seen, loopback
 from tests.support.model_calls import SECRET, ask, asked, both, spec_of
 
-ELSEWHERE = {"openai": "https://models.invalid/v1", "anthropic": "https://models.invalid"}
+OPENAI = "https://models.invalid/v1"
+ELSEWHERE = {
+    "openai": OPENAI,
+    "openai-responses": OPENAI,
+    "anthropic": "https://models.invalid",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -142,7 +147,7 @@ def test_certificates_are_read_for_tls_alone(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_model_opens_its_line_once_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
     """A setting that was wrong is looked at again at the next call."""
     monkeypatch.setenv("HTTPS_PROXY", "ftp://h")
-    model = connect(parse(f"openai:m@{ELSEWHERE['openai']}", {}), Key(SECRET))
+    model = connect(parse(f"openai:m@{OPENAI}", {}), Key(SECRET))
 
     async def twice() -> None:
         with pytest.raises(FatalError):

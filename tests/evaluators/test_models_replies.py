@@ -23,6 +23,10 @@ FINISHES = [
     ("openai", "function_call", "tool_calls"),
     ("openai", "content_filter", "content_filter"),
     ("openai", "own_word", "own_word"),
+    ("openai", "content_filter: SAFETY", "content_filter"),
+    ("openai-responses", "max_output_tokens", "incomplete"),
+    ("openai-responses", "content_filter", "content_filter"),
+    ("openai-responses", "another reason", "incomplete"),
     ("anthropic", "end_turn", "stop"),
     ("anthropic", "stop_sequence", "stop"),
     ("anthropic", "tool_use", "tool_calls"),
@@ -50,8 +54,13 @@ def test_openai_refusal_is_its_text() -> None:
 @pytest.mark.parametrize("finish", ["length", "filter"])
 def test_a_cut_or_filtered_reply_may_be_empty(provider: str, finish: str) -> None:
     """A reply cut before its first word is a reply, marked as cut; judges and reports see that."""
-    words = {"openai": ("length", "content_filter"), "anthropic": ("max_tokens", "refusal")}
-    path = {"openai": "choices.0.message.content", "anthropic": "content"}[provider]
+    words = {
+        "openai": ("length", "content_filter"),
+        "openai-responses": ("max_output_tokens", "content_filter"),
+        "anthropic": ("max_tokens", "refusal"),
+    }
+    paths = {"openai": "choices.0.message.content", "openai-responses": "output"}
+    path = paths.get(provider, "content")
     nothing: object = None if provider == "openai" else []
     reason = words[provider][finish == "filter"]
     got = ask_body(
@@ -59,7 +68,20 @@ def test_a_cut_or_filtered_reply_may_be_empty(provider: str, finish: str) -> Non
         lambda body: finished(provider, changed(path, nothing)(body), reason),  # type: ignore[arg-type]
     )
     assert (got.text, got.calls) == ("", ())
-    assert got.finish == ("length" if finish == "length" else "content_filter")
+    cut = "incomplete" if provider == "openai-responses" else "length"
+    assert got.finish == (cut if finish == "length" else "content_filter")
+
+
+def test_responses_refusal_is_its_text() -> None:
+    """As in chat completions: nobody takes it for an answer left empty."""
+    part = {"type": "refusal", "refusal": "I can't."}
+    assert ask_body("openai-responses", changed("output.1.content", [part])).text == "I can't."
+
+
+def test_a_part_that_was_cut_leaves_no_whole_response() -> None:
+    """The response may be called completed all the same."""
+    got = ask_body("openai-responses", changed("output.1.status", "incomplete"))
+    assert (got.text, got.finish) == ("good", "incomplete")
 
 
 @both

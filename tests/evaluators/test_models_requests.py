@@ -45,7 +45,11 @@ def test_a_forced_call(provider: str) -> None:
 @both
 def test_a_base_url_without_a_path(provider: str) -> None:
     """A server may stand at the root of its host; the SDK's URL then ends without a slash."""
-    paths = {"openai": "/chat/completions", "anthropic": "/v1/messages"}
+    paths = {
+        "openai": "/chat/completions",
+        "openai-responses": "/responses",
+        "anthropic": "/v1/messages",
+    }
     with loopback() as server:
         ask(spec_of(provider, server, base_url=server.url), asked())
         assert [seen.path for seen in server.requests] == [paths[provider]]
@@ -129,6 +133,38 @@ def test_anthropic_request() -> None:
             {"name": "grade", "description": "Grade the answer.", "input_schema": TOOL.schema}
         ],
         "tool_choice": {"type": "tool", "name": "grade"},
+    }
+
+
+def test_responses_request() -> None:
+    """Messages are its input, the tool stands flat, and parameters have this API's names."""
+    with loopback() as server:
+        spec = spec_of("openai-responses", server, parameters={"reasoning": {"summary": "auto"}})
+        sampling = {"temperature": 0, "max_tokens": 9, "reasoning_effort": "low"}
+        ask(spec, asked(parameters=sampling, tool=TOOL))
+        seen = server.requests[0]
+    assert (seen.method, seen.path) == ("POST", "/v1/responses")
+    assert seen.headers["authorization"] == f"Bearer {SECRET}"
+    assert seen.body == {
+        "model": "model-1",
+        "input": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Who?"},
+        ],
+        "store": False,
+        "temperature": 0,
+        "max_output_tokens": 9,
+        "reasoning": {"effort": "low", "summary": "auto"},
+        "tools": [
+            {
+                "type": "function",
+                "name": "grade",
+                "description": "Grade the answer.",
+                "parameters": TOOL.schema,
+                "strict": False,
+            }
+        ],
+        "tool_choice": {"type": "function", "name": "grade"},
     }
 
 

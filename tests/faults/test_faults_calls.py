@@ -120,6 +120,17 @@ CHANGED: Mapping[str, Sequence[Callable[[dict[str, Any]], object]]] = {
         changed("model", "another-model"),
         changed("usage.input_tokens", -1),
     ),
+    "openai-responses": (
+        changed("output", []),
+        changed("output", None),
+        changed("output.1.content", {}),
+        changed("output.1.content", [None]),
+        changed("output.1.content.0.text", None),
+        changed("output.1.content", []),
+        changed("status", "in_progress"),
+        changed("model", "another-model"),
+        changed("usage.input_tokens", -1),
+    ),
 }
 
 

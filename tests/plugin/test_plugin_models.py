@@ -1,4 +1,4 @@
-"""Runs that ask models: over a loopback server, in both wire formats, with whatever goes wrong."""
+"""Runs that ask models: over a loopback server, in all wire formats, with whatever goes wrong."""
 
 import json
 import sqlite3
@@ -70,7 +70,9 @@ def without_run(project: Project) -> str:
     return json.dumps(report)
 
 
-@pytest.mark.parametrize(("provider", "workers"), [("openai", 2), ("anthropic", 0)])
+@pytest.mark.parametrize(
+    ("provider", "workers"), [("openai", 2), ("anthropic", 0), ("openai-responses", 0)]
+)
 def test_two_requests_an_item_and_none_the_second_time(
     capitals: Project, server: Loopback, provider: str, workers: int
 ) -> None:

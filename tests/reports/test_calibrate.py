@@ -31,9 +31,9 @@ def rated(number: int, label: float, said: int) -> dict[str, object]:
     return {"question": f"Q {number}?", "gold": "g", "predicted": answer, "label": label}
 
 
-@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+@pytest.mark.parametrize("wire", ["openai", "anthropic", "openai-responses"])
 def test_a_graded_judge_gets_its_card(wire: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Both wire formats: 9 of 10 agree, all and per language, with data, rubric and cost."""
+    """All wire formats: 9 of 10 agree, all and per language, with data, rubric and cost."""
     path = write("labelled.jsonl", MIXED)
     with loopback() as server:
         assert main(["calibrate", "--judge", spec(server.url, wire), path, "--json", "c.json"]) == 0
@@ -74,6 +74,21 @@ def test_repeats_are_asked_anew_and_compared(capsys: pytest.CaptureFixture[str])
         assert main(["calibrate", "--judge", spec(server.url), path, *words]) == 0
         assert server.count == 8
     assert "Same verdict every time: 0.750" in capsys.readouterr().out
+
+
+def test_a_models_file_of_ones_own_names_the_judge(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its entry wins over a bundled one of the same name, which is said."""
+    path = write("labelled.jsonl", MIXED)
+    with loopback() as server:
+        entry = f"  provider: openai\n  model: judge\n  base_url: {server.url}/v1\n"
+        Path("mine.yaml").write_text(f"house:\n{entry}o4-mini:\n{entry}", encoding="utf-8")
+        words = ["calibrate", path, "--models", "mine.yaml", "--judge"]
+        assert main([*words, "o4-mini"]) == 0
+        assert main([*words, "huose"]) == 4
+        assert [seen.body["model"] for seen in server.requests] == ["judge"] * 10
+    err = capsys.readouterr().err
+    assert "--models mine.yaml: o4-mini as there, not as bundled" in err
+    assert "did you mean 'house'?" in err
 
 
 def test_a_rated_judge_gets_its_card(capsys: pytest.CaptureFixture[str]) -> None:

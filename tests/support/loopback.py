@@ -1,4 +1,4 @@
-"""A small model server for tests: OpenAI's and Anthropic's wire formats on 127.0.0.1.
+"""A small model server for tests: OpenAI's two and Anthropic's wire formats on 127.0.0.1.
 
     with loopback() as server:
         spec = f"openai:any@{server.url}/v1"
@@ -62,7 +62,8 @@ class Seen:
     @property
     def prompt(self) -> str:
         """The text of all messages, the system's first."""
-        turns = [turn.get("content") for turn in self.body.get("messages", ())]
+        asked = self.body.get("messages") or self.body.get("input") or ()
+        turns = [turn.get("content") for turn in asked]
         return "\n".join(str(part) for part in (self.body.get("system"), *turns) if part)
 
     @property
@@ -107,7 +108,8 @@ def plausible(rule: Rule = marked) -> Handler:
 
 def reply(seen: Seen, text: str = "", arguments: object = None) -> Answer:
     """Return a good reply in the wire format of the request: text, or a call of the forced tool."""
-    wire = message if seen.path.endswith("/messages") else completion
+    wires = {"messages": message, "responses": response}
+    wire = wires.get(seen.path.rpartition("/")[2], completion)
     return Answer(body=wire(seen, text, arguments))
 
 
@@ -142,6 +144,36 @@ def message(seen: Seen, text: str, arguments: object = None) -> dict[str, Any]:
         "content": [block],
         "stop_reason": "end_turn" if arguments is None else "tool_use",
         "usage": {"input_tokens": len(seen.prompt) // 4, "output_tokens": 5},
+    }
+
+
+def response(seen: Seen, text: str, arguments: object = None) -> dict[str, Any]:
+    """Return the body of OpenAI's Responses API, its thoughts before the rest."""
+    part = {"type": "output_text", "text": text, "annotations": []}
+    item: dict[str, Any] = {"type": "message", "role": "assistant", "content": [part]}
+    if arguments is not None:
+        name = (seen.tool or ("tool",))[0]
+        item = {"type": "function_call", "name": name, "arguments": json.dumps(arguments)}
+        item |= {"id": "fc_1", "call_id": "call_1"}
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1,
+        "status": "completed",
+        "error": None,
+        "incomplete_details": None,
+        "model": seen.body.get("model"),
+        "output": [
+            {"type": "reasoning", "id": "rs_1", "summary": []},
+            {"id": "msg_1", "status": "completed", **item},
+        ],
+        "usage": {
+            "input_tokens": len(seen.prompt) // 4,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": 5,
+            "output_tokens_details": {"reasoning_tokens": 3},
+            "total_tokens": len(seen.prompt) // 4 + 5,
+        },
     }
 
 

@@ -18,7 +18,7 @@ from evaluators.core import (
 from evaluators.models import connect
 from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec, build
-from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, message
+from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, message, response
 
 SECRET = "sk-loop-5ecret5ecret"
 TOOL = Tool(
@@ -32,9 +32,9 @@ TOOL = Tool(
         },
     },
 )
-PROVIDERS = ("openai", "anthropic")
+PROVIDERS = ("openai", "anthropic", "openai-responses")
 GONE = object()
-WIRES = {"openai": completion, "anthropic": message}
+WIRES = {"openai": completion, "anthropic": message, "openai-responses": response}
 both = pytest.mark.parametrize("provider", PROVIDERS)
 
 
@@ -97,6 +97,8 @@ def error_body(text: str, **fields: object) -> dict[str, object]:
 
 
 def finished(provider: str, body: dict[str, Any], reason: str) -> object:
+    if provider == "openai-responses":
+        return body | {"status": "incomplete", "incomplete_details": {"reason": reason}}
     target = body["choices"][0] if provider == "openai" else body
     target["finish_reason" if provider == "openai" else "stop_reason"] = reason
     return body
