@@ -153,16 +153,13 @@ def read_options(config: pytest.Config, here: Path) -> Options:
         raise UsageError(msg)
     return Options(
         model=given.get("model", "recorded"),
-        models=path("models"),
         judges=tuple(given.get("judge", ["lexical"])),
         tie_breaker=given.get("tie-breaker", ""),
         audit=value("audit", _share),
         calibration=value("calibration", _switch, True),
-        adjudications=path("adjudications"),
         adjudications_off=given.get("adjudications") == OFF,
         choice=_choice(given, here),
-        baseline=path("baseline"),
-        anchor=path("anchor"),
+        **{name: path(name) for name in ("adjudications", "anchor", "baseline", "models")},
         gates_off=given.get("gates") == OFF,
         ledger=path("ledger") or here / ".qa" / "ledger.sqlite3",
         fresh=value("fresh", _name, ""),
