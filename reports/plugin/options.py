@@ -64,6 +64,7 @@ _REPEATABLE = (
     ("prompt", "DATASET:LANG=FILE", "another answer prompt; repeatable"),
     ("key-env", "URL=NAME", KEY_ENV),
 )  # fmt: skip
+_FILES = ("adjudications", "anchor", "baseline", "models")  # options that are a path, or nothing
 _FLAGS = (
     (
         "until-decided",
@@ -140,13 +141,11 @@ def read_options(config: pytest.Config, here: Path) -> Options:
     Raises UsageError naming the option that is wrong and what it was.
     """
     given = _given(config)
-    flags: dict[str, Any] = {name.replace("-", "_"): name in given for name, _ in _FLAGS}
+    simple: dict[str, Any] = {name.replace("-", "_"): name in given for name, _ in _FLAGS}
+    simple |= {name: here / given[name] if name in given else None for name in _FILES}
 
     def value(name: str, read: Callable[[str, str], Any], default: object = None) -> Any:
         return read(name, given[name]) if name in given else default
-
-    def path(name: str) -> Path | None:
-        return here / given[name] if name in given else None
 
     if "until-decided" in given and "shard" in given:
         msg = "--until-decided: a shard decides nothing; leave out one of it and --shard"
@@ -159,18 +158,17 @@ def read_options(config: pytest.Config, here: Path) -> Options:
         calibration=value("calibration", _switch, True),
         adjudications_off=given.get("adjudications") == OFF,
         choice=_choice(given, here),
-        **{name: path(name) for name in ("adjudications", "anchor", "baseline", "models")},
         gates_off=given.get("gates") == OFF,
-        ledger=path("ledger") or here / ".qa" / "ledger.sqlite3",
+        ledger=here / given.get("ledger", ".qa/ledger.sqlite3"),
         fresh=value("fresh", _name, ""),
         key_names=read_key_names(given.get("key-env", ())),
         concurrency=value("concurrency", _whole, 16),
         rpm=value("rpm", _whole),
         max_cost=value("max-cost", _amount),
         deadline=value("deadline", _amount),
-        report_dir=path("report-dir") or here / "reports" / "out",
+        report_dir=here / given.get("report-dir", "reports/out"),
         touched=bool(given),
-        **flags,
+        **simple,
     )
 
 
