@@ -8,27 +8,28 @@ from pathlib import Path
 
 from cases.dataset import Choice, Dataset, Plan, Sampling, Slice, Threshold
 from evaluators.answerers import RECORDED
-from evaluators.core import CORRECT, GRADES, Outcome
+from evaluators.core import CORRECT, GRADES
 from evaluators.extra_metrics import MetricSpec
 from evaluators.kinds import Kind
 from evaluators.rubric import Protocol, Rubric
 from reports.codec import decode
+from reports.outcome_facts import OutcomeFacts
 
 PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "scipy")
 
 
 def provenance(
-    plan: Plan, choice: Choice, outcomes: Mapping[str, Outcome], specs: Mapping[str, object]
+    plan: Plan, choice: Choice, found: OutcomeFacts, specs: Mapping[str, object]
 ) -> dict[str, object]:
     """Return what a reader needs to reproduce the run; the same for the same replies.
 
     ``specs`` maps ``model`` and ``judge`` to what names them, without keys.
     """
-    slices = {plan.items[key].slice.name: plan.items[key].slice for key in outcomes}
+    slices = {one.name: one for part in plan.datasets for one in part.slices.values()}
     return {
         **specs,
-        "models_returned": sorted({one.model for one in outcomes.values() if one.model}),
-        "judges_returned": sorted({one.judge for one in outcomes.values() if one.judge}),
+        "models_returned": sorted(found.models),
+        "judges_returned": sorted(found.judges),
         "slices": {
             name: {
                 "file": slice_.path.name,
@@ -39,6 +40,7 @@ def provenance(
                 "metrics": [asdict(metric) for metric in slice_.metrics],
             }
             for name, slice_ in sorted(slices.items())
+            if name in found.slices
         },
         "limit": choice.limit,
         "seed": choice.seed,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cases.dataset import Slice
-from evaluators.core import Outcome, QAError
+from evaluators.core import QAError
 from evaluators.kinds import Axes, Cluster, Kind
 from evaluators.output import plural
 from evaluators.statistics.count_table import CountTable, count_patterns
@@ -225,20 +225,19 @@ def _mean(clusters: Sequence[Sequence[float]]) -> Estimate:
     return Estimate.of(mean, (min(low, least), max(high, least + share)), n)
 
 
-def extra_notes(slices: Iterable[Slice], outcomes: Iterable[Outcome], judge: str) -> list[str]:
+def extra_notes(
+    slices: Iterable[Slice], unmeasured: Mapping[str, tuple[int, str]], judge: str
+) -> list[str]:
     """Return what a reader must know of extra metrics that were not measured.
 
-    ``slices`` are those that were run; ``judge`` is named where it asks no model, else empty.
+    ``slices`` are those that were run; ``unmeasured`` has for each metric how many items lack it,
+    and why one of them does; ``judge`` is named where it asks no model, else empty.
     """
     if judge:
         named = ((one.name, ", ".join(metric.name for metric in one.metrics)) for one in slices)
         why = f"not measured: --judge {judge} asks no model"
         return [f"{name}: {metrics} {why}" for name, metrics in named if metrics]
-    reasons: dict[str, list[str]] = defaultdict(list)
-    for outcome in outcomes:
-        for name, reason in outcome.unmeasured.items():
-            reasons[name].append(reason)
     return [
-        f"{name}: {plural(len(found), 'item')} not measured: {found[0]}"
-        for name, found in reasons.items()
+        f"{name}: {plural(count, 'item')} not measured: {reason}"
+        for name, (count, reason) in unmeasured.items()
     ]

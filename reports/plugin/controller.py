@@ -25,14 +25,14 @@ from reports.plugin.options import Options
 from reports.plugin.progress import Progress, ProgressDisplay
 from reports.plugin.reruns import refuse_reruns, rerun_settings
 from reports.plugin.run import Run
+from reports.plugin.run_models import earlier_runs
 from reports.plugin.session_results import SessionResults, key_of
 from reports.plugin.status_words import StatusWords
 from reports.plugin.worker import OUTCOMES
 from reports.render.clean import mask
 
 if TYPE_CHECKING:
-    from reports.baseline import Baseline
-    from reports.report import Report, Role
+    from reports.report import Report
 
 TIDY_EVERY = 500  # tests
 COLOURS = {0: "green", 6: "yellow"}
@@ -52,7 +52,7 @@ class Controller:
         self._plan = plan
         self._files = files
         self._results = SessionResults(plan)
-        self._earlier = _earlier(options.baseline, "baseline"), _earlier(options.anchor, "anchor")
+        self._earlier = earlier_runs(options)
         self._started = datetime.now(UTC)
         self._progress = Progress(planned=0, started=time.monotonic())
         self._display: ProgressDisplay | None = None
@@ -211,6 +211,7 @@ class Controller:
         ending = Ending(
             pytest_code=code,
             interrupted=self._interrupted,
+            other_failures=self._results.other_failures,
             baseline=self._earlier[0],
             anchor=self._earlier[1],
             notes=tuple(self._notes()),
@@ -273,14 +274,6 @@ def _load_report_writer() -> None:
     from reports.plugin.finish import prepare  # noqa: PLC0415
 
     prepare()
-
-
-def _earlier(path: Path | None, role: "Role") -> "Baseline | None":
-    if path is None:
-        return None
-    from reports.baseline import load_baseline  # noqa: PLC0415
-
-    return load_baseline(path, role)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -28,14 +28,13 @@ from evaluators.runtime.budget import money
 from evaluators.runtime.engine import Task
 from evaluators.runtime.prices import Pricing, pricing_of
 from evaluators.text import fresh_key
-from reports.baseline import load_baseline
 from reports.evidence import Calibration
 from reports.gates.power import Clusters, expected_shares, power_lines
 from reports.judge_errors import calibrations_in
 from reports.plugin.calibrator import Calibrator, find_labelled
 from reports.plugin.gate_chances import chance_lines, discordance
 from reports.plugin.options import Options
-from reports.plugin.run_models import adjudications_of, connect_models
+from reports.plugin.run_models import adjudications_of, connect_models, earlier_runs
 from reports.plugin.session_results import SessionResults
 from reports.plugin.settling import stoppable
 from reports.render.console import wrapped
@@ -51,9 +50,7 @@ class DryRun:
     """Takes the controller's place in a dry run: no engine, no key, no file is written."""
 
     def __init__(self, options: Options, plan: Plan) -> None:
-        self._baseline = load_baseline(options.baseline) if options.baseline else None
-        anchor = load_baseline(options.anchor, "anchor") if options.anchor else None
-        self._earlier = self._baseline, anchor
+        self._earlier = self._baseline, _ = earlier_runs(options)
         models = connect_models(options, needs_key=False)
         adjudications = adjudications_of(options, plan)
         self._options = options

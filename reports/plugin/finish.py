@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from cases.dataset import Plan
-from evaluators.core import Outcome
 from evaluators.models.catalogue import replaced_entries
 from reports.assemble import Facts, assemble
 from reports.baseline import Baseline
 from reports.gates.decide import SessionFacts
+from reports.outcome_facts import OutcomeFacts
 from reports.plugin.options import Options
 from reports.plugin.run import Run
 from reports.plugin.run_models import provenance_of
@@ -36,17 +36,24 @@ _COLOURS = {"PASS": "green", "FAIL": "red", "INCONCLUSIVE": "yellow"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How pytest ended. ``notes`` go into the report.
+    """How a session ended. ``notes`` go into the report.
 
+    ``pytest_code`` is what pytest would return; ``other_failures`` are those that are no item's.
     ``about`` is what may differ between two runs over the same replies.
     """
 
     pytest_code: int
     interrupted: bool
+    other_failures: int = 0
     baseline: Baseline | None
     anchor: Baseline | None
     notes: tuple[str, ...]
     about: Mapping[str, object]
+
+    def beside(self, run: Run) -> Iterator[Baseline | None]:
+        """Yield the baseline and the anchor, with what people said of the answers."""
+        for one in (self.baseline, self.anchor):
+            yield one and replace(one, people=run.adjudications)
 
 
 def prepare() -> None:
@@ -62,79 +69,75 @@ def finish(
 
     Raises WriteError where the folder cannot take it.
     """
+    with gc_paused():  # nothing of what is made is garbage before all is written
+        outcomes = results.final(run.outcomes, kind_of_missing(run, interrupted=ending.interrupted))
+        found = OutcomeFacts.of((plan.items[key], one) for key, one in outcomes.items())
+        facts = facts_of(options, plan, run, ending, found)
+        report = assemble(plan, outcomes, facts, *ending.beside(run))
+        return report, publish(report, options)
+
+
+def facts_of(options: Options, plan: Plan, run: Run, ending: Ending, found: OutcomeFacts) -> Facts:
+    """Return what only the session knows, for the report; ``found`` is what its outcomes show."""
     named = {"model": options.model, "judge": " ".join(options.judges)}
     judging = {"tie_breaker": options.tie_breaker or None, "audit": options.audit}
     given = {name: value for name, value in judging.items() if value is not None}
-    with gc_paused():  # nothing of what is made is garbage before all is written
-        outcomes = results.final(run.outcomes, _kind_of_missing(run, ending))
-        specs = {**named, **given, **provenance_of(run.adjudications)}
-        facts = Facts(
-            **named,
-            session=_session(options, results, run, ending),
-            provenance=provenance(plan, options.choice, outcomes, specs),
-            run={
-                **ending.about,
-                **ci_link(os.environ),
-                "requests": run.status.requests,
-                "spent": run.spent,
-                "replies": _origin(outcomes.values()),
-            },
-            notes=(*ending.notes, *_notes(options, plan, outcomes, run)),
-            complete=not ending.interrupted and not run.status.failure,
-            calibrations=run.calibrations(),
-        )
-        beside = (
-            one and replace(one, people=run.adjudications)
-            for one in (ending.baseline, ending.anchor)
-        )
-        report = assemble(plan, outcomes, facts, *beside)
-        unkept = keep_decided(options.report_dir)
-        write(report, options.report_dir)
-        page = os.environ.get(STEP_SUMMARY)
-        unappended = append_summary(report, Path(page)) if page else ""
-        return report, "; ".join(filter(None, (unkept, unappended)))
-
-
-def _session(options: Options, results: SessionResults, run: Run, ending: Ending) -> SessionFacts:
-    return SessionFacts(
-        other_failures=results.other_failures,
-        interrupted=ending.interrupted,
-        gates_off=options.gates_off,
-        pytest_code=ending.pytest_code,
-        cause=run.cause,
+    specs = {**named, **given, **provenance_of(run.adjudications)}
+    return Facts(
+        **named,
+        session=SessionFacts(
+            other_failures=ending.other_failures,
+            interrupted=ending.interrupted,
+            gates_off=options.gates_off,
+            pytest_code=ending.pytest_code,
+            cause=run.cause,
+        ),
+        provenance=provenance(plan, options.choice, found, specs),
+        run={
+            **ending.about,
+            **ci_link(os.environ),
+            "requests": run.status.requests,
+            "spent": run.spent,
+            "replies": found.replies,
+        },
+        notes=(*ending.notes, *_notes(options, plan, run, found)),
+        complete=not ending.interrupted and not run.status.failure,
+        calibrations=run.calibrations(),
     )
 
 
-def _origin(outcomes: Iterable[Outcome]) -> dict[str, int]:
-    """Return how many verdicts there are, and how many rest on replies that others paid for."""
-    graded = [one.usage for one in outcomes if one.state in ("passed", "failed")]
-    return {
-        "verdicts": len(graded),
-        "earlier": sum(usage.earlier > 0 for usage in graded),
-        "imported": sum(usage.imported > 0 for usage in graded),
-    }
+def publish(report: Report, options: Options) -> str:
+    """Write every file of a report, and its summary for CI; return a warning, or nothing.
+
+    Raises WriteError where the folder cannot take it.
+    """
+    unkept = keep_decided(options.report_dir)
+    write(report, options.report_dir)
+    page = os.environ.get(STEP_SUMMARY)
+    unappended = append_summary(report, Path(page)) if page else ""
+    return "; ".join(filter(None, (unkept, unappended)))
 
 
-def _kind_of_missing(run: Run, ending: Ending) -> str:
+def kind_of_missing(run: Run, *, interrupted: bool) -> str:
+    """Return of which kind the items are that the run did not come to."""
     if run.status.failure:
         return "engine"
-    return run.stopped or ("interrupted" if ending.interrupted else "stopped")
+    return run.stopped or ("interrupted" if interrupted else "stopped")
 
 
-def _notes(
-    options: Options, plan: Plan, outcomes: Mapping[str, Outcome], run: Run
-) -> Iterator[str]:
+def _notes(options: Options, plan: Plan, run: Run, found: OutcomeFacts) -> Iterator[str]:
     """Yield what is odd about models, prices, the ledger, the engine, and metrics not measured."""
     if replaced := replaced_entries(options.models):
         yield replaced
-    if any(one.usage.cost is None for one in outcomes.values()):
+    if found.unpriced:
         yield f"cost unknown: no price for {', '.join(run.unpriced)}"
     yield from run.status.notes
     if run.status.failure:
         yield run.status.failure
-    slices = {plan.items[key].slice.name: plan.items[key].slice for key in outcomes}
+    slices = (one for dataset in plan.datasets for one in dataset.slices.values())
     offline_judge = "" if run.takes_extras else " ".join(options.judges)
-    yield from extra_notes(slices.values(), outcomes.values(), offline_judge)
+    asked = (one for one in slices if one.name in found.slices)
+    yield from extra_notes(asked, found.unmeasured, offline_judge)
 
 
 def ci_link(environment: Mapping[str, str]) -> dict[str, str]:

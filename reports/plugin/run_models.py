@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cases.dataset import Plan
 from evaluators.answerers import RECORDED
@@ -16,6 +17,9 @@ from evaluators.models.keys import require_key
 from evaluators.models.spec import Spec, parse
 from evaluators.text import digest
 from reports.plugin.options import Options
+
+if TYPE_CHECKING:
+    from reports.baseline import Baseline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,3 +119,13 @@ def provenance_of(adjudications: Adjudications) -> dict[str, object]:
         return {}
     labels = {key: one.label for key, one in adjudications.items()}
     return {"adjudications": {"verdicts": len(labels), "sha256": digest(labels)}}
+
+
+def earlier_runs(options: Options) -> "tuple[Baseline | None, Baseline | None]":
+    """Return the baseline and the anchor. Raises UsageError where one cannot be read."""
+    if options.baseline is None and options.anchor is None:
+        return None, None
+    from reports.baseline import load_baseline  # noqa: PLC0415  # not at the start of every run
+
+    baseline = load_baseline(options.baseline) if options.baseline else None
+    return baseline, load_baseline(options.anchor, "anchor") if options.anchor else None

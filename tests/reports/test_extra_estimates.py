@@ -2,13 +2,15 @@
 
 import pytest
 
-from cases.dataset import Threshold
+from cases.dataset import Item, Threshold
 from evaluators.core import Outcome
 from evaluators.extra_metrics import MetricSpec
 from reports.gates.gate import slice_gates
+from reports.outcome_facts import OutcomeFacts
 from reports.record import Record
 from reports.summary import extra_estimates, extra_notes, missing_extras, summarise
 from tests.support.made_records import make_record, make_slice
+from tests.support.scripted import make_case
 
 RATED = make_slice("rated")
 
@@ -65,14 +67,15 @@ def test_gates_on_measures(rule: Threshold, values: tuple[float | None, ...], st
 def test_notes_tell_what_was_not_measured() -> None:
     """Once for each metric, with the first reason; a judge of rules is named."""
     slice_ = make_slice(metrics=(MetricSpec(name="bias"), MetricSpec(name="toxicity")))
-    outcomes = [
-        Outcome(key=f"k{n}", state="passed", unmeasured={"bias": f"timeout: no reply {n}"})
-        for n in range(2)
-    ]
-    assert extra_notes([slice_], outcomes, "") == [
-        "bias: 2 items not measured: timeout: no reply 0"
-    ]
+    item = Item(key="k", slice=slice_, case=make_case(1), repeat=1)
+    lacking = [Outcome(key="k", state="passed", unmeasured={"bias": f"no {n}"}) for n in range(3)]
+    halves = OutcomeFacts.of((item, one) for one in lacking[:1]), OutcomeFacts()
+    for one in lacking[1:]:
+        halves[1].add(item, one)
+    halves[0].include(halves[1])
+    reasons = halves[0].unmeasured
+    assert extra_notes([slice_], reasons, "") == ["bias: 3 items not measured: no 0"]
     other = make_slice(dataset="e")
-    assert extra_notes([slice_, other], outcomes, "lexical") == [
+    assert extra_notes([slice_, other], reasons, "lexical") == [
         "d:bg: bias, toxicity not measured: --judge lexical asks no model"
     ]

@@ -9,6 +9,7 @@ import pytest
 from cases.dataset import Choice, Item, Plan, Threshold
 from evaluators.core import Outcome
 from reports import provenance as made
+from reports.outcome_facts import OutcomeFacts
 from reports.provenance import dump_datasets, load_datasets
 from tests.support.made_runs import RUBRIC, facts_dataset, graded_slice
 from tests.support.scripted import make_case
@@ -27,8 +28,9 @@ def test_a_run_names_what_could_change_its_numbers(monkeypatch: pytest.MonkeyPat
     }
     hashes = {"facts:en": "ab", "facts:bg": "cd"}
     plan = Plan(datasets=(facts_dataset(*slices.values()),), items=items, hashes=hashes)
-    outcomes = {"k0": Outcome(key="k0", state="passed", model="new-1", judge="judge-1")}
-    found = made.provenance(plan, Choice(seed=7), outcomes, {"model": {"name": "new"}})
+    outcome = Outcome(key="k0", state="passed", model="new-1", judge="judge-1")
+    facts = OutcomeFacts.of([(items["k0"], outcome)])
+    found = made.provenance(plan, Choice(seed=7), facts, {"model": {"name": "new"}})
     assert found["models_returned"] == ["new-1"]
     assert found["judges_returned"] == ["judge-1"]
     assert found["slices"] == {
