@@ -14,6 +14,8 @@ COMMANDS: Mapping[str, Command] = {
     "compare": Command("compare two runs item by item", RUNS, "compare"),
     "gate": Command("decide with other gates or another baseline", RUNS, "gate"),
     "merge": Command("put the runs of CI shards together", RUNS, "merge"),
+    "list": Command("list the runs that are kept", "reports.commands.baselines", "list_runs"),
+    "promote": Command("keep a run by name", "reports.commands.baselines", "promote"),
     "review": Command(
         "hand answers to people, and take their verdicts back", "reports.commands.review"
     ),

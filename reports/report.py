@@ -153,6 +153,25 @@ class SessionEnd:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TrendFigure:
+    """A slice's headline metric in an earlier run; ``changed`` names what else was not as now."""
+
+    measure: str
+    estimate: Estimate
+    changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendPoint:
+    """A promoted run: its name, when it began (ISO), its model, and the slices it shares."""
+
+    name: str
+    started: str
+    model: str
+    slices: Mapping[str, TrendFigure]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """Everything that the report files show.
 
@@ -161,7 +180,7 @@ class Report:
     ``datasets`` are as declared, so that gates can be decided again. ``comparison`` is None without
     a baseline; ``since_anchor`` is None without an anchor, and lists no ``changes``. ``parity`` has
     a gap for each language that shares facts with its dataset's first. ``shards`` are those that
-    the records come from, None where none is missing.
+    the records come from, None where none is missing. ``trend`` holds promoted runs, oldest first.
     """
 
     model: str
@@ -183,5 +202,6 @@ class Report:
     comparison: Comparison | None = None
     since_anchor: Comparison | None = None
     parity: tuple[LanguageGap, ...] = ()
+    trend: tuple[TrendPoint, ...] = ()
     judging: Judging = field(default_factory=Judging)
     shards: Shards | None = None

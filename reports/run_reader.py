@@ -15,7 +15,15 @@ from reports.evidence import Comparison, Judging, LanguageGap
 from reports.provenance import load_datasets
 from reports.record import Record
 from reports.render.run_json import RECORDS, SCHEMA_VERSION
-from reports.report import Counts, Decision, GateResult, Report, SessionEnd, SliceSummary
+from reports.report import (
+    Counts,
+    Decision,
+    GateResult,
+    Report,
+    SessionEnd,
+    SliceSummary,
+    TrendPoint,
+)
 
 RUN = "run.json"
 MAX_TOKENS = 10**12  # of one item, whatever its judges were
@@ -41,12 +49,7 @@ def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
     ``records.jsonl`` is not the file that ``run.json`` was written for.
     """
     source = path / RUN if path.is_dir() else path
-    run = _run(source)
-    try:
-        _check_names(run)
-    except (ValueError, RecursionError) as error:
-        msg = f"{source}: {error}; give the report folder of a run"
-        raise UsageError(msg) from None
+    run = _checked_run(source)
     block = run.get("records")
     sha256 = block.get("sha256") if isinstance(block, dict) else None
     if not isinstance(sha256, str):
@@ -56,6 +59,20 @@ def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
     _check(items, source, sha256)
     lines = read_text(items).split("\n")
     return run, tuple(_record(items, row, line) for row, line in enumerate(lines, 1) if line)
+
+
+def load_summaries(path: Path) -> tuple[dict[str, object], tuple[SliceSummary, ...]]:
+    """Return ``run.json`` of a report folder and its slices, without a look at the records.
+
+    Raises UsageError where it cannot be read, or is not as it was written.
+    """
+    run = _checked_run(path / RUN)
+    try:
+        parts = tuple(_slice(part, run["provenance"]) for part in _list(run["slices"]))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        msg = f"{path}: run.json is not as it was written ({error}); restore it from the run"
+        raise UsageError(msg) from None
+    return run, parts
 
 
 def load_report(path: Path) -> Report:
@@ -70,6 +87,16 @@ def load_report(path: Path) -> Report:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         msg = f"{path}: run.json is not as it was written ({error}); restore it from the run"
         raise UsageError(msg) from None
+
+
+def _checked_run(source: Path) -> dict[str, object]:
+    run = _run(source)
+    try:
+        _check_names(run)
+    except (ValueError, RecursionError) as error:
+        msg = f"{source}: {error}; give the report folder of a run"
+        raise UsageError(msg) from None
+    return run
 
 
 def _run(path: Path) -> dict[str, object]:
@@ -177,6 +204,7 @@ def report_from(run: Mapping[str, object], records: tuple[Record, ...]) -> Repor
         anchor=str(run.get("anchor", "")),
         since_anchor=_comparison(run.get("since_anchor")),
         parity=tuple(decode(LanguageGap, gap) for gap in _list(run["parity"])),
+        trend=tuple(decode(TrendPoint, point) for point in _list(run.get("trend", []))),
         judging=decode(Judging, run["judging"]),
         shards=decode(Shards, run["shards"]) if run.get("shards") else None,
     )

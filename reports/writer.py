@@ -104,14 +104,19 @@ def keep_decided(folder: Path) -> str:
         return ""
     to = previous(folder)
     try:
-        to.mkdir(PRIVATE_FOLDER, exist_ok=True)
-        for path in (to / LAST, *_report_files(to)):
-            path.unlink(missing_ok=True)
-        for path in (*_report_files(folder), folder / LAST):
-            _link(path, to / path.name)
+        keep(folder, to)
     except OSError as error:
         return f"{to}: the report before cannot be kept there ({error.strerror})"
     return ""
+
+
+def keep(folder: Path, to: Path) -> None:
+    """Keep the report in ``folder`` in ``to`` as well, in place of one there; raises OSError."""
+    to.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+    for path in (to / LAST, *_report_files(to)):
+        path.unlink(missing_ok=True)
+    for path in (*_report_files(folder), folder / LAST):
+        _link(path, to / path.name)
 
 
 def _is_decided(folder: Path) -> bool:

@@ -13,6 +13,7 @@ from evaluators import command_line
 from evaluators.core import UsageError
 from evaluators.output import say
 from reports.baseline import Baseline, load_baseline
+from reports.promoted import find_run
 from reports.recount import merged, rebuilt, regated
 from reports.render import console
 from reports.render.report_files import FORMATS, Files
@@ -20,7 +21,7 @@ from reports.report import Report, Role
 from reports.run_reader import load_report
 from reports.writer import PREVIOUS, write, write_files
 
-RUN_HELP = "a report folder or its run.json"
+RUN_HELP = "a report folder, its run.json, or the name of a promoted run"
 
 
 class Parser(command_line.Parser):
@@ -41,7 +42,7 @@ class Parser(command_line.Parser):
     def add_baseline(self) -> None:
         """Declare ``--baseline RUN``."""
         text = "the run to compare with; by default the one that the run itself was compared with"
-        self.add_argument("--baseline", metavar="RUN", type=Path, help=text)
+        self.add_argument("--baseline", metavar="RUN", type=run_path, help=text)
         text = "verdicts by people, for gates with `evidence: audited`"
         self.add_argument("--adjudications", metavar="FILE", type=Path, help=text)
 
@@ -50,7 +51,12 @@ class Parser(command_line.Parser):
         text = (
             "a fixed earlier run that drop and rise gates must pass too; by default the run's own"
         )
-        self.add_argument("--anchor", metavar="RUN", type=Path, help=text)
+        self.add_argument("--anchor", metavar="RUN", type=run_path, help=text)
+
+
+def run_path(text: str) -> Path:
+    """Return the path of a run: the one given, or that of the run promoted under this name."""
+    return find_run(text, Path())
 
 
 def folder(text: str) -> Path:
@@ -126,7 +132,7 @@ def render(argv: Sequence[str]) -> int:
         "Write the files of a report again from run.json and records.jsonl, offline.",
         "0 written, 1 could not be written, 4 wrong arguments or no readable run",
     )
-    parser.add_argument("run", metavar="RUN", type=Path, help=RUN_HELP)
+    parser.add_argument("run", metavar="RUN", type=run_path, help=RUN_HELP)
     parser.add_to("where to write; by default beside run.json")
     text = f"which files, of {','.join(FORMATS)} (default: all)"
     parser.add_argument(
@@ -158,8 +164,8 @@ def compare(argv: Sequence[str]) -> int:
         "Compare two runs item by item: differences are NEW - OLD. Gates decide nothing here.",
         "0 compared, 1 could not be written, 4 wrong arguments or no readable run",
     )
-    parser.add_argument("old", metavar="OLD", type=Path, help=RUN_HELP)
-    parser.add_argument("new", metavar="NEW", type=Path, help=RUN_HELP)
+    parser.add_argument("old", metavar="OLD", type=run_path, help=RUN_HELP)
+    parser.add_argument("new", metavar="NEW", type=run_path, help=RUN_HELP)
     parser.add_anchor()
     parser.add_to("a folder for the report of NEW beside OLD")
     options = parser.parse_args(argv)
@@ -181,7 +187,7 @@ def gate(argv: Sequence[str]) -> int:
         "0 every gate passed, 1 a gate failed or the report could not be written, 2 the run was "
         "interrupted, 4 wrong arguments or no readable run, 6 INCONCLUSIVE",
     )
-    parser.add_argument("run", metavar="RUN", type=Path, help=RUN_HELP)
+    parser.add_argument("run", metavar="RUN", type=run_path, help=RUN_HELP)
     text = "thresholds in place of the run's own (dataset: {language: {measure: {min: …}}})"
     parser.add_argument("--gates", metavar="FILE", type=Path, help=text)
     parser.add_baseline()

@@ -22,6 +22,7 @@ from reports.plugin.run import Run
 from reports.plugin.run_models import provenance_of
 from reports.plugin.session_results import SessionResults
 from reports.plugin.worker_setup import gc_paused
+from reports.promoted import with_trend
 from reports.provenance import provenance
 from reports.render import clean, console, html, words
 from reports.render.console import annotations
@@ -73,7 +74,7 @@ def finish(
         outcomes = results.final(run.outcomes, kind_of_missing(run, interrupted=ending.interrupted))
         found = OutcomeFacts.of((plan.items[key], one) for key, one in outcomes.items())
         facts = facts_of(options, plan, run, ending, found)
-        report = assemble(plan, outcomes, facts, *ending.beside(run))
+        report = with_trend(assemble(plan, outcomes, facts, *ending.beside(run)), options.here)
         return report, publish(report, options)
 
 

@@ -16,6 +16,7 @@ from evaluators.core import UsageError
 from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names
 from evaluators.text import shown
 from reports.plugin.mistyped import Once, hint
+from reports.promoted import find_run
 
 OFF = "off"
 DATASET_FILE = "dataset.yaml"
@@ -35,8 +36,8 @@ _VALUES = (
      "nothing; `python -m reports merge` decides over the report folders of all N"),
     ("seed", "S", "seed of --limit (default: 0)"),
     ("repeats", "N", "ask the model N times an item (default: 1)"),
-    ("baseline", "PATH", "an earlier report folder or its run.json: paired comparison; "
-     "write it as --baseline=PATH"),
+    ("baseline", "PATH", "an earlier report folder, its run.json, or a promoted run's name: paired "
+     "comparison; write it as --baseline=PATH"),
     ("anchor", "PATH", "a fixed earlier report: drop and rise gates must pass beside it too"),
     ("gates", "FILE|off", "thresholds from a YAML file beside the datasets' own, or in place of "
      "those that it names; off: pytest's plain exit code"),
@@ -64,7 +65,8 @@ _REPEATABLE = (
     ("prompt", "DATASET:LANG=FILE", "another answer prompt; repeatable"),
     ("key-env", "URL=NAME", KEY_ENV),
 )  # fmt: skip
-_FILES = ("adjudications", "anchor", "baseline", "models")  # options that are a path, or nothing
+_FILES = ("adjudications", "models")  # options that are a path, or nothing
+_RUNS = ("baseline", "anchor")  # options that are a path or a promoted run's name, or nothing
 _FLAGS = (
     (
         "until-decided",
@@ -85,9 +87,10 @@ _FLAGS = (
 class Options:
     """What the user asked for, checked as far as the words alone allow.
 
-    ``touched`` says that at least one option of ours was given.
+    ``here`` is the working folder. ``touched`` says that at least one option of ours was given.
     """
 
+    here: Path
     model: str
     models: Path | None
     judges: tuple[str, ...]
@@ -143,6 +146,7 @@ def read_options(config: pytest.Config, here: Path) -> Options:
     given = _given(config)
     simple: dict[str, Any] = {name.replace("-", "_"): name in given for name, _ in _FLAGS}
     simple |= {name: here / given[name] if name in given else None for name in _FILES}
+    simple |= {name: find_run(given[name], here) if name in given else None for name in _RUNS}
 
     def value(name: str, read: Callable[[str, str], Any], default: object = None) -> Any:
         return read(name, given[name]) if name in given else default
@@ -151,6 +155,7 @@ def read_options(config: pytest.Config, here: Path) -> Options:
         msg = "--until-decided: a shard decides nothing; leave out one of it and --shard"
         raise UsageError(msg)
     return Options(
+        here=here,
         model=given.get("model", "recorded"),
         judges=tuple(given.get("judge", ["lexical"])),
         tie_breaker=given.get("tie-breaker", ""),

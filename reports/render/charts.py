@@ -40,6 +40,33 @@ class Column:
     height: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendMark:
+    """A run of a trend in a box of 100 by 30: where its value and its interval's ends are drawn."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+
+
+def trend(estimates: Sequence[Estimate]) -> list[TrendMark]:
+    """Return a mark for each estimate that has a value, from left to right, on one scale."""
+    known = [(place, one) for place, one in enumerate(estimates) if one.value is not None]
+    spans = [(one.value or 0.0, *(one.interval or (one.value, one.value))) for _, one in known]
+    ends = [end for span in spans for end in span if end is not None]
+    bottom, height = (min(ends), max(ends) - min(ends)) if ends else (0.0, 0.0)
+    step = 90 / max(1, len(estimates) - 1)
+
+    def y(end: float | None) -> float:
+        return round(27 - 24 * ((end or 0.0) - bottom) / (height or 1.0), 1)
+
+    return [
+        TrendMark(x=round(5 + step * place, 1), y=y(value), low=y(low), high=y(high))
+        for (place, _), (value, low, high) in zip(known, spans, strict=True)
+    ]
+
+
 def states(counts: Counts) -> list[Segment]:
     """Return a bar of end states."""
     return _bar([(tone, state, getattr(counts, state)) for state, tone in _TONES.items()])

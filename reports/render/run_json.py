@@ -116,6 +116,7 @@ def _run(report: Report, vouched: str) -> dict[str, object]:
         "comparison": asdict(report.comparison) if report.comparison else None,
         "since_anchor": asdict(report.since_anchor) if report.since_anchor else None,
         "parity": [asdict(gap) for gap in report.parity],
+        "trend": [asdict(point) for point in report.trend],
         "judging": asdict(report.judging),
         "shards": asdict(report.shards) if report.shards else None,
         "session": asdict(report.session),

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluators.output import plural
+from evaluators.statistics.estimate import UNDEFINED
 from evaluators.statistics.metrics import columns, counts_every_item
 from reports.evidence import SliceComparison
 from reports.render import words
-from reports.render.charts import plot, reach_of
+from reports.render.charts import plot, reach_of, trend
 from reports.report import GateResult, Report, SliceSummary
 
 _EXITS = {
@@ -80,6 +81,7 @@ def sections(report: Report) -> dict[str, object]:
             for one in report.slices
             if "correct" in one.measures
         },
+        "trend": _trend(report),
         **_origin(report),
     }
 
@@ -153,6 +155,25 @@ def _spare(gate: GateResult) -> int | None:
     else:
         spare = math.floor((rule.max or 0.0) * n + 1e-9) - count
     return {"PASS": spare + 1, "FAIL": -spare, "INCONCLUSIVE": None}[gate.state]
+
+
+def _trend(report: Report) -> dict[str, object] | None:
+    """Return a row a slice that promoted runs share, with a figure for each of them and for now."""
+    if not report.trend:
+        return None
+    heads = [f"{point.name} ({point.model}, {point.started[:10]})" for point in report.trend]
+    rows = []
+    for part in report.slices:
+        measure, now = next(iter(words.headline(part).items()), ("", UNDEFINED))
+        before = [point.slices.get(part.name) for point in report.trend]
+        if not any(before):
+            continue
+        found = [(one.estimate, one.changed) if one else (None, ()) for one in before]
+        figures = [*found, (now, ())]
+        marks = trend([estimate or UNDEFINED for estimate, _ in figures])
+        named = [(head, *one) for head, one in zip([*heads, "now"], figures, strict=True)]
+        rows.append({"name": part.name, "measure": measure, "marks": marks, "figures": named})
+    return {"heads": [*heads, "Now"], "rows": rows}
 
 
 def _flips(report: Report) -> list[dict[str, object]]:

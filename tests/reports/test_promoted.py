@@ -1,0 +1,160 @@
+"""Claims about runs that are kept by name: promoted, listed, compared with, drawn as a trend."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluators.core import UsageError
+from reports.__main__ import main
+from reports.promoted import BASELINES, find_run, with_trend
+from reports.report import Report
+from reports.run_reader import load_report
+from tests.conftest import Project
+from tests.support.made_runs import answered, run_of, written
+from tests.support.samples import rendered
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder whose last run passed."""
+    monkeypatch.chdir(tmp_path)
+    written(run_of(answered("c" * 40)), tmp_path / "reports" / "out")
+    return tmp_path
+
+
+def began(report: Report, started: str) -> Report:
+    """Return the report of a run that began then."""
+    return replace(report, run={**report.run, "started": started})
+
+
+def test_a_promoted_run_is_found_by_its_name(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is the whole report, whatever the next run writes; a path of that name comes first."""
+    assert main(["promote", "v1"]) == 0
+    assert "reports/baselines/v1: PASS, 40 items; --baseline=v1" in capsys.readouterr().out
+    written(run_of(answered("i" * 40)), home / "reports" / "out")
+    kept = load_report(find_run("v1", home))
+    assert kept.counts.passed == 40
+    assert main(["compare", "v1", "reports/out"]) == 0
+    assert "facts:en             40      0     40" in capsys.readouterr().out
+    (home / "v1").mkdir()
+    assert find_run("v1", home) == home / "v1"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["promote", "../out"], "a name of letters, digits"),
+        (["promote", ".hidden"], "a name of letters, digits"),
+        (["promote", "v1"], "a run of that name is there"),
+        (["promote", "v2", "failed"], "its verdict is FAIL"),
+        (["promote", "v2", "absent"], "absent"),
+        (["gate", "reports/out", "--baseline", "v11"], "did you mean 'v1'?"),
+        (["gate", "nothing-like-it"], "promoted: v1"),
+    ],
+)
+def test_what_cannot_be_kept_or_found_is_one_line(
+    home: Path, given: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 4, and nothing is written over."""
+    main(["promote", "v1"])
+    written(run_of(answered("i" * 40)), home / "failed")
+    assert main(given) == 4
+    assert said in capsys.readouterr().err
+    assert [path.name for path in (home / BASELINES).iterdir()] == ["v1"]
+
+
+def test_a_run_is_replaced_or_kept_although_it_failed_where_that_is_said(home: Path) -> None:
+    """The words are there for a person who knows."""
+    assert main(["promote", "v1"]) == 0
+    written(run_of(answered("i" * 40)), home / "failed")
+    assert main(["promote", "v1", "failed", "--replace", "--anyway"]) == 0
+    assert load_report(find_run("v1", home)).counts.passed == 0
+
+
+def test_the_list_names_every_run_and_what_cannot_be_read(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Promoted runs by name, then the last one; a broken one has its reason."""
+    main(["promote", "v1"])
+    broken = home / BASELINES / "v0"
+    broken.mkdir()
+    (broken / "run.json").write_text("{", encoding="utf-8")
+    capsys.readouterr()
+    assert main(["list"]) == 0
+    first, second, last = capsys.readouterr().out.splitlines()
+    assert first.startswith("v0 ") and "cannot be read" in first
+    assert second.startswith("v1 ") and "PASS" in second and "40 items" in second
+    assert last.startswith("reports/out ")
+
+
+def test_an_empty_list_says_how_runs_come_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A newcomer sees the two commands."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["list"]) == 0
+    assert "promote NAME" in capsys.readouterr().out
+
+
+def test_the_trend_is_in_order_and_says_what_else_changed(home: Path) -> None:
+    """Oldest first by when the runs began; other data, rubric or judge are named."""
+    now = run_of(answered("c" * 30 + "i" * 10))
+    for name, letters, started in (("b", "ci", "2026-01-01"), ("a", "cc", "2026-02-01")):
+        made = began(run_of(answered(letters * 20)), started)
+        written(replace(made, judge="other") if name == "a" else made, home / BASELINES / name)
+    shown = with_trend(now, home)
+    assert [point.name for point in shown.trend] == ["b", "a"]
+    older, newer = (point.slices["facts:en"] for point in shown.trend)
+    assert (older.measure, older.estimate.value, older.changed) == ("correct", 0.5, ())
+    assert (newer.estimate.value, newer.changed) == (1.0, ("judge",))
+    assert shown.notes == now.notes
+
+
+def test_a_trend_is_read_back_and_drawn(home: Path) -> None:
+    """A run that is rendered again is the same, and the page has a row a slice."""
+    made = began(run_of(answered("ci" * 20)), "2026-01-01")
+    written(made, home / BASELINES / "v1")
+    shown = with_trend(run_of(answered("c" * 40)), home)
+    folder = written(shown, home / "now")
+    assert rendered(load_report(folder)) == rendered(shown)
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "Over the promoted runs" in page
+    assert page.count('class="whisker" d="M') >= 2
+    assert "Over the promoted runs" not in rendered(run_of(answered("c")))["report.html"]
+
+
+def test_a_promoted_run_that_cannot_be_read_is_left_out_with_a_note(home: Path) -> None:
+    """A report is not lost for a file that only adorns it."""
+    folder = written(run_of(answered("c")), home / BASELINES / "v1")
+    run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    del run["slices"][0]["counts"]
+    (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    shown = with_trend(run_of(answered("c")), home)
+    assert shown.trend == ()
+    assert any("left out of the trend" in note for note in shown.notes)
+
+
+def test_a_name_never_leads_out_of_the_folder(home: Path) -> None:
+    """A path that is not there stays a path, with the error of one."""
+    assert find_run("../other", home) == home / "../other"
+    with pytest.raises(UsageError, match="no such path, and no run was promoted"):
+        find_run("v9", home)
+
+
+def test_pytest_compares_with_a_promoted_run(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--baseline=NAME is the folder of that name."""
+    project.dataset("capital", {"en": ["Sofia", "Sofia"]})
+    assert project.run_in_process("qa").ret in (0, 1, 6)
+    monkeypatch.chdir(project.path)
+    assert main(["promote", "v1", "--anyway"]) == 0
+    project.run_in_process("--baseline=v1", "qa")
+    run = project.report()
+    assert str(run["baseline"]).endswith("reports/baselines/v1")
+    (point,) = load_report(project.path / "reports" / "out").trend
+    assert point.name == "v1"
