@@ -1,13 +1,13 @@
 """Runs that ask models: over a loopback server, in all wire formats, with whatever goes wrong."""
 
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
-from evaluators.ledger import Ledger
+from evaluators.ledger.database import StoreError
+from evaluators.ledger.sqlite_store import SqliteStore
 from tests.conftest import Project
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible, reply
 
@@ -260,11 +260,11 @@ def test_a_full_disk_stops_the_run_at_once(
 ) -> None:
     """When the ledger cannot keep a reply nothing more is asked, and the report says why (F15)."""
 
-    def full(self: Ledger, rows: object) -> None:
+    def full(self: SqliteStore, work: object) -> None:
         msg = "database or disk is full"
-        raise sqlite3.OperationalError(msg)
+        raise StoreError(msg, is_full=True)
 
-    monkeypatch.setattr(Ledger, "_insert", full)
+    monkeypatch.setattr(SqliteStore, "change", full)
     with loopback(handler=good) as server:
         result = capitals.run_in_process(*specs(server), "--concurrency", "2", "qa")
     assert_full_disk(capitals, result, server)
@@ -276,16 +276,15 @@ def test_a_full_disk_stops_a_run_with_workers_at_once(capitals: Project) -> None
     capitals.write(
         "qa/conftest.py",
         """
-from evaluators.ledger import Ledger
+from evaluators.ledger.database import StoreError
+from evaluators.ledger.sqlite_store import SqliteStore
 
 
-def full(self, rows):
-    import sqlite3
-
-    raise sqlite3.OperationalError("database or disk is full")
+def full(self, work):
+    raise StoreError("database or disk is full", is_full=True)
 
 
-Ledger._insert = full
+SqliteStore.change = full
 """,
     )
     with loopback(handler=good) as server:
