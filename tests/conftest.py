@@ -21,7 +21,7 @@ import pytest
 from _pytest.config import _prepareconfig
 from hypothesis import settings
 
-pytest_plugins = ("pytester", "tests.support.postgres")
+pytest_plugins = ("pytester", "tests.support.places", "tests.support.postgres")
 
 ROOT = Path(__file__).parent.parent
 

@@ -47,6 +47,10 @@ class Store(Protocol):
     """
 
     @property
+    def near(self) -> bool:
+        """Whether a look-up takes microseconds, so that it need not leave the event loop."""
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Sentences for the run's report."""
 

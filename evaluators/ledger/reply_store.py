@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from pathlib import Path
 from typing import Self
 
 from evaluators.core import Reply
@@ -21,17 +20,21 @@ from evaluators.ledger.database import (
     StoredRow,
     StoreError,
     Transaction,
+    marks,
     seal,
 )
 from evaluators.ledger.documents import StoredDocument, seal_document
 from evaluators.ledger.grouping import Grouped
-from evaluators.ledger.opening import open_to_read, open_to_write
+from evaluators.ledger.places import Place
 from evaluators.ledger.signing import Signer
+from evaluators.ledger.stores import open_store
 from evaluators.output import plural
 
 GROUP_SECONDS = 0.01  # how long a reply may wait for others to share its commit
+LOOK_SECONDS = 0.001  # how long a look-up may wait for others to share its round trip
 POLL_SECONDS = 0.05
 CLAIM_SECONDS = 300.0  # longer than any call: a run that holds one this long has been frozen
+IS_IMPORTED = "EXISTS (SELECT 1 FROM imported WHERE imported.key = calls.key)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +56,7 @@ class Ledger:
 
     def __init__(
         self,
-        path: Path,
+        path: Place,
         *,
         read_only: bool = False,
         trusted: bool = False,
@@ -62,17 +65,16 @@ class Ledger:
         self.path = path
         self._clock = clock
         self._signer = Signer.of_environment()
-        self.store: Store = (
-            open_to_read(path, trusted=trusted)
-            if read_only
-            else open_to_write(path, clock, trusted=trusted)
-        )
+        self.store: Store = open_store(path, read_only=read_only, trusted=trusted, now=clock)
         self._read_only = read_only
         self._bad: set[str] = set()
         self._unsigned: set[str] = set()
         self._own: set[str] = set()
+        self._imported: set[str] = set()
         self._failed: LedgerError | None = None
         self._commit = Grouped(self._commit_group, GROUP_SECONDS)
+        self._look = Grouped(self._look_up, LOOK_SECONDS)
+        self._claim = Grouped(self._take_group, LOOK_SECONDS)
 
     def __enter__(self) -> Self:
         return self
@@ -106,31 +108,43 @@ class Ledger:
         return key not in self._own
 
     def is_imported(self, key: str) -> bool:
-        """Return whether ``ledger import`` brought the reply under this key."""
-        try:
-            return bool(self.store.read("SELECT 1 FROM imported WHERE key = ?", (key,)))
-        except StoreError:  # a replay from a damaged ledger
-            return False
+        """Return whether ``ledger import`` brought the reply that was found under this key."""
+        return key in self._imported
+
+    async def find(self, key: str) -> Reply | None:
+        """Return what ``get`` does; many that look at once share a round trip to the database."""
+        if self.store.near:
+            return self.get(key)
+        return self._usable(await self._look(key))
 
     def get(self, key: str) -> Reply | None:
         """Return the reply kept under this key, or None.
 
         A row that is damaged, or lacks the signature that it should have, is set aside, not used.
         """
+        return self._usable(self._look_up([key])[0])
+
+    def _look_up(self, keys: Sequence[str]) -> Sequence[StoredRow | None]:
+        query = f"SELECT {COLUMNS}, {IS_IMPORTED} FROM calls WHERE key IN ({marks(keys)})"
         try:
-            found = self.store.read(f"SELECT {COLUMNS} FROM calls WHERE key = ?", (key,))
+            found = self.store.read(query, keys)
         except StoreError as error:
             if self._read_only and error.is_damage:
-                self._bad.add(key)
-                return None
+                self._bad.update(keys)
+                return [None] * len(keys)
             raise self._failure(error) from None
-        if not found:
+        self._imported.update(key for key, *_, is_imported in found if is_imported)
+        rows = {row[0]: StoredRow._make(row[:-1]) for row in found}
+        return [rows.get(key) for key in keys]
+
+    def _usable(self, row: StoredRow | None) -> Reply | None:
+        if row is None:
             return None
-        row = StoredRow._make(found[0])
-        reply = row.opened()
+        reply, key = row.opened(), row.key
         if reply is not None and self._signer.accepts(row):
             return reply
         (self._bad if reply is None else self._unsigned).add(key)
+        self._imported.discard(key)
         self._set_aside(key)
         return None
 
@@ -146,13 +160,34 @@ class Ledger:
             raise self._failed
         now = asyncio.get_running_loop().time
         end = now() + CLAIM_SECONDS
-        while not (mine := self.store.take([key])) and now() < end:
+        while not (mine := await self._take(key)) and now() < end:
+            if not self.store.near and (kept := await self.find(key)) is not None:
+                yield kept
+                return
             await asyncio.sleep(POLL_SECONDS)
         try:
-            yield self.get(key)
+            yield await self.find(key)
         finally:
             if mine:
                 self.store.give_back(key)
+
+    async def _take(self, key: str) -> bool:
+        if self.store.near:
+            return bool(self.store.take([key]))
+        taking = asyncio.ensure_future(self._claim(key))
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            # It may be granted all the same, and nobody would use it.
+            taking.add_done_callback(lambda _: self.store.give_back(key))
+            raise
+
+    def _take_group(self, keys: Sequence[str]) -> Sequence[bool]:
+        try:
+            mine = self.store.take(keys)
+        except StoreError as error:
+            raise self._failure(error) from None
+        return [key in mine for key in keys]
 
     async def put(self, row: Row) -> None:
         """Return once the reply is on the disk. Raises LedgerError where it cannot be kept."""

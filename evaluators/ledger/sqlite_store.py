@@ -32,6 +32,8 @@ DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 class SqliteStore:
     """An open file. Without ``claims`` it is only read; ``reader`` never waits for a commit."""
 
+    near = True
+
     def __init__(
         self,
         path: Path,

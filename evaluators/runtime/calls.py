@@ -129,7 +129,7 @@ class Caller:
     async def _ask(
         self, model: Model, request: Request, key: str, deadline: ItemDeadline
     ) -> tuple[Reply, int]:
-        kept = self.ledger.get(key)
+        kept = await self.ledger.find(key)
         if kept is not None:
             return kept, 0
         if self._replay:

@@ -18,6 +18,7 @@ from evaluators.core import (
     StoppedError,
     TransientError,
 )
+from evaluators.ledger.places import Place
 from evaluators.runtime.admission import NEVER, Admission, ModelQueue
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.server_state import LONGEST_WAIT, RATE_LIMIT
@@ -58,7 +59,7 @@ class CallSettings:
     1, by which pauses are spread.
     """
 
-    ledger: Path = Path(".qa/ledger.sqlite3")
+    ledger: Place = Path(".qa/ledger.sqlite3")
     concurrency: int = 16
     rpm: int | None = None
     deadline: float | None = None

@@ -73,11 +73,11 @@ class CallSession:
         """
         settings = self.settings
         with ExitStack() as stack:
-            path, read_only = settings.ledger, settings.replay
+            place, read_only = settings.ledger, settings.replay
             if not self.models:
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="qa-"))
-                path, read_only = Path(folder, "ledger"), False
-            opened = Ledger(path, read_only=read_only, trusted=settings.trust_ledger)
+                place, read_only = Path(folder, "ledger"), False
+            opened = Ledger(place, read_only=read_only, trusted=settings.trust_ledger)
             ledger = stack.enter_context(opened)
             return asyncio.run(self._work(work, ledger))
 

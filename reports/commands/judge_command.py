@@ -16,6 +16,7 @@ from evaluators.command_line import Parser
 from evaluators.core import GRADES, Case, Judge, Outcome, QAError, UsageError
 from evaluators.judge_spec import LEXICAL, PYTHON, parse_judges
 from evaluators.judges.factory import DEFAULT_RUBRIC, JudgeFactory, connect_judges, rubric_for
+from evaluators.ledger.places import read_place
 from evaluators.models.catalogue import load_catalogue, replaced_entries
 from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names, require_key
 from evaluators.models.secrets import Key
@@ -68,7 +69,8 @@ def judge_parser(command: str, description: str, failed: str) -> Parser:
     add("--rubric", metavar="NAME", help="a bundled rubric, or the path of one")
     add("--key-env", action="append", default=[], metavar="URL=NAME", help=KEY_ENV)
     add("--limit", type=positive, metavar="N", help="at most N answers, chosen by a hash")
-    add("--ledger", type=Path, default=LEDGER, metavar="PATH", help="default: %(default)s")
+    add("--ledger", type=read_place, default=LEDGER, metavar="PATH",
+        help="a file (default: %(default)s) or postgresql://HOST/DATABASE")  # fmt: skip
     add("--replay", action="store_true", help="send nothing; answer from the ledger")
     add("--concurrency", type=positive, default=16, metavar="N", help="calls in flight")
     add("--json", type=Path, metavar="OUT", help="write the figures as JSON as well")

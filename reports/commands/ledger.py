@@ -12,9 +12,10 @@ from pathlib import Path
 from evaluators.command_line import Parser
 from evaluators.core import UsageError
 from evaluators.ledger import LedgerError, upkeep
-from evaluators.ledger.database import StoreError
+from evaluators.ledger.database import Store, StoreError
 from evaluators.ledger.importing import import_rows
-from evaluators.ledger.opening import open_to_read, open_to_write
+from evaluators.ledger.places import Place, read_place
+from evaluators.ledger.stores import exists, open_store
 from evaluators.ledger.upkeep import LedgerStats, Selection
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.secrets import one_line
@@ -35,16 +36,18 @@ Options = argparse.Namespace
 def stats(options: Options) -> int:
     """Print rows, tokens, time and cost by model."""
     cost = pricer(load_catalogue(), datetime.now(UTC).date())
-    with closing(open_to_read(options.ledger, trusted=options.trust_ledger)) as opened:
+    with closing(
+        open_store(options.ledger, read_only=True, trusted=options.trust_ledger)
+    ) as opened:
         say(sys.stderr, *opened.notes)
         found = upkeep.ledger_stats(opened, cost)
         say(sys.stdout, *_stats_lines(options.ledger, found, opened.size))
     return DONE
 
 
-def _stats_lines(path: Path, found: LedgerStats, size: int) -> Iterator[str]:
+def _stats_lines(place: Place, found: LedgerStats, size: int) -> Iterator[str]:
     calls = sum(total.calls for total in found.models.values())
-    yield f"{path}: {calls:,} replies, {size / 1e6:,.1f} MB"
+    yield f"{place}: {calls:,} replies, {size / 1e6:,.1f} MB"
     rows = [
         (
             one_line(spec),
@@ -84,7 +87,9 @@ def _day(at: float) -> str:
 def export(options: Options) -> int:
     """Write rows as JSON lines, to a file or to stdout."""
     left_out: list[str] = []
-    with closing(open_to_read(options.ledger, trusted=options.trust_ledger)) as opened:
+    with closing(
+        open_store(options.ledger, read_only=True, trusted=options.trust_ledger)
+    ) as opened:
         selection = Selection(spec=options.model, since=options.since)
         lines = upkeep.export_lines(opened, selection, left_out)
         if options.file is None:
@@ -98,7 +103,7 @@ def export(options: Options) -> int:
 
 def import_(options: Options) -> int:
     """Add the rows of an exported file."""
-    with closing(open_to_write(options.ledger, trusted=options.trust_ledger)) as opened:
+    with closing(_opened(options)) as opened:
         say(sys.stderr, *opened.notes)
         done = import_rows(opened, options.file, skip_bad=options.skip_bad)
     say(sys.stderr, *done.refused[:NAMED])
@@ -118,7 +123,7 @@ def prune(options: Options) -> int:
         raise UsageError(msg)
     before = None if options.older_than is None else time.time() - options.older_than
     selection = Selection(spec=options.model, before=before)
-    with closing(open_to_write(options.ledger, trusted=options.trust_ledger)) as opened:
+    with closing(_opened(options)) as opened:
         if not opened.alone():
             msg = f"{options.ledger}: a run is using this ledger; prune it once the run has ended"
             raise UsageError(msg)
@@ -128,6 +133,10 @@ def prune(options: Options) -> int:
     done = "removed" if options.yes else "would go; --yes removes them"
     say(sys.stdout, f"{plural(rows, 'row')} with {size:,} bytes of replies {done}")
     return DONE
+
+
+def _opened(options: Options, *, read_only: bool = False) -> Store:
+    return open_store(options.ledger, read_only=read_only, trusted=options.trust_ledger)
 
 
 def _date(text: str) -> float:
@@ -160,7 +169,7 @@ def main(argv: Sequence[str]) -> int:
     Raises UsageError for wrong arguments, LedgerError where the file or the disk refuses.
     """
     options = _parser().parse_args(argv)
-    if options.command != "import" and not options.ledger.exists():
+    if options.command != "import" and not exists(options.ledger):
         msg = f"{options.ledger}: no ledger there; give its path as --ledger"
         raise UsageError(msg)
     try:
@@ -185,7 +194,11 @@ def _parser() -> Parser:
     }
     for one in made.values():
         one.add_argument(
-            "--ledger", metavar="PATH", type=Path, default=DEFAULT, help=f"default: {DEFAULT}"
+            "--ledger",
+            metavar="PATH",
+            type=read_place,
+            default=DEFAULT,
+            help=f"a file (default: {DEFAULT}) or postgresql://HOST/DATABASE",
         )
         text = "use a ledger that other users own or can change"
         one.add_argument("--trust-ledger", action="store_true", help=text)

@@ -23,6 +23,7 @@ from evaluators.judges.forecast import (
     make_forecast,
 )
 from evaluators.ledger import Ledger
+from evaluators.ledger.stores import exists
 from evaluators.models.spec import Spec
 from evaluators.runtime.budget import money
 from evaluators.runtime.engine import Task
@@ -131,10 +132,10 @@ class DryRun:
 
     def _recorded(self, stack: ExitStack) -> Kept:
         """Return how to look a reply up in the ledger, which stays open as long as the stack."""
-        path, name = self._options.ledger, self._options.fresh
-        if not (self._specs and path.is_file()):
+        place, name = self._options.ledger, self._options.fresh
+        if not (self._specs and exists(place)):
             return lambda key: None
-        opened = Ledger(path, read_only=True, trusted=self._options.trust_ledger)
+        opened = Ledger(place, read_only=True, trusted=self._options.trust_ledger)
         ledger = stack.enter_context(opened)
         return lambda key: ledger.get(fresh_key(key, name))
 

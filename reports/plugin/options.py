@@ -13,6 +13,7 @@ import pytest
 
 from cases.dataset import Choice, Shards, SliceFile
 from evaluators.core import UsageError
+from evaluators.ledger.places import Place, read_place
 from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names
 from evaluators.text import shown
 from reports.plugin.mistyped import Once, hint
@@ -48,7 +49,8 @@ _VALUES = (
      "run's languages (default: on); off: its gates are INCONCLUSIVE"),
     ("adjudications", "FILE|off", "verdicts by people, which take the judge's place for the very "
      "answers that they judged (default: adjudications.yaml beside each dataset.yaml)"),
-    ("ledger", "PATH", "where every call is kept (default: .qa/ledger.sqlite3)"),
+    ("ledger", "PATH", "where every call is kept: a file (default: .qa/ledger.sqlite3), or "
+     "postgresql://HOST/DATABASE for many machines"),
     ("fresh", "NAME", "for a release: ask all of it anew, whatever the ledger holds; the same NAME "
      "resumes such a run, and costs nothing twice"),
     ("concurrency", "N", "calls in flight, for the whole run (default: 16)"),
@@ -104,7 +106,7 @@ class Options:
     baseline: Path | None
     anchor: Path | None
     gates_off: bool
-    ledger: Path
+    ledger: Place
     fresh: str
     trust_ledger: bool
     until_decided: bool
@@ -164,7 +166,7 @@ def read_options(config: pytest.Config, here: Path) -> Options:
         adjudications_off=given.get("adjudications") == OFF,
         choice=_choice(given, here),
         gates_off=given.get("gates") == OFF,
-        ledger=here / given.get("ledger", ".qa/ledger.sqlite3"),
+        ledger=read_place(given.get("ledger", ".qa/ledger.sqlite3"), here),
         fresh=value("fresh", _name, ""),
         key_names=read_key_names(given.get("key-env", ())),
         concurrency=value("concurrency", _whole, 16),

@@ -1,10 +1,9 @@
 """The ledger keeps every reply that was paid for, exactly, and never hands out a damaged one."""
 
 import asyncio
-import sqlite3
 import stat
 from collections.abc import Sequence
-from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,8 @@ from hypothesis import strategies as st
 
 from evaluators.core import Reply, ToolCall, UsageError
 from evaluators.ledger import Ledger, LedgerError, Row
+from evaluators.ledger.places import Place
+from tests.support.places import ask, change
 
 REPLY = Reply(text="София", finish="stop", model="m-1", input_tokens=3, output_tokens=2)
 
@@ -21,9 +22,8 @@ def row(key: str = "k", reply: Reply = REPLY) -> Row:
     return Row(key=key, spec="openai:m", reply=reply)
 
 
-def count_calls(path: Path) -> int:
-    with closing(sqlite3.connect(path)) as connection:
-        return int(connection.execute("SELECT count(*) FROM calls").fetchone()[0])
+def count_calls(place: Place) -> object:
+    return ask(place, "SELECT count(*) FROM calls")
 
 
 def put(ledger: Ledger, rows: Sequence[Row]) -> None:
@@ -33,21 +33,20 @@ def put(ledger: Ledger, rows: Sequence[Row]) -> None:
     asyncio.run(all_at_once())
 
 
-def test_what_was_put_is_found_by_the_next_run(tmp_path: Path) -> None:
+def test_what_was_put_is_found_by_the_next_run(place: Place) -> None:
     """A reply is on the disk when put returns: a new process reads the same value."""
-    path = tmp_path / "deep" / "ledger.sqlite3"
-    with Ledger(path) as ledger:
+    with Ledger(place) as ledger:
         put(ledger, [row(), row("other", Reply(calls=(ToolCall(name="g", arguments="{}"),)))])
-    with Ledger(path) as ledger:
+    with Ledger(place) as ledger:
         assert ledger.get("k") == REPLY
         assert ledger.get("other") == Reply(calls=(ToolCall(name="g", arguments="{}"),))
         assert ledger.get("unknown") is None
-    assert count_calls(path) == 2
+    assert count_calls(place) == 2
 
 
-def test_the_first_reply_stands(tmp_path: Path) -> None:
+def test_the_first_reply_stands(place: Place) -> None:
     """A second reply to the same request does not replace the first (F28)."""
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(place) as ledger:
         put(ledger, [row()])
         put(ledger, [row(reply=Reply(text="another"))])
         assert ledger.get("k") == REPLY
@@ -70,42 +69,35 @@ def test_a_ledger_is_private(tmp_path: Path) -> None:
         "UPDATE calls SET schema = 99",
     ],
 )
-def test_a_damaged_row_is_set_aside_and_asked_again(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_row_is_set_aside_and_asked_again(place: Place, damage: str) -> None:
     """A row whose checksum or schema is wrong is never used, is counted, and is kept aside."""
-    path = tmp_path / "l"
-    with Ledger(path) as ledger:
+    with Ledger(place) as ledger:
         put(ledger, [row()])
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(damage)
-    with Ledger(path) as ledger:
+    change(place, damage)
+    with Ledger(place) as ledger:
         assert ledger.get("k") is None
         assert ledger.damaged == 1
         put(ledger, [row(reply=Reply(text="asked again"))])
         assert ledger.get("k") == Reply(text="asked again")
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT count(*) FROM damaged").fetchone() == (1,)
+    assert ask(place, "SELECT count(*) FROM damaged") == 1
 
 
-def test_a_damaged_row_is_left_alone_when_the_ledger_is_only_read(tmp_path: Path) -> None:
+def test_a_damaged_row_is_left_alone_when_the_ledger_is_only_read(place: Place) -> None:
     """A replay changes nothing in the file, not even a damaged row."""
-    path = tmp_path / "l"
-    with Ledger(path) as ledger:
+    with Ledger(place) as ledger:
         put(ledger, [row()])
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE calls SET checksum = 'x'")
-    with Ledger(path, read_only=True) as ledger:
+    change(place, "UPDATE calls SET checksum = 'x'")
+    with Ledger(place, read_only=True) as ledger:
         assert ledger.get("k") is None
         assert ledger.damaged == 1
-    assert count_calls(path) == 1
+    assert count_calls(place) == 1
 
 
-def test_setting_aside_while_committing_loses_nothing(tmp_path: Path) -> None:
+def test_setting_aside_while_committing_loses_nothing(place: Place) -> None:
     """Damaged rows found in the middle of commits cost neither an acknowledged row nor the run."""
-    path = tmp_path / "l"
-    with Ledger(path) as ledger:
+    with Ledger(place) as ledger:
         put(ledger, [row(f"bad{number}") for number in range(300)])
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE calls SET checksum = 'x'")
+    change(place, "UPDATE calls SET checksum = 'x'")
     large = Reply(text="x" * 20_000)
 
     async def both(ledger: Ledger) -> None:
@@ -115,13 +107,13 @@ def test_setting_aside_while_committing_loses_nothing(tmp_path: Path) -> None:
 
         await asyncio.gather(*(one(number) for number in range(300)))
 
-    with Ledger(path) as ledger:
+    with Ledger(place) as ledger:
         asyncio.run(both(ledger))
         assert all(ledger.get(f"bad{number}") == large for number in range(300))
         assert ledger.damaged == 300
 
 
-def test_flushing_waits_for_the_group(tmp_path: Path) -> None:
+def test_flushing_waits_for_the_group(place: Place) -> None:
     """What was given to put is on the disk after flush, even where nobody awaits the put."""
 
     async def scenario(ledger: Ledger) -> None:
@@ -132,7 +124,7 @@ def test_flushing_waits_for_the_group(tmp_path: Path) -> None:
         assert ledger.get("k") == REPLY
         await pending
 
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(place) as ledger:
         asyncio.run(scenario(ledger))
 
 
@@ -175,9 +167,8 @@ def test_a_folder_that_cannot_be_made_is_a_usage_error(tmp_path: Path) -> None:
         Ledger(tmp_path / "file" / "ledger")
 
 
-def test_a_reply_that_cannot_be_kept_is_an_error_for_every_waiting_call(tmp_path: Path) -> None:
+def test_a_reply_that_cannot_be_kept_is_an_error_for_every_waiting_call(place: Place) -> None:
     """When the disk refuses, each call in the group hears it; none believes its reply is kept."""
-    path = tmp_path / "l"
 
     async def both(ledger: Ledger) -> list[object]:
         results = await asyncio.gather(
@@ -185,30 +176,33 @@ def test_a_reply_that_cannot_be_kept_is_an_error_for_every_waiting_call(tmp_path
         )
         return list(results)
 
-    with Ledger(path) as ledger:
-        with closing(sqlite3.connect(path)) as connection, connection:
-            connection.execute("DROP TABLE calls")
+    with Ledger(place) as ledger:
+        change(place, "DROP TABLE calls")
         errors = asyncio.run(both(ledger))
         with pytest.raises(LedgerError):
             ledger.get("a")
     assert [type(error) for error in errors] == [LedgerError, LedgerError]
-    assert str(path) in str(errors[0])
+    assert str(place) in str(errors[0])
 
 
-def test_calls_at_the_same_time_share_a_commit_and_are_all_kept(tmp_path: Path) -> None:
+def test_calls_at_the_same_time_share_a_commit_and_are_all_kept(place: Place) -> None:
     """A hundred replies at once are all there afterwards."""
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(place) as ledger:
         put(ledger, [row(str(number)) for number in range(100)])
         assert all(ledger.get(str(number)) == REPLY for number in range(100))
 
 
-@settings(max_examples=30)
-@given(text=st.text(st.characters(codec=None), max_size=50), arguments=st.text(max_size=20))
-def test_any_text_comes_back_exactly(
-    tmp_path_factory: pytest.TempPathFactory, text: str, arguments: str
-) -> None:
+def test_any_text_comes_back_exactly(place: Place) -> None:
     """Lone surrogates, NUL and every other character survive the store."""
-    reply = Reply(text=text, calls=(ToolCall(name="rate", arguments=arguments),))
-    with Ledger(tmp_path_factory.mktemp("ledger") / "l") as ledger:
-        put(ledger, [row(reply=reply)])
-        assert ledger.get("k") == reply
+    numbers = count()
+
+    @settings(max_examples=30, deadline=None)
+    @given(text=st.text(st.characters(codec=None), max_size=50), arguments=st.text(max_size=20))
+    def comes_back(text: str, arguments: str) -> None:
+        reply = Reply(text=text, calls=(ToolCall(name="rate", arguments=arguments),))
+        key = str(next(numbers))
+        put(ledger, [row(key, reply)])
+        assert ledger.get(key) == reply
+
+    with Ledger(place) as ledger:
+        comes_back()

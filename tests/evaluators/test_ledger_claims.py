@@ -10,20 +10,26 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import Reply, Request, UsageError
-from evaluators.ledger import Ledger, LedgerError, Row, opening, reply_store
+from evaluators.ledger import Ledger, LedgerError, Row, opening, postgres_store, reply_store
 from evaluators.ledger.claims import Claims
+from evaluators.ledger.places import Place
 from evaluators.runtime.calls import Meter
-from tests.support.recorded import ask, caller, key_of, put, reply_of
+from tests.support.places import ask, text_of
+from tests.support.recorded import caller, key_of, put, reply_of
 from tests.support.scripted import Scripted, ask_for
 
 ROOT = Path(__file__).parents[2]
+SHORT_LEASE = """
+from evaluators.ledger import postgres_store
+postgres_store.LEASE_SECONDS, postgres_store.RENEW_SECONDS = 1.0, 0.1
+"""
 HOLDER = """
 import asyncio, sys
-from pathlib import Path
 from evaluators.ledger import Ledger
+from evaluators.ledger.places import read_place
 
 async def hold():
-    with Ledger(Path(sys.argv[1])) as ledger:
+    with Ledger(read_place(sys.argv[1])) as ledger:
         async with ledger.claim(sys.argv[2]):
             print("held", flush=True)
             await asyncio.sleep(60)
@@ -32,10 +38,10 @@ asyncio.run(hold())
 """
 RUN = """
 import asyncio, json, sys
-from pathlib import Path
 from evaluators.runtime.calls import Meter
 from evaluators.core import Reply
 from evaluators.ledger import Ledger
+from evaluators.ledger.places import read_place
 from tests.support.recorded import caller
 from tests.support.scripted import Scripted, ask_for
 
@@ -45,7 +51,7 @@ class Slow(Scripted):
         return await super().complete(request)
 
 async def main():
-    with Ledger(Path(sys.argv[1])) as ledger:
+    with Ledger(read_place(sys.argv[1])) as ledger:
         model = Slow(lambda request: Reply(text=request.messages[0].content))
         ask = caller(ledger).metered(Meter(price=lambda *_: 0.0))
         order = range(400) if sys.argv[2] == "0" else range(399, -1, -1)
@@ -71,20 +77,19 @@ def free(spec: str, reply: Reply) -> float | None:
     return 0.0
 
 
-def test_processes_at_once_make_each_call_once(tmp_path: Path) -> None:
+def test_processes_at_once_make_each_call_once(place: Place) -> None:
     """Three runs over the same 400 calls: 400 requests in all, every row there, none waits.
 
     Row F17 of the fault matrix.
     """
-    path = str(tmp_path / "l")
-    runs = [start(RUN, path, order) for order in "010"]
+    runs = [start(RUN, text_of(place), order) for order in "010"]
     outputs = [run.communicate(timeout=60)[0] for run in runs]
     assert [run.returncode for run in runs] == [0, 0, 0], outputs
     assert sum(json.loads(output) for output in outputs) == 400
-    assert ask(tmp_path / "l", "SELECT count(*) FROM calls") == 400
+    assert ask(place, "SELECT count(*) FROM calls") == 400
 
 
-def test_the_second_run_uses_the_first_runs_reply(tmp_path: Path) -> None:
+def test_the_second_run_uses_the_first_runs_reply(place: Place) -> None:
     """While another run makes a call its reply is waited for; it costs nothing here."""
     model = Scripted(lambda request: Reply(text="first come"))
     started = asyncio.Event()
@@ -104,13 +109,13 @@ def test_the_second_run_uses_the_first_runs_reply(tmp_path: Path) -> None:
         assert meter.usage.requests == 0
         return [await slow, reply]
 
-    with Ledger(tmp_path / "l") as one, Ledger(tmp_path / "l") as other:
+    with Ledger(place) as one, Ledger(place) as other:
         replies = asyncio.run(both(one, other))
     assert [reply.text for reply in replies] == ["first come"] * 2
     assert model.requests == []
 
 
-def test_a_failed_call_is_free_for_the_other_run(tmp_path: Path) -> None:
+def test_a_failed_call_is_free_for_the_other_run(place: Place) -> None:
     """Where the first run's call brought nothing, the second makes its own."""
 
     async def both(one: Ledger, other: Ledger) -> Reply | None:
@@ -120,14 +125,17 @@ def test_a_failed_call_is_free_for_the_other_run(tmp_path: Path) -> None:
         async with other.claim(key_of(1)) as kept:
             return kept
 
-    with Ledger(tmp_path / "l") as one, Ledger(tmp_path / "l") as other:
+    with Ledger(place) as one, Ledger(place) as other:
         assert asyncio.run(both(one, other)) is None
 
 
-def test_a_killed_run_holds_nothing_up(tmp_path: Path) -> None:
-    """The claim of a run that was killed is free at once."""
-    path, key = tmp_path / "l", key_of(1)
-    holder = start(HOLDER, str(path), key)
+def test_a_killed_run_holds_nothing_up(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The claim of a run that was killed is free: at once in a file, with its lease in a database.
+
+    The lease that it takes is short here.
+    """
+    key = key_of(1)
+    holder = start(f"{SHORT_LEASE}{HOLDER}", text_of(place), key)
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
 
@@ -137,13 +145,14 @@ def test_a_killed_run_holds_nothing_up(tmp_path: Path) -> None:
             assert holder.wait(10) == -signal.SIGKILL
             return kept
 
-    with Ledger(path) as ledger:
+    monkeypatch.setattr(postgres_store, "RENEW_SECONDS", 0.1)
+    with Ledger(place) as ledger:
         assert asyncio.run(asyncio.wait_for(wait(ledger), 20)) is None
     holder.stdout.close()
 
 
 def test_a_frozen_run_is_not_waited_for_forever(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A claim that outlasts every call's deadline no longer counts."""
     monkeypatch.setattr(reply_store, "CLAIM_SECONDS", 0.2)
@@ -153,10 +162,10 @@ def test_a_frozen_run_is_not_waited_for_forever(
             async with other.claim(key_of(1)) as kept:
                 assert kept is None
             # Giving up the wait gives back nothing that is the other's.
-            assert not Claims(tmp_path / "l-claims").take(key_of(1))
+            assert third.store.take([key_of(1)]) == set()
             return True
 
-    with Ledger(tmp_path / "l") as one, Ledger(tmp_path / "l") as other:
+    with Ledger(place) as one, Ledger(place) as other, Ledger(place) as third:
         assert asyncio.run(both(one, other))
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from evaluators.core import UsageError
 from evaluators.ledger import Ledger, LedgerError, Row
-from tests.support.recorded import ask, change, fill, key_of, put, reply_of
+from tests.support.places import ask, change
+from tests.support.recorded import fill, key_of, put, reply_of
 
 ROWS = 60
 

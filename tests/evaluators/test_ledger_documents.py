@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from evaluators.__main__ import main
 from evaluators.ledger import Ledger
+from evaluators.ledger.places import Place
 from evaluators.ledger.signing import VARIABLE
-from tests.support.recorded import change, fill, key_of, reply_of
+from tests.support.places import change
+from tests.support.recorded import fill, key_of, reply_of
 
 
 def keep(ledger: Ledger, kind: str, **texts: str) -> None:
@@ -22,18 +24,18 @@ def keep(ledger: Ledger, kind: str, **texts: str) -> None:
     asyncio.run(all_at_once())
 
 
-def test_a_document_is_found_by_the_next_run_and_replaced(tmp_path: Path) -> None:
+def test_a_document_is_found_by_the_next_run_and_replaced(place: Place) -> None:
     """The last text of a kind and key is kept; kinds do not mix; what is forgotten is gone."""
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(place) as ledger:
         keep(ledger, "batch", b="waiting", a="x")
         keep(ledger, "batch", b="done")
         keep(ledger, "text", b="another kind")
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(place) as ledger:
         assert list(ledger.documents("batch").items()) == [("a", "x"), ("b", "done")]
         assert ledger.document("text", "b") == "another kind"
         assert ledger.document("text", "unknown") is None
         asyncio.run(ledger.forget("batch", "b"))
-    with Ledger(tmp_path / "l", read_only=True) as ledger:
+    with Ledger(place, read_only=True) as ledger:
         assert ledger.documents("batch") == {"a": "x"}
 
 
@@ -55,25 +57,25 @@ def test_any_text_comes_back_exactly(tmp_path_factory: pytest.TempPathFactory, t
         "UPDATE documents SET kind = 'other'",
     ],
 )
-def test_a_document_that_was_changed_is_not_believed(tmp_path: Path, damage: str) -> None:
+def test_a_document_that_was_changed_is_not_believed(place: Place, damage: str) -> None:
     """The seal binds the text to its kind and key."""
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(place) as ledger:
         keep(ledger, "batch", k="waiting")
-    change(tmp_path / "l", damage)
-    with Ledger(tmp_path / "l") as ledger:
+    change(place, damage)
+    with Ledger(place) as ledger:
         for kind in ("batch", "other"):
             assert ledger.documents(kind) == {}
 
 
 def test_a_document_needs_the_ledgers_signature(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With QA_LEDGER_KEY one that was written without it, or with another, does not count."""
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(place) as ledger:
         keep(ledger, "batch", unsigned="x")
     for secret, found in (("a" * 32, {"signed": "y"}), ("b" * 32, {})):
         monkeypatch.setenv(VARIABLE, secret)
-        with Ledger(tmp_path / "l") as ledger:
+        with Ledger(place) as ledger:
             if found:
                 keep(ledger, "batch", **found)
             assert ledger.documents("batch") == found

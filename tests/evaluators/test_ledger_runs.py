@@ -16,7 +16,7 @@ from evaluators.__main__ import main
 from tests.conftest import Project
 from tests.support.killing import Chain, chain, make_project
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
-from tests.support.recorded import ask, change
+from tests.support.places import ask, change
 
 ITEMS = 40
 

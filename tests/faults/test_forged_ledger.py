@@ -17,7 +17,8 @@ from evaluators.text import canonical
 from reports.render import words
 from tests.conftest import Project
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
-from tests.support.recorded import SPEC, ask, change, fill, key_of, put, reply_of
+from tests.support.places import ask, change
+from tests.support.recorded import SPEC, fill, key_of, put, reply_of
 
 ITEMS = 6
 SECRET = "canary-" + "0123456789abcdef" * 3
@@ -277,6 +278,7 @@ def test_a_mark_of_import_goes_with_its_row(
     assert "2 rows imported" in capsys.readouterr().out
     opening.repair(path, "for a test", 0.0)
     with Ledger(path, read_only=True) as ledger:
+        assert all(ledger.get(key_of(n)) for n in range(3))
         assert [ledger.is_imported(key_of(n)) for n in range(3)] == [False, True, True]
     change(path, f"UPDATE calls SET reply = 'x' WHERE key = '{key_of(1)}'")
     with Ledger(path) as ledger:

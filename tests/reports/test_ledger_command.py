@@ -14,7 +14,8 @@ from evaluators.core import Reply
 from evaluators.ledger import Ledger, Row
 from evaluators.ledger.database import StoreError
 from reports.commands.ledger import COMMANDS as LEDGER_COMMANDS
-from tests.support.recorded import SPEC, ask, change, fill, key_of, put, reply_of
+from tests.support.places import ask, change
+from tests.support.recorded import SPEC, fill, key_of, put, reply_of
 
 OTHER = "local-vllm"
 HEAD = ["model", "calls", "tokens", "in", "tokens", "out", "call", "time", "cost", "first", "last"]

@@ -1,13 +1,11 @@
 """Ledgers for tests: rows put in, files damaged."""
 
 import asyncio
-import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
-from pathlib import Path
 
 from evaluators.core import Reply
 from evaluators.ledger import Ledger, Row
+from evaluators.ledger.places import Place
 from evaluators.runtime.calls import Caller
 from evaluators.runtime.sender import CallSettings, RetryPolicy
 from evaluators.text import digest
@@ -41,22 +39,10 @@ def put(ledger: Ledger, rows: Sequence[Row]) -> None:
     asyncio.run(all_at_once())
 
 
-def fill(path: Path, count: int, spec: str = SPEC, size: int = 200) -> None:
+def fill(path: Place, count: int, spec: str = SPEC, size: int = 200) -> None:
     """Make a ledger with this many rows, or add them."""
     rows = [
         Row(key=key_of(number), spec=spec, reply=reply_of(number, size)) for number in range(count)
     ]
     with Ledger(path) as ledger:
         put(ledger, rows)
-
-
-def change(path: Path, statement: str) -> None:
-    """Change a ledger behind its back."""
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(statement)
-
-
-def ask(path: Path, statement: str) -> object:
-    """Return the first column of the first row of a query."""
-    with closing(sqlite3.connect(path)) as connection:
-        return connection.execute(statement).fetchone()[0]

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from evaluators.command_line import Parser
 from evaluators.core import UsageError
+from evaluators.ledger.places import Place, read_place
 from evaluators.models.keys import KEY_ENV
 from evaluators.text import shown
 
@@ -84,7 +85,7 @@ class Options(argparse.Namespace):
     allow_missing: bool
     out: Path
 
-    ledger: Path
+    ledger: Place
     concurrency: int
     rpm: int | None
     key_env: list[str]
@@ -206,7 +207,9 @@ def _add_evaluating(group: ArgumentGroup) -> None:
 
 def _add_calling(group: ArgumentGroup) -> None:
     add = group.add_argument
-    add("--ledger", type=Path, default=Path(".qa/ledger.sqlite3"), help="default: %(default)s")
+    add(
+        "--ledger", type=read_place, default=Path(".qa/ledger.sqlite3"), help="default: %(default)s"
+    )
     add("--concurrency", type=_whole("--concurrency"), default=16, metavar="N")
     add("--rpm", type=_whole("--rpm"), metavar="N", help="requests a minute")
     add("--key-env", action="append", default=[], metavar="URL=NAME", help=KEY_ENV)

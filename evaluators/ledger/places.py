@@ -1,0 +1,48 @@
+"""Where a ledger is: a file, or a PostgreSQL database that many machines share."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from evaluators.core import UsageError
+
+_URL = re.compile(r"postgres(ql)?://", re.IGNORECASE)
+_SECRETS = frozenset({"password", "sslpassword"})
+_HOW = "PGPASSWORD, a password file (PGPASSFILE) or a service file (postgresql://?service=NAME)"
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresUrl:
+    """The address of a PostgreSQL database, without a password; shown as host and database."""
+
+    url: str
+
+    def __str__(self) -> str:
+        """Return what messages and reports may show: the service, or the host and the database."""
+        parts = urlsplit(self.url)
+        service = parse_qs(parts.query).get("service", [""])[0]
+        hosts = parts.netloc.rpartition("@")[2]
+        return f"postgresql://{hosts}{parts.path}" + (f"?service={service}" if service else "")
+
+
+Place = Path | PostgresUrl
+
+
+def read_place(text: str, here: Path = Path()) -> Place:
+    """Return the place that ``--ledger`` names; a relative path starts at ``here``.
+
+    Raises UsageError, without the value, for an address with a password in it.
+    """
+    if not _URL.match(text):
+        return here / text
+    try:
+        parts = urlsplit(text)
+        has_secret = parts.password is not None or _SECRETS & parse_qs(parts.query).keys()
+    except ValueError:
+        msg = "--ledger: not a database's address; write postgresql://USER@HOST:PORT/DATABASE"
+        raise UsageError(msg) from None
+    if has_secret:
+        msg = f"--ledger: a password in the address is seen by others; take it out and use {_HOW}"
+        raise UsageError(msg)
+    return PostgresUrl(text)

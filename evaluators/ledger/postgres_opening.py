@@ -1,0 +1,129 @@
+"""Opening a ledger in PostgreSQL: its tables are made once; what is newer or not ours is refused.
+
+What a file's owner and mode say, the database's grants do: whoever may write in the tables can
+change replies.
+"""
+
+import ipaddress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import psycopg
+
+from evaluators.core import UsageError
+from evaluators.ledger.database import StoreError
+from evaluators.ledger.places import PostgresUrl
+from evaluators.ledger.postgres_link import Connection, connect, store_error
+from evaluators.ledger.postgres_store import PostgresStore
+
+FORMAT = 1
+TABLES = f"""
+CREATE TABLE calls (
+    key TEXT COLLATE "C" PRIMARY KEY,
+    schema INTEGER NOT NULL,
+    at DOUBLE PRECISION NOT NULL,
+    spec TEXT NOT NULL,
+    reply TEXT NOT NULL,
+    checksum TEXT NOT NULL
+);
+CREATE TABLE damaged (
+    key TEXT NOT NULL, at DOUBLE PRECISION NOT NULL, reply TEXT NOT NULL, checksum TEXT NOT NULL
+);
+CREATE TABLE imported (key TEXT COLLATE "C" PRIMARY KEY);
+CREATE TABLE documents (
+    kind TEXT COLLATE "C", key TEXT COLLATE "C", text TEXT NOT NULL, PRIMARY KEY (kind, key)
+);
+-- Unlogged: no claim waits for a disk, and after a crash of the server there is none.
+CREATE UNLOGGED TABLE holders (id UUID PRIMARY KEY, expires TIMESTAMPTZ NOT NULL);
+CREATE UNLOGGED TABLE claims (
+    key TEXT COLLATE "C" PRIMARY KEY,
+    holder UUID NOT NULL REFERENCES holders ON DELETE CASCADE
+);
+CREATE INDEX claims_of_holder ON claims (holder);
+CREATE TABLE qa_ledger (format INTEGER NOT NULL);
+INSERT INTO qa_ledger VALUES ({FORMAT});
+"""
+_TAKEN = """
+SELECT bool_or(to_regclass(name) IS NOT NULL)
+FROM unnest(ARRAY['calls', 'damaged', 'imported', 'documents', 'holders', 'claims']) AS name
+"""
+_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(7112016)"  # two that make tables at once collide
+_OPEN_TO_ALL = "SELECT has_table_privilege('public', 'calls', 'INSERT, UPDATE, DELETE')"
+
+
+def open_postgres(url: PostgresUrl, *, read_only: bool, trusted: bool) -> PostgresStore:
+    """Return the ledger in a database, made if it is to be written and there is none.
+
+    Raises UsageError where the database cannot be reached, holds no ledger or a newer one, or lets
+    every user change it, unless it is ``trusted``.
+    """
+    with _refusing(url):
+        with closing(connect(url)) as connection:
+            if not _is_made(connection):
+                if read_only:
+                    missing = "no ledger to replay from; run once without --replay"
+                    msg = f"{url}: {missing}, or give another --ledger"
+                    raise UsageError(msg)
+                _make(url, connection)
+            _check_format(url, connection)
+            notes = list(_notes(url, connection, trusted=trusted))
+        return PostgresStore(url, notes, read_only=read_only)
+
+
+def has_ledger(url: PostgresUrl) -> bool:
+    """Return whether the database holds a ledger. Raises UsageError if it does not answer."""
+    with _refusing(url), closing(connect(url, read_only=True)) as connection:
+        return _is_made(connection)
+
+
+@contextmanager
+def _refusing(url: PostgresUrl) -> Iterator[None]:
+    """Turn what the database says into a UsageError that names it."""
+    try:
+        yield
+    except (psycopg.Error, StoreError) as error:
+        why = store_error(error) if isinstance(error, psycopg.Error) else error
+        msg = f"{url}: cannot be opened as a ledger ({why}); check address, user and PGPASSWORD"
+        raise UsageError(msg) from None
+
+
+def _is_made(connection: Connection) -> bool:
+    return connection.execute("SELECT to_regclass('qa_ledger')").fetchall() != [(None,)]
+
+
+def _make(url: PostgresUrl, connection: Connection) -> None:
+    with connection.transaction():
+        connection.execute(_ONE_AT_A_TIME)
+        if _is_made(connection):
+            return
+        if connection.execute(_TAKEN).fetchall() == [(True,)]:
+            msg = f"{url}: holds tables of something else; give the ledger a database of its own"
+            raise UsageError(msg)
+        connection.execute(TABLES.encode())
+
+
+def _check_format(url: PostgresUrl, connection: Connection) -> None:
+    ((found,),) = connection.execute("SELECT max(format) FROM qa_ledger").fetchall()
+    if found != FORMAT:
+        msg = (
+            f"{url}: a ledger of format {found}, this version reads format {FORMAT}; "
+            "use the newer version, or give another --ledger"
+        )
+        raise UsageError(msg)
+
+
+def _notes(url: PostgresUrl, connection: Connection, *, trusted: bool) -> Iterator[str]:
+    """Yield what others could do to the ledger. Raises UsageError unless that is ``trusted``."""
+    if connection.execute(_OPEN_TO_ALL).fetchall() == [(True,)]:
+        note = f"{url} can be changed by every user of the database; REVOKE that from PUBLIC"
+        if not trusted:
+            msg = f"{note}; pytest and `ledger` use it all the same with --trust-ledger"
+            raise UsageError(msg)
+        yield note
+    if not (connection.pgconn.ssl_in_use or _is_local(connection.info.hostaddr)):
+        yield f"the connection to {url} is not encrypted; set PGSSLMODE=verify-full"
+
+
+def _is_local(address: str) -> bool:
+    """Return whether an address is this machine's; a socket has none."""
+    return not address or ipaddress.ip_address(address).is_loopback

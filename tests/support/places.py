@@ -1,0 +1,49 @@
+"""Ledgers of both kinds for tests: one file, one PostgreSQL database; looked into, or damaged."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluators.ledger.places import Place, PostgresUrl
+
+
+@pytest.fixture(params=["file", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """Return where a ledger may be made: in a file, then in a database."""
+    if request.param == "file":
+        return tmp_path / "l"
+    return PostgresUrl(request.getfixturevalue("database"))
+
+
+@pytest.fixture
+def server(database: str) -> PostgresUrl:
+    """Return the address of a new database."""
+    return PostgresUrl(database)
+
+
+def text_of(place: Place) -> str:
+    """Return a place as ``--ledger`` takes it."""
+    return place.url if isinstance(place, PostgresUrl) else str(place)
+
+
+def change(place: Place, statement: str) -> None:
+    """Change a ledger behind its back."""
+    with closing(_connect(place)) as connection, connection:
+        connection.execute(statement)
+
+
+def ask(place: Place, statement: str) -> object:
+    """Return the first column of the first row of a query."""
+    with closing(_connect(place)) as connection:
+        return connection.execute(statement).fetchone()[0]
+
+
+def _connect(place: Place) -> Any:
+    if isinstance(place, PostgresUrl):
+        import psycopg  # noqa: PLC0415
+
+        return psycopg.connect(place.url)
+    return sqlite3.connect(place)
