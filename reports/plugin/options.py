@@ -49,8 +49,7 @@ _VALUES = (
      "run's languages (default: on); off: its gates are INCONCLUSIVE"),
     ("adjudications", "FILE|off", "verdicts by people, which take the judge's place for the very "
      "answers that they judged (default: adjudications.yaml beside each dataset.yaml)"),
-    ("ledger", "PATH", "where every call is kept: a file (default: .qa/ledger.sqlite3), or "
-     "postgresql://HOST/DATABASE for many machines"),
+    ("ledger", "PATH", "every call's file (.qa/ledger.sqlite3), or postgresql://HOST/DATABASE"),
     ("fresh", "NAME", "for a release: ask all of it anew, whatever the ledger holds; the same NAME "
      "resumes such a run, and costs nothing twice"),
     ("concurrency", "N", "calls in flight, for the whole run (default: 16)"),
