@@ -64,14 +64,18 @@ class PostgresLink:
         end = time.monotonic() + patience
         with self._lock:
             while True:
+                was_open = self._connection is not None
                 try:
-                    if self._connection is None:
-                        self._connection = connect(self._url, read_only=self._read_only)
+                    self._connection = self._connection or self._connect()
                     return work(self._connection)
                 except psycopg.Error as error:
                     if not self._may_pass(error) or time.monotonic() >= end:
                         raise store_error(error) from None
-                time.sleep(PAUSE_SECONDS)
+                if not was_open:
+                    time.sleep(PAUSE_SECONDS)
+
+    def _connect(self) -> Connection:
+        return connect(self._url, read_only=self._read_only)
 
     def _may_pass(self, error: psycopg.Error) -> bool:
         """Return whether another attempt may succeed; forget a connection that was lost."""

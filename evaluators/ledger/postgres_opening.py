@@ -43,10 +43,10 @@ CREATE INDEX claims_of_holder ON claims (holder);
 CREATE TABLE qa_ledger (format INTEGER NOT NULL);
 INSERT INTO qa_ledger VALUES ({FORMAT});
 """
-_TAKEN = """
-SELECT bool_or(to_regclass(name) IS NOT NULL)
-FROM unnest(ARRAY['calls', 'damaged', 'imported', 'documents', 'holders', 'claims']) AS name
-"""
+# Asked of the catalogue itself: to_regclass may answer from what a session has in its cache.
+_NAMES = "SELECT tablename FROM pg_tables WHERE schemaname = ANY(current_schemas(false))"
+_OURS = frozenset({"calls", "damaged", "imported", "documents", "holders", "claims"})
+_MARK = "qa_ledger"
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(7112016)"  # two that make tables at once collide
 _OPEN_TO_ALL = "SELECT has_table_privilege('public', 'calls', 'INSERT, UPDATE, DELETE')"
 
@@ -59,7 +59,7 @@ def open_postgres(url: PostgresUrl, *, read_only: bool, trusted: bool) -> Postgr
     """
     with _refusing(url):
         with closing(connect(url)) as connection:
-            if not _is_made(connection):
+            if _MARK not in _names(connection):
                 if read_only:
                     missing = "no ledger to replay from; run once without --replay"
                     msg = f"{url}: {missing}, or give another --ledger"
@@ -73,7 +73,7 @@ def open_postgres(url: PostgresUrl, *, read_only: bool, trusted: bool) -> Postgr
 def has_ledger(url: PostgresUrl) -> bool:
     """Return whether the database holds a ledger. Raises UsageError if it does not answer."""
     with _refusing(url), closing(connect(url, read_only=True)) as connection:
-        return _is_made(connection)
+        return _MARK in _names(connection)
 
 
 @contextmanager
@@ -87,16 +87,17 @@ def _refusing(url: PostgresUrl) -> Iterator[None]:
         raise UsageError(msg) from None
 
 
-def _is_made(connection: Connection) -> bool:
-    return connection.execute("SELECT to_regclass('qa_ledger')").fetchall() != [(None,)]
+def _names(connection: Connection) -> set[str]:
+    return {name for (name,) in connection.execute(_NAMES)}
 
 
 def _make(url: PostgresUrl, connection: Connection) -> None:
     with connection.transaction():
         connection.execute(_ONE_AT_A_TIME)
-        if _is_made(connection):
+        names = _names(connection)
+        if _MARK in names:
             return
-        if connection.execute(_TAKEN).fetchall() == [(True,)]:
+        if names & _OURS:
             msg = f"{url}: holds tables of something else; give the ledger a database of its own"
             raise UsageError(msg)
         connection.execute(TABLES.encode())

@@ -4,7 +4,6 @@ import json
 import os
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -14,6 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from evaluators.core import UsageError
+from evaluators.ledger.places import read_place
+from evaluators.ledger.stores import open_store
 from tests.conftest import INI, MODULE, item
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
 
@@ -193,13 +195,10 @@ class Chain:
 
     def count(self) -> int:
         """Return how many replies the ledger has."""
-        if not (self.folder / self.ledger).exists():
-            return 0
-        with closing(sqlite3.connect(self.folder / self.ledger)) as connection:
-            query = "SELECT count(*) FROM sqlite_master WHERE name = 'calls'"
-            if not connection.execute(query).fetchone()[0]:
-                return 0
-            return int(connection.execute("SELECT count(*) FROM calls").fetchone()[0])
+        place = read_place(self.ledger, self.folder)
+        with suppress(UsageError), closing(open_store(place, read_only=True)) as store:
+            return int(store.read("SELECT count(*) FROM calls")[0][0])
+        return 0
 
 
 def strike(pid: int, victim: Victim, chance: random.Random) -> bool:

@@ -38,7 +38,7 @@ class Cluster:
     """A cluster in a folder of its own: one superuser, ``qa``, trusted without a password."""
 
     def __init__(self, folder: Path, programs: Path, settings: Mapping[str, str]) -> None:
-        self._data = folder / "data"
+        self.data = folder / "data"
         self._log = folder / "log"
         self._programs = programs
         self._settings = settings
@@ -51,7 +51,7 @@ class Cluster:
             self._owner = {"user": "nobody", "group": "nogroup", "extra_groups": []}
             shutil.chown(folder, "nobody", "nogroup")
         options = ("--auth=trust", f"--username={USER}", "--encoding=UTF8", "--no-locale")
-        self._run("initdb", *options, "--no-sync", f"--pgdata={self._data}")
+        self._run("initdb", *options, "--no-sync", f"--pgdata={self.data}")
 
     def url(self, database: str = "postgres") -> str:
         """Return the address of a database."""
@@ -77,7 +77,7 @@ class Cluster:
         words = [part for name, value in given.items() for part in ("-c", f"{name}={value}")]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [self._programs / "postgres", "-D", self._data, *words],
+                [self._programs / "postgres", "-D", self.data, *words],
                 cwd="/",
                 stdout=log,
                 stderr=log,

@@ -1,0 +1,425 @@
+"""A ledger in PostgreSQL: how it is opened, what it refuses, and what a lost server costs."""
+
+import asyncio
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from evaluators.__main__ import main
+from evaluators.core import UsageError
+from evaluators.ledger import Ledger, LedgerError, Row, postgres_link, postgres_store
+from evaluators.ledger.places import PostgresUrl, read_place
+from tests.support.places import ask, change, text_of
+from tests.support.postgres import Cluster, running
+from tests.support.recorded import SPEC, fill, key_of, put, reply_of
+
+SECRET = "canary-9f3d"
+
+
+def row(number: int) -> Row:
+    return Row(key=key_of(number), spec=SPEC, reply=reply_of(number))
+
+
+def command(*words: object) -> int:
+    return main(["ledger", *map(str, words)])
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[Cluster]:
+    """Return a server that these tests alone stop."""
+    with running() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def place(own: Cluster) -> PostgresUrl:
+    """Return the address of a new database of that server."""
+    own.start()
+    return PostgresUrl(own.new_database())
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give a lost server up at once."""
+    monkeypatch.setattr(postgres_store, "LOOK_PATIENCE", 0.0)
+    monkeypatch.setattr(postgres_store, "KEEP_PATIENCE", 0.0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"postgresql://qa:{SECRET}@db.example/qa",
+        f"postgres://qa:{SECRET}@/qa?host=/run/postgresql",
+        f"postgresql://db.example/qa?user=qa&password={SECRET}",
+        f"POSTGRESQL://db.example/qa?sslpassword={SECRET}",
+    ],
+)
+def test_a_password_in_the_address_is_refused(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line says where it belongs, and does not show it (exit 4)."""
+    assert command("stats", "--ledger", text) == 4
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "PGPASSWORD" in said
+    assert SECRET not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("postgresql://anna@db.example:5433/qa?sslmode=require", "postgresql://db.example:5433/qa"),
+        ("postgresql://?service=qa", "postgresql://?service=qa"),
+        ("postgresql:///qa?host=/run/postgresql", "postgresql:///qa"),
+        ("postgresql://one,two:1/qa", "postgresql://one,two:1/qa"),
+    ],
+)
+def test_an_address_is_shown_as_host_and_database(text: str, shown: str) -> None:
+    """Users and options are nobody's business."""
+    assert str(read_place(text)) == shown
+
+
+def test_a_path_stays_a_path() -> None:
+    """Only what begins as such an address is one."""
+    assert read_place("postgresql/l", Path("/w")) == Path("/w/postgresql/l")
+
+
+def test_who_cannot_get_in_is_told_in_one_line(
+    place: PostgresUrl, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A wrong host, user, database, service or option is exit 4 and named."""
+    parts = urlsplit(place.url)
+    wrong = {
+        f"postgresql://qa@127.0.0.1:1{parts.path}": "Connection refused",
+        f"postgresql://{SECRET}@127.0.0.1:{parts.port}{parts.path}": "does not exist",
+        f"postgresql://qa@127.0.0.1:{parts.port}/nowhere": '"nowhere" does not exist',
+        "postgresql://?service=absent": "absent",
+        "postgresql://qa@127.0.0.1:1/x?colour=red": "colour",
+    }
+    for text, why in wrong.items():
+        for words in (["stats"], ["import", "file"]):
+            assert command(*words, "--ledger", text) == 4
+            said = capsys.readouterr().err
+            assert said.count("\n") == 1
+            assert why in said
+
+
+def test_a_password_comes_from_the_environment(
+    own: Cluster, place: PostgresUrl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PGPASSWORD opens what a wrong one does not; neither is shown."""
+    hba = own.data / "pg_hba.conf"
+    former = hba.read_text("utf-8")
+    change(place, f"CREATE ROLE keeper LOGIN SUPERUSER PASSWORD '{SECRET}'")
+    hba.write_text(f"host all keeper 127.0.0.1/32 scram-sha-256\n{former}", "utf-8")
+    change(place, "SELECT pg_reload_conf()")
+    url = PostgresUrl(place.url.replace("qa@", "keeper@"))
+    try:
+        monkeypatch.setenv("PGPASSWORD", "wrong")
+        with pytest.raises(UsageError, match="password authentication failed"):
+            _until_reloaded(url)
+        monkeypatch.setenv("PGPASSWORD", SECRET)
+        with Ledger(url) as ledger:
+            put(ledger, [row(1)])
+    finally:
+        hba.write_text(former, "utf-8")
+        change(place, "SELECT pg_reload_conf()")
+
+
+def _until_reloaded(url: PostgresUrl) -> None:
+    for _ in range(100):
+        Ledger(url).close()
+        time.sleep(0.05)
+
+
+def test_a_service_file_names_the_database(
+    place: PostgresUrl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """postgresql://?service=qa is the whole address; messages show it as that."""
+    parts = urlsplit(place.url)
+    lines = ["[qa]", "host=127.0.0.1", f"port={parts.port}", "user=qa", f"dbname={parts.path[1:]}"]
+    (tmp_path / "services").write_text("\n".join(lines) + "\n", "utf-8")
+    monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "services"))
+    fill(place, 2)
+    with Ledger(PostgresUrl("postgresql://?service=qa")) as ledger:
+        assert ledger.get(key_of(1)) == reply_of(1)
+
+
+def test_a_newer_ledger_is_refused(place: PostgresUrl) -> None:
+    """Its format is named, with what to do, and nothing is changed."""
+    fill(place, 1)
+    change(place, "UPDATE qa_ledger SET format = 9")
+    for read_only in (False, True):
+        with pytest.raises(UsageError, match="a ledger of format 9, this version reads format 1"):
+            Ledger(place, read_only=read_only)
+    assert ask(place, "SELECT count(*) FROM calls") == 1
+
+
+def test_another_programs_tables_are_left_alone(place: PostgresUrl) -> None:
+    """A database that has a table of one of our names is none of ours."""
+    change(place, "CREATE TABLE calls (caller TEXT)")
+    with pytest.raises(UsageError, match="holds tables of something else"):
+        Ledger(place)
+    with pytest.raises(UsageError, match="no ledger to replay from"):
+        Ledger(place, read_only=True)
+    assert ask(place, "SELECT to_regclass('documents') IS NULL") is True
+
+
+def test_tables_that_everybody_may_change_are_refused(place: PostgresUrl) -> None:
+    """Grants stand in for a file's owner and mode; trusted they are used, and said."""
+    fill(place, 1)
+    change(place, "GRANT INSERT ON calls TO PUBLIC")
+    with pytest.raises(UsageError, match=r"every user of the database.*--trust-ledger"):
+        Ledger(place)
+    with Ledger(place, trusted=True) as ledger:
+        assert "REVOKE" in ledger.notes[0]
+
+
+def test_a_replay_writes_nothing(place: PostgresUrl) -> None:
+    """A role that may only read is enough, and the server itself would refuse a change."""
+    fill(place, 2)
+    change(place, "CREATE ROLE reader LOGIN")
+    change(place, "GRANT SELECT ON calls, imported, documents, qa_ledger TO reader")
+    with Ledger(PostgresUrl(place.url.replace("qa@", "reader@")), read_only=True) as ledger:
+        assert ledger.get(key_of(1)) == reply_of(1)
+        assert ledger.notes == ()
+    with Ledger(place, read_only=True) as ledger:
+        with pytest.raises(LedgerError, match="read-only transaction"):
+            put(ledger, [row(3)])
+        assert ask(place, "SELECT count(*) FROM holders") == 0
+
+
+def test_without_the_driver_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """psycopg is optional."""
+    for name in [name for name in sys.modules if name.startswith("evaluators.ledger.postgres_")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr("evaluators.ledger.postgres_opening")
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(UsageError, match=r"pip install 'qagate\[postgres\]'"):
+        Ledger(PostgresUrl("postgresql://127.0.0.1:1/x"))
+
+
+def cut(place: PostgresUrl) -> None:
+    """Cut all connections to a database but this one."""
+    change(
+        place,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    )
+
+
+def test_connections_that_are_cut_are_opened_again(place: PostgresUrl) -> None:
+    """A look-up, a claim and a reply that meet a dead connection go through on a new one."""
+
+    async def scenario(ledger: Ledger) -> None:
+        await ledger.put(row(1))
+        cut(place)
+        assert await ledger.find(key_of(1)) == reply_of(1)
+        async with ledger.claim(key_of(2)) as kept:
+            assert kept is None
+            cut(place)
+            await ledger.put(row(2))
+        cut(place)
+        async with ledger.claim(key_of(2)) as kept:
+            assert kept == reply_of(2)
+
+    with Ledger(place) as ledger:
+        asyncio.run(scenario(ledger))
+
+
+def test_what_waits_for_a_server_is_kept_once_it_is_back(own: Cluster, place: PostgresUrl) -> None:
+    """A reply that came while the server was down is on its disk when put returns."""
+
+    async def scenario(ledger: Ledger) -> None:
+        own.stop()
+        waiting = asyncio.create_task(ledger.put(row(1)))
+        await asyncio.sleep(0.3)
+        assert not waiting.done()
+        await asyncio.to_thread(own.start)
+        await waiting
+
+    with Ledger(place) as ledger:
+        asyncio.run(scenario(ledger))
+    assert ask(place, "SELECT count(*) FROM calls") == 1
+
+
+@pytest.mark.usefixtures("impatient")
+def test_without_a_server_nothing_more_is_asked(own: Cluster, place: PostgresUrl) -> None:
+    """Look-up, claim and reply say so; the next run has all that was kept before."""
+
+    async def scenario(ledger: Ledger) -> None:
+        await ledger.put(row(1))
+        own.stop(signal.SIGQUIT)
+        for _ in range(2):
+            with pytest.raises(LedgerError, match="no more calls made"):
+                async with ledger.claim(key_of(2)):
+                    pytest.fail("a call would have been made")
+        with pytest.raises(LedgerError, match="the ledger cannot be used"):
+            await ledger.put(row(2))
+        with pytest.raises(LedgerError):
+            await ledger.find(key_of(1))
+
+    try:
+        with Ledger(place) as ledger:
+            asyncio.run(scenario(ledger))
+    finally:
+        own.start()
+    with Ledger(place) as ledger:
+        assert ledger.get(key_of(1)) == reply_of(1)
+        assert ledger.get(key_of(2)) is None
+
+
+def test_a_lease_that_was_lost_is_taken_anew(own: Cluster, place: PostgresUrl) -> None:
+    """After a crash of the server there are no claims, and a live run goes on with its own."""
+    with Ledger(place) as ledger:
+        assert ledger.store.take([key_of(1)]) == {key_of(1)}
+        own.stop(signal.SIGQUIT)
+        own.start()
+        assert ledger.store.take([key_of(1), key_of(2)]) == {key_of(1), key_of(2)}
+        with Ledger(place) as other:
+            assert other.store.take([key_of(1)]) == set()
+
+
+def test_a_lease_is_put_forward_while_the_run_lives(
+    place: PostgresUrl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A claim outlasts its first lease by far; a closed ledger gives all back at once."""
+    monkeypatch.setattr(postgres_store, "LEASE_SECONDS", 0.5)
+    monkeypatch.setattr(postgres_store, "RENEW_SECONDS", 0.1)
+    with Ledger(place) as other:
+        with Ledger(place) as ledger:
+            assert ledger.store.take([key_of(1)]) == {key_of(1)}
+            first = ask(place, "SELECT min(expires) FROM holders")
+            while ask(place, "SELECT min(expires) FROM holders") == first:
+                time.sleep(0.05)
+            assert other.store.take([key_of(1)]) == set()
+        assert other.store.take([key_of(1)]) == {key_of(1)}
+
+
+def test_looking_many_up_takes_few_statements(place: PostgresUrl) -> None:
+    """Two hundred items that look, claim and keep at once cost a dozen statements, not 800."""
+    with Ledger(place) as ledger:
+        statements: list[str] = []
+        run = postgres_link.PostgresLink.run
+
+        def counted(self: postgres_link.PostgresLink, *rest: object) -> object:
+            statements.append("one")
+            return run(self, *rest)  # type: ignore[arg-type]
+
+        async def item(number: int) -> None:
+            assert await ledger.find(key_of(number)) is None
+            async with ledger.claim(key_of(number)) as kept:
+                assert kept is None
+                await ledger.put(row(number))
+
+        async def scenario() -> None:
+            await asyncio.gather(*(item(number) for number in range(200)))
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(postgres_link.PostgresLink, "run", counted)
+            asyncio.run(scenario())
+    assert len(statements) < 40
+    assert ask(place, "SELECT count(*) FROM calls") == 200
+
+
+def test_a_cancelled_wait_leaves_no_claim(place: PostgresUrl) -> None:
+    """A claim that is granted to an item whose time is up is given back."""
+
+    async def scenario(one: Ledger, other: Ledger) -> None:
+        claiming = asyncio.create_task(one.claim(key_of(1)).__aenter__())
+        await asyncio.sleep(0)
+        claiming.cancel()
+        with suppress(asyncio.CancelledError):
+            await claiming
+        async with other.claim(key_of(1)) as kept:
+            assert kept is None
+
+    with Ledger(place) as one, Ledger(place) as other:
+        asyncio.run(asyncio.wait_for(scenario(one, other), 30))
+
+
+def test_the_tables_are_made_once(place: PostgresUrl) -> None:
+    """Six that open a new ledger at once all find it."""
+    errors: list[Exception] = []
+
+    def opens(number: int) -> None:
+        try:
+            with Ledger(place) as ledger:
+                put(ledger, [row(number)])
+        except Exception as error:  # noqa: BLE001
+            errors.append(error)
+
+    threads = [threading.Thread(target=opens, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert ask(place, "SELECT count(*) FROM calls") == 6
+
+
+def test_rows_and_documents_are_carried_both_ways(
+    place: PostgresUrl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From a file into a database and back: the same lines, to the byte."""
+    file, back = tmp_path / "file", tmp_path / "back"
+    fill(file, 700, size=3)
+    with Ledger(file) as ledger:
+        asyncio.run(ledger.keep("text", "k", "София\x00\ud800"))
+    names = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    assert command("export", names[0], "--ledger", file) == 0
+    assert command("import", names[0], "--ledger", text_of(place)) == 0
+    assert command("export", names[1], "--ledger", text_of(place)) == 0
+    assert command("import", names[1], "--ledger", back) == 0
+    assert command("import", names[0], "--ledger", text_of(place)) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[-1] == "0 new, 700 known, 0 refused"
+    assert names[0].read_bytes() == names[1].read_bytes()
+    with Ledger(back) as ledger:
+        assert ledger.get(key_of(699)) == reply_of(699, 3)
+        assert ledger.is_imported(key_of(699))
+        assert ledger.document("text", "k") == "София\x00\ud800"
+
+
+def test_a_bad_line_keeps_a_file_out(
+    place: PostgresUrl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With a bad line nothing is imported; --skip-bad takes the others."""
+    file = tmp_path / "rows.jsonl"
+    fill(tmp_path / "l", 3)
+    assert command("export", file, "--ledger", tmp_path / "l") == 0
+    lines = file.read_text("utf-8").splitlines(keepends=True)
+    file.write_text("".join([lines[0], lines[1].replace("m-1", "m-2"), lines[2]]), "utf-8")
+    assert command("import", file, "--ledger", text_of(place)) == 4
+    assert "rows.jsonl:2: the row is not what was exported" in capsys.readouterr().err
+    assert ask(place, "SELECT count(*) FROM calls") == 0
+    assert command("import", file, "--skip-bad", "--ledger", text_of(place)) == 0
+    assert ask(place, "SELECT count(*) FROM calls") == 2
+
+
+def test_stats_and_prune(place: PostgresUrl, capsys: pytest.CaptureFixture[str]) -> None:
+    """Counted by model; rows are taken out once no run uses the ledger."""
+    assert command("stats", "--ledger", text_of(place)) == 4
+    assert "no ledger there" in capsys.readouterr().err
+    fill(place, 3)
+    fill(place, 5, spec="openai:other")
+    assert command("stats", "--ledger", text_of(place)) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"{place}: 5 replies, ")
+    assert "openai:other" in said
+    words = ("prune", "--model", SPEC, "--yes", "--ledger", text_of(place))
+    with Ledger(place):
+        assert command(*words) == 4
+        assert "a run is using this ledger" in capsys.readouterr().err
+    assert command(*words) == 0
+    assert "3 rows with" in capsys.readouterr().out
+    assert ask(place, "SELECT count(*) FROM calls") == 2

@@ -1,0 +1,130 @@
+"""Whole runs on a ledger in PostgreSQL: resumed, replayed, cut off from it, and at once."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from evaluators.ledger import postgres_store
+from evaluators.ledger.places import PostgresUrl
+from tests.conftest import Project
+from tests.support.killing import chain
+from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
+from tests.support.places import ask, text_of
+from tests.support.postgres import Cluster, running
+
+ITEMS = 12
+PROMPT = "name: answer\nlanguage: en\nversion: '1'\nuser: 'Answer: {question}'\n"
+YAML = "kind: graded\nlanguages:\n  en: {file: en.jsonl, gates: {correct: {min: 0.5}}}\n"
+
+good = plausible(lambda asked, name, schema: "so")
+
+
+@pytest.fixture
+def capital(project: Project) -> Project:
+    """Return a project of twelve items with a prompt."""
+    project.dataset("capital", {"en": [None] * ITEMS}, YAML)
+    project.write("qa/capital/answer.en.yaml", PROMPT)
+    return project
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[Cluster]:
+    """Return a server that these tests alone stop."""
+    with running() as cluster:
+        yield cluster
+
+
+def options(server: Loopback, place: PostgresUrl) -> tuple[str, ...]:
+    return "--model", f"openai:m@{server.url}/v1", "--ledger", text_of(place), "qa"
+
+
+def test_a_run_is_resumed_replayed_and_forecast(capital: Project, server: PostgresUrl) -> None:
+    """Nothing is asked twice, a dry run knows what is kept, and no file names the user."""
+    with loopback(handler=good) as model:
+        first = capital.run_in_process(*options(model, server))
+        for more in ((), ("--replay",)):
+            again = capital.run_in_process(*options(model, server), *more)
+            assert again.ret == first.ret
+        dry = capital.run_in_process(*options(model, server), "--dry-run")
+        assert model.count == ITEMS
+    dry.stdout.fnmatch_lines([f"*{ITEMS} of them recorded (free)*"])
+    assert ask(server, "SELECT count(*) FROM calls") == ITEMS
+    assert ask(server, "SELECT count(*) FROM holders") == 0
+    user = urlsplit(server.url).netloc
+    for file in (capital.path / "reports" / "out").rglob("*"):
+        assert not file.is_file() or user.encode() not in file.read_bytes()
+
+
+def test_a_database_that_is_not_there_ends_the_run_with_4(
+    capital: Project, server: PostgresUrl
+) -> None:
+    """One line, before a call is made."""
+    with loopback(handler=good) as model:
+        wrong = PostgresUrl(f"{server.url}_absent")
+        result = capital.run_in_process(*options(model, wrong))
+        assert model.count == 0
+    assert result.ret == 4
+    said = result.stdout.str() + result.stderr.str()
+    assert "cannot be opened as a ledger" in said
+    assert "Traceback" not in said
+
+
+def test_a_server_that_is_lost_ends_the_asking(
+    capital: Project, own: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is unasked is MISSING, nothing that was kept is lost, and the same command goes on."""
+    seconds = {"LOOK_PATIENCE": 0, "KEEP_PATIENCE": 0, "LEASE_SECONDS": 1, "RENEW_SECONDS": 0.2}
+    for name, value in seconds.items():
+        monkeypatch.setattr(postgres_store, name, value)
+    place = PostgresUrl(own.new_database())
+    seen: list[Seen] = []
+
+    def handler(one: Seen) -> Answer:
+        seen.append(one)
+        if len(seen) == 6:
+            own.stop()
+        return good(one)
+
+    with loopback(handler=handler) as model:
+        words = (*options(model, place), "--concurrency", "2")
+        cut = capital.run_in_process(*words)
+        asked = len(seen)
+        states = Counter(str(record["outcome"]) for record in capital.records())
+        own.start()
+        kept = ask(place, "SELECT count(*) FROM calls")
+        resumed = capital.run_in_process(*words)
+    assert asked <= 8
+    assert states["missing"] >= ITEMS - asked
+    assert capital.report()["complete"] is True
+    assert cut.ret != 0
+    assert "the ledger cannot be used" in cut.stdout.str()
+    assert resumed.ret in (0, 1)
+    assert isinstance(kept, int)
+    assert len(seen) - asked == ITEMS - kept
+
+
+@pytest.mark.slow
+def test_machines_at_once_pay_once(server: PostgresUrl, tmp_path: Path) -> None:
+    """Three runs go on at once where one was killed: each call is made once, but for its last.
+
+    What that run had in flight is asked again once its lease has ended, by one of the three.
+    """
+    with chain(tmp_path / "one", ITEMS, 0.1, "--concurrency", "2") as one:
+        one.ledger = text_of(server)
+        one.run_killed("group", 0.3, random.Random(1))
+        assert 0 < one.kept[0] < 2 * ITEMS
+        own, processes = one.options, []
+        for number, words in enumerate(((), ("-n", "2"), ())):
+            one.options = (*own, *words, "--report-dir", str(tmp_path / str(number)))
+            processes.append(one.start())
+        codes = [process.wait(120) for process in processes]
+        assert one.count() == 2 * ITEMS
+    assert codes == [0, 0, 0]
+    assert one.trace.repeats <= 2
+    records = [(tmp_path / str(number) / "records.jsonl").read_bytes() for number in range(3)]
+    assert records[0].count(b'"passed"') >= ITEMS - 2
+    assert records[0] == records[1] == records[2]
