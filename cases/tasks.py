@@ -64,7 +64,7 @@ def _judging_repeat(item: Item) -> int:
 
 def _answerer(slice_: Slice, model: Model | None, *, recorded: bool) -> Answerer:
     if model is not None and slice_.kind.answered:
-        if slice_.prompt is None:
+        if slice_.prompt is None and not model.limits.takes_case:
             msg = (
                 f"{slice_.name}: no answer prompt for {slice_.language!r}; add "
                 f"answer.{slice_.language}.yaml beside its dataset.yaml or give --prompt"

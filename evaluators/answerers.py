@@ -1,8 +1,10 @@
 """Where an answer comes from: the data file, or a model asked with a prompt."""
 
+import json
 from dataclasses import dataclass
 
-from evaluators.core import Ask, CallError, Case, Message, Model, Request
+from evaluators.core import Ask, CallError, Case, Model, Reply, Request
+from evaluators.messages import AskedCase, Message
 from evaluators.models.adapter import INCOMPLETE
 from evaluators.rubric import Prompt
 from evaluators.template import chat_messages, fill
@@ -32,14 +34,14 @@ class RecordedAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptedAnswer:
-    """A model's answer to a prompt.
+    """A model's answer to a prompt; one that takes the case itself needs no prompt.
 
     ``whole`` refuses an answer that was cut at its token limit: where the answer is one word, what
     is left of it may be the start of another.
     """
 
     model: Model
-    prompt: Prompt
+    prompt: Prompt | None
     whole: bool = False
 
     @property
@@ -53,12 +55,7 @@ class PromptedAnswer:
         A reply that the provider filtered is no answer of the model, and neither is one that was
         cut before its first character. Where an API calls a reply incomplete, so is the answer.
         """
-        request = Request(
-            messages=answer_messages(self.prompt, case),
-            version=self.prompt.version,
-            repeat=repeat,
-        )
-        reply = await ask(self.model, request)
+        reply = await ask(self.model, self._request(case, repeat))
         if reply.finish == "content_filter":
             kind = "filtered"
             raise CallError(kind, f"{self.spec}: the provider filtered the answer")
@@ -66,4 +63,28 @@ class PromptedAnswer:
         if cut or reply.finish == INCOMPLETE:
             kind = "cut"
             raise CallError(kind, f"{self.spec}: the answer was cut at the token limit; raise it")
+        return answer_of(reply)
+
+    def _request(self, case: Case, repeat: int) -> Request:
+        messages = answer_messages(self.prompt, case) if self.prompt else ()
+        version = self.prompt.version if self.prompt else ""
+        if not self.model.limits.takes_case:
+            return Request(messages=messages, version=version, repeat=repeat)
+        asked = AskedCase(
+            question=case.question,
+            context=case.context,
+            language=case.language,
+            metadata=case.metadata,
+            messages=messages,
+        )
+        return Request(messages=messages, version=version, repeat=repeat, case=asked)
+
+
+def answer_of(reply: Reply) -> str:
+    """Return the text of a reply; where it has none but calls of tools, these as JSON."""
+    if reply.text.strip() or not reply.calls:
         return reply.text
+    return json.dumps(
+        [{"name": call.name, "arguments": call.arguments} for call in reply.calls],
+        ensure_ascii=False,
+    )

@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from evaluators.messages import AskedCase, Message, Tool
+
 CORRECT, INCORRECT, NOT_ATTEMPTED = "CORRECT", "INCORRECT", "NOT_ATTEMPTED"
 GRADES = (CORRECT, INCORRECT, NOT_ATTEMPTED)
 YES, NO, UNANSWERED = "YES", "NO", "UNANSWERED"
@@ -76,28 +78,12 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
-    """One chat message. ``role`` is ``system`` or ``user``."""
-
-    role: Literal["system", "user"]
-    content: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
-    """A function that the model is forced to call. ``schema`` is JSON Schema of its arguments."""
-
-    name: str
-    description: str
-    schema: Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """What is asked of a model, before the provider's wire format.
 
     ``version`` names the prompt or rubric that wrote the messages. ``repeat`` counts from 1,
-    ``attempt`` from 0 (it rises when a judge's reply could not be read).
+    ``attempt`` from 0 (it rises when a judge's reply could not be read). ``case`` is for models
+    that take the case itself (``Limits.takes_case``).
     """
 
     messages: tuple[Message, ...]
@@ -106,6 +92,7 @@ class Request:
     version: str = ""
     repeat: int = 1
     attempt: int = 0
+    case: AskedCase | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +109,7 @@ class Reply:
 
     ``finish`` is ``stop``, ``tool_calls``, ``length``, ``content_filter`` or the provider's own
     word. ``model`` is the name that the provider returned. ``seconds`` is the time of the call.
+    ``cost`` is in USD where the reply itself says it, and wins over prices of tokens.
     """
 
     text: str = ""
@@ -131,6 +119,7 @@ class Reply:
     input_tokens: int = 0
     output_tokens: int = 0
     seconds: float = 0.0
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +181,7 @@ class Limits:
 
     Models of the same ``host``, a server, share its pauses. ``item_deadline`` counts from the first
     call for an item; ``max_tokens`` is the longest reply if a request does not say so itself.
+    ``takes_case`` says that it answers a case itself, beside or without a prompt.
     """
 
     host: str = ""
@@ -201,6 +191,7 @@ class Limits:
     rpm: int | None = None
     tpm: int | None = None
     max_tokens: int | None = None
+    takes_case: bool = False
 
 
 class Model(Protocol):

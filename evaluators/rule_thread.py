@@ -45,7 +45,7 @@ async def off_the_loop(
 
     try:
         async with asyncio.timeout(seconds) as limit:
-            return await asyncio.wrap_future(_started(lambda: work(asked_there)))
+            return await asyncio.wrap_future(in_thread(lambda: work(asked_there)))
     except TimeoutError:
         if not limit.expired():
             raise
@@ -53,7 +53,7 @@ async def off_the_loop(
         raise JudgeError(msg, kind="judge_timeout") from None
 
 
-def _started(work: Callable[[], T]) -> Future[T]:
+def in_thread(work: Callable[[], T]) -> Future[T]:
     """Return what will hold the result of this work, which has begun in a thread."""
     result: Future[T] = Future()
     result.set_running_or_notify_cancel()

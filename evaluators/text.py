@@ -106,11 +106,16 @@ def flat(value: "DataclassInstance") -> dict[str, object]:
 def request_key(identity: Mapping[str, object], request: Request) -> str:
     """Return the ledger key of a request to the model with this identity."""
     tool = request.tool
-    asked = {
+    asked: dict[str, object] = {
         **flat(request),
         "messages": [flat(message) for message in request.messages],
         "tool": None if tool is None else flat(tool),
     }
+    # Where there is none the key is that of a time when no request had one.
+    asked.pop("case")
+    if request.case is not None:
+        own = [flat(message) for message in request.case.messages]
+        asked["case"] = {**flat(request.case), "messages": own}
     return digest({"model": dict(identity), "request": asked})
 
 

@@ -157,7 +157,10 @@ def resolve_judges(spec: PanelSpec, catalogue: Mapping[str, Spec] | None = None)
         if not one.model:
             continue
         try:
-            found[one.model] = parse(one.model, catalogue)
+            found[one.model] = judge = parse(one.model, catalogue)
+            if judge.takes_case:
+                msg = f"{one.model}: it answers items, and cannot judge; name a model"
+                raise UsageError(msg)
         except UsageError as problem:
             msg = (
                 f"--{option}: {problem}; offline: {LEXICAL}; before a model: "

@@ -6,18 +6,8 @@ from functools import partial
 from itertools import count
 from typing import TypeVar
 
-from evaluators.core import (
-    NOT_ATTEMPTED,
-    Ask,
-    Case,
-    JudgeError,
-    Message,
-    Model,
-    Reply,
-    Request,
-    Tool,
-    Verdict,
-)
+from evaluators.core import NOT_ATTEMPTED, Ask, Case, JudgeError, Model, Reply, Request, Verdict
+from evaluators.messages import Message, Tool
 from evaluators.rating_parts import Caps, combined
 from evaluators.replies import Invalid, read_grade, read_rating, read_reason, read_scores
 from evaluators.replies.reply_text import blank, content_free

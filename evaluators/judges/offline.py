@@ -8,11 +8,9 @@ data a ``rating``; it may give both, and ``sure`` where a model need not be aske
 
 import asyncio
 import inspect
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 from evaluators.core import (
@@ -35,6 +33,7 @@ from evaluators.models.secrets import mask, one_line
 from evaluators.replies import Invalid, read_yes_no
 from evaluators.rubric import Style
 from evaluators.rule_thread import off_the_loop
+from evaluators.user_code import load_named
 
 PACKAGE = Path(__file__).parents[1]
 LEXICAL_FILES = (
@@ -80,26 +79,13 @@ def load_class(name: str) -> type:
 
     Raises UsageError where there is none, or it cannot judge.
     """
-    module, _, attribute = name.removeprefix(PYTHON).partition(":")
-    if not module or not attribute:
-        msg = f"--judge {name}: want {PYTHON}MODULE:CLASS, for instance {PYTHON}my_rules:MyJudge"
-        raise UsageError(msg)
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
-    try:
-        found = getattr(import_module(module), attribute, None)
-    except Exception as error:  # noqa: BLE001  # whatever the user's module raises
-        reason = one_line(mask(f"{type(error).__name__}: {error}"))
-        msg = f"--judge {name}: module {module!r} cannot be imported ({reason}); give one that can"
-        raise UsageError(msg) from None
+    _, found = load_named(name.removeprefix(PYTHON), f"--judge {name}", "class")
     if not inspect.isclass(found):
-        msg = f"--judge {name}: module {module!r} has no class {attribute!r}; give its name"
+        msg = f"--judge {name}: no class, and a judge is one; give its name"
         raise UsageError(msg)
     if not inspect.iscoroutinefunction(getattr(found, "judge", None)):
-        msg = (
-            f"--judge {name}: {attribute} has no `async def judge(self, case, answer, ask)`; add it"
-        )
+        wanted = "`async def judge(self, case, answer, ask)`"
+        msg = f"--judge {name}: {found.__name__} has no {wanted}; add it"
         raise UsageError(msg)
     return found
 

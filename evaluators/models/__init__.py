@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from evaluators.core import Limits, Model, Reply, Request
+from evaluators.models.python_function import FunctionModel
 from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec
 
@@ -25,8 +26,11 @@ def connect(spec: Spec, key: Key | None = None) -> Model:
 
 def load(specs: Iterable[Spec]) -> None:
     """Load what these models' first calls will need; each SDK takes half a second."""
-    for sdk in {spec.adapter.sdk: None for spec in specs}:
-        import_module(sdk)
+    for spec in specs:
+        if spec.function:
+            spec.function.load()
+            continue
+        import_module(spec.adapter.sdk)
         import_module("evaluators.models.api")
 
 
@@ -36,7 +40,7 @@ class LazyModel:
     def __init__(self, spec: Spec, key: Key | None) -> None:
         self._spec = spec
         self._key = key
-        self._loaded: ApiModel | None = None
+        self._loaded: ApiModel | FunctionModel | None = None
 
     def __repr__(self) -> str:
         return f"LazyModel({self.spec!r})"
@@ -59,10 +63,15 @@ class LazyModel:
     async def complete(self, request: Request) -> Reply:
         """One attempt, without retries. Raises only CallErrors."""
         if self._loaded is None:
-            from evaluators.models.api import ApiModel
-
-            self._loaded = ApiModel(self._spec, self._key)
+            self._loaded = self._load()
         return await self._loaded.complete(request)
+
+    def _load(self) -> "ApiModel | FunctionModel":
+        if self._spec.function:
+            return FunctionModel(self.spec, self._spec.function, self._spec.deadline)
+        from evaluators.models.api import ApiModel
+
+        return ApiModel(self._spec, self._key)
 
     async def close(self) -> None:
         """Give the connections of the running loop back."""

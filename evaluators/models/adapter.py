@@ -62,6 +62,16 @@ class JsonObject(dict[str, object]):
             refuse_body(f"{key} is {str(number)[:40]!r}, not a number of tokens")
         return number
 
+    def amount(self, key: str) -> float | None:
+        """Return an amount of money, from 0; None if it is missing."""
+        value = self.get(key)
+        if value is None:
+            return None
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (number and 0 <= value < MAX_TOKENS):  # type: ignore[operator]
+            refuse_body(f"{key} is {str(value)[:40]!r}, not an amount")
+        return float(value)  # type: ignore[arg-type]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderAdapter:
@@ -71,7 +81,8 @@ class ProviderAdapter:
     ``api_key_env`` are the provider's own server and the variable that holds its key; ``defaults``
     are parameters that every request must have. ``adds_v1`` says that the SDK writes ``/v1``
     itself, so that a base URL must not end in it. Its models' names begin with one of ``families``.
-    ``max_tokens_as`` is the API's word for ``max_tokens``.
+    ``max_tokens_as`` is the API's word for ``max_tokens``; the body of a ``method`` of GET is its
+    query.
 
     ``address`` returns the URL and the headers of all requests, for a key and a base URL.
     ``write`` returns the body of a request to the model of this name, with these parameters.
@@ -88,6 +99,7 @@ class ProviderAdapter:
     families: tuple[str, ...] = ()
     adds_v1: bool = False
     max_tokens_as: str = "max_tokens"
+    method: str = "POST"
 
 
 def parse_body(content: bytes) -> JsonObject:

@@ -46,6 +46,7 @@ class Endpoint:
 
     session: aiohttp.ClientSession
     url: URL
+    method: str
     proxy: URL | None = field(repr=False)
     # Not the session's own headers: aiohttp shows those to the proxy, outside of TLS.
     headers: CIMultiDict[str] = field(repr=False)
@@ -55,10 +56,14 @@ class Endpoint:
 
         Raises aiohttp's errors, TransientError for a body that is too large.
         """
-        exchange = self.session.post(
-            self.url,
+        asks = self.method == "GET"
+        exchange = self.session.request(
+            self.method,
+            self.url.update_query({key: str(value) for key, value in content.items()})
+            if asks
+            else self.url,
             headers=self.headers,
-            data=_encode(content).encode(),
+            data=None if asks else _encode(content).encode(),
             allow_redirects=False,
             proxy=self.proxy,
         )
@@ -96,7 +101,7 @@ def open_endpoint(spec: Spec, key: Key) -> Endpoint:
         for name in KEY_HEADERS:
             sent.popall(name, None)
         sent.update(zip(spec.headers, key.reveals(), strict=True))
-    return Endpoint(session=session, url=url, proxy=proxy, headers=sent)
+    return Endpoint(session=session, url=url, method=spec.adapter.method, proxy=proxy, headers=sent)
 
 
 def _verified() -> SSLContext:

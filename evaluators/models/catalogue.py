@@ -8,13 +8,25 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.core import UsageError
+from evaluators.models.base_urls import is_same_host, normalise_url
+from evaluators.models.http_target import METHODS, PLACES, TOKENS, HttpTarget, check_path, places
 from evaluators.models.keys import VARIABLE
-from evaluators.models.spec import PROVIDERS, Prices, Spec, build, check_name, is_same_host
+from evaluators.models.spec import (
+    HTTP,
+    PROVIDERS,
+    PYTHON,
+    Prices,
+    Spec,
+    build,
+    check_name,
+    of_function,
+)
 from evaluators.reading import Map, Seq
 from evaluators.settings import Settings, load_settings
+from evaluators.text import hint
 
 DEFAULT_PATH = Path(__file__).parents[1] / "models.yaml"
-RESERVED = frozenset({"recorded", "lexical", *PROVIDERS})
+RESERVED = frozenset({"recorded", "lexical", PYTHON, HTTP, *PROVIDERS})
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
 HEADER = re.compile(r"[A-Za-z][A-Za-z-]{1,39}")
 DAY = 86_400
@@ -49,15 +61,72 @@ def _spec(top: Settings, name: str) -> Spec:
         what = f"a name is letters, digits and . _ / -, and none of {taken}"
         raise top.problem(name, what)
     entry = top.part(name)
+    if entry.values.get("provider") == HTTP:
+        return _service(entry, name)
     entry.check_keys(KNOWN, required=("provider", "model"))
-    provider = entry.one_of("provider", tuple(PROVIDERS))
+    provider = entry.one_of("provider", (*PROVIDERS, PYTHON, HTTP))
+    if provider == PYTHON:
+        return replace(of_function(entry.text("model"), name), **_fields(entry))
     base_url = entry.text("base_url") or None
     try:
         spec = build(provider, check_name(entry.text("model"), name), base_url, name)
     except UsageError as error:
         raise entry.problem("base_url" if base_url else "model", str(error)) from None
-    fields = {key: FIELDS[key](entry, key) for key in FIELDS if key in entry.values}
-    return _with_own_key(entry, replace(spec, **fields))
+    return _with_own_key(entry, replace(spec, **_fields(entry)))
+
+
+def _fields(entry: Settings) -> dict[str, Any]:
+    return {key: FIELDS[key](entry, key) for key in FIELDS if key in entry.values}
+
+
+def _service(entry: Settings, name: str) -> Spec:
+    """Return the Spec of a service that is no known provider; its version must be named.
+
+    Nothing else would tell a service that was changed from what it was.
+    """
+    entry.check_keys(KNOWN_HTTP, required=("provider", "url", "body", "answer", "version"))
+    try:
+        url = normalise_url(entry.text("url"))
+    except UsageError as error:
+        raise entry.problem(key="url", what=str(error)) from None
+    tokens = entry.part("tokens")
+    tokens.check_keys(TOKENS)
+    target = HttpTarget(
+        url=url,
+        method=entry.one_of("method", METHODS) if "method" in entry.values else METHODS[0],
+        body=_body(entry),
+        answer=_path(entry, "answer"),
+        tokens={way: _path(tokens, way) for way in tokens.values},
+        cost=_path(entry, "cost") if "cost" in entry.values else "",
+    )
+    spec = Spec(
+        text=name,
+        provider=HTTP,
+        name=name,
+        base_url=url,
+        api_key_env="",
+        answers_as=("*",),
+        http=target,
+    )
+    return _with_own_key(entry, replace(spec, **_fields(entry)))
+
+
+def _body(entry: Settings) -> Mapping[str, object]:
+    body = _json_map(entry.part("body"))
+    for place in places(body):
+        if place not in PLACES:
+            raise entry.problem(key="body", what=f"{{{place}}} is no place; {hint(place, PLACES)}")
+    if not any(places(body)):
+        what = f"it asks nothing; name one of {', '.join(f'{{{one}}}' for one in PLACES)}"
+        raise entry.problem(key="body", what=what)
+    return body
+
+
+def _path(holder: Settings, key: str) -> str:
+    path = holder.text(key)
+    if wrong := check_path(path):
+        raise holder.problem(key, f"{path!r} is no JSONPath: {wrong}")
+    return path
 
 
 def _with_own_key(entry: Settings, spec: Spec) -> Spec:
@@ -177,3 +246,6 @@ FIELDS: Mapping[str, Callable[[Settings, str], Any]] = {
 }
 """How each optional key of an entry becomes the field of that name in Spec."""
 KNOWN = ("provider", "model", "base_url", *FIELDS)
+_OF_HTTP = ("provider", "url", "method", "body", "answer", "tokens", "cost")
+_NOT_HTTP = ("parameters", "omit", "max_tokens_as", "answers_as")
+KNOWN_HTTP = (*_OF_HTTP, *(key for key in FIELDS if key not in _NOT_HTTP))

@@ -8,8 +8,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from evaluators.core import UsageError
+from evaluators.models.base_urls import normalise_url
 from evaluators.models.secrets import PLACEHOLDER, Key, mask
-from evaluators.models.spec import Spec, normalise_url
+from evaluators.models.spec import Spec
 from evaluators.reading import read_text
 
 KEY_ENV = (
@@ -20,6 +21,8 @@ MODELS_FILE = "a file of models beside evaluators/models.yaml, in the same form;
 ENV_FILE = Path(".env")
 """In the working folder: variables for keys that the environment does not have."""
 NONE: Mapping[str, str] = MappingProxyType({})
+KEY_FORM = r"[!-~]+"
+HEADER_FORM = r"[!-~]+(?: [!-~]+)*"  # a scheme may stand before the key: Bearer, Token
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -52,6 +55,8 @@ def require_key(spec: Spec, names: Mapping[str, str] = NONE) -> Key:
     """
     if spec.headers:
         return _keys(spec)
+    if spec.http and not spec.api_key_env:
+        return Key(PLACEHOLDER)
     above = [url for url in names if f"{spec.base_url}/".startswith(f"{url}/")]
     variable = names[max(above, key=len)] if above else spec.api_key_env
     key = _read(variable)
@@ -69,10 +74,12 @@ def require_key(spec: Spec, names: Mapping[str, str] = NONE) -> Key:
 
 def _keys(spec: Spec) -> Key:
     """Return the values of a model's own headers, each a line of the key."""
-    return Key("\n".join(_checked(spec, name).reveal() for name in spec.headers.values()))
+    return Key(
+        "\n".join(_checked(spec, name, HEADER_FORM).reveal() for name in spec.headers.values())
+    )
 
 
-def _checked(spec: Spec, variable: str) -> Key:
+def _checked(spec: Spec, variable: str, form: str = KEY_FORM) -> Key:
     """Return the key in a variable. Raises UsageError where no header can hold what is there."""
     key = _read(variable)
     if key.is_empty:
@@ -80,7 +87,7 @@ def _checked(spec: Spec, variable: str) -> Key:
             f"{spec.text}: no API key; set the environment variable {variable}, or note it in .env"
         )
         raise UsageError(msg)
-    if not key.is_sendable:
+    if not re.fullmatch(form, key.reveal()):
         msg = (
             f"{variable}: the key holds a space, a line break or a non-ASCII character; "
             "set it again (its value is not shown)"

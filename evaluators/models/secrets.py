@@ -63,14 +63,10 @@ class Key:
         """Whether there is none."""
         return not self._value
 
-    @property
-    def is_sendable(self) -> bool:
-        """Whether an HTTP header can carry it."""
-        return re.fullmatch(r"[!-~]+", self._value) is not None
-
     def hide(self, text: str) -> str:
         """Return the text with this key as ``***``, whatever its shape; the rest as it is."""
-        for one in self.reveals():
+        for line in self.reveals():
+            one = line.rpartition(" ")[2]  # behind a scheme such as Bearer
             if len(one) >= SHORTEST and one != PLACEHOLDER:
                 text = text.replace(one, MASK)
         return text

@@ -1,17 +1,23 @@
-"""Which model is meant: SPEC on the command line, or a name from models.yaml; and base URLs."""
+"""Which model is meant: SPEC on the command line, or a name from models.yaml."""
 
 import re
-import socket
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from ipaddress import IPv4Address, IPv6Address, ip_address
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from evaluators.core import Limits, UsageError
-from evaluators.models import anthropic, openai, openai_responses
+from evaluators.models import (
+    anthropic,
+    http_target,
+    openai,
+    openai_responses,
+    python_function,
+)
 from evaluators.models.adapter import ProviderAdapter
+from evaluators.models.base_urls import is_loopback, is_same_host, normalise_url
+from evaluators.models.http_target import HttpTarget
+from evaluators.models.python_function import FunctionTarget
 from evaluators.models.secrets import mask, one_line
 
 PROVIDERS: Mapping[str, ProviderAdapter] = {
@@ -20,13 +26,11 @@ PROVIDERS: Mapping[str, ProviderAdapter] = {
     "openai-responses": openai_responses.ADAPTER,
 }
 
+PYTHON, HTTP = python_function.PROVIDER, http_target.PROVIDER
+
 DEADLINE = 120.0
 ITEM_DEADLINE = 900.0
 MAX_NAME = 200
-
-PORTS = {"http": 80, "https": 443}
-METADATA_NAMES = frozenset({"metadata", "metadata.goog", "metadata.google.internal"})
-METADATA_ADDRESSES = frozenset({"fd00:ec2::254", "100.100.100.200", "192.0.0.192"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +52,8 @@ class Spec:
     model names that its replies may carry (``*``: any). ``headers`` are headers that hold
     keys in place of the provider's own way, by the variables that they are in; ``query`` is what
     stands behind the URL. ``version`` is what the user calls this release of what stands there.
+    ``http`` is how a service that is no known provider is asked, ``function`` what is called where
+    there is no server at all.
     ``deadline`` is in seconds and holds for one whole call, ``item_deadline`` for one whole item.
     ``rpm`` and ``tpm`` are requests and tokens a minute; None means no limit of its own.
     """
@@ -64,6 +70,8 @@ class Spec:
     headers: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     version: str = ""
+    http: HttpTarget | None = None
+    function: FunctionTarget | None = None
     deadline: float = DEADLINE
     item_deadline: float = ITEM_DEADLINE
     concurrency: int | None = None
@@ -73,8 +81,8 @@ class Spec:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the server runs on this machine."""
-        return is_loopback(self.base_url)
+        """Whether the server, or the function, runs on this machine."""
+        return self.function is not None or is_loopback(self.base_url)
 
     @property
     def is_own_host(self) -> bool:
@@ -84,11 +92,21 @@ class Spec:
     @property
     def adapter(self) -> ProviderAdapter:
         """How its provider's API is called."""
+        if self.http:
+            return self.http.adapter(f"{self.name}@{self.version}")
         return PROVIDERS[self.provider]
+
+    @property
+    def takes_case(self) -> bool:
+        """Whether it answers cases themselves, so that it can be no judge."""
+        return self.function is not None or (self.http is not None and self.http.takes_case)
 
     @property
     def identity(self) -> Mapping[str, object]:
         """What tells this model from every other one, as the ledger's keys hold it."""
+        if self.function:
+            version = self.version or self.function.release
+            return {"provider": self.provider, "name": self.name, "version": version}
         return {
             "provider": self.provider,
             "base_url": self.base_url,
@@ -98,6 +116,7 @@ class Spec:
             "max_tokens_as": self.max_tokens_as,
             **({"query": self.query} if self.query else {}),
             **({"version": self.version} if self.version else {}),
+            **({"http": self.http.identity} if self.http else {}),
         }
 
     @property
@@ -105,18 +124,20 @@ class Spec:
         """How the model may be asked."""
         longest = self.merged({}).get(self.max_tokens_as)
         return Limits(
-            host=urlsplit(self.base_url).netloc,
+            host=urlsplit(self.base_url).netloc or self.name,
             deadline=self.deadline,
             item_deadline=self.item_deadline,
             concurrency=self.concurrency,
             rpm=self.rpm,
             tpm=self.tpm,
             max_tokens=longest if isinstance(longest, int) else None,
+            takes_case=self.takes_case,
         )
 
     def merged(self, parameters: Mapping[str, object]) -> dict[str, object]:
         """Return the parameters to send: provider's defaults, then the prompt's, then our own."""
-        every = {**self.adapter.defaults, **parameters, **self.parameters}
+        usual = {} if self.function else self.adapter.defaults
+        every = {**usual, **parameters, **self.parameters}
         every = {key: value for key, value in every.items() if key not in self.omit}
         if "max_tokens" in every:
             every[self.max_tokens_as] = every.pop("max_tokens")
@@ -128,9 +149,13 @@ def parse(text: str, catalogue: Mapping[str, Spec]) -> Spec:
 
     Raises UsageError that lists what is known, with a close match if there is one.
     """
-    if text in catalogue:
-        return replace(catalogue[text], text=text)
     provider, colon, rest = text.partition(":")
+    known = catalogue.get(text) or catalogue.get(rest if provider == HTTP else "")
+    if known or (provider == PYTHON and rest):
+        found = replace(known, text=text) if known else of_function(rest, text)
+        if found.function:
+            found.function.load()
+        return found
     if not colon or provider not in PROVIDERS:
         raise _unknown(text, provider if colon else text, catalogue)
     name, base_url = _name_and_url(rest)
@@ -151,6 +176,20 @@ def build(provider: str, name: str, base_url: str | None, text: str) -> Spec:
         base_url=address,
         api_key_env=known.api_key_env if is_own else "",
         max_tokens_as=known.max_tokens_as,
+    )
+
+
+def of_function(name: str, text: str) -> Spec:
+    """Return the Spec of MODULE:FUNCTION or MODULE:FUNCTION@VERSION, which is not loaded yet."""
+    target = FunctionTarget.parse(name)
+    return Spec(
+        text=text,
+        provider=PYTHON,
+        name=target.name,
+        base_url="",
+        api_key_env="",
+        version=target.version,
+        function=target,
     )
 
 
@@ -180,8 +219,11 @@ def _name_and_url(rest: str) -> tuple[str, str | None]:
 
 
 def _unknown(text: str, head: str, catalogue: Mapping[str, Spec]) -> UsageError:
-    names = [*(f"{provider}:NAME" for provider in PROVIDERS), "openai:NAME@URL", *sorted(catalogue)]
-    close = get_close_matches(head, [*PROVIDERS, *catalogue], n=1)
+    services = [f"{HTTP}:{name}" for name, spec in catalogue.items() if spec.http]
+    forms = ("openai:NAME@URL", f"{PYTHON}:MODULE:FUNCTION", f"{HTTP}:NAME")
+    names = [*(f"{provider}:NAME" for provider in PROVIDERS), *forms, *sorted(catalogue)]
+    wanted = text if head == HTTP else head
+    close = get_close_matches(wanted, [*PROVIDERS, PYTHON, *catalogue, *services], n=1)
     owner = next((name for name, one in PROVIDERS.items() if text.startswith(one.families)), "")
     _, colon, name = text.partition(":")
     hint = "."
@@ -194,83 +236,5 @@ def _unknown(text: str, head: str, catalogue: Mapping[str, Spec]) -> UsageError:
     return UsageError(f"unknown model {_shown(text)}{hint} Known: {', '.join(names)}")
 
 
-def is_same_host(one: str, other: str) -> bool:
-    """Return whether two base URLs in their normal form have scheme, host and port in common."""
-    return urlsplit(one)[:2] == urlsplit(other)[:2]
-
-
 def _shown(text: str) -> str:
     return repr(one_line(mask(text), MAX_NAME))
-
-
-def normalise_url(url: str) -> str:
-    """Return a base URL in lower-case scheme and host, without default port and end slash.
-
-    Raises UsageError for anything but http(s), for http to another machine, credentials, a query
-    or fragment, and the link-local and metadata addresses of cloud machines.
-    """
-    # ``urlsplit`` drops line breaks without a word, so odd characters are refused first.
-    if not re.fullmatch(r"[!-~]+", url) or "\\" in url:
-        raise _refused(url, "it holds spaces, control or non-ASCII characters, or a backslash")
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        raise _refused(url, str(error)) from None
-    host = (parts.hostname or "").rstrip(".")
-    problem = _form_problem(url, parts) or _host_problem(parts.scheme, host)
-    if problem:
-        raise _refused(url, problem)
-    shown = f"[{host}]" if ":" in host else host
-    suffix = "" if port in (None, PORTS[parts.scheme]) else f":{port}"
-    return f"{parts.scheme}://{shown}{suffix}{parts.path.rstrip('/')}"
-
-
-def is_loopback(url: str) -> bool:
-    """Return whether a URL names this machine: 127.0.0.0/8, ::1 or localhost."""
-    return _loopback_host((urlsplit(url).hostname or "").rstrip("."))
-
-
-def _refused(url: str, problem: str) -> UsageError:
-    return UsageError(f"base URL {mask(url)!r}: {problem}")
-
-
-def _form_problem(url: str, parts: SplitResult) -> str:
-    if parts.scheme not in PORTS:
-        return "write http:// or https:// in front"
-    if "@" in parts.netloc:
-        return "no user or password here; keys come from the environment"
-    if "?" in url or "#" in url:
-        return "no query (?) and no fragment (#) in a base URL"
-    return "" if parts.hostname else "the host is missing"
-
-
-def _host_problem(scheme: str, host: str) -> str:
-    address = _address(host)
-    if host in METADATA_NAMES or str(address) in METADATA_ADDRESSES:
-        return "a cloud machine's metadata service is never called"
-    if address is not None and address.is_link_local:
-        return "link-local addresses (169.254.0.0/16, fe80::/10) are never called"
-    if scheme == "http" and not _loopback_host(host):
-        return "http only to this machine (127.0.0.1, ::1, localhost); use https"
-    return ""
-
-
-def _loopback_host(host: str) -> bool:
-    address = _address(host)
-    return host == "localhost" or (address is not None and address.is_loopback)
-
-
-def _address(host: str) -> IPv4Address | IPv6Address | None:
-    """Return the address that a host is written as, if it is one.
-
-    ``inet_aton`` is what resolvers use: it also reads 127.1, 0x7f000001 and 2130706433.
-    """
-    try:
-        address = ip_address(host)
-    except ValueError:
-        with suppress(OSError):
-            return IPv4Address(socket.inet_aton(host))
-        return None
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return mapped or address

@@ -23,7 +23,7 @@ from evaluators.runtime.rate_limits import BURST_SECONDS, TokenBucket, TokenLimi
 from evaluators.runtime.server_state import RATE_LIMIT, ServerState
 
 NEVER = float("inf")
-BAD_REQUEST = "bad_request"
+BAD_REQUEST = frozenset({"bad_request", "target_failed"})
 REFUSED_ALIKE = 3  # first calls that a gateway refuses in the same words: none would succeed
 _OWN_WORDS = re.compile(r"\S*\d\S*")  # of one refusal alone: its id, its time
 
@@ -68,7 +68,7 @@ class ModelQueue:
 
         Gateways answer a wrong key or an unknown model so.
         """
-        if self.answered or error.kind != BAD_REQUEST:
+        if self.answered or error.kind not in BAD_REQUEST:
             return error
         self.refusals.append(_OWN_WORDS.sub("", str(error)))
         if len(self.refusals) < REFUSED_ALIKE or len(set(self.refusals)) > 1:

@@ -75,8 +75,10 @@ class Budget:
         """
         self._held = max(0.0, self._held - reserved)
         if reply is not None:
-            named = reply.input_tokens or reply.output_tokens
-            cost = self._models[spec][1].cost(reply.input_tokens, reply.output_tokens)
+            named = reply.cost is not None or reply.input_tokens or reply.output_tokens
+            cost = reply.cost
+            if cost is None:
+                cost = self._models[spec][1].cost(reply.input_tokens, reply.output_tokens)
             self.spent += cost if named else reserved
             self._longest[spec] = max(self._longest.get(spec, 0), reply.output_tokens)
         self._wake()

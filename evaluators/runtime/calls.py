@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
-from evaluators.core import Ask, CallError, Message, Model, Reply, Request, Usage
+from evaluators.core import Ask, CallError, Model, Reply, Request, Usage
 from evaluators.ledger import Ledger, Row
+from evaluators.messages import Message
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.sender import CallSettings, ItemDeadline, Sender
 from evaluators.text import fresh_key, request_key

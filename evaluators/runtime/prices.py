@@ -66,6 +66,8 @@ def pricing_of(spec: Spec, on: date) -> Pricing | None:
 
 def cost_of(pricing: Mapping[str, Pricing | None], spec: str, reply: Reply) -> float | None:
     """Return what a reply of the model with this SPEC cost in USD, None for an unknown price."""
+    if reply.cost is not None:
+        return reply.cost
     found = pricing.get(spec)
     return None if found is None else found.cost(reply.input_tokens, reply.output_tokens)
 

@@ -130,6 +130,7 @@ def _notes(options: Options, plan: Plan, run: Run, found: OutcomeFacts) -> Itera
     """Yield what is odd about models, prices, the ledger, the engine, and metrics not measured."""
     if replaced := replaced_entries(options.models):
         yield replaced
+    yield from run.hashed
     if found.unpriced:
         yield f"cost unknown: no price for {', '.join(run.unpriced)}"
     yield from run.status.notes

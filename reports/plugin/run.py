@@ -1,6 +1,6 @@
 """One run's machinery: models, ledger, engine; everything checked before the first call."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -112,6 +112,17 @@ class Run:
     def unpriced(self) -> tuple[str, ...]:
         """The SPECs of the models whose price is not known."""
         return tuple(text for text, price in self._session.pricing.items() if price is None)
+
+    @property
+    def hashed(self) -> Iterator[str]:
+        """Yield what to say of functions under test whose version is but a hash of their module."""
+        for spec in self._connected.specs.values():
+            if spec.function and spec.function.is_hashed and not spec.version:
+                yield (
+                    f"{spec.text}: no version is declared, so its module's source alone, "
+                    f"{spec.function.release}, tells the ledger when it changes; where it rests on "
+                    f"more, name {spec.text}@VERSION"
+                )
 
     def open(self, store: Path | None, early: EngineProcess | None, *, ahead: bool) -> None:
         """Open the ledger and get ready, in a process of its own where that can be.

@@ -10,15 +10,14 @@ import pytest
 from evaluators.core import (
     CallError,
     FatalError,
-    Message,
     RefusedError,
     Reply,
     Request,
     StoppedError,
-    Tool,
     TransientError,
 )
 from evaluators.ledger import Ledger
+from evaluators.messages import AskedCase, Message, Tool
 from evaluators.runtime.calls import Caller, Meter
 from evaluators.runtime.sender import CallSettings, RetryPolicy
 from evaluators.text import digest, request_key
@@ -80,9 +79,15 @@ def test_the_key_of_a_request_never_changes() -> None:
         attempt=1,
     )
     for asked in (request, replace(request, tool=None)):
+        fields = {name: value for name, value in asdict(asked).items() if name != "case"}
         assert request_key({"name": "m"}, asked) == digest(
-            {"model": {"name": "m"}, "request": asdict(asked)}
+            {"model": {"name": "m"}, "request": fields}
         )
+    case = AskedCase(question="?", messages=request.messages)
+    asked = replace(request, case=case)
+    assert request_key({"name": "m"}, asked) == digest(
+        {"model": {"name": "m"}, "request": asdict(asked)}
+    )
     assert request_key({"name": "m"}, request).startswith("7a582e96eaad")
 
 

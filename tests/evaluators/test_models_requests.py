@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from evaluators.core import Message, Request
+from evaluators.core import Request
+from evaluators.messages import Message
 from evaluators.models import connect
 from evaluators.models.secrets import Key
 from tests.support.loopback import loopback, reply

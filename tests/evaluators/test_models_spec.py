@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.core import UsageError
-from evaluators.models.spec import Spec, is_loopback, normalise_url, parse
+from evaluators.models.base_urls import is_loopback, normalise_url
+from evaluators.models.spec import Spec, parse
 
 CATALOGUE = {"house-judge": parse("openai:gpt-4o@http://127.0.0.1:8000/v1", {})}
 
@@ -73,7 +74,7 @@ def test_a_catalogue_name_is_a_model() -> None:
         ("opnai:gpt-4o", "did you mean 'openai'"),
         ("house-jugde", "did you mean 'house-judge'"),
         ("gpt", "Known: openai:NAME, anthropic:NAME, "),
-        ("gpt", ", openai:NAME@URL, house-judge"),
+        ("gpt", ", openai:NAME@URL, python:MODULE:FUNCTION, http:NAME, house-judge"),
         ("", "unknown model ''"),
         ("openai", "it needs a name, openai:NAME. Known"),
         ("openai:", "'' is not a model's name"),

@@ -165,7 +165,7 @@ def test_rules_in_one_file_judge_a_run(project: Project, mode: str) -> None:
     [
         ("python:my_rules", "want python:MODULE:CLASS, for instance"),
         ("python:no_such_module:X", "module 'no_such_module' cannot be imported (ModuleNotFound"),
-        ("python:my_rules:Nobody", "module 'my_rules' has no class 'Nobody'; give its name"),
+        ("python:my_rules:Nobody", "module 'my_rules' has no class 'Nobody'; known: "),
         ("python:my_rules:Verdict", "Verdict has no `async def judge(self, case, answer, ask)`"),
         ("python:my_rules:Nobody+openai:x", "has no class 'Nobody'"),
     ],

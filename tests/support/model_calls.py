@@ -8,13 +8,8 @@ from typing import Any
 
 import pytest
 
-from evaluators.core import (
-    CallError,
-    Message,
-    Reply,
-    Request,
-    Tool,
-)
+from evaluators.core import CallError, Reply, Request
+from evaluators.messages import Message, Tool
 from evaluators.models import connect
 from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec, build

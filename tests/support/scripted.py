@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from evaluators.core import Case, Limits, Message, Reply, Request
+from evaluators.core import Case, Limits, Reply, Request
+from evaluators.messages import Message
 
 
 @dataclass

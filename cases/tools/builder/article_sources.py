@@ -11,7 +11,7 @@ from urllib.parse import quote
 from cases.tables import Table, read_table
 from cases.tools.builder.work_folder import Article, Origin, Say, sha256
 from evaluators.core import UsageError
-from evaluators.models.spec import is_loopback, normalise_url
+from evaluators.models.base_urls import is_loopback, normalise_url
 from evaluators.reading import read_text
 from evaluators.text import hint
 

@@ -20,18 +20,8 @@ from cases.tools.builder.build_step import ModelCalls, Step, StepCalls, parse_mo
 from cases.tools.builder.question_rules import check_questions
 from cases.tools.builder.recipe import Recipe, filled
 from cases.tools.builder.work_folder import BuildError, Item, Values, drop_failed, kept
-from evaluators.core import (
-    NO,
-    YES,
-    Ask,
-    CallError,
-    Message,
-    Model,
-    RefusedError,
-    Reply,
-    Request,
-    Tool,
-)
+from evaluators.core import NO, YES, Ask, CallError, Model, RefusedError, Reply, Request
+from evaluators.messages import Message, Tool
 from evaluators.reading import parse_json
 from evaluators.replies import Invalid
 from evaluators.replies.reply_text import plain, spoken, unfinished, without_markup

@@ -17,8 +17,8 @@ import httpx2
 
 from cases.tools.builder.article_sources import Source
 from cases.tools.builder.work_folder import Article, BuildError, Origin, Say, Values, sha256
+from evaluators.models.base_urls import is_loopback
 from evaluators.models.secrets import mask, one_line
-from evaluators.models.spec import is_loopback
 from evaluators.reading import parse_json
 
 CONTINUATIONS = 50  # parts of one batch

@@ -11,8 +11,8 @@ from typing import NoReturn
 import httpx2
 
 from evaluators.core import QAError, UsageError
+from evaluators.models.base_urls import is_loopback, normalise_url
 from evaluators.models.secrets import mask, one_line
-from evaluators.models.spec import is_loopback, normalise_url
 from evaluators.reading import MAX_BYTES
 
 CONNECT_SECONDS = 10.0

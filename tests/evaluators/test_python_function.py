@@ -1,0 +1,260 @@
+"""Functions of the user's own as models: what they are given, what they return, how they fail."""
+
+import asyncio
+import hashlib
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluators.core import CallError, RefusedError, Reply, ToolCall, TransientError, UsageError
+from evaluators.messages import AskedCase
+from evaluators.models import connect
+from evaluators.models.catalogue import load_catalogue
+from evaluators.models.keys import require_key
+from evaluators.models.spec import Spec, parse
+from evaluators.runtime.prices import cost_of
+from tests.support.model_calls import asked
+
+CODE = """
+import asyncio
+import sys
+import threading
+
+from evaluators.core import Reply, TransientError
+
+
+def echo(case):
+    return f"{case.question}|{case.context}|{case.language}|{case.metadata}|{len(case.messages)}"
+
+
+async def aecho(case):
+    await asyncio.sleep(0)
+    return f"{case.question} on {threading.current_thread().name}"
+
+
+class Agent:
+    version = 7
+
+    async def __call__(self, case):
+        return {"text": "done", "tool_calls": [{"name": "look", "arguments": {"at": "Ж"}}],
+                "input_tokens": 3, "output_tokens": 4, "cost": 0.25, "model": "inner"}
+
+
+agent = Agent()
+
+
+def whole(case):
+    return Reply(text="whole", output_tokens=2)
+
+
+def silent(case):
+    return None
+
+
+def typo(case):
+    return {"txt": "Sofia"}
+
+
+def negative(case):
+    return {"text": "x", "input_tokens": -1}
+
+
+def unwritable(case):
+    return {"text": "x", "tool_calls": [{"name": "a", "arguments": {1, 2}}]}
+
+
+def boom(case):
+    raise KeyError("sk-abcdefgh12345678")
+
+
+def leave(case):
+    sys.exit(3)
+
+
+async def aleave(case):
+    sys.exit(3)
+
+
+def own_timeout(case):
+    raise TimeoutError("the index is slow")
+
+
+def busy(case):
+    raise TransientError("overloaded", "try later", 3.0)
+
+
+def slow(case):
+    threading.Event().wait(20)
+
+
+async def aslow(case):
+    await asyncio.sleep(20)
+
+
+number = 7
+"""
+CASE = AskedCase(question="Capital?", context="Bulgaria", language="bg", metadata={"topic": "geo"})
+
+
+@pytest.fixture(autouse=True)
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Return the name of a module with functions, in the working folder."""
+    name = f"app_{hashlib.sha256(str(tmp_path).encode()).hexdigest()[:8]}"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    Path(f"{name}.py").write_text(CODE, encoding="utf-8")
+    yield name
+    sys.modules.pop(name, None)
+
+
+def call(spec: Spec, case: AskedCase | None = CASE, times: int = 1) -> Reply:
+    """The last reply of so many calls of a function that is connected and closed."""
+
+    async def run() -> Reply:
+        model = connect(spec, require_key(spec))
+        try:
+            replies = [await model.complete(replace(asked(), case=case)) for _ in range(times)]
+        finally:
+            await model.close()
+        return replies[-1]
+
+    return asyncio.run(run())
+
+
+def spec_of(module: str, function: str, **changes: float) -> Spec:
+    return replace(parse(f"python:{module}:{function}", {}), **changes)  # type: ignore[arg-type]
+
+
+def test_it_gets_the_case_and_not_its_gold(module: str) -> None:
+    """Question, context, language, metadata and the filled prompt; a Case has golds, this not."""
+    reply = call(spec_of(module, "echo"))
+    assert reply.text == "Capital?|Bulgaria|bg|{'topic': 'geo'}|0"
+    assert reply.seconds > 0
+    assert not hasattr(CASE, "golds")
+
+
+def test_without_a_case_it_gets_the_messages(module: str) -> None:
+    """What asks in another way, a generator of items say, is passed on."""
+    assert call(spec_of(module, "echo"), None).text == "|||{}|2"
+
+
+def test_async_functions_share_a_loop_outside_of_the_engine(module: str) -> None:
+    """One that blocks holds up no other model's calls."""
+    assert call(spec_of(module, "aecho"), times=2).text == "Capital? on qa-target"
+
+
+def test_a_structured_reply(module: str) -> None:
+    """Tokens, cost, calls of tools and the inner model's name; the cost wins over prices."""
+    spec = spec_of(module, "agent")
+    reply = call(spec)
+    assert (reply.text, reply.finish, reply.model) == ("done", "tool_calls", "inner")
+    assert reply.calls == (ToolCall(name="look", arguments='{"at": "Ж"}'),)
+    assert (reply.input_tokens, reply.output_tokens) == (3, 4)
+    assert cost_of({spec.text: None}, spec.text, reply) == 0.25
+    assert call(spec_of(module, "whole")).output_tokens == 2
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        ("silent", "returned NoneType; want text"),
+        ("typo", "returned the key 'txt'; did you mean 'text'?"),
+        ("negative", "input_tokens is '-1', not a number of tokens"),
+        ("unwritable", "not JSON serializable"),
+        ("boom", "KeyError: '***'"),
+        ("leave", "it called sys.exit(3)"),
+        ("aleave", "it called sys.exit(3)"),
+        ("own_timeout", "TimeoutError: the index is slow"),
+    ],
+)
+def test_a_failure_is_refused_and_never_an_answer(module: str, function: str, said: str) -> None:
+    """Whatever it raises or returns, no key is in the message, and nothing is tried again."""
+    with pytest.raises(RefusedError) as caught:
+        call(spec_of(module, function))
+    assert caught.value.kind == "target_failed"
+    assert str(caught.value).startswith(f"python:{module}:{function}: ")
+    assert said in str(caught.value)
+
+
+def test_what_it_calls_transient_is_tried_again(module: str) -> None:
+    """With the pause that it names."""
+    with pytest.raises(TransientError) as caught:
+        call(spec_of(module, "busy"))
+    assert (caught.value.kind, caught.value.retry_after) == ("overloaded", 3.0)
+
+
+@pytest.mark.parametrize("function", ["slow", "aslow"])
+def test_its_time_is_limited(module: str, function: str) -> None:
+    """After the deadline the call is an error, and the thread is nobody's concern."""
+    before = threading.active_count()
+    with pytest.raises(CallError) as caught:
+        call(spec_of(module, function, deadline=0.05))
+    assert caught.value.kind == "timeout"
+    assert not isinstance(caught.value, TransientError)
+    assert threading.active_count() <= before + 2
+
+
+def test_versions(module: str) -> None:
+    """Declared on the command line, by the function, by the module, else by the source's hash."""
+
+    def version(text: str) -> object:
+        return parse(text, {}).identity["version"]
+
+    digest = hashlib.sha256(CODE.encode()).hexdigest()[:16]
+    assert version(f"python:{module}:echo") == f"sha256:{digest}"
+    assert version(f"python:{module}:agent") == "7"
+    assert version(f"python:{module}:echo@2026-05") == "2026-05"
+    hashed = parse(f"python:{module}:echo", {}).function
+    declared = parse(f"python:{module}:echo@3", {}).function
+    assert hashed is not None and hashed.is_hashed
+    assert declared is not None and not declared.is_hashed
+
+
+def test_other_code_has_another_identity(module: str) -> None:
+    """So that the ledger never answers for what a changed module would say."""
+    Path("other_of_mine.py").write_text(CODE + "\n# changed\n", encoding="utf-8")
+    try:
+        one, two = (parse(f"python:{name}:echo", {}) for name in (module, "other_of_mine"))
+        assert one.identity["version"] != two.identity["version"]
+    finally:
+        sys.modules.pop("other_of_mine", None)
+
+
+def test_an_entry_gives_it_limits_and_prices(module: str) -> None:
+    """Nothing is imported before it is named; then it is as any other model."""
+    text = (
+        f"mine:\n  provider: python\n  model: {module}:echo\n  version: '4'\n  concurrency: 2\n"
+        "  deadline: 5\n  prices: {input: 1, output: 2}\n"
+        "broken:\n  provider: python\n  model: no_such_module:f\n"
+    )
+    Path("models.yaml").write_text(text, encoding="utf-8")
+    catalogue = load_catalogue(Path("models.yaml"))
+    spec = parse("mine", catalogue)
+    assert (spec.limits.concurrency, spec.limits.deadline, spec.limits.takes_case) == (2, 5, True)
+    assert spec.identity["version"] == "4"
+    with pytest.raises(UsageError, match="module 'no_such_module' cannot be imported"):
+        parse("broken", catalogue)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("python:", "unknown model 'python:'"),
+        ("python:{module}", "want python:MODULE:FUNCTION, for instance"),
+        ("python:{module}:eco", "has no function 'eco'; did you mean 'echo'?"),
+        ("python:{module}x:echo", "did you mean '{module}'?"),
+        ("python:{module}:number", "no function, and no object that can be called"),
+        ("python:{module}:Agent", "no function, and no object that can be called"),
+        ("pyton:{module}:echo", "did you mean 'python'?"),
+    ],
+)
+def test_a_wrong_name_is_said_in_one_line(module: str, text: str, said: str) -> None:
+    """With what is likely to be meant."""
+    with pytest.raises(UsageError) as caught:
+        parse(text.format(module=module), {})
+    assert said.format(module=module) in str(caught.value)
+    assert "\n" not in str(caught.value)

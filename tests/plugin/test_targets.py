@@ -1,0 +1,150 @@
+"""What people ship as the model under test: a Python function, and a service by its entry."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Project
+from tests.support.loopback import Answer, Seen, loopback
+
+FUNCTION = """
+import asyncio
+from pathlib import Path
+
+
+async def answer(case):
+    with Path("calls.txt").open("a", encoding="utf-8") as file:
+        file.write(case.question + "\\n")
+    await asyncio.sleep(0)
+    return {"text": "Sofia", "input_tokens": 5, "output_tokens": 2, "cost": 0.01}
+
+
+def broken(case):
+    raise LookupError("no index for " + case.language)
+
+
+def picky(case):
+    if "number 2" in case.question:
+        raise ValueError("two")
+    return "Sofia"
+"""
+SERVICE = """
+house:
+  provider: http
+  url: {url}/ask
+  version: "1"
+  body: {{question: "{{question}}"}}
+  answer: $.answer
+"""
+YAML = """
+kind: graded
+languages:
+  en: {file: en.jsonl, gates: {correct: {min: 0.5}}}
+"""
+
+
+@pytest.fixture
+def capitals(project: Project) -> Project:
+    """Return a project of three items without a prompt, and an application beside it."""
+    project.dataset("capital", {"en": [None] * 3}, YAML)
+    project.write("app_under_test.py", FUNCTION)
+    return project
+
+
+def calls(project: Project) -> int:
+    path = project.path / "calls.txt"
+    return len(path.read_text(encoding="utf-8").splitlines()) if path.exists() else 0
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_function_is_asked_once_an_item(capitals: Project, workers: int) -> None:
+    """Through the ledger: a second run asks nothing; other code, or another version, all anew."""
+    model = ("--model", "python:app_under_test:answer")
+    first = capitals.run_with(workers, "qa", *model)
+    assert first.ret == 0, first.stdout.str()
+    assert calls(capitals) == 3
+    records = capitals.records()
+    assert [record["answer"] for record in records] == ["Sofia"] * 3
+    assert [(record["tokens"], record["cost"]) for record in records] == [(7, 0.01)] * 3
+    assert capitals.report()["run"]["cost"] == pytest.approx(0.03)  # type: ignore[index]
+    assert capitals.run_in_process("qa", *model, "--replay").ret == 0
+    assert calls(capitals) == 3
+    notes = (capitals.path / "reports" / "out" / "summary.md").read_text(encoding="utf-8")
+    assert "no version is declared" in notes
+    capitals.run_in_process("qa", "--model", "python:app_under_test:answer@2")
+    assert calls(capitals) == 6
+    capitals.write("app_under_test.py", FUNCTION + "\n# mended\n")
+    capitals.run_in_process("qa", *model)
+    assert calls(capitals) == 9
+
+
+def test_a_dry_run_counts_its_calls_and_makes_none(capitals: Project) -> None:
+    """Its price is unknown, which is said."""
+    done = capitals.run_in_process("qa", "--model", "python:app_under_test:answer", "--dry-run")
+    assert done.ret == 0, done.stdout.str()
+    assert "price unknown: python:app_under_test:answer" in done.stdout.str()
+    assert calls(capitals) == 0
+
+
+def test_an_exception_is_an_error_of_its_item(capitals: Project) -> None:
+    """Never a grade: the gate passes only as two of three would be enough without it."""
+    done = capitals.run_in_process("qa", "--model", "python:app_under_test:picky")
+    assert [record["outcome"] for record in capitals.records()] == ["passed", "error", "passed"]
+    (error,) = [record for record in capitals.records() if record["outcome"] == "error"]
+    assert "target_failed" in json.dumps(error)
+    assert done.ret == 0, done.stdout.str()
+    bar = "gates: {correct: {min: 0.9}}"
+    capitals.write("qa/capital/dataset.yaml", YAML.replace("gates: {correct: {min: 0.5}}", bar))
+    assert capitals.run_in_process("qa", "--model", "python:app_under_test:picky").ret == 6
+
+
+def test_a_function_that_always_fails_ends_the_run(capitals: Project) -> None:
+    """After three calls alike nothing can be graded: exit 4 with the cause in the last line."""
+    done = capitals.run_in_process("qa", "--model", "python:app_under_test:broken")
+    assert done.ret == 4
+    assert "LookupError: no index for en" in done.stdout.str()
+
+
+def test_a_service_by_its_entry(capitals: Project) -> None:
+    """One request an item, with the question in its template; a wrong path ends the run."""
+
+    def handle(seen: Seen) -> Answer:
+        return Answer(body={"answer": "Sofia" if "Bulgaria" in seen.body["question"] else "?"})
+
+    with loopback(handler=handle) as server:
+        capitals.write("models.yaml", SERVICE.format(url=server.url))
+        options = ("qa", "--models", "models.yaml", "--model", "http:house")
+        done = capitals.run_in_process(*options)
+        assert done.ret == 0, done.stdout.str()
+        assert server.count == 3
+        assert capitals.run_in_process(*options, "--replay").ret == 0
+        assert server.count == 3
+        wrong = SERVICE.replace("$.answer", "$.anser")
+        capitals.write("models.yaml", wrong.format(url=server.url))
+        done = capitals.run_in_process(*options)
+        assert done.ret == 4
+        assert "$.anser leads to nothing in the reply, which has answer" in done.stdout.str()
+        assert server.count == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--model", "python:app_under_tset:answer"), "did you mean 'app_under_test'?"),
+        (("--model", "python:app_under_test:anwser"), "did you mean 'answer'?"),
+        (("--models", "models.yaml", "--model", "http:huose"), "did you mean 'http:house'?"),
+        (("--models", "models.yaml", "--judge", "http:house"), "cannot judge"),
+        (("--models", "nothing.yaml", "--model", "house"), "nothing.yaml"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(
+    capitals: Project, options: tuple[str, ...], said: str
+) -> None:
+    """Exit 4 before any call, with what is likely to be meant."""
+    capitals.write("models.yaml", SERVICE.format(url="http://127.0.0.1:1"))
+    done = capitals.run_in_process("qa", *options)
+    assert done.ret == 4
+    (line,) = [line for line in done.stderr.lines if line.startswith("ERROR: ")]
+    assert said in line
+    assert not Path("calls.txt").exists()
