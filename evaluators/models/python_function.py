@@ -5,6 +5,7 @@ imported is done before the fork, so connections and threads are for its first c
 """
 
 import asyncio
+import hashlib
 import inspect
 import json
 import threading
@@ -14,6 +15,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from evaluators.core import (
@@ -69,7 +71,6 @@ class FunctionTarget:
         return self.version or _load(self.name)[1]
 
 
-@cache
 def _load(name: str) -> tuple[Function, str, bool]:
     """Return a function, its own version, and whether that is a hash."""
     option = f"{PROVIDER}:{name}"
@@ -80,12 +81,16 @@ def _load(name: str) -> tuple[Function, str, bool]:
     declared = getattr(found, "version", None) or getattr(module, "__version__", None)
     if declared:
         return found, str(declared), False
-    from evaluators.reading import file_hash  # noqa: PLC0415
-
     if not module.__file__:
         msg = f"{option}: its module has no file to tell versions by; say {option}@VERSION"
         raise UsageError(msg)
-    return found, f"sha256:{file_hash(Path(module.__file__))[:16]}", True
+    return found, f"sha256:{_source_hash(module)}", True
+
+
+@cache
+def _source_hash(module: ModuleType) -> str:
+    """Return a hash of what a module was imported from; asked for with every call."""
+    return hashlib.sha256(Path(module.__file__ or "").read_bytes()).hexdigest()[:16]
 
 
 class FunctionModel:

@@ -1,6 +1,7 @@
 """What people ship as the model under test: a Python function, and a service by its entry."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,8 +46,9 @@ languages:
 
 
 @pytest.fixture
-def capitals(project: Project) -> Project:
+def capitals(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     """Return a project of three items without a prompt, and an application beside it."""
+    monkeypatch.setattr(sys, "path", list(sys.path))  # no other test's folder stays in it
     project.dataset("capital", {"en": [None] * 3}, YAML)
     project.write("app_under_test.py", FUNCTION)
     return project
@@ -67,7 +69,6 @@ def test_a_function_is_asked_once_an_item(capitals: Project, workers: int) -> No
     records = capitals.records()
     assert [record["answer"] for record in records] == ["Sofia"] * 3
     assert [(record["tokens"], record["cost"]) for record in records] == [(7, 0.01)] * 3
-    assert capitals.report()["run"]["cost"] == pytest.approx(0.03)  # type: ignore[index]
     assert capitals.run_in_process("qa", *model, "--replay").ret == 0
     assert calls(capitals) == 3
     notes = (capitals.path / "reports" / "out" / "summary.md").read_text(encoding="utf-8")
