@@ -264,8 +264,7 @@ class Usage:
 class Outcome:
     """How one planned item ended: a verdict, an ERROR or MISSING of a kind, or STOPPED.
 
-    ``measures`` holds extra measures of the answer by name, 0 to 1; where one is None,
-    ``unmeasured`` says why.
+    ``unmeasured`` says why one of ``measures`` (0 to 1) is None; ``calls`` are its ledger keys.
     """
 
     key: str
@@ -279,6 +278,7 @@ class Outcome:
     usage: Usage = field(default_factory=Usage)
     measures: Mapping[str, float | None] = field(default_factory=dict)
     unmeasured: Mapping[str, str] = field(default_factory=dict)
+    calls: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:

@@ -23,7 +23,8 @@ class Record:
     each judge said where there were several: a panel's, or the rules' and then the model's.
     ``adjudicated_by`` names the person who gave the verdict, empty where a judge did.
     ``measures`` are extra metrics by name, 0 to 1, None where one could not be measured. ``parts``
-    are the scores that a rating was made of, where its rubric asks for parts.
+    are the scores that a rating was made of, where its rubric asks for parts. ``calls`` are the
+    keys, in ledger and transcripts, of all that was asked for the item.
     """
 
     key: str
@@ -54,6 +55,7 @@ class Record:
     adjudicated_by: str = ""
     measures: Mapping[str, float | None] = field(default_factory=dict)
     parts: Mapping[str, int] = field(default_factory=dict)
+    calls: tuple[str, ...] = ()
 
     @property
     def is_graded(self) -> bool:
@@ -145,4 +147,5 @@ def make_record(item: Item, outcome: Outcome) -> Record:
         adjudicated_by=verdict.adjudicated_by if verdict else "",
         measures=outcome.measures,
         parts=verdict.parts if verdict else {},
+        calls=outcome.calls,
     )

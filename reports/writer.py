@@ -13,6 +13,7 @@ from reports.render.csv_files import GRADED_HEADER, GRADED_NAME
 from reports.render.markdown import render as render_summary
 from reports.render.report_files import LAST, OF_FIGURES, OF_ITEMS, Files
 from reports.report import Report
+from reports.transcripts import TRANSCRIPTS, Source
 
 PREVIOUS = ".previous"
 """What the name of the folder ends with that keeps the last report that decided."""
@@ -31,17 +32,17 @@ class WriteError(UnwrittenError):
         self.needed = needed
 
 
-def write(report: Report, folder: Path) -> tuple[Path, ...]:
+def write(report: Report, folder: Path, transcripts: Source | None = None) -> tuple[Path, ...]:
     """Write every report file into ``folder`` and return their paths, ``run.json`` last.
 
     All files are complete on disk before the first takes its place, so a full disk leaves the
     report of an earlier run as it was. Raises WriteError.
     """
-    return write_files(Files(report), folder, whole=True)
+    return write_files(Files(report, transcripts=transcripts), folder, whole=True)
 
 
 def write_files(
-    files: Iterable[tuple[str, Iterable[str]]], folder: Path, *, whole: bool = False
+    files: Iterable[tuple[str, Iterable[str | bytes]]], folder: Path, *, whole: bool = False
 ) -> tuple[Path, ...]:
     """Write these files as ``write`` does; ``whole`` says that they are all there are of a report.
 
@@ -52,7 +53,7 @@ def write_files(
     try:
         folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
         for name, pieces in files:
-            parts[name] = write_part(folder / name, (piece.encode() for piece in pieces))
+            parts[name] = write_part(folder / name, map(_raw, pieces))
         *others, last = parts
         for name in others:
             parts[name].replace(folder / name)
@@ -60,7 +61,7 @@ def write_files(
             _remove_stale(folder, parts)
         parts[last].replace(folder / last)
     except OSError as error:
-        needed = sum(len(piece.encode()) for _, pieces in files for piece in pieces)
+        needed = sum(len(_raw(piece)) for _, pieces in files for piece in pieces)
         raise WriteError(folder, needed, error) from error
     finally:
         for part in parts.values():
@@ -69,10 +70,14 @@ def write_files(
     return tuple(folder / name for name in parts)
 
 
+def _raw(piece: str | bytes) -> bytes:
+    return piece if isinstance(piece, bytes) else piece.encode()
+
+
 def _remove_stale(folder: Path, files: Iterable[str]) -> None:
-    """Take away letters that another run left for a slice that did not run this time."""
+    """Take away what another run left: transcripts, and letters for a slice not run this time."""
     kept = {name.casefold() for name in files}
-    for path in _graded(folder):
+    for path in (*filter(Path.is_file, [folder / TRANSCRIPTS]), *_graded(folder)):
         if path.name.casefold() not in kept:
             path.unlink()
 
@@ -131,7 +136,7 @@ def _is_decided(folder: Path) -> bool:
 
 def _report_files(folder: Path) -> list[Path]:
     """Return the files of the report that is there, all but ``run.json``."""
-    named = (folder / name for name in (*OF_ITEMS, *OF_FIGURES))
+    named = (folder / name for name in (*OF_ITEMS, TRANSCRIPTS, *OF_FIGURES))
     return [*filter(Path.is_file, named), *_graded(folder)]
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from evaluators.core import QAError, Reply, ToolCall
+from evaluators.sent import Document
 from evaluators.text import canonical, digest, flat
 
 T = TypeVar("T")
@@ -85,11 +86,15 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One reply to be kept under the key of its request; ``spec`` names its model."""
+    """One reply to be kept under the key of its request; ``spec`` names its model.
+
+    ``documents`` say what was sent, and are kept with it or not at all.
+    """
 
     key: str
     spec: str
     reply: Reply
+    documents: tuple[Document, ...] = ()
 
 
 class StoredRow(NamedTuple):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from evaluators.ledger.database import SCHEMA, SIGNED, StoredRow
 from evaluators.ledger.signing import Signer
+from evaluators.sent import REQUEST, TEXT
 from evaluators.text import canonical, digest
 
 KEEP = (
@@ -18,6 +19,7 @@ KEEP = (
 ADD = "INSERT INTO documents (kind, key, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 FORGET = "DELETE FROM documents WHERE kind = ? AND key = ?"
 FIND = "SELECT kind, key, text FROM documents WHERE kind = ? AND key = ?"
+SOME = "SELECT kind, key, text FROM documents WHERE kind = ? AND key IN"
 ALL_OF_KIND = "SELECT kind, key, text FROM documents WHERE kind = ? ORDER BY key"
 ALL = "SELECT kind, key, text FROM documents ORDER BY kind, key"
 
@@ -30,7 +32,12 @@ class StoredDocument(NamedTuple):
     text: str
 
     def opened(self, signer: Signer) -> str | None:
-        """Return the text; None where it is damaged or lacks the signature it should have."""
+        """Return the text; None where it is damaged or lacks the signature it should have.
+
+        What was sent needs neither: its key is the hash of what it says.
+        """
+        if self.kind in (REQUEST, TEXT):
+            return self.text
         given, _, quoted = self.text.partition(" ")
         row = _row(self.kind, self.key, quoted)
         if given.partition(SIGNED)[0] != row.checksum:
@@ -39,7 +46,9 @@ class StoredDocument(NamedTuple):
 
 
 def seal_document(kind: str, key: str, text: str, signer: Signer) -> StoredDocument:
-    """Return a document as it is stored."""
+    """Return a document as it is stored; what was sent without a seal."""
+    if kind in (REQUEST, TEXT):
+        return StoredDocument(kind, key, text)
     row = signer.signed(_row(kind, key, canonical(text)))
     return StoredDocument(kind, key, f"{row.checksum} {row.reply}")
 

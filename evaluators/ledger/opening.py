@@ -133,7 +133,8 @@ def _open(path: Path) -> sqlite3.Connection:
 def _missing(path: Path, connection: sqlite3.Connection) -> set[str]:
     """Return the tables still to be made; refuse what a newer version or another program made."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    found = set(connection.execute("SELECT type, name FROM sqlite_master"))
+    own = "SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
+    found = set(connection.execute(own))
     columns = [row[1] for row in connection.execute("PRAGMA table_info(calls)")]
     if found - _OURS or (columns and columns != COLUMNS.split(", ")):
         msg = f"{path}: cannot be opened as a ledger (a database of something else); give another "

@@ -29,6 +29,7 @@ from evaluators.ledger.places import Place
 from evaluators.ledger.signing import Signer
 from evaluators.ledger.stores import open_store
 from evaluators.output import plural
+from evaluators.sent import TEXT
 
 GROUP_SECONDS = 0.01  # how long a reply may wait for others to share its commit
 LOOK_SECONDS = 0.001  # how long a look-up may wait for others to share its round trip
@@ -39,11 +40,15 @@ IS_IMPORTED = "EXISTS (SELECT 1 FROM imported WHERE imported.key = calls.key)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Change:
-    """A statement with its values, and the key of the reply that it keeps, if it keeps one."""
+    """A statement with its values, and the key of the reply that it keeps, if it keeps one.
+
+    ``documents`` are kept with it.
+    """
 
     sql: str
     values: Sequence[object]
     key: str | None = None
+    documents: tuple[StoredDocument, ...] = ()
 
 
 class Ledger:
@@ -71,6 +76,7 @@ class Ledger:
         self._unsigned: set[str] = set()
         self._own: set[str] = set()
         self._imported: set[str] = set()
+        self._texts: set[str] = set()  # kept already: a rubric comes with every request
         self._failed: LedgerError | None = None
         self._commit = Grouped(self._commit_group, GROUP_SECONDS)
         self._look = Grouped(self._look_up, LOOK_SECONDS)
@@ -192,7 +198,11 @@ class Ledger:
     async def put(self, row: Row) -> None:
         """Return once the reply is on the disk. Raises LedgerError where it cannot be kept."""
         values = self._signer.signed(seal(row, self._clock()))
-        await self._commit(_Change(sql=INSERT, values=values, key=row.key))
+        sealed = tuple(
+            seal_document(*one, self._signer) for one in row.documents if one.key not in self._texts
+        )
+        await self._commit(_Change(sql=INSERT, values=values, key=row.key, documents=sealed))
+        self._texts.update(one.key for one in row.documents if one.kind == TEXT)
 
     async def keep(self, kind: str, key: str, text: str) -> None:
         """Return once a document is on the disk, in the place of an earlier one of its key.
@@ -214,6 +224,16 @@ class Ledger:
         """Return all sound documents of a kind by their keys, in the keys' order."""
         return self._documents(documents.ALL_OF_KIND, kind)
 
+    def some(self, kind: str, keys: Sequence[str]) -> dict[str, str]:
+        """Return the sound documents of a kind with these keys, by key."""
+        sql = f"{documents.SOME} ({marks(keys)})"
+        return self._documents(sql, kind, *keys) if keys else {}
+
+    def replies(self, keys: Sequence[str]) -> dict[str, Reply]:
+        """Return the replies that ``get`` would, by key."""
+        found = zip(keys, map(self._usable, self._look_up(keys)), strict=True)
+        return {key: reply for key, reply in found if reply is not None}
+
     def _documents(self, sql: str, *values: str) -> dict[str, str]:
         try:
             found = map(StoredDocument._make, self.store.read(sql, values))
@@ -230,11 +250,16 @@ class Ledger:
         def work(transaction: Transaction) -> None:
             for sql, part in groupby(group, key=attrgetter("sql")):
                 transaction.run(sql, [one.values for one in part])
+            # In one order in all runs, so that no two wait for each other.
+            transaction.run(documents.ADD, sorted(said))
+
+        said = {document for one in group for document in one.documents}
 
         try:
             self.store.change(work)
         except Exception as error:  # noqa: BLE001  # nothing more may be paid for
-            need = sum(len(str(value)) for one in group for value in one.values)
+            rows = [*(one.values for one in group), *said]
+            need = sum(len(str(value)) for row in rows for value in row)
             raise self._failure(error, need) from None
         self._own.update(one.key for one in group if one.key is not None)
         return [None] * len(group)

@@ -23,7 +23,7 @@ TABLES = {
     ) WITHOUT ROWID""",
     "damaged": "(key TEXT NOT NULL, at REAL NOT NULL, reply TEXT NOT NULL, checksum TEXT NOT NULL)",
     "imported": "(key TEXT PRIMARY KEY) WITHOUT ROWID",
-    "documents": "(kind TEXT, key TEXT, text TEXT NOT NULL, PRIMARY KEY (kind, key)) WITHOUT ROWID",
+    "documents": "(kind TEXT, key TEXT, text TEXT NOT NULL, PRIMARY KEY (kind, key))",
 }
 BUSY_SECONDS = 30.0
 DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})

@@ -4,14 +4,18 @@ The JSON lines are what CI carries from one machine to another.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from evaluators.core import Reply
 from evaluators.ledger.database import COLUMNS, Store, StoredRow, Transaction
-from evaluators.ledger.documents import ALL, StoredDocument
+from evaluators.ledger.documents import ALL, FORGET, StoredDocument
 from evaluators.ledger.signing import Signer
+from evaluators.sent import REQUEST, TEXT
 from evaluators.text import canonical
+
+_KEY = re.compile(r"[0-9a-f]{64}")
 
 Cost = Callable[[str, Reply], float | None]
 """What a reply of the model with this SPEC cost in USD, None where no price is known."""
@@ -136,12 +140,22 @@ def count(store: Store, selection: Selection) -> tuple[int, int]:
 
 
 def prune(store: Store, selection: Selection) -> None:
-    """Take the selected rows out and give their space back."""
+    """Take the selected rows out, with what was sent for them, and give their space back."""
     condition, values = selection.where
+    gone = "key NOT IN (SELECT key FROM calls)"
+    texts = "SELECT key FROM documents WHERE kind = ?"
+    requests = "SELECT text FROM documents WHERE kind = ?"
 
     def work(transaction: Transaction) -> None:
         transaction.run(f"DELETE FROM calls WHERE {condition}", [values])
-        transaction.run("DELETE FROM imported WHERE key NOT IN (SELECT key FROM calls)")
+        transaction.run(f"DELETE FROM imported WHERE {gone}")
+        transaction.run(f"DELETE FROM documents WHERE kind = ? AND {gone}", [(REQUEST,)])
+
+    def tidy(transaction: Transaction) -> None:
+        transaction.run(FORGET, [(TEXT, key) for key in unnamed])
 
     store.change(work)
+    named = {key for (text,) in store.stream(requests, (REQUEST,)) for key in _KEY.findall(text)}
+    unnamed = [key for (key,) in store.read(texts, (TEXT,)) if key not in named]
+    store.change(tidy)
     store.shrink()

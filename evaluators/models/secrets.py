@@ -14,14 +14,15 @@ _CHARS = r"[A-Za-z0-9._~+/=-]"
 _RANDOM = rf"(?={_CHARS}{{0,60}}?(?:[A-Z]{{2}}[a-z]|[a-z][A-Z]|[a-z]\d|\d[a-z]|[\w-]{{24}}))"
 # Nor is sk-learning: a key is long or has digits, an echoed one asterisks as well.
 _BODY = r"(?=[\w-]{20}|[A-Za-z_-]{0,60}[\d*])[\w*-]{8,}"
+_TOKENS = ("gho", "ghp", "ghr", "ghs", "ghu", "gsk", "hf")
 # Every pattern is linear: a run of characters is entered once, or its repeats are bounded.
 _KEYS = (  # what the lower-case text must hold for the pattern to be tried at all, and the pattern
     ("://", r"(?<=://)[^/?#\s]{1,500}(?=@)"),
     ("sk-", rf"(?<![A-Za-z])sk-{_BODY}"),
     ("sk-", r"sk-(?:ant|live|or|proj|svcacct|test)-[\w-]{16,}"),  # even glued to a word
     *((f"{prefix}-", rf"\b{prefix}-{_BODY}") for prefix in ("rk", "pk", "xai", "pplx", "nvapi")),
-    ("_", r"(?<![^\W_])(?:gh[oprsu]|github_pat|gsk|hf)_\w{12,}"),
-    ("_", rf"\b(?:sk|rk|pk|gsk|hf|gh[oprsu])_{_BODY}"),
+    *((f"{name}_", rf"(?<![^\W_]){name}_\w{{12,}}") for name in (*_TOKENS, "github_pat")),
+    *((f"{name}_", rf"\b{name}_{_BODY}") for name in (*_TOKENS, "sk", "rk", "pk")),
     ("glpat-", r"glpat-[\w-]{12,}"),
     ("xox", r"xox[abeprs]-[\w-]{10,}"),
     ("akia", r"AKIA[A-Z0-9]{12,}"),
@@ -95,6 +96,12 @@ def mask(text: str, mark: str = MASK) -> str:
         if hint in lowered:
             text = pattern.sub(mark, text)
     return text
+
+
+def may_hold_key(text: str) -> bool:
+    """Return whether ``mask`` might change this text, or what JSON of it holds; True is a guess."""
+    lowered = text.lower()
+    return any(hint in lowered for hint, _ in _PATTERNS)
 
 
 def one_line(text: str, limit: int = LINE) -> str:

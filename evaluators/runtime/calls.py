@@ -10,11 +10,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
-from evaluators.core import Ask, CallError, Model, Reply, Request, Usage
+from evaluators.core import Ask, CallError, Model, Reply, Request, StoppedError, Usage
 from evaluators.ledger import Ledger, Row
 from evaluators.messages import Message
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.sender import CallSettings, ItemDeadline, Sender
+from evaluators.sent import Document, documents_of
 from evaluators.text import fresh_key, request_key
 
 ATTEMPTS = 3
@@ -31,13 +32,26 @@ class Meter:
     """Adds up what the replies behind one item took; the item's own, never shared.
 
     ``models`` maps the SPECs of the models that were asked to the names that providers returned.
-    ``deadline`` is the time that the item may still take.
+    ``deadline`` is the time that the item may still take; ``phase`` is 0 while it is answered, and
+    1 from then on.
     """
 
     price: Price
     usage: Usage = field(default_factory=Usage)
     models: dict[str, str] = field(default_factory=dict)
+    phase: int = 0
+    _asked: dict[str, tuple[object, ...]] = field(default_factory=dict)
     deadline: ItemDeadline = field(default_factory=ItemDeadline)
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """The ledger keys of all that was asked, in vain too; the order is that of any run."""
+        return tuple(sorted(self._asked, key=self._asked.__getitem__))
+
+    def note(self, key: str, model: Model, request: Request) -> None:
+        """Note what was asked."""
+        told = (model.spec, request.version, request.repeat, request.attempt)
+        self._asked.setdefault(key, (self.phase, *told, key))
 
     def add(self, model: Model, reply: Reply, *, sent: int, earlier: bool, imported: bool) -> None:
         """Count one reply; ``sent`` is the number of requests that this run made for it.
@@ -106,6 +120,7 @@ class Caller:
         self._fresh = settings.fresh
         self._replay = settings.replay
         self._reask = settings.reask_invalid and not settings.replay
+        self._transcripts = settings.transcripts
         self._under_way: dict[str, asyncio.Task[tuple[Reply, int]]] = {}
 
     def metered(self, meter: Meter) -> Ask:
@@ -113,7 +128,13 @@ class Caller:
 
         async def ask(model: Model, request: Request) -> tuple[Reply, int]:
             key = self._key(model, request)
-            reply, sent = await self._ask(model, request, key, meter.deadline)
+            try:
+                reply, sent = await self._ask(model, request, key, meter.deadline)
+            except CallError as error:
+                if not isinstance(error, StoppedError):
+                    meter.note(key, model, request)
+                raise
+            meter.note(key, model, request)
             earlier = self.ledger.is_earlier(key)
             imported = earlier and self.ledger.is_imported(key)
             meter.add(model, reply, sent=sent, earlier=earlier, imported=imported)
@@ -153,6 +174,17 @@ class Caller:
             kept = await self.sender.before_the_end(claimed)
             if kept is not None:  # another run asked it meanwhile
                 return kept, 0
-            reply = await self.sender.send(model, request, deadline)
-            await self.ledger.put(Row(key=key, spec=model.spec, reply=reply))
+            documents = self._documents(model, request, key)
+            try:
+                reply = await self.sender.send(model, request, deadline)
+            except StoppedError:
+                raise
+            except CallError:
+                for document in documents:  # what was asked in vain is shown as well
+                    await self.ledger.keep(*document)
+                raise
+            await self.ledger.put(Row(key=key, spec=model.spec, reply=reply, documents=documents))
             return reply, 1
+
+    def _documents(self, model: Model, request: Request, key: str) -> tuple[Document, ...]:
+        return documents_of(model, request, key, self._fresh) if self._transcripts else ()

@@ -215,6 +215,7 @@ class Engine:
         kind = message = ""
         try:
             answer = travelling(await task.answerer.answer(task.case, task.repeat, ask))
+            meter.phase = 1
             verdict = await task.judge.judge(task.case, answer, ask)
             state = "passed" if task.passes(task.case, verdict) else "failed"
         except StoppedError as error:
@@ -242,6 +243,7 @@ class Engine:
             usage=meter.usage,
             measures=extra.values,
             unmeasured=extra.unmeasured,
+            calls=meter.calls,
         )
 
     async def _measured(self, task: Task, answer: str | None, ask: Ask) -> MetricResults:

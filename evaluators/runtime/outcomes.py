@@ -225,6 +225,7 @@ def decode(text: str) -> Outcome:
     return Outcome(
         verdict=verdict,
         usage=Usage(**values.pop("usage")),
+        calls=tuple(values.pop("calls")),
         **values,
     )
 

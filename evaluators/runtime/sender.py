@@ -55,7 +55,8 @@ class CallSettings:
     seconds and ``max_cost`` the USD of all calls together; None means no bound. ``replay`` sends
     nothing. With ``reask_invalid`` a judge whose replies in the ledger are all unreadable is asked
     anew. ``fresh`` names a release: all is asked anew under its name, and found again by it.
-    ``trust_ledger`` uses a ledger that others own or can change. ``random`` gives numbers from 0 to
+    ``trust_ledger`` uses a ledger that others own or can change. ``transcripts`` keeps what is sent
+    beside the replies. ``random`` gives numbers from 0 to
     1, by which pauses are spread.
     """
 
@@ -68,6 +69,7 @@ class CallSettings:
     reask_invalid: bool = False
     fresh: str = ""
     trust_ledger: bool = False
+    transcripts: bool = True
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     random: Callable[[], float] = random.random
 

@@ -19,6 +19,7 @@ from reports.render import console
 from reports.render.report_files import FORMATS, Files
 from reports.report import Report, Role
 from reports.run_reader import load_report
+from reports.transcripts import TRANSCRIPTS, Source, of_files
 from reports.writer import PREVIOUS, write, write_files
 
 RUN_HELP = "a report folder, its run.json, or the name of a promoted run"
@@ -113,14 +114,24 @@ def _baseline(given: Path | None, reports: Sequence[Report], role: Role) -> Base
     return found
 
 
-def save(report: Report, to: Path | None) -> list[str]:
-    """Write the whole report where a folder is given; return the lines that say so.
+def home(run: Path) -> Path:
+    """Return the folder of a run that is given by it or by its ``run.json``."""
+    return run if run.is_dir() else run.parent
+
+
+def transcripts_of(*runs: Path) -> Source | None:
+    """Return what was sent and returned in these runs, None where no file says so."""
+    return of_files(home(run) / TRANSCRIPTS for run in runs)
+
+
+def save(report: Report, to: Path | None, *runs: Path) -> list[str]:
+    """Write the report of these runs whole where a folder is given; return the lines that say so.
 
     Raises WriteError.
     """
     if to is None:
         return []
-    paths = write(report, to)
+    paths = write(report, to, transcripts_of(*runs))
     page = next(path for path in paths if path.suffix == ".html")
     return [f"report: {page}"]
 
@@ -140,8 +151,8 @@ def render(argv: Sequence[str]) -> int:
     )
     options = parser.parse_args(argv)
     report = load_report(options.run)
-    home = options.run if options.run.is_dir() else options.run.parent
-    paths = write_files(Files(report, options.format), options.to or home)
+    files = Files(report, options.format, transcripts_of(options.run))
+    paths = write_files(files, options.to or home(options.run))
     say(sys.stdout, *map(str, paths))
     return 0
 
@@ -175,7 +186,7 @@ def compare(argv: Sequence[str]) -> int:
     if compared.comparison is None or not any(one.shared for one in compared.comparison.slices):
         msg = f"{options.old} and {options.new} have no item in common; compare runs of one dataset"
         raise UsageError(msg)
-    say(sys.stdout, *console.comparison(compared), *save(compared, options.to))
+    say(sys.stdout, *console.comparison(compared), *save(compared, options.to, options.new))
     return 0
 
 
@@ -202,7 +213,8 @@ def gate(argv: Sequence[str]) -> int:
         decided = rebuilt(report, baseline, anchor)
     else:
         decided = regated(report, load_gates(options.gates), baseline, anchor)
-    say(sys.stdout, *console.gates(decided), *save(decided, options.to), decided.decision.line)
+    saved = save(decided, options.to, options.run)
+    say(sys.stdout, *console.gates(decided), *saved, decided.decision.line)
     return decided.decision.code
 
 
@@ -228,7 +240,8 @@ def merge(argv: Sequence[str]) -> int:
     people = options.adjudications
     baseline = read_baseline(options.baseline, reports, people=people)
     report = merged(reports, baseline, read_baseline(options.anchor, reports, "anchor", people))
-    say(sys.stdout, *console.gates(report), *save(report, options.to), report.decision.line)
+    saved = save(report, options.to, *paths)
+    say(sys.stdout, *console.gates(report), *saved, report.decision.line)
     return report.decision.code
 
 

@@ -5,6 +5,7 @@ The controller loads this module while replies are waited for, as it brings nump
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from cases.dataset import Plan
+from evaluators.core import QAError
+from evaluators.ledger import Ledger
 from evaluators.models.catalogue import replaced_entries
 from reports.assemble import Facts, assemble
 from reports.baseline import Baseline
@@ -28,6 +31,7 @@ from reports.render import clean, console, html, words
 from reports.render.console import annotations
 from reports.report import GateResult, Report, SliceSummary
 from reports.summary import extra_notes
+from reports.transcripts import Source, of_ledger
 from reports.writer import append_summary, keep_decided, previous, write
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -113,10 +117,23 @@ def publish(report: Report, options: Options) -> str:
     Raises WriteError where the folder cannot take it.
     """
     unkept = keep_decided(options.report_dir)
-    write(report, options.report_dir)
+    with ExitStack() as stack:
+        transcripts, unread = _transcripts(options, report, stack)
+        write(report, options.report_dir, transcripts)
     page = os.environ.get(STEP_SUMMARY)
     unappended = append_summary(report, Path(page)) if page else ""
-    return "; ".join(filter(None, (unkept, unappended)))
+    return "; ".join(filter(None, (unkept, unread, unappended)))
+
+
+def _transcripts(options: Options, report: Report, stack: ExitStack) -> tuple[Source | None, str]:
+    """Return what the ledger has of the prompts and replies, open in ``stack``; and why not."""
+    if options.no_transcripts or not any(record.calls for record in report.records):
+        return None, ""
+    try:
+        opened = Ledger(options.ledger, read_only=True, trusted=options.trust_ledger)
+    except QAError as error:
+        return None, f"no prompts and replies beside the report: {error}"
+    return of_ledger(stack.enter_context(opened)), ""
 
 
 def kind_of_missing(run: Run, *, interrupted: bool) -> str:

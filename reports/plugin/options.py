@@ -69,19 +69,17 @@ _REPEATABLE = (
 _FILES = ("adjudications", "models")  # options that are a path, or nothing
 _RUNS = ("baseline", "anchor")  # options that are a path or a promoted run's name, or nothing
 _FLAGS = (
-    (
-        "until-decided",
-        "ask in an order that the data fix, and stop a slice once all its gates, with "
-        "`evidence: sequential`, are settled",
-    ),
+    ("until-decided", "ask in an order that the data fix, and stop a slice once all its gates, "
+     "with `evidence: sequential`, are settled"),
     ("large", "read data files beyond 64 MB (YAML 4 MB), 200,000 rows and 1 MB a cell"),
+    ("no-transcripts", "keep no prompts: neither in the ledger nor beside the report"),
     ("replay", "no network: answer from the ledger; a call that is not there is an ERROR"),
     ("dry-run", "print items, calls, tokens, cost and how gates may end; call nothing"),
     ("show-misses", "list each miss as pytest lists failures (so does -rf)"),
     ("reask-invalid", "ask a judge anew where all its replies in the ledger are unreadable"),
     ("trust-ledger", "use a ledger that other users own or can change"),
     ("allow-self-judge", "let a model judge its own answers"),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +108,7 @@ class Options:
     trust_ledger: bool
     until_decided: bool
     large: bool
+    no_transcripts: bool
     replay: bool
     reask_invalid: bool
     concurrency: int

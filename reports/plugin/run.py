@@ -220,6 +220,7 @@ def _settings(options: Options) -> CallSettings:
         reask_invalid=options.reask_invalid,
         fresh=options.fresh,
         trust_ledger=options.trust_ledger,
+        transcripts=not options.no_transcripts,
     )
 
 

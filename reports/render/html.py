@@ -18,20 +18,28 @@ from evaluators.output import content_policy, plural
 from evaluators.statistics.estimate import number
 from reports.render import charts, clean, views, words
 from reports.render.clean import find_plain
-from reports.render.page_items import block, mark
+from reports.render.page_items import block, inert, mark, shower
+from reports.render.page_sent import sent_block
 from reports.render.run_json import dump, ordered
 from reports.report import Report
+from reports.transcripts import Source
 
 LONGEST = 4_000  # characters of one text on the page
 _PAGE = 16_000_000  # characters that all answers together may take, so that the page opens
+_PROMPT = 40_000  # characters of one prompt or reply
 _SHOWN = 600  # characters of a text in a table above the list of items
 _MOST = 100  # rows of a list above the list of items
 
 
-def render(report: Report, plain_keys: Collection[str] | None = None) -> str:
+def render(
+    report: Report,
+    plain_keys: Collection[str] | None = None,
+    transcripts: Source | None = None,
+) -> str:
     """Return the page. Every value is escaped; hidden characters and keys never reach it.
 
-    ``plain_keys`` is what ``find_plain`` says of the records, where it was asked already.
+    ``plain_keys`` is what ``find_plain`` says of the records, where it was asked already;
+    ``transcripts`` has the prompts and replies, of which the page holds some.
     """
     keys = find_plain(report.records) if plain_keys is None else plain_keys
     script, style = _asset("page.js"), _asset("page.css")
@@ -49,6 +57,7 @@ def render(report: Report, plain_keys: Collection[str] | None = None) -> str:
             script=Markup(script),  # our own file, no data in it
             style=Markup(style),
             data=Markup(block(report, longest, keys)),  # JSON without a markup character
+            sent=Markup(inert(sent_block(words.urgent(report), transcripts, shower(_PROMPT)))),
             ungraded=words.ungraded(report),
             most=_MOST,
             **views.sections(report),

@@ -14,7 +14,7 @@ _CODED = (
     *("dataset", "language", "outcome", "grade", "flip", "kind"),
     *("model", "judge", "label", "person"),
 )
-_PLAIN = ("key", "row", "repeat", "score", "tokens", "cost", "seconds")
+_PLAIN = ("key", "row", "repeat", "score", "calls", "tokens", "cost", "seconds")
 _TEXTS = ("question", "context", "expected", "answer", "reason", "error")
 _LISTS = ("votes", "measures", "metadata", "before")
 COLUMNS = (*_CODED, *_PLAIN, *_TEXTS, *_LISTS)
@@ -30,7 +30,7 @@ def block(report: Report, limit: int, plain_keys: Collection[str]) -> str:
     ``limit`` is the number of characters shown of one text. What repeats from item to item is an
     index into ``words``. ``plain_keys`` is what ``find_plain`` says of the records.
     """
-    show = _shower(limit)
+    show = shower(limit)
 
     def brief(text: str) -> str:
         """Return a text that is plain, cut as ``show`` would cut it."""
@@ -47,7 +47,11 @@ def block(report: Report, limit: int, plain_keys: Collection[str]) -> str:
         ]
         for record in in_order(report.records)
     ]
-    data = {"columns": COLUMNS, "words": coder.words(), "rows": rows}
+    return inert({"columns": COLUMNS, "words": coder.words(), "rows": rows})
+
+
+def inert(data: object) -> str:
+    """Return data as JSON in which no character means anything to HTML."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     for character, written in _MARKUP:
         text = text.replace(character, written)
@@ -92,8 +96,8 @@ class _Coder:
 def _rest(record: Record, show: Show, show_any: Show) -> Iterable[object]:
     """Yield the other columns but the last; ``show_any`` is for what no record holds as text."""
     score = record.rating if record.score is None else record.score
-    yield from (show(record.key), record.row, record.repeat, _finite(score), record.tokens)
-    yield from (_finite(record.cost), round(record.seconds, 3))
+    yield from (show(record.key), record.row, record.repeat, _finite(score), len(record.calls))
+    yield from (record.tokens, _finite(record.cost), round(record.seconds, 3))
     yield from (show(record.question), show(record.context), show(record.expected))
     yield None if record.answer is None else show(record.answer)
     yield from (show(record.reason), show(record.error))
@@ -119,7 +123,7 @@ def _finite(number: float | None) -> float | None:
     return number if number is None or math.isfinite(number) else None
 
 
-def _shower(limit: int) -> Show:
+def shower(limit: int) -> Show:
     """Return what makes a text harmless and cuts it; every text is read once, however often met."""
 
     @cache

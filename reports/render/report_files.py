@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING
 from reports.render import csv_files, html, junit, markdown, run_json
 from reports.render.clean import find_plain
 from reports.report import Report
+from reports.transcripts import TRANSCRIPTS, Source, keys_of, packed
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash
 
 LAST = "run.json"
-OF_ITEMS: Mapping[str, Callable[[Report, Collection[str]], Iterable[str]]] = {
-    run_json.RECORDS: run_json.records,
-    "results.csv": csv_files.results,
-    "report.html": lambda report, plain_keys: (html.render(report, plain_keys),),
+OF_ITEMS: Mapping[str, Callable[["Files", Collection[str]], Iterable[str]]] = {
+    run_json.RECORDS: lambda files, plain_keys: run_json.records(files.report, plain_keys),
+    "results.csv": lambda files, plain_keys: csv_files.results(files.report, plain_keys),
+    "report.html": lambda files, plain_keys: (
+        html.render(files.report, plain_keys, files.transcripts),
+    ),
 }
 """The files that hold every item, as pieces of text; they are told which items are plain."""
 
@@ -29,7 +32,7 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
     "md": ("summary.md",),
     "junit": ("gates.xml",),
     "csv": ("results.csv",),
-    "json": (run_json.RECORDS, LAST),
+    "json": (run_json.RECORDS, TRANSCRIPTS, LAST),
 }
 """The files behind each word for a format; ``csv`` has one more for each graded slice."""
 
@@ -40,20 +43,24 @@ class Files:
 
     A pass yields the name of a file and the pieces of its text, to be read before the next name:
     of 50,000 items the records and the table, 48 MB, are never held whole. Records come first and
-    ``run.json`` last: it is never newer than what it vouches for.
+    ``run.json`` last: it is never newer than what it vouches for. Without ``transcripts`` there is
+    no file of them.
     """
 
     report: Report
     formats: Iterable[str] = tuple(FORMATS)
+    transcripts: Source | None = None
 
-    def __iter__(self) -> Iterator[tuple[str, Iterable[str]]]:
+    def __iter__(self) -> Iterator[tuple[str, Iterable[str | bytes]]]:
         report = self.report
         wanted = frozenset(name for word in self.formats for name in FORMATS[word])
         plain_keys = find_plain(report.records) if wanted & OF_ITEMS.keys() else frozenset()
         vouched = sha256()
         for name in (name for name in OF_ITEMS if name in wanted):
-            pieces = OF_ITEMS[name](report, plain_keys)
+            pieces = OF_ITEMS[name](self, plain_keys)
             yield name, _digested(pieces, vouched) if name == run_json.RECORDS else pieces
+        if TRANSCRIPTS in wanted and self.transcripts and (keys := keys_of(report.records)):
+            yield TRANSCRIPTS, packed(self.transcripts(keys))
         yield from ((name, (f(report),)) for name, f in OF_FIGURES.items() if name in wanted)
         if "results.csv" in wanted:
             yield from ((name, (text,)) for name, text in csv_files.graded(report).items())

@@ -125,6 +125,14 @@ def mark(grade: str | None, rating: int | None) -> str:
     return clean.prose(grade or "no grade") if rating is None else f"rating {rating}"
 
 
+def urgent(report: Report) -> list[Record]:
+    """Return the records, those that matter most first: broke, without a grade, failed, others."""
+    changes = report.comparison.changes if report.comparison else ()
+    broken = {one.key for one in changes if one.flip == "broke"}
+    rank = {"error": 1, "missing": 1, "failed": 2}
+    return sorted(report.records, key=lambda r: 0 if r.key in broken else rank.get(r.outcome, 3))
+
+
 def broke(report: Report) -> list[tuple[Record, Change]]:
     """Return the items that passed before and fail now, wrong ones before silent, the worst first.
 

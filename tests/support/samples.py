@@ -275,4 +275,4 @@ def _gates() -> tuple[GateResult, ...]:
 
 def rendered(made: Report) -> dict[str, str]:
     """Return the text of every file of a report by its name."""
-    return {name: "".join(pieces) for name, pieces in Files(made)}
+    return {name: "".join(map(str, pieces)) for name, pieces in Files(made)}

@@ -11,6 +11,7 @@
   const fold = (text) => text.normalize("NFKC").toLowerCase();
 
   const { columns, words, rows } = JSON.parse(byId("data").textContent);
+  const sent = JSON.parse(byId("sent").textContent);
   const items = rows.map((row) => Object.fromEntries(
     columns.map((name, at) => [name, words[name] ? words[name][row[at]] : row[at]])));
   const known = new Map(items.map((item, at) => [item.key, at]));
@@ -42,6 +43,16 @@
   const placeOf = (item) =>
     `${item.dataset}:${item.language} row ${item.row}${item.repeat > 1 ? ` repeat ${item.repeat}` : ""}`;
 
+  const callOf = ([title, parts]) => make("details", { class: "call" }, make("summary", {}, title),
+    ...parts.flatMap(([name, text]) => [make("h4", {}, name), make("pre", { lang: "", dir: "auto" }, sent.texts[text] || "(empty)")]));
+
+  const callsOf = (item) => {
+    if (!item.calls) return "";
+    const calls = sent.items[item.key];
+    if (calls) return make("div", {}, ...calls.map((at) => callOf(sent.calls[at])));
+    return make("span", {}, "not on this page: ", make("code", {}, `python -m reports show ${item.key} RUN`), ", RUN being the folder of this page");
+  };
+
   const facts = (item) => [
     ["Question", prose(item.question, item.language)],
     ["Context", item.context && prose(item.context, item.language)],
@@ -59,6 +70,7 @@
     ["Answer before", item.before && prose(item.before[0] ?? "none", item.language)],
     ["Reason before", item.before && item.before[2]],
     ["Model, judge", `${item.model || "–"}, ${item.judge || "–"}`],
+    ["Prompts and replies", callsOf(item)],
     ["Took", `${count(item.tokens)} tokens, ${item.cost === null ? "cost unknown" : `$${item.cost.toFixed(4)}`}, ${item.seconds.toFixed(3)} s`],
     ...item.metadata,
     ["Link", make("a", { href: `#item-${encodeURIComponent(item.key)}` }, item.key)],

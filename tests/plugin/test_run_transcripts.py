@@ -1,0 +1,141 @@
+"""Runs and what they sent: every prompt and reply of an item, in the words that were sent."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from reports.__main__ import main
+from reports.run_reader import load_report
+from reports.transcripts import TRANSCRIPTS, Call, calls_of, of_files
+from tests.conftest import Project
+from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible, reply
+
+RUBRIC = """
+name: plain
+language: en
+version: "1"
+protocol: tool
+system: "{0}"
+user: "Question: {{question}} Reference: {{target}} Submission: {{predicted_answer}}"
+"""
+YAML = """
+kind: graded
+judge: unmeasured
+languages:
+  en: {file: en.jsonl, rubric: plain.en.yaml, gates: {correct: {min: 0.1}}}
+"""
+PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "Answer: {question}"\n'
+DOWN, MUMBLED = "number 2?", "number 3?"
+
+
+def handle(seen: Seen) -> Answer:
+    """Answer and judge; one item's model is down, another's judge mumbles at first."""
+    if seen.tool is None:
+        refused = Answer(status=400, body={"error": {"message": "refused"}})
+        return refused if DOWN in seen.prompt else reply(seen, text=f"Sofia, {seen.prompt[-9:]}")
+    if MUMBLED in seen.prompt and not mumbled:
+        mumbled.append(seen)
+        return reply(seen, text="Well, who knows.")
+    return plausible(lambda asked, name, schema: "CORRECT" if name == "grade" else "fine")(seen)
+
+
+mumbled: list[Seen] = []
+
+
+@pytest.fixture
+def server(project: Project) -> Iterator[Loopback]:
+    """A server, and a project of three items that a model answers and two models judge."""
+    mumbled.clear()
+    project.dataset("capital", {"en": [None] * 3}, YAML)
+    project.write("qa/capital/answer.en.yaml", PROMPT)
+    project.write("qa/capital/plain.en.yaml", RUBRIC.format("Keep to the rules. " * 100))
+    with loopback(handler=handle) as running:
+        yield running
+
+
+def run(project: Project, server: Loopback, *options: str, workers: int = 0) -> None:
+    at = f"@{server.url}/v1"
+    judges = ("--judge", f"openai:j1{at}", "--judge", f"openai:j2{at}")
+    project.run_with(workers, "--model", f"openai:m{at}", *judges, *options, "qa")
+
+
+def calls(project: Project) -> dict[str, list[Call]]:
+    """Return the calls of each item by its id."""
+    folder = project.path / "reports" / "out"
+    source = of_files([folder / TRANSCRIPTS])
+    assert source is not None
+    return {
+        record.id: list(calls_of(source, record.calls).values())
+        for record in load_report(folder).records
+    }
+
+
+def prompt_of(call: Call) -> str:
+    assert call.request is not None
+    return "\n".join(message.content for message in call.request.messages)
+
+
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
+def test_all_that_was_sent_for_an_item_is_beside_the_report(
+    project: Project, server: Loopback, workers: int
+) -> None:
+    """The answer, each judge of a panel, each attempt, and what was asked in vain."""
+    run(project, server, workers=workers)
+    found = calls(project)
+    assert {one: len(of) for one, of in found.items()} == {"q1": 3, "q2": 1, "q3": 4}
+    kept = [prompt_of(call) for of in found.values() for call in of]
+    assert set(kept) == {seen.prompt for seen in server.requests}
+    assert all(call.is_exact for of in found.values() for call in of)
+    assert found["q2"][0].reply is None
+    answered: Any = found["q1"][0].reply
+    assert answered.text == "Sofia, number 1?"
+    judges = {(call.spec.partition("@")[0], call.request.attempt) for call in found["q3"][1:]
+              if call.request}  # fmt: skip
+    assert len(judges) == 3
+    assert "Well, who knows." in [call.reply.text for call in found["q3"] if call.reply]
+
+
+def test_a_run_from_the_ledger_has_them_too(project: Project, server: Loopback) -> None:
+    """A second run asks no more than what failed, a replay nothing: the file is the same."""
+    run(project, server)
+    file = project.path / "reports" / "out" / TRANSCRIPTS
+    first, sent = file.read_bytes(), server.count
+    run(project, server)
+    assert (file.read_bytes(), server.count) == (first, sent + 1)
+    run(project, server, "--replay")
+    assert (file.read_bytes(), server.count) == (first, sent + 1)
+    assert file.stat().st_mode & 0o077 == 0
+
+
+def test_without_transcripts_nothing_is_kept_of_prompts(
+    project: Project, server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No file, none of the last run's either; and who asks for an item is told so."""
+    run(project, server)
+    run(project, server, "--no-transcripts", "--ledger", "other.sqlite3")
+    folder = project.path / "reports" / "out"
+    assert not (folder / TRANSCRIPTS).exists()
+    assert b"Keep to the rules" not in (project.path / "other.sqlite3").read_bytes()
+    assert main(["show", "q1", str(folder)]) == 0
+    assert "neither prompt nor reply is kept beside this run" in capsys.readouterr().out
+
+
+def test_show_prints_an_item_in_the_words_that_were_sent(
+    project: Project, server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By its key, its id or its test's node id; a wrong name is one line that says the right."""
+    run(project, server)
+    for name in ("capital-en-q3", "q3", "qa/test_capital.py::test_capital[capital-en-q3]"):
+        assert main(["show", name]) == 0
+        shown = capsys.readouterr().out
+        said = ("Answer: What is the capital", "Well, who knows.", '"grade": "CORRECT"', "Keep to")
+        for words in (*said, "attempt 2", "reply calls grade", "openai:j2@", "plain.en@1"):
+            assert words in shown
+    assert main(["show", "q2"]) == 0
+    shown = capsys.readouterr().out
+    assert "(none: the call failed)" in shown
+    assert "refused" in shown
+    assert main(["show", "capital-en-q33"]) == 4
+    message = capsys.readouterr().err
+    assert "no item 'capital-en-q33' in this run; did you mean 'capital-en-q3'?" in message

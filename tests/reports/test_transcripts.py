@@ -1,0 +1,182 @@
+"""Transcripts: every prompt and reply of a run, in a file that is the same for the same calls."""
+
+import asyncio
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from evaluators.__main__ import main as evaluators_main
+from evaluators.core import Reply, Request, ToolCall, UsageError
+from evaluators.ledger import Ledger, Row
+from evaluators.messages import Message
+from evaluators.sent import REQUEST, TEXT, documents_of
+from evaluators.text import request_key
+from reports.__main__ import main
+from reports.record import Record
+from reports.transcripts import TRANSCRIPTS, calls_of, keys_of, of_files, of_ledger, packed
+from reports.writer import write
+from tests.support.hostile import HOSTILE
+from tests.support.places import change
+from tests.support.samples import record, report
+from tests.support.scripted import Scripted
+
+LONG = "A rule. " * 400
+KEY = "sk-proj-0123456789abcdefghij"
+MODEL = Scripted(lambda request: Reply())
+
+
+def asked(text: str) -> tuple[str, Request]:
+    """Return a request with a long text of all, and the key under which it is kept."""
+    messages = (Message(role="system", content=LONG), Message(role="user", content=text))
+    request = Request(messages=messages, version="answer@1#c")
+    return request_key(MODEL.identity, request), request
+
+
+def fill(path: Path, texts: Sequence[str], *, documents: bool = True) -> tuple[Record, ...]:
+    """Put a call for each text into a ledger; return a record for each."""
+
+    async def put(ledger: Ledger) -> None:
+        for text in texts:
+            key, request = asked(text)
+            call = ToolCall(name="grade", arguments=f'{{"reason": "{text}"}}')
+            reply = Reply(text=f"re {text}", calls=(call,), model="m", output_tokens=3)
+            said = documents_of(MODEL, request, key, "") if documents else ()
+            await ledger.put(Row(key=key, spec=MODEL.spec, reply=reply, documents=said))
+
+    with Ledger(path) as ledger:
+        asyncio.run(put(ledger))
+    return tuple(
+        record(number, calls=(asked(text)[0],)) for number, text in enumerate(texts, start=1)
+    )
+
+
+def file_of(ledger: Path, records: Sequence[Record], folder: Path) -> Path:
+    """Write the transcripts of these records and return the file."""
+    with Ledger(ledger, read_only=True) as opened:
+        content = b"".join(packed(of_ledger(opened)(keys_of(records))))
+    folder.mkdir(exist_ok=True)
+    (folder / TRANSCRIPTS).write_bytes(content)
+    return folder / TRANSCRIPTS
+
+
+def test_every_call_comes_back_from_ledger_and_file(tmp_path: Path) -> None:
+    """Exactly as asked and replied, hidden characters and all; a long text stands there once."""
+    texts = [text for text in HOSTILE if "sk-" not in text]
+    records = fill(tmp_path / "l", texts)
+    path = file_of(tmp_path / "l", records, tmp_path / "run")
+    with Ledger(tmp_path / "l", read_only=True) as opened:
+        of_both = of_ledger(opened), of_files([path])
+        for source in of_both:
+            assert source is not None
+            calls = calls_of(source, keys_of(records))
+            for text in texts:
+                key, request = asked(text)
+                assert calls[key].request == request
+                assert calls[key].is_exact
+                reply = calls[key].reply
+                assert reply is not None
+                assert (reply.text, reply.calls[0].arguments) == (
+                    f"re {text}", f'{{"reason": "{text}"}}'
+                )  # fmt: skip
+    assert gzip.decompress(path.read_bytes()).decode().count("A rule. A rule.") == 200
+
+
+def test_the_same_calls_are_the_same_bytes(tmp_path: Path) -> None:
+    """Whichever way round the records come, at any time, and read back from the file."""
+    records = fill(tmp_path / "l", ["one", "two", "\u202e", KEY])
+    path = file_of(tmp_path / "l", records, tmp_path / "run")
+    again = file_of(tmp_path / "l", records[::-1], tmp_path / "again")
+    source = of_files([path])
+    assert source is not None
+    assert path.read_bytes() == again.read_bytes()
+    assert b"".join(packed(source(keys_of(records)))) == path.read_bytes()
+
+
+def test_keys_are_masked(tmp_path: Path) -> None:
+    """In prompt and reply; and the call is then said not to be exact."""
+    records = fill(tmp_path / "l", [KEY])
+    path = file_of(tmp_path / "l", records, tmp_path / "run")
+    source = of_files([path])
+    assert KEY not in gzip.decompress(path.read_bytes()).decode()
+    assert source is not None
+    (call,) = calls_of(source, keys_of(records)).values()
+    assert call.request is not None
+    assert call.request.messages[1].content == "[key masked]"
+    assert not call.is_exact
+
+
+def test_pruning_takes_prompts_with_their_replies(tmp_path: Path) -> None:
+    """A text that no kept request names goes too; one that another names stays."""
+    path = tmp_path / "l"
+    fill(path, ["old " * 400, "new"])
+    change(path, "UPDATE calls SET at = 0.0 WHERE reply LIKE '%old%'")
+    prune = ("ledger", "prune", "--older-than", "90d", "--yes", "--ledger", str(path))
+    assert evaluators_main(prune) == 0
+    with Ledger(path, read_only=True) as ledger:
+        assert list(ledger.documents(REQUEST)) == [asked("new")[0]]
+        texts = list(ledger.documents(TEXT).values())
+    assert len(texts) == 2
+    assert not any("old" in text for text in texts)
+
+
+def test_an_older_ledger_has_replies_alone(tmp_path: Path) -> None:
+    """They are shown, and that the prompt is not known."""
+    records = fill(tmp_path / "l", ["one"], documents=False)
+    source = of_files([file_of(tmp_path / "l", records, tmp_path / "run")])
+    assert source is not None
+    (call,) = calls_of(source, keys_of(records)).values()
+    assert (call.request, call.spec) == (None, "m")
+    assert call.reply is not None
+    assert call.reply.text == "re one"
+
+
+def test_a_forged_prompt_in_the_ledger_is_told(tmp_path: Path) -> None:
+    """Its key is not the hash of what it says."""
+    records = fill(tmp_path / "l", ["one"])
+    change(tmp_path / "l", "UPDATE documents SET text = replace(text, 'one', 'two')")
+    with Ledger(tmp_path / "l", read_only=True) as opened:
+        (call,) = calls_of(of_ledger(opened), keys_of(records)).values()
+    assert not call.is_exact
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"no gzip",
+        gzip.compress(b'{"call": "k", "sent": {}, "reply": null}\n'),
+        gzip.compress(b'{"call": "k", "sent": {"request": []}, "reply": 1}\n'),
+        gzip.compress(b"[1]\n"),
+        gzip.compress(b'{"call": "k"}\n')[:-9],
+    ],
+)
+def test_a_damaged_file_is_named(tmp_path: Path, content: bytes) -> None:
+    """Whoever wrote it, and whatever is wrong with it: one line, no traceback."""
+    (tmp_path / TRANSCRIPTS).write_bytes(content)
+    source = of_files([tmp_path / TRANSCRIPTS])
+    assert source is not None
+    with pytest.raises(UsageError, match=TRANSCRIPTS):
+        calls_of(source, ["k"])
+
+
+def test_a_report_carries_them_and_another_run_takes_them_away(tmp_path: Path) -> None:
+    """Written, rendered and merged they stay; a run without any leaves none of the last one's."""
+    records = fill(tmp_path / "l", ["one", "two"])
+    one, two = report(records[:1]), report(records[1:])
+    with Ledger(tmp_path / "l", read_only=True) as opened:
+        for made, name in ((one, "one"), (two, "two")):
+            paths = write(made, tmp_path / name, of_ledger(opened))
+            assert tmp_path / name / TRANSCRIPTS in paths
+    before = (tmp_path / "one" / TRANSCRIPTS).read_bytes()
+    page = (tmp_path / "one" / "report.html").read_bytes()
+    assert main(["render", str(tmp_path / "one")]) == 0
+    assert (tmp_path / "one" / TRANSCRIPTS).read_bytes() == before
+    assert (tmp_path / "one" / "report.html").read_bytes() == page
+    assert main(["gate", str(tmp_path / "one"), "--to", str(tmp_path / "gated")]) in (0, 6)
+    assert (tmp_path / "gated" / TRANSCRIPTS).read_bytes() == before
+    merged = of_files([tmp_path / name / TRANSCRIPTS for name in ("one", "two")])
+    assert merged is not None
+    assert set(calls_of(merged, keys_of(records))) == set(keys_of(records))
+    write(report(), tmp_path / "one")
+    assert not (tmp_path / "one" / TRANSCRIPTS).exists()
