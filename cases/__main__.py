@@ -12,6 +12,7 @@ COMMANDS: Mapping[str, Command] = {
     "build": Command(
         "make a BoolQ-type dataset from articles, with models and people", "reports.commands.build"
     ),
+    "new": Command("write the files of a data set of your own", "reports.commands.new"),
     "check": Command(
         "look for what is wrong with datasets although they can be loaded", "reports.commands.check"
     ),
@@ -24,7 +25,7 @@ COMMANDS: Mapping[str, Command] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code; every error is one line on stderr."""
     what = "What can be done with the questions themselves."
-    return Program(package="cases", what=what, commands=COMMANDS, note=NOTE).run(argv)
+    return Program(prog="python -m cases", what=what, commands=COMMANDS, note=NOTE).run(argv)
 
 
 if __name__ == "__main__":

@@ -29,9 +29,9 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A package that is run: its name, what it is for, its commands, what its exit codes mean."""
+    """What is run: its name on the command line, what it is for, its commands, its exit codes."""
 
-    package: str
+    prog: str
     what: str
     commands: Mapping[str, Command]
     note: str
@@ -53,7 +53,7 @@ class Program:
 
     def _parser(self) -> argparse.ArgumentParser:
         listed = "\n".join(f"  {name:<10}{one.help}" for name, one in self.commands.items())
-        prog = f"python -m {self.package}"
+        prog = self.prog
         parser = Parser(
             prog=prog,
             usage=f"{prog} [-h] COMMAND …",

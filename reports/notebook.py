@@ -41,10 +41,13 @@ class Run:
         beside the baseline (NA without one), with ``old_answer`` where grade or rating changed;
         and one column for each metadata field, named ``meta_…`` where a column has that name
         already. ``dataset``, ``language``, ``outcome``, ``grade`` and ``flip`` are ordered
-        categories, in the order of the report.
+        categories, in the order of the report. Raises ImportError without pandas.
         """
-        import pandas as pd
-
+        try:
+            import pandas as pd
+        except ImportError:
+            msg = "a frame needs pandas; pip install 'qagate[notebook]'"
+            raise ImportError(msg) from None
         cells = {name: list(map(_encodable, one)) for name, one in _columns(self.report).items()}
         keys = pd.Index([record.key for record in self.report.records], name="key")
         frame = pd.DataFrame(cells, index=keys)

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 
 from cases.tools.builder.build_options import DATASET, EVALUATE, Options, read_options
@@ -28,6 +29,8 @@ from reports.model_answers import (
     score_models,
 )
 
+PARSERS = ("mwxml", "mwparserfromhell")  # of dumps, and of an article's markup
+
 
 def main(argv: Sequence[str]) -> int:
     """Do the steps that are asked for and not done yet, print their counts, and return 0.
@@ -35,6 +38,9 @@ def main(argv: Sequence[str]) -> int:
     Raises UsageError for wrong arguments and files, BuildError where a step is not finished.
     """
     options = read_options(argv, {name: step.help for name, step in STEPS.items()})
+    if missing := [name for name in PARSERS if find_spec(name) is None]:
+        msg = f"{', '.join(missing)}: not installed; pip install 'qagate[builder]'"
+        raise UsageError(msg)
     recipe = load_recipe(options.recipe or find_recipe(DATASET, options.language))
     if recipe.language != options.language:
         msg = f"{recipe.path}: a recipe for {recipe.language!r}, not for {options.language!r}"

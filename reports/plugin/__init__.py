@@ -10,6 +10,16 @@ from pathlib import Path
 
 import pytest
 
+try:
+    import cases.dataset  # noqa: F401
+    import evaluators.core  # noqa: F401
+except ModuleNotFoundError as error:
+    lost = str(error.name).partition(".")[0]
+    msg = (
+        f"another package named {lost!r} is in the way of qagate's own; rename it, or run "
+        "`qagate run` instead of pytest"
+    )
+    raise pytest.UsageError(msg) from None
 from evaluators.core import UsageError
 from evaluators.text import harmless
 from reports.plugin.options import (

@@ -184,7 +184,7 @@ def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path)
     """
     verbosity = reporter.config.option.verbose
     if verbosity > 0:
-        reporter.section("qa slices")
+        reporter.write_sep("=", "qa slices")
         for line in slice_lines(report.slices, breakdowns=True):
             reporter.write_line(line)
     _show_gates(reporter, words.by_urgency(report.decision.gates))
@@ -201,7 +201,7 @@ def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path)
 
 def _show_gates(reporter: pytest.TerminalReporter, gates: Sequence[GateResult]) -> None:
     if gates:
-        reporter.section("qa gates")
+        reporter.write_sep("=", "qa gates")  # unlike section() it ends the line before
     for gate in gates:
         reporter.write(f"{gate.state:<{console.STATE}}", **{_COLOURS[gate.state]: True})
         for line in console.gate_lines(gate):

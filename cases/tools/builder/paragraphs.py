@@ -8,7 +8,6 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-import mwparserfromhell
 from rapidfuzz import fuzz, process, utils
 
 from cases.tools.builder.recipe import ParagraphRules, SpellingRules
@@ -95,6 +94,8 @@ def wiki_paragraphs(text: str, media: tuple[str, ...]) -> Iterator[str]:
 
     ``media`` are the prefixes, in small letters, of links that show something or sort the page.
     """
+    import mwparserfromhell  # noqa: PLC0415  # of the extra `builder`
+
     code = mwparserfromhell.parse(text)
     unwanted = [
         *code.filter_templates(),

@@ -1,0 +1,83 @@
+"""``qagate``: every command by one name, and pytest with our plugin.
+
+A wheel holds this file as the module ``qagate`` too, beside ``cases``, ``evaluators`` and
+``reports``: no package of the user's can hide it, so that it can say which one hides ours.
+It is imported before pytest could rewrite it: PYTEST_DONT_REWRITE.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+import pytest
+
+PACKAGES = ("cases", "evaluators", "reports")
+HOME = next(
+    folder
+    for folder in Path(__file__).resolve().parents
+    if all((folder / name / "__init__.py").is_file() for name in PACKAGES)
+)
+COMPANIONS = ("deepeval", "asyncio", "repeat", "rerunfailures", "anyio")
+"""Plugins that come with deepeval; a run needs none of them, and they cost seconds."""
+NOTE = """\
+exit codes: 0 done, or every gate passed; 1 a gate failed; 4 wrong arguments; 6 INCONCLUSIVE; the
+README has them all"""
+
+
+def come_first() -> None:
+    """Import our packages, whatever others of the same names lie on the path.
+
+    Raises pytest.UsageError where another one was imported before.
+    """
+    for name in PACKAGES:
+        before = sys.modules.get(name)
+        where = list(getattr(before, "__path__", ())) or [getattr(before, "__file__", None)]
+        if before is not None and Path(str(where[0])).resolve() != HOME / name:
+            msg = (
+                f"another package named {name!r} is in the way of qagate's own: {where[0]}; rename "
+                "it, or run `qagate run` instead of pytest"
+            )
+            raise pytest.UsageError(msg)
+    sys.path.insert(0, str(HOME))
+    try:
+        for name in PACKAGES:
+            import_module(name)
+    finally:
+        sys.path.remove(str(HOME))
+
+
+come_first()  # pytest imports this module for `-p qagate`, here and in every worker of xdist
+
+pytest_plugins = ("reports.plugin",)
+
+
+def pytest_report_header() -> list[str]:
+    """Name packages of the user's that cannot be imported in this run, as ours have their names."""
+    found = [PathFinder.find_spec(name) for name in PACKAGES]
+    hidden = [Path(spec.origin).parent for spec in found if spec and spec.origin]
+    return [
+        f"qagate: {folder} cannot be imported in this run: a package of qagate's has its name"
+        for folder in hidden
+        if folder.resolve().parent != HOME
+    ]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code; every error is one line on stderr."""
+    from evaluators.command_line import Command, Program  # noqa: PLC0415  # ours, now that they are
+
+    commands = {
+        "run": Command("pytest with qagate's plugin, and all options of both", __name__, "run")
+    }
+    for name in PACKAGES:
+        commands = import_module(f"{name}.__main__").COMMANDS | commands
+    what = "May this language-model upgrade ship?"
+    return Program(prog="qagate", what=what, commands=commands, note=NOTE).run(argv)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run pytest with our plugin, without deepeval's, and with importlib's import mode."""
+    off = [word for name in COMPANIONS for word in ("-p", f"no:{name}")]
+    return int(pytest.main(["-p", __name__, *off, "--import-mode=importlib", *arguments]))

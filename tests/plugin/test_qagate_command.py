@@ -1,0 +1,155 @@
+"""The installed command `qagate`: every command by one name, whatever packages lie in the way."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cases.__main__ import COMMANDS as OF_CASES
+from evaluators.__main__ import COMMANDS as OF_EVALUATORS
+from reports.__main__ import COMMANDS as OF_REPORTS
+from reports.commands import new
+from reports.plugin import qagate
+from tests.conftest import Project
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> dict[str, str]:
+    """The environment of a process that has the module `qagate`, as a wheel brings it."""
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "qagate.py").symlink_to(ROOT / "reports" / "plugin" / "qagate.py")
+    return {**os.environ, "PYTHONPATH": str(site), "PYTEST_ADDOPTS": ""}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A repository with a data set, and with packages named as ours."""
+    folder = tmp_path / "theirs"
+    for name in ("reports", "evaluators"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").touch()
+    assert new.main(["folk", "--lang", "de", "--to", str(folder)]) == 0
+    return folder
+
+
+def called(
+    home: Path, installed: dict[str, str], *words: str
+) -> "subprocess.CompletedProcess[str]":
+    """Run Python with these words in that repository."""
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=home,
+        env=installed,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+
+
+def test_the_wheel_has_the_module_and_the_command() -> None:
+    """A package cannot hide the module: it stands beside ours, not in one."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["force-include"] == {"reports/plugin/qagate.py": "qagate.py"}
+    assert project["project"]["scripts"] == {"qagate": "qagate:main"}
+
+
+def test_the_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """Those of all three packages, and pytest's."""
+    with pytest.raises(SystemExit):
+        qagate.main(["--help"])
+    said = capsys.readouterr().out
+    for name in ("run", *OF_CASES, *OF_EVALUATORS, *OF_REPORTS):
+        assert f"\n  {name} " in said
+
+
+def test_no_two_packages_have_a_command_of_one_name() -> None:
+    """Else one would be hidden."""
+    tables = (OF_CASES, OF_EVALUATORS, OF_REPORTS)
+    names = [name for table in tables for name in table]
+    assert len(names) == len(set(names))
+
+
+def test_a_command_is_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """With its own words and exit code."""
+    assert qagate.main(["new", "folk", "--to", str(tmp_path)]) == 0
+    assert (tmp_path / "folk" / "dataset.yaml").is_file()
+    assert qagate.main(["new", "folk", "--to", str(tmp_path)]) == 4
+    assert "is there already" in capsys.readouterr().err
+    assert qagate.main(["nosuch"]) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
+def test_run_is_pytest_with_our_packages_first(
+    home: Path, installed: dict[str, str], workers: tuple[str, ...]
+) -> None:
+    """A repository with `reports` and `evaluators` of its own still has its data set judged."""
+    program = "import qagate, sys; sys.exit(qagate.main(sys.argv[1:]))"
+    ended = called(home, installed, "-c", program, "run", *workers, "folk")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "GATES PASS (1 of 1): exit 0" in ended.stdout
+    assert "warning" not in ended.stdout
+    assert (home / "reports" / "out" / "report.html").is_file()
+
+
+@pytest.mark.slow
+def test_what_is_hidden_is_named(home: Path, installed: dict[str, str]) -> None:
+    """Under `python -m pytest` the working folder comes first, but for our three names."""
+    off = [word for name in qagate.COMPANIONS for word in ("-p", f"no:{name}")]
+    ended = called(home, installed, "-m", "pytest", "-p", "qagate", *off, "folk")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    for name in ("reports", "evaluators"):
+        said = f"qagate: {home / name} cannot be imported in this run"
+        assert said in ended.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plugin", ["qagate", "reports.plugin"])
+def test_a_package_in_the_way_is_one_line(
+    home: Path, installed: dict[str, str], plugin: str
+) -> None:
+    """Imported before ours, it cannot be put aside: exit 4, no traceback."""
+    (home / "pytest.ini").write_text("[pytest]\npythonpath = .\n", encoding="utf-8")
+    conftest = f"import evaluators\n\npytest_plugins = ({plugin!r},)\n"
+    (home / "conftest.py").write_text(conftest, encoding="utf-8")
+    (home / "reports" / "__init__.py").unlink()
+    installed["PYTHONPATH"] += f"{os.pathsep}{ROOT}"
+    off = [word for name in qagate.COMPANIONS for word in ("-p", f"no:{name}")]
+    ended = called(home, installed, "-P", "-m", "pytest", *off, "folk")
+    assert ended.returncode == 4
+    (line,) = filter(None, ended.stderr.splitlines())
+    assert line.startswith(
+        "ERROR: another package named 'evaluators' is in the way of qagate's own"
+    )
+
+
+@pytest.mark.parametrize("kind", list(new.TEMPLATES))
+def test_a_new_data_set_runs_as_it_is(project: Project, kind: str) -> None:
+    """Each kind's files are whole: its one row is judged, and its gate decides."""
+    assert new.main(["folk", "--lang", "de", "--kind", kind, "--to", str(project.path)]) == 0
+    assert project.run_in_process("folk").ret == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["Folk"], "a name of small letters"),
+        (["../folk"], "a name of small letters"),
+        (["folk", "--lang", "DE!"], "--lang: a language code such as de is needed"),
+        (["folk", "--kind", "other"], "invalid choice"),
+    ],
+)
+def test_a_new_data_set_has_a_plain_name(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It becomes a folder and part of a function's name: exit 4, and nothing is written."""
+    assert qagate.main(["new", *words, "--to", str(tmp_path)]) == 4
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
