@@ -108,8 +108,10 @@ class Reply:
     """What a model sent back.
 
     ``finish`` is ``stop``, ``tool_calls``, ``length``, ``content_filter`` or the provider's own
-    word. ``model`` is the name that the provider returned. ``seconds`` is the time of the call.
-    ``cost`` is in USD where the reply itself says it, and wins over prices of tokens.
+    word. ``model`` is the name that the provider returned. ``seconds`` is the time of the call, 0
+    where nobody measured it. ``cost`` is in USD where the reply itself says it, and wins over
+    prices of tokens. Of the ``input_tokens`` the provider read ``cache_read_tokens`` from its cache
+    of prompts, and wrote ``cache_write_tokens`` to it.
     """
 
     text: str = ""
@@ -120,6 +122,8 @@ class Reply:
     output_tokens: int = 0
     seconds: float = 0.0
     cost: float | None = None
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,6 +250,7 @@ class Answerer(Protocol):
 class Usage:
     """What the replies behind an outcome took. ``cost`` is in USD, None where a price is unknown.
 
+    ``cache_read_tokens`` are those of the ``input_tokens`` that came from a provider's cache.
     ``requests`` counts what this run sent, ``earlier`` the replies that an earlier run paid for,
     ``imported`` those of them that came by ``ledger import``; the rest describes the replies used.
     """
@@ -258,6 +263,7 @@ class Usage:
     spent: float = 0.0
     earlier: int = 0
     imported: int = 0
+    cache_read_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

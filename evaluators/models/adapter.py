@@ -52,7 +52,11 @@ class JsonObject(dict[str, object]):
 
     def usage(self) -> "JsonObject":
         """Return the token counts of a reply; empty if the server gives none."""
-        return JsonObject() if self.get("usage") is None else self.mapping("usage")
+        return self.details("usage")
+
+    def details(self, key: str) -> "JsonObject":
+        """Return a field that must be an object if it is there; empty if it is not."""
+        return JsonObject() if self.get(key) is None else self.mapping(key)
 
     def count(self, key: str) -> int:
         """Return a number of tokens: 0 if it is missing, otherwise an integer below a billion."""

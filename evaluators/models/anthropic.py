@@ -22,7 +22,8 @@ FINISHES: Mapping[str, str] = {
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
-INPUT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+WRITTEN, READ = "cache_creation_input_tokens", "cache_read_input_tokens"
+INPUT_COUNTS = ("input_tokens", WRITTEN, READ)
 REQUIRED = {"max_tokens": 4096}  # the API wants them, whatever an entry of models.yaml omits
 
 
@@ -46,7 +47,9 @@ def write(name: str, request: Request, parameters: Mapping[str, object]) -> Mapp
         **parameters,
     }
     if system:
-        body["system"] = "\n\n".join(system)
+        # All up to the mark is the same for every item: one call writes it, the others read it.
+        text = "\n\n".join(system)
+        body["system"] = [{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]
     if tool := request.tool:
         schema = dict(tool.schema)
         entry = {"name": tool.name, "description": tool.description, "input_schema": schema}
@@ -79,6 +82,8 @@ def read(content: JsonObject) -> Reply:
         model=content.text("model"),
         input_tokens=sum(usage.count(key) for key in INPUT_COUNTS),
         output_tokens=usage.count("output_tokens"),
+        cache_read_tokens=usage.count(READ),
+        cache_write_tokens=usage.count(WRITTEN),
     )
 
 

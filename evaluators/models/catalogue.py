@@ -173,11 +173,13 @@ def _names(entry: Settings, key: str) -> tuple[str, ...]:
 
 
 def _prices(entry: Settings, key: str) -> Prices:
-    """Return USD per million input and output tokens, both from 0."""
+    """Return USD per million tokens, from 0; what a cache reads and writes need not be named."""
     part = entry.part(key)
-    part.check_keys(("input", "output"), required=("input", "output"))
-    prices = {name: part.number(name, 0, math.inf) or 0.0 for name in ("input", "output")}
-    return Prices(**prices)
+    needed, cached = ("input", "output"), ("cache_read", "cache_write")
+    part.check_keys((*needed, *cached), required=needed)
+    prices = {name: part.number(name, 0, math.inf) or 0.0 for name in needed}
+    read, write = (part.number(name, 0, math.inf) for name in cached)
+    return Prices(**prices, cache_read=read, cache_write=write)
 
 
 def _parameters(entry: Settings, key: str) -> Mapping[str, object]:

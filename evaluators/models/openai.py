@@ -51,6 +51,7 @@ def read(content: JsonObject) -> Reply:
     if text is None and refusal is None and not functions and finish not in MAY_BE_EMPTY:
         refuse_body("the message holds neither content nor a tool call")
     usage = content.usage()
+    cached = usage.details("prompt_tokens_details").count("cached_tokens")
     return Reply(
         text=text or refusal or "",
         calls=tuple(
@@ -61,6 +62,7 @@ def read(content: JsonObject) -> Reply:
         model=content.text("model"),
         input_tokens=usage.count("prompt_tokens"),
         output_tokens=usage.count("completion_tokens"),
+        cache_read_tokens=cached,
     )
 
 

@@ -35,10 +35,23 @@ MAX_NAME = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """USD per million tokens."""
+    """USD per million tokens.
+
+    ``cache_read`` and ``cache_write`` are those of input that a provider reads from its cache of
+    prompts or writes to it; None where they cost what other input does.
+    """
 
     input: float
     output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+    @property
+    def inputs(self) -> tuple[float, float, float]:
+        """The prices of input: that no cache has to do with, that one gives, that one takes."""
+        of_cache = (self.cache_read, self.cache_write)
+        read, write = (self.input if one is None else one for one in of_cache)
+        return self.input, read, write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,7 +78,7 @@ class Budget:
             named = reply.cost is not None or reply.input_tokens or reply.output_tokens
             cost = reply.cost
             if cost is None:
-                cost = self._models[spec][1].cost(reply.input_tokens, reply.output_tokens)
+                cost = self._models[spec][1].of(reply)
             self.spent += cost if named else reserved
             self._longest[spec] = max(self._longest.get(spec, 0), reply.output_tokens)
         self._wake()

@@ -69,6 +69,7 @@ class Meter:
             spent=so_far.spent + ((cost or 0.0) if sent else 0.0),
             earlier=so_far.earlier + earlier,
             imported=so_far.imported + imported,
+            cache_read_tokens=so_far.cache_read_tokens + reply.cache_read_tokens,
         )
         self.models[model.spec] = reply.model or model.spec
 

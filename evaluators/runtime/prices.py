@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import cache
+from itertools import chain
 
 from evaluators.core import Reply, UsageError
 from evaluators.models.spec import Prices, Spec, parse
@@ -16,6 +17,7 @@ from evaluators.models.spec import Prices, Spec, parse
 PER = 1_000_000  # prices are per million tokens
 MODELS_YAML = "models.yaml"
 GENAI_PRICES = "genai-prices"
+_PRICED = ("input", "output", "cache_read", "cache_write")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,25 +32,36 @@ class Step:
 class Pricing:
     """What a model's tokens cost. ``steps`` rise; the first holds from 0; ``source`` says whose.
 
-    A step's prices are those of all tokens of the request. Tokens read from a provider's cache are
-    counted at the full price: replies do not tell them apart here, so a cost is never too low for
-    their sake. Not covered: surcharges for writing to a cache, batch and priority rates.
+    A step's prices are those of all tokens of the request. Not covered: priority rates, and caches
+    that hold a prompt for an hour.
     """
 
     steps: tuple[Step, ...]
     source: str
 
-    def cost(self, input_tokens: int, output_tokens: int) -> float:
-        """Return what one request costs in USD."""
+    def cost(
+        self, input_tokens: int, output_tokens: int, *, read: int = 0, written: int = 0
+    ) -> float:
+        """Return what one request costs in USD.
+
+        Of its input tokens a provider's cache gave those ``read``, and took those ``written``.
+        """
         reached = (step for step in reversed(self.steps) if input_tokens > step.above)
         prices = next(reached, self.steps[0]).prices
-        return (input_tokens * prices.input + output_tokens * prices.output) / PER
+        parts = max(0, input_tokens - read - written), read, written
+        inputs = sum(part * price for part, price in zip(parts, prices.inputs, strict=True))
+        return (inputs + output_tokens * prices.output) / PER
+
+    def of(self, reply: Reply) -> float:
+        """Return what the request of a reply cost in USD."""
+        read, written = reply.cache_read_tokens, reply.cache_write_tokens
+        return self.cost(reply.input_tokens, reply.output_tokens, read=read, written=written)
 
     def most(self, input_tokens: int, output_tokens: int) -> float:
         """Return the most that a request with up to so many tokens costs in USD."""
         reached = [step for step in self.steps if input_tokens > step.above] or self.steps[:1]
         return max(
-            (input_tokens * step.prices.input + output_tokens * step.prices.output) / PER
+            (input_tokens * max(step.prices.inputs) + output_tokens * step.prices.output) / PER
             for step in reached
         )
 
@@ -69,7 +82,7 @@ def cost_of(pricing: Mapping[str, Pricing | None], spec: str, reply: Reply) -> f
     if reply.cost is not None:
         return reply.cost
     found = pricing.get(spec)
-    return None if found is None else found.cost(reply.input_tokens, reply.output_tokens)
+    return None if found is None else found.of(reply)
 
 
 def _published(spec: Spec, on: date) -> Pricing | None:
@@ -87,20 +100,18 @@ def _published(spec: Spec, on: date) -> Pricing | None:
     except LookupError:
         return None
     values = vars(found)
-    ways = [values.get("input_mtok"), values.get("output_mtok")]
+    ways = {name: values.get(f"{name}_mtok") for name in _PRICED}
     # A price for each request, or none for text, is not one that tokens can be counted at.
-    if None in ways or values.get("requests_kcount"):
+    if None in (ways["input"], ways["output"]) or values.get("requests_kcount"):
         return None
-    return Pricing(steps=_steps(*ways), source=GENAI_PRICES)
+    return Pricing(steps=_steps(ways), source=GENAI_PRICES)
 
 
-def _steps(input_price: object, output_price: object) -> tuple[Step, ...]:
-    starts = {0, *_starts(input_price), *_starts(output_price)}
+def _steps(ways: Mapping[str, object]) -> tuple[Step, ...]:
+    known = {name: price for name, price in ways.items() if price is not None}
+    starts = {0, *chain.from_iterable(map(_starts, known.values()))}
     return tuple(
-        Step(
-            above=start,
-            prices=Prices(input=_at(input_price, start), output=_at(output_price, start)),
-        )
+        Step(above=start, prices=Prices(**{name: _at(known[name], start) for name in known}))
         for start in sorted(starts)
     )
 

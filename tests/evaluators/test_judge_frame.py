@@ -64,6 +64,20 @@ def test_no_answer_changes_a_byte_around_its_slot(name: str, answer: str) -> Non
     got.encode()
 
 
+@given(st.sampled_from([name for name in FILES if "plain" not in name]), answers, answers)
+def test_all_that_a_provider_can_cache_comes_first(name: str, question: str, answer: str) -> None:
+    """Rubric and instructions are the first message, byte by byte the same for every item.
+
+    A provider's cache of prompts holds beginnings alone; nothing of an item stands in this one.
+    """
+    first, *_ = judge_messages(rubric(name), CASE, NEUTRAL)
+    other = replace(CASE, question=question, golds=(answer,), context=question, language="xx")
+    system, user = judge_messages(rubric(name), other, answer)
+    assert system == first
+    assert system.role == "system"
+    assert len(system.content) > 4 * user.content.index('"')  # the rest comes with the item
+
+
 def test_a_long_answer_is_cut_for_the_judge_and_kept_in_the_record() -> None:
     """The judge sees 32 kB and a mark; ``records.jsonl`` has every character."""
     answer = "ж" * ANSWER_BYTES

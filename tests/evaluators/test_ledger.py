@@ -1,6 +1,7 @@
 """The ledger keeps every reply that was paid for, exactly, and never hands out a damaged one."""
 
 import asyncio
+import json
 import stat
 from collections.abc import Sequence
 from itertools import count
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 from evaluators.core import Reply, ToolCall, UsageError
 from evaluators.ledger import Ledger, LedgerError, Row
 from evaluators.ledger.places import Place
+from evaluators.ledger.database import checksum, seal
+from evaluators.text import canonical
 from tests.support.places import ask, change
 
 REPLY = Reply(text="София", finish="stop", model="m-1", input_tokens=3, output_tokens=2)
@@ -42,6 +45,14 @@ def test_what_was_put_is_found_by_the_next_run(place: Place) -> None:
         assert ledger.get("other") == Reply(calls=(ToolCall(name="g", arguments="{}"),))
         assert ledger.get("unknown") is None
     assert count_calls(place) == 2
+
+
+def test_a_row_from_before_cached_tokens_were_counted_still_answers() -> None:
+    """A ledger that an earlier version filled is not asked anew: what it did not note is 0."""
+    sealed = seal(row(), 1.0)
+    older = {k: v for k, v in json.loads(sealed.reply).items() if not k.startswith("cache_")}
+    text = canonical(older)
+    assert sealed._replace(reply=text, checksum=checksum("k", text)).opened() == REPLY
 
 
 def test_the_first_reply_stands(place: Place) -> None:

@@ -93,14 +93,24 @@ def test_a_server_that_counts_no_tokens(provider: str) -> None:
 
 
 def test_anthropic_counts_cached_tokens() -> None:
-    """What was read from or written to the cache is input too."""
+    """What was read from or written to the cache is input too, and known for what it is."""
     counts = {
         "input_tokens": 1,
         "cache_creation_input_tokens": 20,
         "cache_read_input_tokens": 300,
         "output_tokens": 4,
     }
-    assert ask_body("anthropic", changed("usage", counts)).input_tokens == 321
+    got = ask_body("anthropic", changed("usage", counts))
+    assert (got.input_tokens, got.cache_read_tokens, got.cache_write_tokens) == (321, 300, 20)
+
+
+def test_openai_counts_cached_tokens() -> None:
+    """Cached tokens are part of the prompt's; servers that name none, or null, read none."""
+    counts = {"prompt_tokens": 321, "completion_tokens": 4}
+    for details, cached in (({"cached_tokens": 256}, 256), (None, 0), ({}, 0)):
+        usage = changed("usage", {**counts, "prompt_tokens_details": details})
+        got = ask_body("openai", usage)
+        assert (got.input_tokens, got.cache_read_tokens, got.cache_write_tokens) == (321, cached, 0)
 
 
 def test_anthropic_joins_text_and_skips_thinking() -> None:

@@ -116,7 +116,10 @@ def test_openai_request() -> None:
 
 
 def test_anthropic_request() -> None:
-    """The system text stands apart, max_tokens is always there, sampling goes through."""
+    """The system text stands apart and is marked as what the provider may keep in its cache.
+
+    ``max_tokens`` is always there, sampling goes through.
+    """
     with loopback() as server:
         spec = spec_of("anthropic", server, parameters={"top_k": 3})
         ask(spec, asked(parameters={"temperature": 0}, tool=TOOL))
@@ -126,7 +129,7 @@ def test_anthropic_request() -> None:
     assert seen.body == {
         "model": "model-1",
         "max_tokens": 4096,
-        "system": "Be brief.",
+        "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
         "messages": [{"role": "user", "content": "Who?"}],
         "temperature": 0,
         "top_k": 3,

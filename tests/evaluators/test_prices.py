@@ -77,6 +77,25 @@ def test_long_requests_cost_what_their_step_says() -> None:
     assert found.cost(200_001, 0) > 1.9 * found.cost(200_000, 0)
 
 
+@pytest.mark.parametrize("text", ["openai:gpt-4.1", "anthropic:claude-opus-4-1"])
+def test_cached_tokens_cost_what_the_provider_asks_for_them(text: str) -> None:
+    """Read from a cache they cost less; to write them costs no less; the rest costs as ever."""
+    found = pricing_of(spec(text), DAY)
+    assert found is not None
+    plain = found.cost(1000, 10)
+    read = found.of(Reply(input_tokens=1000, output_tokens=10, cache_read_tokens=800))
+    written = found.of(Reply(input_tokens=1000, output_tokens=10, cache_write_tokens=800))
+    assert read < plain <= written <= found.most(1000, 10)
+    assert read == pytest.approx(found.cost(200, 10) + found.cost(800, 0, read=800))
+
+
+def test_a_price_without_one_of_its_own_for_the_cache_holds_for_all_input() -> None:
+    """Where an entry of models.yaml names two, cached input costs what other input does."""
+    found = pricing_of(spec("openai:gpt-4o", Prices(input=2, output=8)), DAY)
+    assert found is not None
+    assert found.cost(1000, 0, read=900, written=50) == found.cost(1000, 0)
+
+
 def test_a_price_that_is_not_by_the_token_is_no_price() -> None:
     """Models of speech or of a price a request are unknown, not half counted."""
     assert pricing_of(spec("openai:whisper-1"), DAY) is None
@@ -86,27 +105,32 @@ rates = st.floats(0, 100)
 
 
 @given(
-    prices=st.tuples(rates, rates, rates, rates),
+    prices=st.tuples(rates, rates, rates, rates, st.none() | rates, st.none() | rates),
     start=st.integers(1, 1000),
     at_most=st.integers(0, 2000),
     share=st.floats(0, 1),
     tokens=st.integers(0, 50),
 )
 def test_the_most_is_never_less_than_the_cost(
-    prices: tuple[float, float, float, float],
+    prices: tuple[float, float, float, float, float | None, float | None],
     start: int,
     at_most: int,
     share: float,
     tokens: int,
 ) -> None:
     """Whatever the steps: a request of up to so many tokens does not cost more than its most."""
-    low, low_out, high, high_out = prices
+    low, low_out, high, high_out, read, write = prices
     tariff = Pricing(
         steps=(
-            Step(above=0, prices=Prices(input=low, output=low_out)),
+            Step(
+                above=0,
+                prices=Prices(input=low, output=low_out, cache_read=read, cache_write=write),
+            ),
             Step(above=start, prices=Prices(input=high, output=high_out)),
         ),
         source="test",
     )
     used = int(at_most * share)
-    assert tariff.cost(used, tokens) <= tariff.most(at_most, tokens) + 1e-12
+    most = tariff.most(at_most, tokens) + 1e-12
+    assert tariff.cost(used, tokens) <= most
+    assert tariff.cost(used, tokens, read=used // 2, written=used // 3) <= most

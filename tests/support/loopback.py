@@ -64,7 +64,8 @@ class Seen:
         """The text of all messages, the system's first."""
         asked = self.body.get("messages") or self.body.get("input") or ()
         turns = [turn.get("content") for turn in asked]
-        return "\n".join(str(part) for part in (self.body.get("system"), *turns) if part)
+        system = [block["text"] for block in self.body.get("system", ())]  # Anthropic's own
+        return "\n".join(str(part) for part in (*system, *turns) if part)
 
     @property
     def tool(self) -> tuple[str, Mapping[str, Any]] | None:
