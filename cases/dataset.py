@@ -14,7 +14,7 @@ from evaluators.core import CORRECT, GRADES, Case
 from evaluators.extra_metrics import MetricSpec
 from evaluators.kinds import Asked, Cluster, Kind
 from evaluators.rubric import Prompt, Rubric
-from evaluators.statistics.metrics import DROP, RISE, counts_every_item
+from evaluators.statistics.metrics import DROP, RISE, USAGE, counts_every_item
 
 Evidence = Literal["estimate", "confident", "audited", "sequential"]
 Fail = Literal["", "margin", "zero"]
@@ -29,7 +29,8 @@ class Threshold:
     """One threshold: a bar for a measure, or a margin for its change since the baseline.
 
     With a ``measure`` of ``drop`` or ``rise`` it has only ``max``, the margin: how far the measure
-    ``of`` may fall or rise; an empty ``of`` is the share of items that pass. ``fail`` says when
+    ``of`` may fall or rise, which is a share of its old value where it is ``relative``; an empty
+    ``of`` is the share of items that pass. ``fail`` says when
     that is a FAIL: with the whole interval beyond the ``margin``, or with all of it beyond
     ``zero``; it is empty for bars, and in old runs, which meant zero. ``evidence: confident`` asks
     that the 95 % interval clear the bar, ``audited`` that people's verdicts show it (only for a
@@ -46,6 +47,12 @@ class Threshold:
     of: str = ""
     fail: Fail = ""
     share: float = AUDIT_SHARE
+    relative: bool = False
+
+    @property
+    def of_usage(self) -> bool:
+        """Whether it is about what answers took, in which no judge has a part."""
+        return (self.of if self.paired else self.measure) in USAGE
 
     @property
     def paired(self) -> bool:
@@ -66,7 +73,12 @@ class Threshold:
     def bar(self) -> str:
         """The bar in words, for instance ``<= 0.35 and >= 0.1``."""
         parts = [("<=", self.max), (">=", self.min)]
-        return " and ".join(f"{sign} {value:g}" for sign, value in parts if value is not None)
+        texts = ((sign, self.amount(value)) for sign, value in parts if value is not None)
+        return " and ".join(f"{sign} {text}" for sign, text in texts)
+
+    def amount(self, value: float) -> str:
+        """Return a number of its unit in words, such as ``0.35`` or ``20%``."""
+        return f"{100 * value:g}%" if self.relative else f"{value:g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -170,7 +170,8 @@ def gated(plan: Plan) -> Iterator[Slice]:
     for dataset in plan.datasets:
         for slice_ in dataset.slices.values():
             by_judge = slice_.kind.by_rubric and slice_.name in planned
-            if by_judge and (slice_.thresholds or dataset.pooled):
+            gates = (*slice_.thresholds, *dataset.pooled)
+            if by_judge and not all(gate.of_usage for gate in gates):
                 yield slice_
 
 

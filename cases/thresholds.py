@@ -9,7 +9,7 @@ from cases.dataset import AUDIT_SHARE, Evidence, Fail, Sampling, Slice, Threshol
 from evaluators.extra_metrics import FIELDS, GEVAL, METRICS, MetricSpec
 from evaluators.kinds import Kind
 from evaluators.settings import Settings
-from evaluators.statistics.metrics import DROP, RATE, RISE, Range, counts_every_item
+from evaluators.statistics.metrics import DROP, RATE, RISE, USAGE, Range, counts_every_item
 from evaluators.text import hint
 
 BAR_KEYS = ("min", "max", "evidence")
@@ -81,7 +81,8 @@ def _changes(
 def _margin(
     part: Settings, change: str, limits: Range, *, of: str = "", pool: bool = False
 ) -> Threshold:
-    margin = part.number("max", *limits)
+    part_of_old = part.share_of("max") if of in USAGE else None
+    margin = part.number("max", *limits) if part_of_old is None else part_of_old
     if margin is None:
         what = f"missing; give the largest {change} that is no loss: {{max: 0.05}}"
         raise part.problem(key="max", what=what)
@@ -98,6 +99,7 @@ def _margin(
         evidence=cast("Evidence", evidence),
         pool=pool,
         of=of,
+        relative=part_of_old is not None,
         fail=cast("Fail", _word(part, "fail", get_args(Fail)[1:], "margin")),
     )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from evaluators.messages import AskedCase, Message, Tool
+from evaluators.usage import Usage
 
 CORRECT, INCORRECT, NOT_ATTEMPTED = "CORRECT", "INCORRECT", "NOT_ATTEMPTED"
 GRADES = (CORRECT, INCORRECT, NOT_ATTEMPTED)
@@ -247,29 +248,10 @@ class Answerer(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """What the replies behind an outcome took. ``cost`` is in USD, None where a price is unknown.
-
-    ``cache_read_tokens`` are those of the ``input_tokens`` that came from a provider's cache.
-    ``requests`` counts what this run sent, ``earlier`` the replies that an earlier run paid for,
-    ``imported`` those of them that came by ``ledger import``; the rest describes the replies used.
-    """
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    seconds: float = 0.0
-    cost: float | None = 0.0
-    requests: int = 0
-    spent: float = 0.0
-    earlier: int = 0
-    imported: int = 0
-    cache_read_tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """How one planned item ended: a verdict, an ERROR or MISSING of a kind, or STOPPED.
 
+    ``usage`` is of all its replies, ``answering`` of those alone that its answer was made of.
     ``unmeasured`` says why one of ``measures`` (0 to 1) is None; ``calls`` are its ledger keys.
     """
 
@@ -282,6 +264,7 @@ class Outcome:
     model: str = ""
     judge: str = ""
     usage: Usage = field(default_factory=Usage)
+    answering: Usage = field(default_factory=Usage)
     measures: Mapping[str, float | None] = field(default_factory=dict)
     unmeasured: Mapping[str, str] = field(default_factory=dict)
     calls: tuple[str, ...] = ()

@@ -83,6 +83,13 @@ class Settings:
             raise self.problem(key, f"{limits} is needed, not {shown(text)}")
         return value
 
+    def share_of(self, key: str) -> float | None:
+        """Return what ``20%`` says as 0.2; None where the key says no percentage from 0."""
+        text = str(self.values.get(key, "")).strip()
+        number = text.removesuffix("%").strip()
+        is_percentage = text.endswith("%") and NUMBER.fullmatch(number)
+        return float(number) / 100 if is_percentage and float(number) >= 0 else None
+
     def whole(self, key: str, low: int, high: float) -> int | None:
         """Return a whole number from ``low`` to ``high``; None where the key is absent."""
         value = self.number(key, low, high)

@@ -226,7 +226,7 @@ def _session(session: SessionFacts, run: CountedRun, gates: Sequence[GateResult]
     A labelled slice whose judge reaches its floor needs no gate.
     """
     every = run.summaries.values()
-    decided = {gate.slice for gate in gates if gate.language}
+    decided = {one.slice for one in gates if one.language and not one.threshold.of_usage}
     decided |= {f"{one.dataset}:{one.language}" for one in run.calibrations if one.trusted}
     return replace(
         session,
@@ -273,7 +273,8 @@ def _gate_notes(
         yield "the baseline has the records of this very run: nothing can differ from itself"
     yield from settled_notes(run.summaries.values())
     for name in ungated:
-        yield f"{name}: no gate of its own; a run passes only over slices that have one"
+        what = " on verdicts" if run.slices[name].thresholds else ""
+        yield f"{name}: no gate of its own{what}; a run passes only over slices that have one"
     for dataset in run.datasets:
         own = run.of(dataset)
         if own:

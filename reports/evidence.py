@@ -8,6 +8,7 @@ from evaluators.output import plural
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.rater_agreement import PairAgreement
 from evaluators.statistics.youden import Separation
+from reports.usage_summary import UsageShift
 
 Flip = Literal["fixed", "broke", "same", "new", "changed", "ungraded"]
 """An item beside the baseline's: ``new`` was not there, ``changed`` has other data now, and
@@ -20,8 +21,8 @@ Source = Literal["records", "session", "ledger"]
 class Change:
     """One item that differs from the baseline: its flip, and what the baseline had for it.
 
-    An item that did not flip is listed too where its grade or rating differs. ``answer``,
-    ``grade``, ``rating`` and ``reason`` are None or empty for ``new`` and ``changed`` items.
+    An item that did not flip is listed too where its grade or rating differs. What the baseline had
+    is None or empty for ``new`` and ``changed`` items.
     """
 
     key: str
@@ -39,8 +40,8 @@ class SliceComparison:
     ``difference`` is new - old of the share that passes, over graded pairs, with Tango's interval;
     ``p_value`` McNemar's exact one; ``odds`` the ratio fixed / broke with its exact interval (an
     end of None is unbounded, as is a value of None beside a ``low`` end). ``differences`` holds
-    new - old of the other metrics, as their gates have it. ``detectable`` is the smallest drop
-    that so many pairs would exclude with 80 % power if nothing had changed.
+    those of other metrics, ``usage`` what answers took. With no change so many pairs would exclude
+    a drop of ``detectable`` with 80 % power.
 
     ``fixed``, ``broke``, ``both_right``, ``both_wrong``, ``ungraded`` (no grade in the new run, or
     none in the old one), ``added``, ``changed`` (other data) and ``repeats`` (left out, as the old
@@ -63,6 +64,7 @@ class SliceComparison:
     removed: int
     repeats: int = 0
     differences: Mapping[str, Estimate] = field(default_factory=dict)
+    usage: Mapping[str, UsageShift] = field(default_factory=dict)
     detectable: float | None = None
     blocked: str = ""
 
@@ -82,9 +84,9 @@ class SliceComparison:
 class Comparison:
     """The run beside its baseline, whose ``model`` and ``judge`` these are.
 
-    ``sha256`` is the checksum of the baseline's records, which tells it from any other run.
-    ``changes`` are in the order of the records; an item of a compared slice that is not among them
-    is unchanged. ``warnings`` name each slice whose judge or rubric has changed.
+    ``sha256`` is that of the baseline's records. ``changes`` are in the order of the records; an
+    item of a compared slice that is not among them is unchanged. ``warnings`` name each slice whose
+    judge or rubric has changed.
     """
 
     model: str
@@ -109,8 +111,8 @@ class LanguageGap:
     """How much worse the same facts come out in a language than in the reference language.
 
     ``difference`` is language - reference of the share that passes, paired by fact, with Tango's
-    interval; ``p_value`` McNemar's exact one. ``lapses`` are right in the reference alone;
-    ``ahead`` counts the facts that are right in the other language alone.
+    interval; ``p_value`` McNemar's exact one. ``lapses`` are right in the reference alone, and
+    ``ahead`` counts those in the other language alone.
     """
 
     dataset: str
@@ -135,18 +137,17 @@ class ConfusionCell:
 class Calibration:
     """How well the judge agrees with given labels in one language, and its floor there.
 
-    ``floor_limit`` is what the whole 95 % interval of a measure has to keep to.
-    ``trusted`` is None where no floor is given or the labels cannot show it reached; ``reason``
-    says why a judge is not trusted, ``stand_in`` how an offline judge with a floor of its own does
-    beside that of a model. ``graders`` are the slices whose gates hang on it.
-    ``source`` says where the verdicts are: among the ``records`` of the run, in the ``session``
-    beside them, or in the ``ledger`` from earlier. ``blocks`` says why the gates that hang on it
-    cannot be decided. ``items`` counts the labelled items, those without a grade included;
-    ``confusion`` (given label, grade) pairs. ``ungraded`` counts verdicts that are lacking,
-    ``constructed`` the labels of answers that were constructed. ``separations`` say how well it
-    tells classes apart, by ``youden`` and the like; empty in older runs. ``pass_bar`` is the rating
-    that passes there, None where labels are no ratings. ``tokens`` and ``cost``
-    (USD) are of replies that no record counts.
+    ``floor_limit`` is what the whole 95 % interval of a measure has to keep to. ``trusted`` is None
+    where no floor is given or the labels cannot show it reached; ``reason`` says why a judge is not
+    trusted, ``stand_in`` how an offline judge with a floor of its own does beside that of a model.
+    ``graders`` are the slices whose gates hang on it. ``source`` says where the verdicts are: among
+    the ``records`` of the run, in the ``session`` beside them, or in the ``ledger`` from earlier.
+    ``blocks`` says why the gates that hang on it cannot be decided. ``items`` counts the labelled
+    items, those without a grade included; ``confusion`` (given label, grade) pairs. ``ungraded``
+    counts verdicts that are lacking, ``constructed`` the labels of answers that were constructed.
+    ``separations`` say how well it tells classes apart, by ``youden`` and the like; empty in older
+    runs. ``pass_bar`` is the rating that passes there, None where labels are no ratings. ``tokens``
+    and ``cost`` (USD) are of replies that no record counts.
     """
 
     dataset: str
@@ -181,8 +182,8 @@ class Calibration:
 class Audit:
     """How often the model differs from the rules before it, over items that the rules decided.
 
-    ``settled`` of ``judged`` items needed no model; of these it judged a random share as well, and
-    gave no verdict on ``silent`` of them. ``disagreement`` is a share of the others.
+    ``settled`` of ``judged`` items needed no model; it judged a random share of them as well, with
+    no verdict on ``silent``. ``disagreement`` is a share of the others.
     """
 
     judged: int

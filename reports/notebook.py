@@ -23,6 +23,10 @@ TYPES: Mapping[str, str] = {
     "old_rating": "Int64",
     "score": "float64",
     "cost": "float64",
+    "answer_seconds": "float64",
+    "answer_cost": "float64",
+    "answer_tokens_in": "Int64",
+    "answer_tokens_out": "Int64",
     **dict.fromkeys(("error_kind", "old_grade", "old_answer"), "str"),
 }
 

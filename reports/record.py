@@ -19,7 +19,10 @@ class Record:
     ``label`` is what the grade must be (yes/no: the gold; judged: the given label or rating).
     ``score`` is the rubric's ``scores:`` value of the grade, where it has any. ``reason`` is the
     judge's; ``error`` is empty where there is a grade, else ``kind: message``.
-    ``tokens``, ``cost`` (USD) and ``seconds`` are those of the replies used. ``votes`` holds what
+    ``tokens``, ``cost`` (USD) and ``seconds`` are those of the replies used, ``cached_tokens`` are
+    of a provider's cache. ``answer_seconds``, ``answer_tokens_in``, ``answer_tokens_out`` and
+    ``answer_cost`` are those of the replies alone that the answer was made of, as they were when
+    they were asked for; None where nobody knows, as for recorded answers. ``votes`` holds what
     each judge said where there were several: a panel's, or the rules' and then the model's.
     ``adjudicated_by`` names the person who gave the verdict, empty where a judge did.
     ``measures`` are extra metrics by name, 0 to 1, None where one could not be measured. ``parts``
@@ -56,6 +59,11 @@ class Record:
     measures: Mapping[str, float | None] = field(default_factory=dict)
     parts: Mapping[str, int] = field(default_factory=dict)
     calls: tuple[str, ...] = ()
+    cached_tokens: int = 0
+    answer_seconds: float | None = None
+    answer_tokens_in: int | None = None
+    answer_tokens_out: int | None = None
+    answer_cost: float | None = None
 
     @property
     def is_graded(self) -> bool:
@@ -115,7 +123,7 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
 
 def make_record(item: Item, outcome: Outcome) -> Record:
     """Return the record of a planned item that ended in this outcome."""
-    case, verdict, usage = item.case, outcome.verdict, outcome.usage
+    case, verdict, usage, own = item.case, outcome.verdict, outcome.usage, outcome.answering
     grade = verdict.grade if verdict else None
     scores = item.slice.rubric.scores if item.slice.rubric else {}
     return Record(
@@ -148,4 +156,9 @@ def make_record(item: Item, outcome: Outcome) -> Record:
         measures=outcome.measures,
         parts=verdict.parts if verdict else {},
         calls=outcome.calls,
+        cached_tokens=usage.cache_read_tokens,
+        answer_seconds=round(own.seconds, 6) if own.seconds else None,
+        answer_tokens_in=own.input_tokens if own.is_counted else None,
+        answer_tokens_out=own.output_tokens if own.is_counted else None,
+        answer_cost=own.cost if own.is_counted or own.cost else None,
     )

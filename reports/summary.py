@@ -14,11 +14,12 @@ from evaluators.output import plural
 from evaluators.statistics.count_table import CountTable, count_patterns
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import percentile, resample, unseen_share
-from evaluators.statistics.metrics import SELF_AGREEMENT
+from evaluators.statistics.metrics import SELF_AGREEMENT, USAGE
 from evaluators.statistics.sample import Sample
 from evaluators.statistics.sparse import Fill
 from reports.record import Record
 from reports.report import Counts, SliceSummary
+from reports.usage_summary import usage_estimates
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,16 +82,19 @@ def _measures(sample: Sample, records: Sequence[Record], slice_: Slice) -> dict[
     if not slice_.kind.answered:
         by_item = tabulate(records, slice_, cluster_of=lambda record: (record.id,))
         repeats = {SELF_AGREEMENT: by_item.self_agreement()} if by_item.clustered else {}
-    return {**sample.estimates(), **repeats, **extra_estimates(records, slice_)}
+    extras = extra_estimates(records, slice_)
+    return {**sample.estimates(), **repeats, **extras, **usage_estimates(records, slice_)}
 
 
 def _gated(sample: Sample, records: Sequence[Record], slice_: Slice) -> dict[str, Estimate]:
     """Return the metrics that a slice's own gates look at."""
-    named = {one.measure for one in slice_.thresholds}
+    named = {one.measure for one in slice_.thresholds if not one.of_usage}
+    used = [one.measure for one in slice_.thresholds if one.measure in USAGE]
     extras = extra_estimates(records, slice_)
     return {
         **(sample.estimates(named) if named else {}),
         **{name: one for name, one in extras.items() if name in named},
+        **usage_estimates(records, slice_, used),
     }
 
 

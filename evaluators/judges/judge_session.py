@@ -6,7 +6,7 @@ import weakref
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from evaluators.core import Case, Judge, Usage, Verdict
+from evaluators.core import Case, Judge, Verdict
 from evaluators.judge_spec import PanelSpec
 from evaluators.judges.factory import connect_judges
 from evaluators.models.keys import require_key
@@ -15,6 +15,7 @@ from evaluators.models.spec import Spec
 from evaluators.runtime.calls import Caller, Meter
 from evaluators.runtime.sender import CallSettings
 from evaluators.runtime.session import CallSession, CallThread
+from evaluators.usage import Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

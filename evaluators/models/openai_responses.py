@@ -66,6 +66,7 @@ def read(content: JsonObject) -> Reply:
         model=content.text("model"),
         input_tokens=usage.count("input_tokens"),
         output_tokens=usage.count("output_tokens"),  # thoughts included, as they are paid for
+        cache_read_tokens=usage.details("input_tokens_details").count("cached_tokens"),
     )
 
 

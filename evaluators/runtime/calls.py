@@ -10,13 +10,14 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
-from evaluators.core import Ask, CallError, Model, Reply, Request, StoppedError, Usage
+from evaluators.core import Ask, CallError, Model, Reply, Request, StoppedError
 from evaluators.ledger import Ledger, Row
 from evaluators.messages import Message
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.sender import CallSettings, ItemDeadline, Sender
 from evaluators.sent import Document, documents_of
 from evaluators.text import fresh_key, request_key
+from evaluators.usage import Usage
 
 ATTEMPTS = 3
 
@@ -40,6 +41,7 @@ class Meter:
     usage: Usage = field(default_factory=Usage)
     models: dict[str, str] = field(default_factory=dict)
     phase: int = 0
+    answering: Usage = field(default_factory=Usage)
     _asked: dict[str, tuple[object, ...]] = field(default_factory=dict)
     deadline: ItemDeadline = field(default_factory=ItemDeadline)
 
@@ -47,6 +49,10 @@ class Meter:
     def calls(self) -> tuple[str, ...]:
         """The ledger keys of all that was asked, in vain too; the order is that of any run."""
         return tuple(sorted(self._asked, key=self._asked.__getitem__))
+
+    def end_answer(self) -> None:
+        """Note that the answer is there, and what it took; whatever is asked from now on judges it."""
+        self.phase, self.answering = 1, self.usage
 
     def note(self, key: str, model: Model, request: Request) -> None:
         """Note what was asked."""
@@ -59,17 +65,16 @@ class Meter:
         ``earlier`` says that an earlier run paid for it, ``imported`` that an import brought it.
         """
         cost = self.price(model.spec, reply)
-        so_far = self.usage
-        self.usage = Usage(
-            input_tokens=so_far.input_tokens + reply.input_tokens,
-            output_tokens=so_far.output_tokens + reply.output_tokens,
-            seconds=so_far.seconds + reply.seconds,
-            cost=None if cost is None or so_far.cost is None else so_far.cost + cost,
-            requests=so_far.requests + sent,
-            spent=so_far.spent + ((cost or 0.0) if sent else 0.0),
-            earlier=so_far.earlier + earlier,
-            imported=so_far.imported + imported,
-            cache_read_tokens=so_far.cache_read_tokens + reply.cache_read_tokens,
+        self.usage += Usage(
+            input_tokens=reply.input_tokens,
+            output_tokens=reply.output_tokens,
+            seconds=reply.seconds,
+            cost=cost,
+            requests=sent,
+            spent=(cost or 0.0) if sent else 0.0,
+            earlier=earlier,
+            imported=imported,
+            cache_read_tokens=reply.cache_read_tokens,
         )
         self.models[model.spec] = reply.model or model.spec
 

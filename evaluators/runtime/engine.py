@@ -215,7 +215,7 @@ class Engine:
         kind = message = ""
         try:
             answer = travelling(await task.answerer.answer(task.case, task.repeat, ask))
-            meter.phase = 1
+            meter.end_answer()
             verdict = await task.judge.judge(task.case, answer, ask)
             state = "passed" if task.passes(task.case, verdict) else "failed"
         except StoppedError as error:
@@ -241,6 +241,7 @@ class Engine:
             model=meter.models.get(task.answerer.spec, task.answerer.spec),
             judge=returned_names(task.judge.spec, meter.models),
             usage=meter.usage,
+            answering=meter.answering,
             measures=extra.values,
             unmeasured=extra.unmeasured,
             calls=meter.calls,

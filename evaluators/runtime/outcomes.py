@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from evaluators.core import Outcome, QAError, Usage, Verdict, Vote
+from evaluators.core import Outcome, QAError, Verdict, Vote
 from evaluators.text import flat
+from evaluators.usage import Usage
 
 BEAT_SECONDS = 0.5
 SILENCE_SECONDS = 30.0
@@ -212,7 +213,8 @@ def encode(outcome: Outcome) -> str:
     """Return an outcome as ASCII JSON; any text survives, lone surrogates included."""
     verdict = outcome.verdict
     said = verdict and {**flat(verdict), "votes": [flat(vote) for vote in verdict.votes]}
-    return json.dumps({**flat(outcome), "verdict": said, "usage": flat(outcome.usage)})
+    usages = {"usage": flat(outcome.usage), "answering": flat(outcome.answering)}
+    return json.dumps({**flat(outcome), "verdict": said, **usages})
 
 
 def decode(text: str) -> Outcome:
@@ -225,6 +227,7 @@ def decode(text: str) -> Outcome:
     return Outcome(
         verdict=verdict,
         usage=Usage(**values.pop("usage")),
+        answering=Usage(**values.pop("answering")),
         calls=tuple(values.pop("calls")),
         **values,
     )

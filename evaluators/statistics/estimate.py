@@ -54,16 +54,23 @@ UNDEFINED = Estimate(value=None, low=None, high=None, n=0)
 
 
 def number(value: float | None) -> str:
-    """Return a figure to three decimals, or ``undefined`` (also for NaN and infinities)."""
+    """Return a figure to three decimals, or ``undefined`` (also for NaN and infinities).
+
+    Below a hundredth, where that would say little of a price, it has three digits that count.
+    """
     if value is None or not math.isfinite(value):
         return "undefined"
+    if 1e-9 < abs(value) < 0.01:
+        text = f"{value:.{2 - math.floor(math.log10(abs(value)))}f}".rstrip("0")
+        return text if len(text.partition(".")[2]) > 3 else f"{value:.3f}"
     return f"{round(value, 3) + 0.0:.3f}"  # adding 0.0 turns a negative zero into zero
 
 
 def figure(value: float, *bars: float | None) -> str:
-    """Return a number to three decimals; to more where it would look like a bar that it misses."""
+    """Return a number to three decimals; to more where it is smaller, or would look like a bar."""
     missed = [bar for bar in bars if bar is not None and abs(value - bar) > 1e-12]
-    texts = (f"{value:.{digits}f}" for digits in range(3, 16))
+    least = 3 if not 1e-9 < abs(value) < 0.001 else 2 - math.floor(math.log10(abs(value)))
+    texts = (f"{value:.{digits}f}" for digits in range(least, 16))
     text = next(text for text in texts if float(text) not in missed)
     return "0" if float(text) == 0 else text.rstrip("0").rstrip(".")
 

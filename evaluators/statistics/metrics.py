@@ -2,11 +2,12 @@
 
 A metric is a ratio of two sums over a table of counts. To add one, add a row to its kind's table
 below (and a function to ``ratios.py`` where ``share`` does not do): thresholds, gates, reports and
-commands read it from here.
+commands read it from here. One of what answers took, such as seconds, is a row of ``USAGE``.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -36,6 +37,7 @@ from evaluators.statistics.ratios import (
     share,
 )
 from evaluators.statistics.sparse import class_interval, mean_interval
+from evaluators.statistics.usage_estimates import UsageMetric
 from evaluators.statistics.youden import (
     incorrect_label,
     passing_labels,
@@ -213,6 +215,18 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
 }
 """Every metric by kind of dataset and name, in the order to show them."""
 
+USAGE: Mapping[str, UsageMetric] = {
+    row.name: row
+    for row in (
+        UsageMetric("seconds_p50", "Seconds, median", "answer_seconds", 0.5),
+        UsageMetric("seconds_p95", "Seconds, 95th of 100", "answer_seconds", 0.95),
+        UsageMetric("tokens_in", "Tokens in", "answer_tokens_in"),
+        UsageMetric("tokens_out", "Tokens out", "answer_tokens_out"),
+        UsageMetric("cost", "USD an item", "answer_cost"),
+    )
+}
+"""Every metric of what answers took, for all kinds that a model answers."""
+
 
 def metrics_of(kind: str, table: CountTable) -> dict[str, Metric]:
     """Return the metrics that make sense for these items, in the order to show them.
@@ -229,7 +243,9 @@ def gate_ranges(kind: str, labels: tuple[str, ...] = GRADES) -> dict[str, Range]
     ``labels`` are the grades of the slice's rubric.
     """
     ranges = {name: row.range for name, row in _known(kind, labels).items() if row.range}
-    return ranges if kind == "judged" else {**ranges, DROP: RATE, RISE: RATE}
+    if kind == "judged":
+        return ranges
+    return {**ranges, **dict.fromkeys(USAGE, (0.0, math.inf)), DROP: RATE, RISE: RATE}
 
 
 def floor_ranges() -> dict[str, Range]:

@@ -9,6 +9,7 @@ from evaluators.output import plural
 from reports.baseline import Baseline
 from reports.compare.differences import differences
 from reports.compare.pairs import Lone, PairedSlice, difference_of, paired_difference
+from reports.compare.usage_change import usage_shifts
 from reports.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison
 from reports.provenance import named_model
 from reports.record import Record
@@ -75,6 +76,7 @@ def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:
         repeats=lone["repeat"],
         removed=sum(one.pairing.removed for one in sides),
         differences=differences(sides),
+        usage=usage_shifts(sides),
         detectable=found.detectable,
         blocked="; ".join(dict.fromkeys(one.changed for one in sides if one.changed)),
     )

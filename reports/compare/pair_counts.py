@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from cases.dataset import Dataset, Threshold
 from evaluators.kinds import Cluster
 from evaluators.output import plural
 from evaluators.statistics.count_table import CountTable, count_patterns
@@ -42,6 +43,19 @@ def elsewhere(sides: Sides, language: str) -> Iterator[str]:
     """Yield which languages only the other run has, for a gate that pools: ``language`` is ""."""
     if sides[0].elsewhere and not language:
         yield f"the {sides[0].role} also has {', '.join(sides[0].elsewhere)}"
+
+
+def scopes(
+    dataset: Dataset, sides: Sequence[PairedSlice]
+) -> Iterator[tuple[str, Sequence[PairedSlice], Threshold]]:
+    """Yield every threshold on a change with its language (empty where it pools) and slices."""
+    found = [(one.slice_.language, [one], one.slice_.thresholds) for one in sides]
+    if sides:
+        found.append(("", list(sides), dataset.pooled))
+    for language, scope, thresholds in found:
+        for threshold in thresholds:
+            if threshold.paired:
+                yield language, scope, threshold
 
 
 def metric_rows(sides: Sides) -> Mapping[str, Metric]:

@@ -13,10 +13,9 @@ from evaluators.output import plural
 from evaluators.statistics.betting import confidence_sequence, is_above, is_below
 from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
 from reports.compare.audit import Audit, AuditedPair, audit_of
-from reports.compare.pair_counts import elsewhere, not_asked
+from reports.compare.pair_counts import elsewhere, not_asked, scopes
 from reports.compare.pairs import PairedSlice, paired_difference
 from reports.evidence import AuditStep, AuditTrail
-from reports.gates.change import scopes
 from reports.gates.judge_scale import judge_scale
 from reports.report import GateResult, GateState
 

@@ -13,9 +13,10 @@ from evaluators.output import plural
 from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.metrics import DROP
 from evaluators.statistics.paired import holm, p_value_beyond
-from reports.compare.differences import Difference, change_of
-from reports.compare.pair_counts import elsewhere, not_asked
+from reports.compare.differences import Difference
+from reports.compare.pair_counts import elsewhere, not_asked, scopes
 from reports.compare.pairs import Lone, PairedSlice
+from reports.compare.usage_change import change_for
 from reports.gates.gate import BY_RUN, ROUNDING
 from reports.gates.judge_scale import JudgeScale, judge_scale
 from reports.report import GateResult, GateState, Role
@@ -80,7 +81,7 @@ class ChangeGate:
 
     def evidence(self) -> "Evidence | str":
         """Return what the pairs of these slices show, or why they cannot decide this gate."""
-        change = change_of(self.threshold.of, self.sides)
+        change = change_for(self.threshold, self.sides)
         obstacle = self._obstacle() or (change.obstacle() if change else "")
         if obstacle or change is None:
             return obstacle or f"{self.threshold.of} is not measured on {self.sides[0].slice_.name}"
@@ -96,7 +97,8 @@ class ChangeGate:
         return Evidence(gate=self, seen=seen, cases=harms)
 
     def _obstacle(self) -> str:
-        if blocked := next((one.blocked for one in self.sides if one.blocked), ""):
+        lets = (one.narrow if self.threshold.of_usage else one.blocked for one in self.sides)
+        if blocked := next(filter(None, lets), ""):
             return blocked
         name, margin = self.threshold.name, self.threshold.max
         if margin is None or margin < 0 or (not self.threshold.of and margin >= 1):
@@ -178,7 +180,8 @@ class Evidence:
         gate, seen = self.gate, self.seen
         estimate = seen.estimate
         name = f"{gate.threshold.of}: " if gate.threshold.of else ""
-        text = f"{name}new - old is {figure(estimate.value or 0.0, gate.sign * gate.margin)}"
+        what = "new / old - 1" if gate.threshold.relative else "new - old"
+        text = f"{name}{what} is {figure(estimate.value or 0.0, gate.sign * gate.margin)}"
         if self.confident and estimate.interval:
             text += f", 95 % interval {span_of(estimate.interval)}"
         text += f": {self._zone(state)}"
@@ -193,7 +196,8 @@ class Evidence:
         lone, ungraded = self.gate.lone, self.ungraded
         dropped = self.gate.dropped
         unpaired = self.unknown - ungraded - dropped
-        unknown = [f"{ungraded:,} ungraded"] if ungraded else []
+        lacks = "without a figure" if self.gate.threshold.of_usage else "ungraded"
+        unknown = [f"{ungraded:,} {lacks}"] if ungraded else []
         unknown += [f"{plural(unpaired, 'item')} without a partner"] if unpaired else []
         unknown += not_asked(self.gate.sides)
         if unknown:
@@ -210,7 +214,10 @@ class Evidence:
 
     def _zone(self, state: GateState) -> str:
         """Return in which of the three zones the change lies."""
-        change, margin = self.gate.threshold.measure, f"the margin of {self.gate.margin:g}"
+        change, margin = (
+            self.gate.threshold.measure,
+            f"the margin of {self.gate.threshold.amount(self.gate.margin)}",
+        )
         seen = margin + (scaled := self._as_judged())
         nor = ", nor" if scaled else " nor"
         if not self.confident:
@@ -235,7 +242,7 @@ class Evidence:
 
     def _remedy(self) -> str:
         """Return what would decide the gate."""
-        if self.ungraded:
+        if self.ungraded and not self.gate.threshold.of_usage:
             return "; grade the ungraded items first"
         gate, (harm, *_) = self.gate, self.cases
         bound = gate.allowed if (harm.value or 0.0) < gate.allowed else gate.limit
@@ -267,19 +274,6 @@ def change_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateRe
         _result(gate, one, next(p_values) if isinstance(one, Evidence) else 1.0)
         for gate, one in zip(gates, found, strict=True)
     )
-
-
-def scopes(
-    dataset: Dataset, sides: Sequence[PairedSlice]
-) -> Iterator[tuple[str, Sequence[PairedSlice], Threshold]]:
-    """Yield every threshold on a change with its language (empty where it pools) and slices."""
-    found = [(one.slice_.language, [one], one.slice_.thresholds) for one in sides]
-    if sides:
-        found.append(("", list(sides), dataset.pooled))
-    for language, scope, thresholds in found:
-        for threshold in thresholds:
-            if threshold.paired:
-                yield language, scope, threshold
 
 
 def _result(gate: ChangeGate, found: Evidence | str, p_value: float) -> GateResult:

@@ -10,6 +10,7 @@ from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.intervals import Interval
 from evaluators.statistics.metrics import floor_ends, metrics_of
 from evaluators.statistics.sample import Sample
+from reports.gates.usage_inputs import UsageInputs
 from reports.record import Record
 from reports.report import Counts, GateResult, GateState, SliceSummary
 from reports.summary import missing_extras, tabulate
@@ -72,6 +73,12 @@ class GateInputs:
             return f"{name} has no bounds with {ungraded}; grade them"
         return ""
 
+    def sentence(
+        self, threshold: Threshold, state: GateState, estimate: Estimate, bounds: Interval
+    ) -> str:
+        """Return a verdict's sentence; ``bounds`` are those of ``reason``."""
+        return reason(threshold, state, estimate, bounds, self.summary.counts)
+
 
 def _hull(intervals: Sequence[Interval | None]) -> Interval | None:
     """Return what these intervals span together, None where one of them is not known."""
@@ -106,8 +113,9 @@ def slice_gates(
     thresholds = [one for one in own if one.evidence in BY_RUN]
     if not thresholds:
         return ()
-    inputs = gate_inputs(slice_, records, summary, distrust)
-    return tuple(evaluate(threshold, inputs) for threshold in thresholds)
+    judged = gate_inputs(slice_, records, summary, distrust)
+    used = UsageInputs(slice_=slice_, records=records, summary=summary)
+    return tuple(evaluate(one, used if one.of_usage else judged) for one in thresholds)
 
 
 def floor_gates(
@@ -127,7 +135,7 @@ def _floor_bars(floor: Mapping[str, float], evidence: Evidence) -> Iterator[Thre
         yield Threshold(measure=name, min=low, max=high, evidence=evidence)
 
 
-def evaluate(threshold: Threshold, inputs: GateInputs) -> GateResult:
+def evaluate(threshold: Threshold, inputs: GateInputs | UsageInputs) -> GateResult:
     """Return the verdict of one ``min``/``max`` threshold.
 
     PASS where the metric (or, with ``evidence: confident``, its whole interval) keeps to the bar
@@ -150,8 +158,8 @@ def evaluate(threshold: Threshold, inputs: GateInputs) -> GateResult:
     sentence = obstacle or f"{name} has no {missing} over these items"
     if bounds:
         state = _state(threshold, bounds)
-        sentence = reason(threshold, state, estimate, bounds, summary.counts)
-    low, high = values or (None, None)
+        sentence = inputs.sentence(threshold, state, estimate, bounds)
+    low, high = (one if math.isfinite(one) else None for one in values or (math.nan, math.nan))
     return GateResult(
         dataset=summary.dataset,
         language=summary.language,

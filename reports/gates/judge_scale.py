@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from cases.dataset import Slice
 from evaluators.output import plural
 from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
-from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
+from evaluators.statistics.metrics import USAGE, YOUDEN, YOUDEN_INCORRECT
 from evaluators.statistics.youden import corrected_difference, weighted_mean
 from reports.compare.pairs import PairedSlice
 from reports.evidence import Calibration
@@ -96,7 +96,7 @@ _Part = tuple[Slice, Sequence[Calibration], int]
 
 def _scale(parts: Sequence[_Part], measure: str) -> JudgeScale | None:
     name = MEASURED_BY.get(measure)
-    if not parts:
+    if not parts or measure in USAGE:
         return None
     if name is None:
         return _unknown(f"its errors are not known on the scale of {measure}")

@@ -17,9 +17,8 @@ from evaluators.statistics.betting import Observations, confidence_sequence, is_
 from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.metrics import DROP
 from reports.compare.differences import ShareChange, change_of
-from reports.compare.pair_counts import elsewhere, not_asked
+from reports.compare.pair_counts import elsewhere, not_asked, scopes
 from reports.compare.pairs import Hit, PairedRecords, PairedSlice, passes
-from reports.gates.change import scopes
 from reports.gates.judge_scale import JudgeScale, judge_scale
 from reports.record import Record
 from reports.report import GateResult, GateState, SliceSummary

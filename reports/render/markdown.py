@@ -10,7 +10,7 @@ from evaluators.output import markdown_table, plural
 from evaluators.statistics.estimate import number
 from reports.evidence import Change, SliceComparison
 from reports.record import Record, in_order
-from reports.render import clean, words
+from reports.render import clean, usage_table, words
 from reports.report import GateResult, Report, SliceSummary
 
 MAX_BYTES = 60_000  # GitHub cuts a comment at 65,536 characters
@@ -32,6 +32,7 @@ def render(report: Report) -> str:
     noted = [f"{part.name}: {part.note}" for part in report.slices if part.note]
     parts = (
         _head(report),
+        _usage(report),
         _table("Gates", _GATES, map(_gate, words.by_urgency(report.decision.gates))),
         _section(
             "Another judge",
@@ -68,8 +69,14 @@ def _head(report: Report) -> str:
         f"Model {clean.span(words.model(report))}, judge {clean.span(report.judge)}{compared}.\n"
         f"{plural(counts.planned, 'item')} planned: {counts.passed:,} passed, "
         f"{counts.failed:,} failed, {counts.error:,} error, {counts.missing:,} missing{stopped}. "
-        f"{report.tokens:,} tokens, cost {words.money(report.cost)}.{origin}{link}\n"
+        f"Tokens {usage_table.tokens(report)}; cost {words.money(report.cost)}.{origin}{link}\n"
     )
+
+
+def _usage(report: Report) -> str:
+    rows = ((one.name, *one.cells) for one in usage_table.usage_rows(report))
+    table = _table("Seconds, tokens and cost of answers", usage_table.HEADER, rows)
+    return f"{table}\n*{'; '.join(usage_table.notes(report))}*\n" if table else ""
 
 
 def _gate(gate: GateResult) -> tuple[str, ...]:

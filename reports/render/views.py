@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from evaluators.output import plural
 from evaluators.statistics.estimate import UNDEFINED
-from evaluators.statistics.metrics import columns, counts_every_item
+from evaluators.statistics.metrics import USAGE, columns, counts_every_item
 from reports.evidence import SliceComparison
-from reports.render import words
+from reports.render import usage_table, words
 from reports.render.charts import plot, reach_of, trend
 from reports.report import GateResult, Report, SliceSummary
 
@@ -21,7 +21,7 @@ _EXITS = {
     5: "no item was selected",
     6: "no gate fails, but some cannot be decided, or none was declared",
 }
-_FIRST = 5  # reasons beside the verdict
+_FIRST = 5  # reasons beside the verdict, slices in the table of what answers took
 _SIDE_BY_SIDE = 100  # flipped items of a kind shown side by side, the first few at once
 _AT_ONCE = {"broke": 8, "fixed": 4}
 _SOURCES = ("file", "data_sha256", "prompt", "rubric", "pass_bar")  # these columns come first
@@ -82,7 +82,19 @@ def sections(report: Report) -> dict[str, object]:
             if "correct" in one.measures
         },
         "trend": _trend(report),
+        "usage": _usage(report),
         **_origin(report),
+    }
+
+
+def _usage(report: Report) -> dict[str, object]:
+    rows = usage_table.usage_rows(report)
+    return {
+        "header": usage_table.HEADER,
+        "first": rows[:_FIRST],
+        "more": rows[_FIRST:],
+        "notes": "; ".join(usage_table.notes(report)),
+        "tokens": usage_table.tokens(report),
     }
 
 
@@ -101,7 +113,8 @@ def kinds(slices: Sequence[SliceSummary]) -> list[KindView]:
     views = []
     for kind in dict.fromkeys(part.kind for part in slices):
         parts = tuple(part for part in slices if part.kind == kind)
-        names = tuple(dict.fromkeys(name for part in parts for name in part.measures))
+        every = dict.fromkeys(name for part in parts for name in part.measures)
+        names = tuple(name for name in every if name not in USAGE)  # a table of their own
         shown = tuple(name for name in columns(kind) if name in names) or names[:3]
         views.append(KindView(title=kind.heading, measures=names, shown=shown, slices=parts))
     return views

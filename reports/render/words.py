@@ -95,7 +95,7 @@ def bar(gate: GateResult) -> str:
     """Return a gate's threshold in words; for ``drop`` and ``rise`` the margin to the baseline."""
     sides = {DROP: "not below -", RISE: "not above +"}
     if gate.threshold.paired and gate.threshold.max is not None:
-        return f"{sides[gate.threshold.measure]}{gate.threshold.max:g}"
+        return f"{sides[gate.threshold.measure]}{gate.threshold.amount(gate.threshold.max)}"
     return gate.bar
 
 
@@ -154,9 +154,9 @@ def signed(estimate: Estimate) -> str:
     """Return a difference with its sign and interval, for instance ``-0.050 [-0.120, +0.020]``."""
     if estimate.value is None:
         return "undefined"
-    if estimate.interval is None:
-        return f"{estimate.value:+.3f}"
-    return f"{estimate.value:+.3f} [{estimate.low:+.3f}, {estimate.high:+.3f}]"
+    ends = (estimate.value, *(estimate.interval or ()))
+    value, *interval = (f"{'-' if one < 0 else '+'}{number(abs(one))}" for one in ends)
+    return f"{value} [{', '.join(interval)}]" if interval else value
 
 
 def odds(estimate: Estimate) -> str:

@@ -127,6 +127,25 @@ def test_a_gates_file_declares_pooled_gates(folder: Path, rubrics: Path) -> None
     assert all(one.pool and one.paired and one.evidence == "confident" for one in found)
 
 
+def test_gates_on_what_answers_take(folder: Path, rubrics: Path) -> None:
+    """A bar has no upper limit; a rise may be a share of the old value, or stand in its unit."""
+    bars = "seconds_p95: {max: 8}, cost: {max: 0.002}"
+    rises = "rise: {cost: {max: 20%}, tokens_in: {max: 500}}"
+    read = load_gates(gates(folder, f"facts: {{en: {{{bars}, {rises}}}}}"))
+    found = with_gates(declared(folder, GRADED, rubrics), read).slices["en"].thresholds
+    by_name = {one.name: one for one in found}
+    changes = by_name["rise of cost"], by_name["rise of tokens_in"]
+    assert [(one.max, one.relative, one.bar) for one in changes] == [
+        (0.2, True, "<= 20%"),
+        (500, False, "<= 500"),
+    ]
+    assert by_name["seconds_p95"].bar == "<= 8"
+    assert all(by_name[name].of_usage for name in ("seconds_p95", "cost", "rise of cost"))
+    assert not any(
+        one.of_usage for one in declared(folder, GRADED, rubrics).slices["en"].thresholds
+    )
+
+
 @pytest.mark.parametrize(
     ("rules", "said"),
     [
@@ -165,6 +184,15 @@ def test_gates_that_do_not_fit_are_refused(folder: Path, rules: str, said: str) 
         ("replace: some", ":1: key 'replace': 'all' is needed, not 'some'"),
         ("facts:\n  drop: {max: 0.1}", ":2: facts: key 'drop': say 'pool: languages', or put it"),
         ("facts: {en: {rise: {max: 0.1}}}", "key 'rise': name what must not rise"),
+        (
+            "facts: {en: {rise: {incorrect: {max: 20%}}}}",
+            "a number from 0 to 1 is needed, not '20%'",
+        ),
+        ("facts: {en: {rise: {cost: {max: -20%}}}}", "a number from 0 is needed, not '-20%'"),
+        (
+            "facts: {en: {cost: {max: 1, evidence: sequential}}}",
+            "'estimate' or 'confident' is needed",
+        ),
         ("facts: {en: {drop: {f1: {}}}}", "drop: f1: key 'max': missing; give the largest drop"),
         ("facts: {en: {drop: {max: 0.1, fail: no}}}", "'margin' or 'zero' is needed, not 'no'"),
         ("facts:\n  judge: unmeasured", ":2: facts: key 'judge': not for a gates file; it belongs"),

@@ -5,14 +5,17 @@ import sqlite3
 import threading
 from collections import Counter
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from evaluators.answerers import PromptedAnswer
 from evaluators.core import (
+    CORRECT,
+    Ask,
     CallError,
+    Case,
     Limits,
     Model,
     Reply,
@@ -20,6 +23,7 @@ from evaluators.core import (
     State,
     StoppedError,
     TransientError,
+    Verdict,
 )
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.engine import Status
@@ -27,6 +31,7 @@ from evaluators.runtime.engine_thread import EngineThread, Job
 from evaluators.runtime.outcomes import OutcomeReader
 from evaluators.runtime.schedule import Schedule
 from evaluators.runtime.sender import CallSettings, RetryPolicy
+from evaluators.usage import Usage
 from tests.support.engine_bench import PROMPT, Bench, prompted, task
 from tests.support.scripted import Scripted, ask_for, make_case
 
@@ -74,6 +79,37 @@ def test_an_answer_is_paid_for_once_and_measured(tmp_path: Path) -> None:
     assert (again.usage.requests, again.usage.spent) == (0, 0.0)
     assert (again.usage.input_tokens, again.usage.cost, again.usage.seconds) == (7, 0.5, 0.25)
     assert first.model == "m-1"
+
+
+def test_what_an_answer_took_is_apart_from_what_its_judge_took(tmp_path: Path) -> None:
+    """Also when the replies come from the ledger: the seconds are those of the first call.
+
+    Where the answer's own call fails, or there is none, nothing is known.
+    """
+    said = Reply(text="София", input_tokens=7, output_tokens=2, seconds=0.25)
+    graded = Reply(text="A", input_tokens=70, output_tokens=20, seconds=2.5)
+    model = Scripted(lambda request: said)
+    judge = AskingJudge(model=Scripted(lambda request: graded, spec="openai:judge"))
+    for _ in range(2):
+        both = replace(prompted(1, model), judge=judge)
+        one = Bench(tmp_path, [both, replace(task(2, "CORRECT"), judge=judge)]).run()
+        took = one["k1"].answering
+        assert (took.input_tokens, took.output_tokens, took.seconds) == (7, 2, 0.25)
+        assert one["k1"].usage.seconds == 2.75
+        assert one["k2"].answering == Usage()
+    assert len(model.requests) == 1
+
+
+@dataclass(frozen=True)
+class AskingJudge:
+    """A judge that asks its model, whatever it says."""
+
+    model: Scripted
+    spec: str = "openai:judge"
+
+    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+        await ask(self.model, ask_for(f"Is {answer} right in {case.id}?"))
+        return Verdict(grade=CORRECT)
 
 
 @pytest.mark.parametrize(

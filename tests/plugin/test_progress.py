@@ -1,7 +1,8 @@
 """Progress in words: what is done, how fast, what is left, what it cost, and how it goes."""
 
-from evaluators.core import Outcome, Usage
+from evaluators.core import Outcome
 from evaluators.runtime.engine import Status
+from evaluators.usage import Usage
 from reports.plugin.progress import Progress
 
 IDLE = Status()

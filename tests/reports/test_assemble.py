@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from cases.dataset import Dataset, Evidence, Item, Plan, Slice, Threshold
-from evaluators.core import Outcome, Usage, Verdict
+from evaluators.core import Outcome, Verdict
 from evaluators.kinds import kind_of
 from evaluators.rubric import Rubric
+from evaluators.usage import Usage
 from reports.assemble import Facts, assemble
 from reports.baseline import Baseline
 from reports.gates.decide import SessionFacts

@@ -130,7 +130,8 @@ def test_the_word_for_each_code(code: int, complete: bool, word: str) -> None:
 def test_numbers_in_words() -> None:
     """Undefined is said, minus zero is zero, an unknown price is unknown."""
     assert number(None) == number(float("nan")) == "undefined"
-    assert number(-0.0001) == "0.000"
+    assert number(-0.0) == number(-1e-12) == "0.000"
+    assert [number(one) for one in (0.005, 0.00412, 0.0000731)] == ["0.005", "0.00412", "0.0000731"]
     assert words.interval(Estimate(value=1.0, low=None, high=1.0, n=1)) == "–"
     assert words.money(None) == "unknown"
     assert words.money(1234.5) == "$1,234.5000"

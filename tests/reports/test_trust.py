@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from cases.dataset import Dataset, Item, Plan, Slice, Threshold
 from cases.plan import Labelled, labelled_for
-from evaluators.core import CORRECT, INCORRECT, Outcome, Usage, Verdict
+from evaluators.core import CORRECT, INCORRECT, Outcome, Verdict
 from evaluators.kinds import kind_of
 from evaluators.rubric import Protocol, Rubric
 from evaluators.statistics.estimate import UNDEFINED, Estimate
+from evaluators.usage import Usage
 from reports.evidence import Calibration, ConfusionCell
 from reports.record import Record
 from reports.summary import summarise

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 from cases.tools.builder.build_options import Options
 from cases.tools.builder.recipe import Recipe
 from cases.tools.builder.work_folder import Folder, Item, Say, Values
-from evaluators.core import Ask, CallError, Model, RefusedError, Usage, UsageError
+from evaluators.core import Ask, CallError, Model, RefusedError, UsageError
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.keys import read_key_names, require_key
@@ -18,6 +18,7 @@ from evaluators.runtime.budget import money
 from evaluators.runtime.calls import Caller
 from evaluators.runtime.sender import CallSettings
 from evaluators.runtime.session import CallSession, ask_each
+from evaluators.usage import Usage
 
 MANY = 50  # jobs
 T = TypeVar("T")

@@ -1,0 +1,208 @@
+"""What an answer takes, over many items: means, quantiles and their changes, with intervals.
+
+An item that is not known is infinite, or 0: whichever harms more. Nothing here assumes a shape of
+the figures: times and token counts have long tails.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evaluators.statistics.estimate import UNDEFINED, Estimate
+from evaluators.statistics.intervals import (
+    BLOCK,
+    ROUNDS,
+    SEED,
+    Interval,
+    cluster_sums,
+    effective_size,
+    percentile,
+    quantile,
+    unseen_share,
+)
+
+if TYPE_CHECKING:
+    from evaluators.statistics.intervals import Array
+
+
+FEWEST_ROUNDS = 500  # of a bootstrap over so many items that more would take seconds
+
+
+@dataclass(frozen=True, slots=True)
+class UsageMetric:
+    """One row of the table: the mean of a figure of all answers, or a quantile of it.
+
+    ``field`` names the figure in a record, ``quantile`` is the share of items that take no more;
+    None asks for the mean.
+    """
+
+    name: str
+    title: str
+    field: str
+    quantile: float | None = None
+
+    def estimate(self, values: Sequence[float], clusters: Sequence[Hashable]) -> Estimate:
+        """Return the metric over items, each of a cluster; undefined where it is infinite."""
+        if not values:
+            return UNDEFINED
+        import numpy as np
+
+        seen = np.array(values, dtype=np.float64)
+        value = self._value(seen)
+        if not math.isfinite(value):
+            return Estimate.of(None, None, len(seen))
+        if self.quantile is not None:
+            return Estimate.of(value, quantile_interval(seen, clusters, self.quantile), len(seen))
+        sums = cluster_sums(np.stack([seen, np.ones(len(seen))], axis=1), clusters)
+        low, high = ratio_interval(sums[:, 0], sums[:, 1], float(seen.max()))
+        return Estimate.of(value, (max(0.0, low), high), len(seen))
+
+    def change(
+        self,
+        old: Sequence[float],
+        new: Sequence[float],
+        clusters: Sequence[Hashable],
+        *,
+        relative: bool,
+    ) -> Estimate:
+        """Return new - old over pairs of items, or new / old - 1 where it is ``relative``.
+
+        The interval of a mean's change is that of a ratio of sums; that of a quantile's is a
+        bootstrap over clusters, each drawn with both its sides (Efron and Tibshirani 1993, An
+        Introduction to the Bootstrap, chapters 8 and 13). Undefined where a side is infinite, or
+        the old one 0. A quantile has no interval where one of its sides has none of its own: then
+        too few items lie beyond it for a resample to say anything.
+        """
+        if not old:
+            return UNDEFINED
+        import numpy as np
+
+        sides = [np.array(side, dtype=np.float64) for side in (old, new)]
+        before, now = map(self._value, sides)
+        base = before if relative else 1.0
+        if not (math.isfinite(before) and math.isfinite(now) and base):
+            return Estimate.of(None, None, len(old))
+        value = (now - before) / base
+        interval: Interval | None
+        if self.quantile is None:
+            bottom = sides[0] if relative else np.ones(len(old))
+            sums = cluster_sums(np.stack([sides[1] - sides[0], bottom], axis=1), clusters)
+            most = max(float(side.max()) for side in sides) / base
+            interval = ratio_interval(sums[:, 0], sums[:, 1], most)
+        else:
+            interval = _moved_quantile(sides, clusters, self.quantile, base if relative else None)
+        return Estimate.of(value, interval, len(old))
+
+    def _value(self, values: Array) -> float:
+        if self.quantile is None:
+            return float(values.mean())
+        import numpy as np
+
+        return float(np.sort(values)[_rank(self.quantile, len(values)) - 1])
+
+
+def _rank(share: float, n: float) -> int:
+    """Return the place, from 1, of the smallest value that so large a share does not exceed."""
+    return max(1, math.ceil(share * n - 1e-9))
+
+
+def quantile_interval(values: Array, clusters: Sequence[Hashable], share: float) -> Interval | None:
+    """Return the 95 % interval of a quantile between two of the values; None where one is lacking.
+
+    How many of n values lie below the true quantile is binomial, whatever their distribution, so
+    that the k-th smallest values between which it lies can be named: David and Nagaraja (2003),
+    Order Statistics, section 7.1. Of items that hang together as many count as are independent
+    (``effective_size``), as Woodruff (1952), J. Am. Stat. Assoc. 47:635, has it. The 95th of a
+    hundred has an upper end from 72 independent items on.
+    """
+    import numpy as np
+    from scipy.special import bdtr
+
+    ranked = np.sort(values)
+    below = values <= ranked[_rank(share, len(values)) - 1]
+    pairs = np.stack([below, np.ones(len(values))], axis=1)
+    hits, sizes = cluster_sums(pairs.astype(np.float64), clusters).T
+    size = len(values)
+    if len(sizes) < size:
+        rate = float(below.mean())
+        spread = hits - rate * sizes
+        size = int(effective_size(spread, sizes, np.ones(len(sizes)), rate * (1 - rate)))
+    chances = bdtr(np.arange(size + 1), size, share)
+    low, high = (int(np.searchsorted(chances, tail)) for tail in (0.025, 0.975))
+    first, last = (math.floor(low * len(values) / size), math.ceil((high + 1) * len(values) / size))
+    if first < 1 or last > len(values) or not math.isfinite(ranked[last - 1]):
+        return None
+    return float(ranked[first - 1]), float(ranked[last - 1])
+
+
+def ratio_interval(tops: Array, bottoms: Array, most: float) -> Interval:
+    """Return the 95 % interval of a ratio of two sums over clusters, each with its parts of them.
+
+    It is the ratio estimator's with Student's quantile: Cochran (1977), Sampling Techniques,
+    section 6.4; over clusters as in Miller (2024), arXiv 2411.00640, section 2.2. Where no cluster
+    deviates it is what those leave open that nobody has seen, if theirs is within ``most``.
+    """
+    count, top, bottom = len(tops), float(tops.sum()), float(bottoms.sum())
+    ratio = top / bottom
+    squares = float(((tops - ratio * bottoms) ** 2).sum())
+    if count > 1 and squares > 0:
+        reach = quantile(count, math.inf) * math.sqrt(squares * count / (count - 1)) / bottom
+        return ratio - reach, ratio + reach
+    unseen = unseen_share(count)
+    return ratio - unseen * abs(ratio) - unseen * most, ratio + unseen * most
+
+
+def _moved_quantile(
+    sides: Sequence[Array], clusters: Sequence[Hashable], share: float, base: float | None
+) -> Interval | None:
+    """Return the interval of new - old, or of new / old - 1 where the old value is the ``base``.
+
+    Where no resample differs it is what the two sides' own intervals leave open.
+    """
+    import numpy as np
+
+    own = [quantile_interval(side, clusters, share) for side in sides]
+    if None in own:
+        return None
+    names = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
+    places = np.array([names[cluster] for cluster in clusters])
+    both = list(_drawn_quantiles(sides, places, share))
+    old, new = (np.concatenate(one) for one in zip(*both, strict=True))
+    bottom = np.ones(len(old)) if base is None else old
+    found = percentile(new - old, bottom, len(names), math.inf)
+    if found and not all(map(math.isfinite, found)):
+        return None  # what is not known reaches into the interval
+    (old_low, old_high), (new_low, new_high) = (one or (0.0, 0.0) for one in own)
+    whole = base or 1.0
+    return found or ((new_low - old_high) / whole, (new_high - old_low) / whole)
+
+
+def _drawn_quantiles(sides: Sequence[Array], places: Array, share: float) -> Iterator[list[Array]]:
+    """Yield a block of resampled quantiles of the old side, and of the new one.
+
+    The few clusters that stand for what nobody has seen are drawn apart for the two sides, as by
+    ``resample_pairs``: pairs that agree by luck do not make an interval narrow.
+    """
+    import numpy as np
+
+    random = np.random.default_rng(SEED)
+    total = int(places.max()) + 1
+    unseen = round(total * unseen_share(total))
+    orders = [np.argsort(side, kind="stable") for side in sides]
+    step = max(1, BLOCK // len(places))
+    rounds = min(ROUNDS, max(FEWEST_ROUNDS, 2 * step))
+    for start in range(0, rounds, step):
+        size = min(step, rounds - start)
+        both = random.multinomial(total - unseen, np.full(total, 1 / total), size=size)
+        found = []
+        for side, order in zip(sides, orders, strict=True):
+            weights = both.copy()
+            apart = random.integers(0, total, size=(size, unseen))
+            np.add.at(weights, (np.arange(size)[:, None], apart), 1)
+            so_far = weights[:, places[order]].cumsum(axis=1)
+            needed = np.ceil(share * so_far[:, -1:] - 1e-9)
+            found.append(side[order[(so_far >= needed).argmax(axis=1)]])
+        yield found

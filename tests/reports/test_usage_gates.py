@@ -1,0 +1,195 @@
+"""Gates on seconds, tokens and USD an item: fail closed, paired, and free of the judge."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cases.dataset import Threshold
+from reports.compare.pairs import PairedSlice, pair_records
+from reports.gates.change import change_gates
+from reports.gates.gate import slice_gates
+from reports.record import Record
+from reports.report import GateResult
+from reports.summary import summarise
+from tests.support.made_records import make_dataset, make_record, make_slice
+from tests.support.made_runs import answered, run_of
+from tests.support.samples import rendered
+
+SLOWEST = Threshold(measure="seconds_p95", max=8.0)
+DEAREST = Threshold(measure="cost", max=0.01)
+
+
+def timed(seconds: Sequence[float | None], **fields: object) -> list[Record]:
+    """Return a graded record of each time, None where it is not known."""
+    return [
+        make_record(n, grade="CORRECT", answer_seconds=one, **fields)
+        for n, one in enumerate(seconds)
+    ]
+
+
+def priced(costs: Sequence[float | None]) -> list[Record]:
+    return [make_record(n, grade="CORRECT", answer_cost=one) for n, one in enumerate(costs)]
+
+
+def gate(rule: Threshold, records: Sequence[Record], **fields: object) -> GateResult:
+    slice_ = make_slice("graded", rule, **fields)
+    (found,) = slice_gates(slice_, records, summarise(records, slice_), "the judge is not trusted")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("seconds", "state", "said"),
+    [
+        ([1.0] * 95 + [9.0] * 5, "PASS", "seconds_p95 1 keeps to <= 8 (n=100)"),
+        ([1.0] * 94 + [9.0] * 6, "FAIL", "seconds_p95 9 does not keep to <= 8 (n=100)"),
+        (
+            [1.0] * 94 + [9.0] * 4 + [None] * 2,
+            "INCONCLUSIVE",
+            "not known of 2 items, 1 to 9 whatever those came to",
+        ),
+        ([1.0] * 96 + [None] * 4, "PASS", "not known of 4 items"),
+        ([9.0] * 90 + [None] * 10, "FAIL", "9 or any more whatever those came to"),
+        ([None] * 100, "INCONCLUSIVE", "seconds_p95 is not known of any of 100 items: recorded"),
+    ],
+)
+def test_seconds(seconds: list[float | None], state: str, said: str) -> None:
+    """The 95th of a hundred against its bar, whatever is not known at its worst and its best.
+
+    No judge has a part in it: one that is not trusted keeps nothing from being decided.
+    """
+    found = gate(SLOWEST, timed(seconds))
+    assert found.state == state
+    assert said in found.reason
+
+
+def test_a_mean_has_no_upper_bound_over_what_is_not_known() -> None:
+    """One unknown price of a hundred is enough for no PASS, and not enough for a FAIL to go."""
+    assert gate(DEAREST, priced([0.001] * 100)).state == "PASS"
+    assert gate(DEAREST, priced([0.001] * 99 + [None])).state == "INCONCLUSIVE"
+    assert gate(DEAREST, priced([0.1] * 99 + [None])).state == "FAIL"
+    assert gate(DEAREST, priced([None] * 100)).state == "INCONCLUSIVE"
+
+
+def test_evidence_confident_asks_for_the_whole_interval() -> None:
+    """7 s a 95th is below 8, but 30 items cannot show it of all."""
+    random = np.random.default_rng(1)
+    rule = replace(SLOWEST, evidence="confident")
+    assert gate(rule, timed([1.0] * 30)).state == "INCONCLUSIVE"
+    assert gate(rule, timed(random.uniform(0, 7.4, 400).tolist())).state == "PASS"
+    assert gate(rule, timed(random.uniform(0, 8.3, 400).tolist())).state == "INCONCLUSIVE"
+    assert gate(rule, timed(random.uniform(0, 9.5, 400).tolist())).state == "FAIL"
+
+
+@given(
+    st.lists(st.floats(0, 20), min_size=1, max_size=60),
+    st.sets(st.integers(0, 59)),
+    st.sampled_from(["seconds_p50", "seconds_p95"]),
+    st.sampled_from(["estimate", "confident"]),
+)
+def test_what_is_not_known_never_makes_a_pass(
+    seconds: list[float], lost: set[int], name: str, evidence: str
+) -> None:
+    """Whichever figures are lost: a gate that passes without them passes with all of them."""
+    rule = Threshold(measure=name, max=8.0, evidence=evidence)  # type: ignore[arg-type]
+    whole = timed(seconds)
+    part = timed([None if n in lost else one for n, one in enumerate(seconds)])
+    if gate(rule, part).state == "PASS":
+        assert gate(rule, whole).state == "PASS"
+
+
+def test_an_item_without_a_grade_still_counts_with_what_it_took() -> None:
+    """A judge that failed says nothing of how long the model took."""
+    records = [replace(one, outcome="error", grade=None) for one in timed([1.0] * 80)]
+    assert gate(SLOWEST, records).state == "PASS"
+
+
+def risen(
+    old: Sequence[float | None], new: Sequence[float | None], rule: Threshold, **fields: object
+) -> GateResult:
+    side = PairedSlice(
+        slice_=make_slice("graded", rule),
+        pairing=pair_records(timed(new), timed(old)),
+        blocked="another judge",
+        changed="another judge",
+        **fields,  # type: ignore[arg-type]
+    )
+    (found,) = change_gates(make_dataset(side.slice_), [side])
+    return found
+
+
+def rise(share: float, *, relative: bool = True, of: str = "seconds_p50") -> Threshold:
+    return Threshold(
+        measure="rise", of=of, max=share, relative=relative, evidence="confident", fail="margin"
+    )
+
+
+TIMES = np.random.default_rng(5).lognormal(size=300).tolist()
+
+
+@pytest.mark.parametrize(("factor", "state"), [(1.0, "PASS"), (1.02, "PASS"), (1.5, "FAIL")])
+def test_a_rise_is_a_share_of_the_old_value(factor: float, state: str) -> None:
+    """Paired item by item, so that a rise of 2 % is told from 20 % although items differ widely.
+
+    Another judge than the baseline's has no part in it.
+    """
+    found = risen(TIMES, [factor * one for one in TIMES], rise(0.2))
+    assert found.state == state
+    assert "new / old - 1 is" in found.reason
+    assert "the margin of 20%" in found.reason
+    assert found.estimate.value == pytest.approx(factor - 1)
+
+
+def test_a_rise_in_its_own_unit() -> None:
+    """Without a percent sign the margin is in seconds."""
+    found = risen(TIMES, [one + 0.5 for one in TIMES], rise(0.4, relative=False))
+    assert found.state == "FAIL"
+    assert found.estimate.value == pytest.approx(0.5)
+    assert "new - old is 0.5, 95 % interval" in found.reason
+
+
+def test_a_rise_with_what_is_not_known() -> None:
+    """Where one run does not know a few items a median still decides, a mean never passes."""
+    few: list[float | None] = [*TIMES[:-3], None, None, None]
+    assert risen(TIMES, few, rise(0.2)).state == "PASS"
+    assert risen(few, TIMES, rise(0.2)).state == "PASS"
+    assert risen(TIMES, [2 * one if one else one for one in few], rise(0.2)).state == "FAIL"
+    half: list[float | None] = [*TIMES[:150], *[None] * 150]
+    for old, new in ((TIMES, half), (half, TIMES), (TIMES, [None] * 300), ([None] * 300, TIMES)):
+        found = risen(old, new, rise(0.2))
+        assert found.state == "INCONCLUSIVE"
+        assert "is not known of" in found.reason
+    assert risen(TIMES, TIMES, rise(0.2, of="cost")).state == "INCONCLUSIVE"
+
+
+def test_too_few_items_show_no_change_of_a_tail() -> None:
+    """40 pairs say nothing of their 95th of a hundred, however alike they look."""
+    found = risen(TIMES[:40], TIMES[:40], rise(0.2, of="seconds_p95"))
+    assert found.state == "INCONCLUSIVE"
+    assert "no 95 % interval" in found.reason
+
+
+def test_a_slower_and_dearer_model_shows_without_any_gate() -> None:
+    """Then, now and the factor stand before the gates in the summary and on the page's top."""
+    old = answered("c" * 90, answer_seconds=0.8, answer_cost=0.0004, answer_tokens_in=100)
+    new = answered("c" * 90, answer_seconds=8.0, answer_cost=0.002, answer_tokens_in=100)
+    files = rendered(run_of(new, baseline=run_of(old)))
+    summary, page = files["summary.md"], files["report.html"]
+    for text in (summary, page):
+        assert "0.8 → 8, " in text
+        assert "×10" in text
+        assert "0.0004 → 0.002, " in text
+        assert "×5" in text
+    assert summary.index("0.8 → 8") < summary.index("### Slices")
+    assert page.index("0.8 → 8") < page.index('id="gates"')
+    shift = json.loads(files["run.json"])["comparison"]["slices"][0]["usage"]["seconds_p95"]
+    assert (shift["before"]["value"], shift["now"]["value"]) == (0.8, 8.0)
+
+
+def test_recorded_answers_have_no_table_of_what_they_took() -> None:
+    """Where nothing is known nothing is said."""
+    assert "Seconds, tokens" not in rendered(run_of(answered("cic")))["summary.md"]
