@@ -104,12 +104,18 @@ def test_anthropic_counts_cached_tokens() -> None:
     assert (got.input_tokens, got.cache_read_tokens, got.cache_write_tokens) == (321, 300, 20)
 
 
-def test_openai_counts_cached_tokens() -> None:
+@pytest.mark.parametrize(
+    ("provider", "names"),
+    [
+        ("openai", ("prompt_tokens", "completion_tokens", "prompt_tokens_details")),
+        ("openai-responses", ("input_tokens", "output_tokens", "input_tokens_details")),
+    ],
+)
+def test_openai_counts_cached_tokens(provider: str, names: tuple[str, str, str]) -> None:
     """Cached tokens are part of the prompt's; servers that name none, or null, read none."""
-    counts = {"prompt_tokens": 321, "completion_tokens": 4}
     for details, cached in (({"cached_tokens": 256}, 256), (None, 0), ({}, 0)):
-        usage = changed("usage", {**counts, "prompt_tokens_details": details})
-        got = ask_body("openai", usage)
+        usage = changed("usage", dict(zip(names, (321, 4, details), strict=True)))
+        got = ask_body(provider, usage)
         assert (got.input_tokens, got.cache_read_tokens, got.cache_write_tokens) == (321, cached, 0)
 
 
