@@ -34,7 +34,7 @@ class Meter:
 
     ``models`` maps the SPECs of the models that were asked to the names that providers returned.
     ``deadline`` is the time that the item may still take; ``phase`` is 0 while it is answered, and
-    1 from then on.
+    1 from then on, and ``answering`` what was taken until then.
     """
 
     price: Price
@@ -51,7 +51,7 @@ class Meter:
         return tuple(sorted(self._asked, key=self._asked.__getitem__))
 
     def end_answer(self) -> None:
-        """Note that the answer is there, and what it took; whatever is asked from now on judges it."""
+        """Note that the answer is there, and what it took; what is asked from now on judges it."""
         self.phase, self.answering = 1, self.usage
 
     def note(self, key: str, model: Model, request: Request) -> None:
