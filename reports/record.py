@@ -2,11 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cases.dataset import Item
 from evaluators.core import Outcome, State, Vote
 from evaluators.output import plural
+from evaluators.usage import Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,10 +124,10 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
 
 def make_record(item: Item, outcome: Outcome) -> Record:
     """Return the record of a planned item that ended in this outcome."""
-    case, verdict, usage, own = item.case, outcome.verdict, outcome.usage, outcome.answering
+    case, verdict, usage = item.case, outcome.verdict, outcome.usage
     grade = verdict.grade if verdict else None
     scores = item.slice.rubric.scores if item.slice.rubric else {}
-    return Record(
+    record = Record(
         key=item.key,
         id=case.id,
         repeat=item.repeat,
@@ -157,6 +158,14 @@ def make_record(item: Item, outcome: Outcome) -> Record:
         parts=verdict.parts if verdict else {},
         calls=outcome.calls,
         cached_tokens=usage.cache_read_tokens,
+    )
+    return _with_answering(record, outcome.answering)
+
+
+def _with_answering(record: Record, own: Usage) -> Record:
+    """Return the record with what its answer took, as far as that is known."""
+    return replace(
+        record,
         answer_seconds=round(own.seconds, 6) if own.seconds else None,
         answer_tokens_in=own.input_tokens if own.is_counted else None,
         answer_tokens_out=own.output_tokens if own.is_counted else None,
