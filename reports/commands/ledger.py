@@ -36,9 +36,7 @@ Options = argparse.Namespace
 def stats(options: Options) -> int:
     """Print rows, tokens, time and cost by model."""
     cost = pricer(load_catalogue(), datetime.now(UTC).date())
-    with closing(
-        open_store(options.ledger, read_only=True, trusted=options.trust_ledger)
-    ) as opened:
+    with closing(_opened(options, read_only=True)) as opened:
         say(sys.stderr, *opened.notes)
         found = upkeep.ledger_stats(opened, cost)
         say(sys.stdout, *_stats_lines(options.ledger, found, opened.size))
@@ -87,9 +85,7 @@ def _day(at: float) -> str:
 def export(options: Options) -> int:
     """Write rows as JSON lines, to a file or to stdout."""
     left_out: list[str] = []
-    with closing(
-        open_store(options.ledger, read_only=True, trusted=options.trust_ledger)
-    ) as opened:
+    with closing(_opened(options, read_only=True)) as opened:
         selection = Selection(spec=options.model, since=options.since)
         lines = upkeep.export_lines(opened, selection, left_out)
         if options.file is None:

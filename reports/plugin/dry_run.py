@@ -2,16 +2,17 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 
 from cases.dataset import Dataset, Plan, clusters_in
 from cases.tasks import make_tasks
-from evaluators.core import Outcome
+from evaluators.core import Outcome, Reply
 from evaluators.judges.forecast import (
     BYTES_PER_TOKEN,
     REPLY_TOKENS,
@@ -41,6 +42,9 @@ from reports.plugin.settling import stoppable
 from reports.render.console import wrapped
 from reports.trust import distrust
 
+T = TypeVar("T")
+
+TOGETHER = 1_000  # replies that are looked up in one statement
 EXTRAS = (
     "extra measures: as many calls as they usually take; what they ask hangs on the replies, and "
     "the steps of a geval_ metric are asked once for all items"
@@ -100,9 +104,7 @@ class DryRun:
 
     def _known(self, keys: Sequence[str]) -> dict[str, Outcome]:
         """Return how items would end as far as it is known without a call."""
-        with ExitStack() as stack:
-            kept = self._recorded(stack)
-            return asyncio.run(_outcomes([self._tasks[key] for key in keys], kept))
+        return self._with_ledger(partial(_outcomes, [self._tasks[key] for key in keys]))
 
     def _calibrator(self, root: Path) -> Calibrator:
         """Return the labelled items that would measure the judge."""
@@ -122,22 +124,34 @@ class DryRun:
     def _forecasts(self, tasks: Sequence[Task]) -> dict[str, Forecast]:
         """Return what the calls of these tasks add up to, by slice."""
         found: dict[str, Forecast] = {}
-        with ExitStack() as stack:
-            calls = asyncio.run(_calls(tasks, self._recorded(stack)))
+        calls = self._with_ledger(partial(_calls, tasks))
         for task, ahead in zip(tasks, calls, strict=True):
             name = f"{task.case.dataset}:{task.case.language}"
             forecast = make_forecast(ahead, self._specs, self._prices)
             found[name] = found.get(name, Forecast()) + forecast
         return found
 
-    def _recorded(self, stack: ExitStack) -> Kept:
-        """Return how to look a reply up in the ledger, which stays open as long as the stack."""
+    def _with_ledger(self, work: Callable[[Kept], Coroutine[Any, Any, T]]) -> T:
+        """Return what ``work`` makes of the ledger's replies.
+
+        Where a look-up takes a round trip it is done again with all that it wanted, until it wants
+        nothing more that is there: once for the answers, once for the verdicts on them.
+        """
         place, name = self._options.ledger, self._options.fresh
         if not (self._specs and exists(place)):
-            return lambda key: None
-        opened = Ledger(place, read_only=True, trusted=self._options.trust_ledger)
-        ledger = stack.enter_context(opened)
-        return lambda key: ledger.get(fresh_key(key, name))
+            return asyncio.run(work(lambda key: None))
+        with Ledger(place, read_only=True, trusted=self._options.trust_ledger) as ledger:
+            if ledger.store.near:
+                return asyncio.run(work(lambda key: ledger.get(fresh_key(key, name))))
+            found: dict[str, Reply] = {}
+            while True:
+                wanted: list[str] = []
+                result = asyncio.run(work(partial(_look, found, wanted, name)))
+                before = len(found)
+                for start in range(0, len(wanted), TOGETHER):
+                    found |= ledger.replies(wanted[start : start + TOGETHER])
+                if len(found) == before:
+                    return result
 
     def _shares(self, keys: Sequence[str]) -> dict[str, float]:
         """Return which share of a slice is asked until it is decided, for each that may stop."""
@@ -179,6 +193,14 @@ class DryRun:
                 discordances=shares,
                 calibrations=self._judged,
             )
+
+
+def _look(found: Mapping[str, Reply], wanted: list[str], name: str, key: str) -> Reply | None:
+    """Return a reply that was found; note the key of any other."""
+    key = fresh_key(key, name)
+    if key not in found:
+        wanted.append(key)
+    return found.get(key)
 
 
 async def _outcomes(tasks: Sequence[Task], recorded: Kept) -> dict[str, Outcome]:

@@ -374,7 +374,7 @@ def test_rows_and_documents_are_carried_both_ways(
     file, back = tmp_path / "file", tmp_path / "back"
     fill(file, 700, size=3)
     with Ledger(file) as ledger:
-        asyncio.run(ledger.keep("text", "k", "София\x00\ud800"))
+        asyncio.run(ledger.keep("batch", "k", "София\x00\ud800"))
     names = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
     assert command("export", names[0], "--ledger", file) == 0
     assert command("import", names[0], "--ledger", text_of(place)) == 0
@@ -387,7 +387,7 @@ def test_rows_and_documents_are_carried_both_ways(
     with Ledger(back) as ledger:
         assert ledger.get(key_of(699)) == reply_of(699, 3)
         assert ledger.is_imported(key_of(699))
-        assert ledger.document("text", "k") == "София\x00\ud800"
+        assert ledger.document("batch", "k") == "София\x00\ud800"
 
 
 def test_a_bad_line_keeps_a_file_out(
