@@ -110,9 +110,9 @@ class Reply:
 
     ``finish`` is ``stop``, ``tool_calls``, ``length``, ``content_filter`` or the provider's own
     word. ``model`` is the name that the provider returned. ``seconds`` is the time of the call, 0
-    where nobody measured it. ``cost`` is in USD where the reply itself says it, and wins over
-    prices of tokens. Of the ``input_tokens`` the provider read ``cache_read_tokens`` from its cache
-    of prompts, and wrote ``cache_write_tokens`` to it.
+    where nobody measured it, as in a ``batch``, which has a price of its own. ``cost`` is in USD
+    where the reply itself says it, and wins over prices of tokens. Of the ``input_tokens`` the
+    provider read ``cache_read_tokens`` from its cache of prompts, and wrote ``cache_write_tokens``.
     """
 
     text: str = ""
@@ -125,6 +125,7 @@ class Reply:
     cost: float | None = None
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
+    batch: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -123,6 +123,7 @@ def _facts(reports: Sequence[Report]) -> Facts:
             other_failures=sum(end.failures for end in ends),
             interrupted=any(end.interrupted for end in ends),
             cause=next((end.cause for end in ends if end.cause), ""),
+            left="; ".join(dict.fromkeys(end.left for end in ends if end.left)),
             pytest_code=odd[0] if odd else worst,
         ),
         provenance={name: _origin(name, [part.get(name) for part in parts]) for name in names},

@@ -142,13 +142,15 @@ class SessionEnd:
     """How the session ended besides its items: what it takes to decide on the gates again.
 
     ``failures`` are those that no item accounts for, ``pytest_code`` what pytest would return,
-    ``cause`` why no call could be made any more, and ``notes`` what the session itself had to say.
+    ``cause`` why no call could be made any more, ``left`` how many calls providers still had in
+    batches, and ``notes`` what the session itself had to say.
     """
 
     pytest_code: int = 0
     failures: int = 0
     interrupted: bool = False
     cause: str = ""
+    left: str = ""
     notes: tuple[str, ...] = ()
 
 

@@ -14,6 +14,7 @@ from evaluators.models.spec import Spec
 
 if TYPE_CHECKING:
     from evaluators.models.api import ApiModel
+    from evaluators.models.batching import BatchedModel
 
 
 def connect(spec: Spec, key: Key | None = None) -> Model:
@@ -41,6 +42,7 @@ class LazyModel:
         self._spec = spec
         self._key = key
         self._loaded: ApiModel | FunctionModel | None = None
+        self._batched: BatchedModel | None = None
 
     def __repr__(self) -> str:
         return f"LazyModel({self.spec!r})"
@@ -73,7 +75,22 @@ class LazyModel:
 
         return ApiModel(self._spec, self._key)
 
+    @property
+    def has_batches(self) -> bool:
+        """Whether its API takes calls in batches."""
+        return self._spec.batching is not None
+
+    def batches(self) -> "BatchedModel":
+        """Return its calls in batches."""
+        if self._batched is None:
+            from evaluators.models.batching import BatchedModel
+
+            self._batched = BatchedModel(self._spec, self._key)
+        return self._batched
+
     async def close(self) -> None:
         """Give the connections of the running loop back."""
+        if self._batched is not None:
+            await self._batched.close()
         if self._loaded is not None:
             await self._loaded.close()

@@ -4,11 +4,11 @@ Every field of a reply has its type, or the body is bad.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
 
-from evaluators.core import Reply, Request, TransientError
+from evaluators.core import CallError, Reply, Request, TransientError
 from evaluators.models.secrets import Key
 
 if TYPE_CHECKING:
@@ -78,6 +78,66 @@ class JsonObject(dict[str, object]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BatchStatus:
+    """What a provider says of a batch: whether it is over, and how many of its calls are done.
+
+    ``refusal`` is why the provider took none of it; empty for a batch that was worked on.
+    """
+
+    is_over: bool
+    done: int
+    failed: int
+    refusal: str = ""
+
+
+class BatchApi(Protocol):
+    """One provider's batches through its SDK. Whatever the SDK raises comes through."""
+
+    def line(self, key: str, body: Mapping[str, object]) -> Mapping[str, object]:
+        """Return a call as a batch holds it; ``key`` tells its result from the others."""
+
+    async def upload(self, name: str, lines: Sequence[bytes]) -> str:
+        """Bring the calls to the provider, if that is a step of its own; return the file's id."""
+
+    async def create(self, name: str, file: str, lines: Sequence[bytes]) -> str:
+        """Begin a batch and return its id: from here on it is paid for."""
+
+    async def find(self, name: str, calls: int, since: float) -> list[str]:
+        """Return the ids of the batches that may be this one, the newest first.
+
+        ``calls`` is how many it holds, ``since`` when it was begun, in seconds since 1970.
+        """
+
+    async def status(self, batch: str) -> BatchStatus:
+        """Return what became of a batch so far."""
+
+    def results(self, batch: str) -> AsyncIterator[bytes]:
+        """Yield the bytes of the result lines of a batch that is over, in pieces of any length."""
+
+    def read(self, line: JsonObject) -> tuple[str, JsonObject | CallError]:
+        """Return a result line's key, and the reply's body or why there is none."""
+
+    async def cancel(self, batch: str) -> None:
+        """Ask for nothing more of a batch; what is done stays and is paid for."""
+
+    async def close(self) -> None:
+        """Close the connections."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batching:
+    """A provider's batches: most ``calls`` and ``size`` (bytes) of one, ``price`` as a share.
+
+    ``open`` returns them for a key and a base URL, over this HTTP client.
+    """
+
+    calls: int
+    size: int
+    open: "Callable[[Key, str, httpx2.AsyncClient], BatchApi]"
+    price: float = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderAdapter:
     """How one provider's API is called; a new provider is a module that defines one.
 
@@ -90,7 +150,8 @@ class ProviderAdapter:
 
     ``address`` returns the URL and the headers of all requests, for a key and a base URL.
     ``write`` returns the body of a request to the model of this name, with these parameters.
-    ``read`` returns the reply that a body holds, or raises TransientError.
+    ``read`` returns the reply that a body holds, or raises TransientError. ``batching`` is None
+    where the API has no batches.
     """
 
     sdk: str
@@ -104,6 +165,7 @@ class ProviderAdapter:
     adds_v1: bool = False
     max_tokens_as: str = "max_tokens"
     method: str = "POST"
+    batching: Batching | None = None
 
 
 def parse_body(content: bytes) -> JsonObject:

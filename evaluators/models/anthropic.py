@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from evaluators.core import Reply, Request, ToolCall
 from evaluators.models.adapter import (
     MAY_BE_EMPTY,
+    BatchApi,
+    Batching,
     JsonObject,
     ProviderAdapter,
     offline_client,
@@ -13,6 +16,9 @@ from evaluators.models.adapter import (
     sendable,
 )
 from evaluators.models.secrets import Key
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient
 
 FINISHES: Mapping[str, str] = {
     "end_turn": "stop",
@@ -87,6 +93,17 @@ def read(content: JsonObject) -> Reply:
     )
 
 
+def open_batches(key: Key, base_url: str, client: "AsyncClient") -> BatchApi:
+    """Return the batches of a server. A call is sent once: whoever asks tries again."""
+    from anthropic import AsyncAnthropic
+
+    from evaluators.models.anthropic_batches import AnthropicBatches  # noqa: PLC0415  # aiohttp
+
+    return AnthropicBatches(
+        AsyncAnthropic(api_key=key.reveal(), base_url=base_url, http_client=client, max_retries=0)
+    )
+
+
 ADAPTER = ProviderAdapter(
     sdk="anthropic",
     base_url="https://api.anthropic.com",
@@ -97,4 +114,5 @@ ADAPTER = ProviderAdapter(
     address=address,
     write=write,
     read=read,
+    batching=Batching(calls=100_000, size=256_000_000, open=open_batches),
 )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from ssl import SSLContext
+from types import MappingProxyType
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
@@ -19,8 +20,8 @@ from yarl import URL
 
 from evaluators.core import CallError, FatalError, Reply, Request, ToolCall, TransientError
 from evaluators.models import failures
-from evaluators.models.adapter import parse_body, refuse_body
-from evaluators.models.secrets import Key, one_line
+from evaluators.models.adapter import JsonObject, parse_body, refuse_body
+from evaluators.models.secrets import Key, mask, one_line
 from evaluators.models.spec import Spec
 
 NO_KEY = "no_key"
@@ -30,10 +31,11 @@ MAX_BODY = 5 * 1024 * 1024
 KEY_HEADERS = frozenset({"authorization", "x-api-key"})
 EVERYWHERE = KEY_HEADERS | {"accept", "anthropic-version", "content-type", "user-agent"}
 PROXY_SCHEMES = ("http", "https")
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 # A dated or numbered release of the same model: -2024-08-06, @20241022, -002.
 _RELEASE = re.compile(r"[-@:][0-9][0-9.-]*")
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+encode_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,7 @@ class Endpoint:
             if asks
             else self.url,
             headers=self.headers,
-            data=None if asks else _encode(content).encode(),
+            data=None if asks else encode_json(content).encode(),
             allow_redirects=False,
             proxy=self.proxy,
         )
@@ -81,10 +83,10 @@ def open_endpoint(spec: Spec, key: Key) -> Endpoint:
     """Return the endpoint of a model. Raises FatalError for a proxy or certificates not usable."""
     address, headers = spec.adapter.address(key, spec.base_url)
     url = URL(address, encoded=True).update_query(spec.query)
-    proxy = _proxy(spec)
+    proxy = proxy_of(spec)
     session = aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
-            limit=MAX_CONNECTIONS, ssl=_verified() if url.scheme == "https" else True
+            limit=MAX_CONNECTIONS, ssl=verified() if url.scheme == "https" else True
         ),
         cookie_jar=aiohttp.DummyCookieJar(),
         # A whole call has a deadline of its own: a timer for each read would say less.
@@ -104,7 +106,8 @@ def open_endpoint(spec: Spec, key: Key) -> Endpoint:
     return Endpoint(session=session, url=url, method=spec.adapter.method, proxy=proxy, headers=sent)
 
 
-def _verified() -> SSLContext:
+def verified() -> SSLContext:
+    """Return the certificates to be trusted. Raises FatalError where they cannot be read."""
     try:
         return httpx2.create_ssl_context()
     except OSError as error:
@@ -112,7 +115,7 @@ def _verified() -> SSLContext:
         raise FatalError(failures.ENVIRONMENT, msg) from None
 
 
-def _proxy(spec: Spec) -> URL | None:
+def proxy_of(spec: Spec) -> URL | None:
     """Return the environment's proxy for a model; there is none for a loopback URL.
 
     Looked up here and once: aiohttp would do so for each call, and also send what .netrc holds.
@@ -155,14 +158,12 @@ class ApiModel:
                 endpoint = self._endpoints[loop] = open_endpoint(self._spec, self._key)
             start = time.perf_counter()
             async with asyncio.timeout(self._spec.deadline):
-                parameters = self._spec.merged(request.parameters)
-                body = self._adapter.write(self._spec.name, request, parameters)
-                response = await endpoint.post(body)
+                response = await endpoint.post(self.body(request))
             reply = self._read(*response)
         except Exception as error:  # noqa: BLE001 - HTTP libraries raise more than they document
-            problem = self._masked(failures.of_exception(error), self._key)
+            problem = self.masked(failures.of_exception(error))
         else:
-            return replace(_hidden(reply, self._key), seconds=time.perf_counter() - start)
+            return replace(reply, seconds=time.perf_counter() - start)
         # Raised out here so that no exception of HTTP, which holds the key's header, hangs on it.
         raise problem
 
@@ -176,16 +177,25 @@ class ApiModel:
         """Return the reply in a response of status 2xx; every other one is a failure."""
         if not 200 <= status < 300:
             raise failures.of_response(status, headers, body)
-        content = parse_body(body)
+        return self.read(parse_body(body), headers)
+
+    def body(self, request: Request) -> Mapping[str, object]:
+        """Return what is sent for a request."""
+        parameters = self._spec.merged(request.parameters)
+        return self._adapter.write(self._spec.name, request, parameters)
+
+    def read(self, content: JsonObject, headers: Mapping[str, str] = NO_HEADERS) -> Reply:
+        """Return the reply in a body, without the key. Raises a CallError where there is none."""
         if content.get("error") or content.get("type") == "error":
             raise failures.of_error_body(content, headers)
         reply = self._adapter.read(content)
         _check_model(reply.model, self._spec.name, self._spec.answers_as)
-        return reply
+        return reply if self._key is None else _hidden(reply, self._key)
 
-    def _masked(self, error: CallError, key: Key) -> CallError:
+    def masked(self, error: CallError) -> CallError:
         """Return the error with the model's SPEC, in one line, and without anything like a key."""
-        message = one_line(key.mask(f"{self._spec.text}: {error}"))
+        text = f"{self._spec.text}: {error}"
+        message = one_line(mask(text) if self._key is None else self._key.mask(text))
         if isinstance(error, TransientError):
             return TransientError(error.kind, message, error.retry_after)
         return type(error)(error.kind, message)

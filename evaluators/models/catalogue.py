@@ -182,6 +182,19 @@ def _prices(entry: Settings, key: str) -> Prices:
     return Prices(**prices, cache_read=read, cache_write=write)
 
 
+def _batch(entry: Settings, key: str) -> Mapping[str, Any]:
+    """Return the most calls and bytes of a batch, and its price as a share of a call's own."""
+    part = entry.part(key)
+    part.check_keys(("calls", "megabytes", "price"))
+    megabytes = part.number("megabytes", 0.001, math.inf)
+    limits = {
+        "calls": part.whole("calls", 1, math.inf),
+        "size": None if megabytes is None else int(1e6 * megabytes),
+        "price": part.number("price", 0, 1),
+    }
+    return {name: limit for name, limit in limits.items() if limit is not None}
+
+
 def _parameters(entry: Settings, key: str) -> Mapping[str, object]:
     """Return request parameters; what the suite writes into a request itself is refused."""
     part = entry.part(key)
@@ -245,6 +258,7 @@ FIELDS: Mapping[str, Callable[[Settings, str], Any]] = {
     "rpm": _count,
     "tpm": _count,
     "prices": _prices,
+    "batch": _batch,
 }
 """How each optional key of an entry becomes the field of that name in Spec."""
 KNOWN = ("provider", "model", "base_url", *FIELDS)

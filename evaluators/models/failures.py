@@ -107,6 +107,11 @@ def of_response(status: int, headers: Mapping[str, str], body: bytes) -> CallErr
     return _error(sort, kind, f"HTTP {status} ({kind}{advice}): {said}", headers)
 
 
+def of_failed_call(status: int, body: Mapping[str, object]) -> CallError:
+    """Return the CallError for one call of a batch that came back with another status than 2xx."""
+    return of_response(status, {}, json.dumps(body).encode())
+
+
 def of_error_body(body: Mapping[str, object], headers: Mapping[str, str]) -> CallError:
     """Return the CallError for an error object that came under status 200."""
     said, words = message_of(json.dumps(body).encode())

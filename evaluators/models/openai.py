@@ -1,10 +1,14 @@
 """OpenAI's chat completions, as OpenAI and every compatible server speak them."""
 
 from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
 
 from evaluators.core import Reply, Request, ToolCall
 from evaluators.models.adapter import (
     MAY_BE_EMPTY,
+    BatchApi,
+    Batching,
     JsonObject,
     ProviderAdapter,
     offline_client,
@@ -12,6 +16,9 @@ from evaluators.models.adapter import (
     sendable,
 )
 from evaluators.models.secrets import Key
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient
 
 FINISHES: Mapping[str, str] = {"function_call": "tool_calls"}
 
@@ -66,6 +73,21 @@ def read(content: JsonObject) -> Reply:
     )
 
 
+def open_batches(key: Key, base_url: str, client: "AsyncClient", *, endpoint: str) -> BatchApi:
+    """Return the batches of a server. A call is sent once: whoever asks tries again."""
+    from openai import AsyncOpenAI
+
+    from evaluators.models.openai_batches import OpenAIBatches  # noqa: PLC0415  # aiohttp
+
+    sdk = AsyncOpenAI(api_key=key.reveal(), base_url=base_url, http_client=client, max_retries=0)
+    return OpenAIBatches(sdk, endpoint)
+
+
+def batching(endpoint: str) -> Batching:
+    """Return OpenAI's batches of calls to this endpoint."""
+    return Batching(calls=50_000, size=200_000_000, open=partial(open_batches, endpoint=endpoint))
+
+
 ADAPTER = ProviderAdapter(
     sdk="openai",
     base_url="https://api.openai.com/v1",
@@ -74,4 +96,5 @@ ADAPTER = ProviderAdapter(
     address=address,
     write=write,
     read=read,
+    batching=batching("/v1/chat/completions"),
 )

@@ -92,4 +92,5 @@ ADAPTER = ProviderAdapter(
     address=address,
     write=write,
     read=read,
+    batching=openai.batching("/v1/responses"),
 )

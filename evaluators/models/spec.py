@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from typing import Any
 from urllib.parse import urlsplit
 
 from evaluators.core import Limits, UsageError
@@ -14,7 +15,7 @@ from evaluators.models import (
     openai_responses,
     python_function,
 )
-from evaluators.models.adapter import ProviderAdapter
+from evaluators.models.adapter import Batching, ProviderAdapter
 from evaluators.models.base_urls import is_loopback, is_same_host, normalise_url
 from evaluators.models.http_target import HttpTarget
 from evaluators.models.python_function import FunctionTarget
@@ -68,7 +69,8 @@ class Spec:
     ``http`` is how a service that is no known provider is asked, ``function`` what is called where
     there is no server at all.
     ``deadline`` is in seconds and holds for one whole call, ``item_deadline`` for one whole item.
-    ``rpm`` and ``tpm`` are requests and tokens a minute; None means no limit of its own.
+    ``rpm`` and ``tpm`` are requests and tokens a minute; None means no limit of its own. ``batch``
+    holds what is other in its batches than with the provider, by the names of Batching's fields.
     """
 
     text: str
@@ -91,6 +93,13 @@ class Spec:
     rpm: int | None = None
     tpm: int | None = None
     prices: Prices | None = None
+    batch: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def batching(self) -> Batching | None:
+        """How its calls go in batches, None where its API has none."""
+        known = self.adapter.batching
+        return known and replace(known, **self.batch)
 
     @property
     def is_loopback(self) -> bool:

@@ -40,14 +40,17 @@ class Budget:
         self._waiting: list[asyncio.Future[None]] = []
         self.refusal = ""
 
-    async def reserve(self, model: Model, request: Request, *, urgent: bool = False) -> float:
+    async def reserve(
+        self, model: Model, request: Request, *, urgent: bool = False, batch: bool = False
+    ) -> float:
         """Set aside the most that this request can cost, in USD, and return it.
 
         Waits while it would fit if calls in flight cost less than was set aside for them; an
-        ``urgent`` request goes before those that are not. Raises StoppedError ("budget") once it
-        cannot fit; nothing is started after that.
+        ``urgent`` request goes before those that are not. One in a ``batch`` has its own price.
+        Raises StoppedError ("budget") once it cannot fit; nothing is started after that.
         """
-        spec, price = self._models[model.spec]
+        spec, pricing = self._models[model.spec]
+        price = pricing.way(batch=batch)
         tokens, limit = most_input_tokens(request), output_limit(spec, request)
         while True:
             # Where nothing limits a reply, the longest one seen teaches what to expect.
@@ -76,9 +79,7 @@ class Budget:
         self._held = max(0.0, self._held - reserved)
         if reply is not None:
             named = reply.cost is not None or reply.input_tokens or reply.output_tokens
-            cost = reply.cost
-            if cost is None:
-                cost = self._models[spec][1].of(reply)
+            cost = self._models[spec][1].of(reply)
             self.spent += cost if named else reserved
             self._longest[spec] = max(self._longest.get(spec, 0), reply.output_tokens)
         self._wake()

@@ -9,10 +9,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 
 from evaluators.core import Ask, CallError, Model, Reply, Request, StoppedError
 from evaluators.ledger import Ledger, Row
 from evaluators.messages import Message
+from evaluators.models import LazyModel
+from evaluators.runtime.batch_landing import Parked
+from evaluators.runtime.batches import Batches
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.sender import CallSettings, ItemDeadline, Sender
 from evaluators.sent import Document, documents_of
@@ -34,7 +38,8 @@ class Meter:
 
     ``models`` maps the SPECs of the models that were asked to the names that providers returned.
     ``deadline`` is the time that the item may still take; ``phase`` is 0 while it is answered, and
-    1 from then on, and ``answering`` what was taken until then.
+    1 from then on, and ``answering`` what was taken until then. ``waiting`` counts the replies that
+    it waits for now.
     """
 
     price: Price
@@ -44,6 +49,7 @@ class Meter:
     answering: Usage = field(default_factory=Usage)
     _asked: dict[str, tuple[object, ...]] = field(default_factory=dict)
     deadline: ItemDeadline = field(default_factory=ItemDeadline)
+    waiting: int = 0
 
     @property
     def calls(self) -> tuple[str, ...]:
@@ -123,23 +129,37 @@ class Caller:
         self.ledger = ledger
         self.sender = Sender(settings, budget)
         self.price = price
+        self.batches = Batches(ledger, self.sender, settings.batch, price)
         self._fresh = settings.fresh
         self._replay = settings.replay
         self._reask = settings.reask_invalid and not settings.replay
         self._transcripts = settings.transcripts
         self._under_way: dict[str, asyncio.Task[tuple[Reply, int]]] = {}
 
+    def halt(self, error: StoppedError) -> None:
+        """Start no further call; what is in flight goes on."""
+        self.sender.halt(error)
+        self.batches.halt(error)
+
+    def describe(self, now: float) -> str:
+        """Return in a few words what calls wait for; empty if nothing is held back."""
+        waits = self.batches.describe(), self.sender.admission.describe(now)
+        return "; ".join(filter(None, waits))
+
     def metered(self, meter: Meter) -> Ask:
         """Return an ``ask`` that adds every reply to this meter."""
 
         async def ask(model: Model, request: Request) -> tuple[Reply, int]:
             key = self._key(model, request)
+            meter.waiting += 1
             try:
-                reply, sent = await self._ask(model, request, key, meter.deadline)
+                reply, sent = await self._ask(model, request, key, meter)
             except CallError as error:
                 if not isinstance(error, StoppedError):
                     meter.note(key, model, request)
                 raise
+            finally:
+                meter.waiting -= 1
             meter.note(key, model, request)
             earlier = self.ledger.is_earlier(key)
             imported = earlier and self.ledger.is_imported(key)
@@ -155,7 +175,7 @@ class Caller:
         return fresh_key(request_key(model.identity, request), self._fresh)
 
     async def _ask(
-        self, model: Model, request: Request, key: str, deadline: ItemDeadline
+        self, model: Model, request: Request, key: str, meter: Meter
     ) -> tuple[Reply, int]:
         kept = await self.ledger.find(key)
         if kept is not None:
@@ -167,30 +187,44 @@ class Caller:
         if task is not None:
             reply, _ = await asyncio.shield(task)
             return reply, 0
-        task = asyncio.create_task(self._fetch(model, request, key, deadline))
+        task = asyncio.create_task(self._fetch(model, request, key, meter))
         self._under_way[key] = task
         task.add_done_callback(lambda _: self._under_way.pop(key, None))
         return await task
 
     async def _fetch(
-        self, model: Model, request: Request, key: str, deadline: ItemDeadline
+        self, model: Model, request: Request, key: str, meter: Meter
     ) -> tuple[Reply, int]:
-        async with AsyncExitStack() as stack:
-            claimed = stack.enter_async_context(self.ledger.claim(key))
-            kept = await self.sender.before_the_end(claimed)
-            if kept is not None:  # another run asked it meanwhile
-                return kept, 0
-            documents = self._documents(model, request, key)
-            try:
-                reply = await self.sender.send(model, request, deadline)
-            except StoppedError:
-                raise
-            except CallError:
-                for document in documents:  # what was asked in vain is shown as well
-                    await self.ledger.keep(*document)
-                raise
-            await self.ledger.put(Row(key=key, spec=model.spec, reply=reply, documents=documents))
-            return reply, 1
+        documents = self._documents(model, request, key)
+        row = partial(Row, key=key, spec=model.spec, documents=documents)
+        try:
+            if self.batches.holds(key) or self.batches.takes(model):
+                reply = await self._in_batch(model, request, row, meter)
+                if reply is not None:
+                    return reply, 1
+            async with AsyncExitStack() as stack:
+                claimed = stack.enter_async_context(self.ledger.claim(key))
+                kept = await self.sender.before_the_end(claimed)
+                if kept is not None:  # another run asked it meanwhile
+                    return kept, 0
+                reply = await self.sender.send(model, request, meter.deadline)
+                await self.ledger.put(row(reply=reply))
+                return reply, 1
+        except StoppedError:
+            raise
+        except CallError:
+            for document in documents:  # what was asked in vain is shown as well
+                await self.ledger.keep(*document)
+            raise
+
+    async def _in_batch(
+        self, model: Model, request: Request, row: partial[Row], meter: Meter
+    ) -> Reply | None:
+        """Return the reply that came in a batch and is kept; None if it is to be asked directly."""
+        assert isinstance(model, LazyModel)  # no other has batches
+        future = asyncio.get_running_loop().create_future()
+        parked = Parked(model=model, request=request, row=row, sender=self.sender, future=future)
+        return await self.batches.reply(parked, urgent=bool(meter.models))
 
     def _documents(self, model: Model, request: Request, key: str) -> tuple[Document, ...]:
         return documents_of(model, request, key, self._fresh) if self._transcripts else ()

@@ -114,7 +114,7 @@ class Engine:
             in_flight=sender.admission.in_flight,
             limit=sender.admission.limit,
             retried=dict(sender.retried),
-            waiting="" if loop is None else sender.admission.describe(loop.time()),
+            waiting="" if loop is None else self._caller.describe(loop.time()),
             stops=dict(sender.stops),
             failure=self.failure,
             spent=None if budget is None else budget.spent,
@@ -135,7 +135,7 @@ class Engine:
     def halt(self) -> None:
         """Start no further call; to be called from the engine's own loop."""
         kind = "stopped"
-        self._sender.halt(StoppedError(kind, "the run was stopped before this was asked"))
+        self._caller.halt(StoppedError(kind, "the run was stopped before this was asked"))
 
     def select(self, keys: Collection[str]) -> None:
         """Note which items are asked at all."""
@@ -152,8 +152,9 @@ class Engine:
             target=self._keep_beating, args=(self._loop, over), name="qa-beat", daemon=True
         )
         beating.start()
-        # Twice as many items as calls: some always wait for their reply to reach the disk.
-        count = 2 * self._concurrency
+        # Twice as many items as calls: some always wait for their reply to reach the disk. A batch
+        # takes all items at once.
+        count = len(self._tasks) if self._caller.batches.is_on else 2 * self._concurrency
         workers = [asyncio.create_task(self._work(schedule)) for _ in range(count)]
         try:
             await asyncio.gather(*workers)
@@ -163,6 +164,7 @@ class Engine:
             posting.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await posting
+            await self._caller.batches.close()
             await self._caller.ledger.flush()
             for model in models:
                 await model.close()
@@ -208,6 +210,10 @@ class Engine:
 
     async def _outcome(self, task: Task) -> Outcome:
         meter = Meter(price=self._caller.price)
+        with self._caller.batches.item(meter):
+            return await self._ended_with(task, meter)
+
+    async def _ended_with(self, task: Task, meter: Meter) -> Outcome:
         ask = self._caller.metered(meter)
         answer: str | None = None
         verdict: Verdict | None = None

@@ -10,14 +10,17 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import cache
 from itertools import chain
+from types import MappingProxyType
 
 from evaluators.core import Reply, UsageError
 from evaluators.models.spec import Prices, Spec, parse
+from evaluators.text import flat
 
 PER = 1_000_000  # prices are per million tokens
 MODELS_YAML = "models.yaml"
 GENAI_PRICES = "genai-prices"
 _PRICED = ("input", "output", "cache_read", "cache_write")
+IN_BATCHES: Mapping[str, str] = MappingProxyType({"processing": "batch"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,17 +30,29 @@ class Step:
     above: int
     prices: Prices
 
+    def times(self, share: float) -> "Step":
+        """Return the step with this share of its prices."""
+        given = ((name, price) for name, price in flat(self.prices).items() if price is not None)
+        parts = {name: share * float(str(price)) for name, price in given}
+        return Step(above=self.above, prices=Prices(**parts))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pricing:
     """What a model's tokens cost. ``steps`` rise; the first holds from 0; ``source`` says whose.
 
     A step's prices are those of all tokens of the request. Not covered: priority rates, and caches
-    that hold a prompt for an hour.
+    that hold a prompt for an hour. ``batch`` is what calls in batches cost, None where a model's
+    API has none.
     """
 
     steps: tuple[Step, ...]
     source: str
+    batch: "Pricing | None" = None
+
+    def way(self, *, batch: bool) -> "Pricing":
+        """Return what calls cost in batches, or one by one."""
+        return self.batch or self if batch else self
 
     def cost(
         self, input_tokens: int, output_tokens: int, *, read: int = 0, written: int = 0
@@ -54,8 +69,11 @@ class Pricing:
 
     def of(self, reply: Reply) -> float:
         """Return what the request of a reply cost in USD."""
-        read, written = reply.cache_read_tokens, reply.cache_write_tokens
-        return self.cost(reply.input_tokens, reply.output_tokens, read=read, written=written)
+        if reply.cost is not None:
+            return reply.cost
+        pricing, read = self.way(batch=reply.batch), reply.cache_read_tokens
+        written = reply.cache_write_tokens
+        return pricing.cost(reply.input_tokens, reply.output_tokens, read=read, written=written)
 
     def most(self, input_tokens: int, output_tokens: int) -> float:
         """Return the most that a request with up to so many tokens costs in USD."""
@@ -72,20 +90,32 @@ def pricing_of(spec: Spec, on: date) -> Pricing | None:
     models.yaml wins. A server of the user's own, on this machine or elsewhere, has no price but
     the one given there: the same model costs something else, or nothing, on another server.
     """
-    if spec.prices is not None:
-        return Pricing(steps=(Step(above=0, prices=spec.prices),), source=MODELS_YAML)
-    return None if spec.is_loopback else _published(spec, on)
+    if spec.prices is None:
+        steps, source = _published(spec, on), GENAI_PRICES
+    else:
+        steps, source = (Step(above=0, prices=spec.prices),), MODELS_YAML
+    if not steps:
+        return None
+    if spec.batching is None:
+        return Pricing(steps=steps, source=source)
+    own = spec.prices is not None or "price" in spec.batch
+    known = () if own else _published(spec, on, IN_BATCHES)
+    if not known or known == steps:  # published for some models only
+        known = tuple(step.times(spec.batching.price) for step in steps)
+    batch = Pricing(steps=known, source=f"{source}, in batches")
+    return Pricing(steps=steps, source=source, batch=batch)
 
 
 def cost_of(pricing: Mapping[str, Pricing | None], spec: str, reply: Reply) -> float | None:
     """Return what a reply of the model with this SPEC cost in USD, None for an unknown price."""
-    if reply.cost is not None:
-        return reply.cost
     found = pricing.get(spec)
-    return None if found is None else found.of(reply)
+    return reply.cost if found is None else found.of(reply)
 
 
-def _published(spec: Spec, on: date) -> Pricing | None:
+def _published(spec: Spec, on: date, context: Mapping[str, str] | None = None) -> tuple[Step, ...]:
+    """Return published prices, none where no price is known or the server is the user's own."""
+    if spec.is_loopback:
+        return ()
     from genai_prices import Usage, calc_price  # noqa: PLC0415  # half a second, 60 MB
 
     # Noon: a few providers are cheaper by night, and a run must not cost less for being late.
@@ -96,15 +126,16 @@ def _published(spec: Spec, on: date) -> Pricing | None:
             model_ref=spec.name,
             provider_api_url=spec.base_url,
             genai_request_timestamp=noon,
+            price_context=context,
         ).model_price
     except LookupError:
-        return None
+        return ()
     values = vars(found)
     ways = {name: values.get(f"{name}_mtok") for name in _PRICED}
     # A price for each request, or none for text, is not one that tokens can be counted at.
     if None in (ways["input"], ways["output"]) or values.get("requests_kcount"):
-        return None
-    return Pricing(steps=_steps(ways), source=GENAI_PRICES)
+        return ()
+    return _steps(ways)
 
 
 def _steps(ways: Mapping[str, object]) -> tuple[Step, ...]:

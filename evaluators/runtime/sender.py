@@ -20,6 +20,7 @@ from evaluators.core import (
 )
 from evaluators.ledger.places import Place
 from evaluators.runtime.admission import NEVER, Admission, ModelQueue
+from evaluators.runtime.batch_waves import BatchSettings
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.server_state import LONGEST_WAIT, RATE_LIMIT
 
@@ -56,8 +57,8 @@ class CallSettings:
     nothing. With ``reask_invalid`` a judge whose replies in the ledger are all unreadable is asked
     anew. ``fresh`` names a release: all is asked anew under its name, and found again by it.
     ``trust_ledger`` uses a ledger that others own or can change. ``transcripts`` keeps what is sent
-    beside the replies. ``random`` gives numbers from 0 to
-    1, by which pauses are spread.
+    beside the replies. ``batch`` sends calls in batches, where a model's API has them. ``random``
+    gives numbers from 0 to 1, by which pauses are spread.
     """
 
     ledger: Place = Path(".qa/ledger.sqlite3")
@@ -70,6 +71,7 @@ class CallSettings:
     fresh: str = ""
     trust_ledger: bool = False
     transcripts: bool = True
+    batch: BatchSettings | None = None
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     random: Callable[[], float] = random.random
 
@@ -129,6 +131,23 @@ class Sender:
                 return await awaited
         except TimeoutError:
             raise self._time_is_up() from None
+
+    async def reserve(
+        self, model: Model, request: Request, *, urgent: bool, batch: bool = False
+    ) -> float:
+        """Set aside the most that a call can cost and return it, in USD; 0 without a budget."""
+        if self.budget is None:
+            return 0.0
+        try:
+            return await self.budget.reserve(model, request, urgent=urgent, batch=batch)
+        except StoppedError as error:
+            self.stops.setdefault(error.kind, str(error))
+            raise
+
+    def settle(self, reserved: float, spec: str, reply: Reply | None) -> None:
+        """Book what a reply cost in place of what was set aside for it."""
+        if self.budget:
+            self.budget.settle(reserved, spec, reply)
 
     async def send(self, model: Model, request: Request, item: ItemDeadline) -> Reply:
         """Return the reply. Raises a CallError, StoppedError if the call was never made."""
@@ -191,15 +210,8 @@ class Sender:
         self, queue: ModelQueue, model: Model, request: Request, item: ItemDeadline
     ) -> Reply:
         """Make one call, within the limits, the budget and the time that is left."""
-        budget = self.budget
-        reserved = 0.0
         reply = None
-        if budget:
-            try:
-                reserved = await budget.reserve(model, request, urgent=item.urgent)
-            except StoppedError as error:
-                self.stops.setdefault(error.kind, str(error))
-                raise
+        reserved = await self.reserve(model, request, urgent=item.urgent)
         try:
             size = queue.size(request)
             started = await self._enter(queue, size, item)
@@ -210,8 +222,7 @@ class Sender:
         except TimeoutError:
             raise self._overdue(queue) from None
         finally:
-            if budget:
-                budget.settle(reserved, model.spec, reply)
+            self.settle(reserved, model.spec, reply)
 
     async def _enter(self, queue: ModelQueue, size: float, item: ItemDeadline) -> float:
         """Return when the call was let in. Raises TimeoutError if the time is used up before."""

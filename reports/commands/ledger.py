@@ -18,10 +18,12 @@ from evaluators.ledger.places import Place, read_place
 from evaluators.ledger.stores import exists, open_store
 from evaluators.ledger.upkeep import LedgerStats, Selection
 from evaluators.models.catalogue import load_catalogue
+from evaluators.models.keys import KEY_ENV, MODELS_FILE
 from evaluators.models.secrets import one_line
 from evaluators.output import aligned_table, plural, say, write_whole
 from evaluators.runtime.budget import money
 from evaluators.runtime.prices import pricer
+from reports.commands.ledger_batches import batches
 
 DEFAULT = Path(".qa/ledger.sqlite3")
 DONE, REFUSED = 0, 4
@@ -156,6 +158,7 @@ COMMANDS: Mapping[str, tuple[str, Callable[[Options], int]]] = {
     "export": ("rows as JSON lines, to a file or to stdout", export),
     "import": ("add the rows of an exported file", import_),
     "prune": ("take out rows by age or model", prune),
+    "batches": ("what providers have in batches; give one up", batches),
 }
 
 
@@ -210,4 +213,8 @@ def _parser() -> Parser:
     made["export"].add_argument("--since", metavar="DATE", type=_date, help=text)
     text = "remove them; without it only count"
     made["prune"].add_argument("--yes", action="store_true", help=text)
+    add = made["batches"].add_argument
+    add("--cancel", metavar="ID", help="ask for nothing more of a batch: what is done stays")
+    add("--key-env", metavar="URL=NAME", action="append", default=[], help=KEY_ENV)
+    add("--models", metavar="FILE", type=Path, help=MODELS_FILE)
     return parser

@@ -8,6 +8,7 @@ code  when
 3, 4  pytest's own: an internal error, a usage error
 2     interrupted
 0     ``--dry-run`` without any failure
+6     ``--gates off``, nothing failed, and calls are still with a provider in batches
 -     no item selected, ``--gates off``, or a code that is not pytest's "passed", "failed" or
       "interrupted": pytest's own code
 1     a gate FAIL, or a failure that is no graded miss
@@ -43,7 +44,8 @@ class SessionFacts:
     ``other_failures`` are failures that are no item's outcome: ordinary tests, fixtures and
     teardowns, exceptions in a test body, collection errors. ``interrupted`` means by a person or
     the system (not by ``-x``); ``pytest_code`` is what pytest would return. ``cause`` is why
-    no call could be made any more, in one line, or empty. ``shards`` are those that the items come
+    no call could be made any more, in one line, or empty; ``left`` says so how many calls providers
+    still have in batches. ``shards`` are those that the items come
     from, None where none is missing.
     """
 
@@ -60,6 +62,7 @@ class SessionFacts:
     dry_run: bool = False
     pytest_code: int = OK
     cause: str = ""
+    left: str = ""
     shards: Shards | None = None
 
     @property
@@ -85,6 +88,7 @@ class SessionFacts:
             failures=self.other_failures + self.unexplained,
             interrupted=self.interrupted,
             cause=self.cause,
+            left=self.left,
             notes=notes,
         )
 
@@ -105,7 +109,8 @@ def decide(gates: Sequence[GateResult], facts: SessionFacts) -> Decision:
         or _inconclusive(gates, facts)
         or _passed(gates, facts)
     )
-    return Decision(gates=tuple(gates), code=code, line=line)
+    rest = f"; {facts.left}" if facts.left else ""
+    return Decision(gates=tuple(gates), code=code, line=f"{line}{rest}")
 
 
 def _cut_short(facts: SessionFacts) -> Verdict | None:
@@ -123,6 +128,8 @@ def _cut_short(facts: SessionFacts) -> Verdict | None:
 
 def _pytest_decides(facts: SessionFacts) -> Verdict | None:
     code = facts.pytest_code
+    if facts.gates_off and facts.left and code == OK:
+        return INCONCLUSIVE, f"gates off: exit {INCONCLUSIVE}"
     if facts.gates_off:
         return code, f"gates off: exit {code}, as pytest has it"
     if not facts.selected and facts.shards is None:

@@ -22,13 +22,8 @@ except ModuleNotFoundError as error:
     raise pytest.UsageError(msg) from None
 from evaluators.core import UsageError
 from evaluators.text import harmless
-from reports.plugin.options import (
-    DATASET_FILE,
-    Options,
-    dataset_files,
-    pytest_addoption,
-    read_options,
-)
+from reports.plugin.options import Options, pytest_addoption, read_options
+from reports.plugin.run_paths import DATASET_FILE, dataset_files
 from reports.plugin.worker import (
     WORKER_INPUT,
     Verdicts,

@@ -18,8 +18,9 @@ from evaluators.kinds import JUDGED
 from evaluators.runtime.engine import Task
 from evaluators.settings import load_settings
 from reports.evidence import Calibration
-from reports.plugin.options import Options, dataset_files
+from reports.plugin.options import Options
 from reports.plugin.run_models import judges_of
+from reports.plugin.run_paths import dataset_files
 from reports.trust import calibrate, unmeasured
 
 BUNDLED = Path(cases.__file__).parent / "judges"

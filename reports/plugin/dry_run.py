@@ -64,7 +64,10 @@ class DryRun:
         self._tasks = make_tasks(plan.items.values(), models.model, models.judges, adjudications)
         self._specs = models.specs
         today = datetime.now(UTC).date()
-        self._prices = {text: pricing_of(spec, today) for text, spec in self._specs.items()}
+        prices = {text: pricing_of(spec, today) for text, spec in self._specs.items()}
+        self._prices = {
+            text: price and price.way(batch=options.batch) for text, price in prices.items()
+        }
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:

@@ -96,6 +96,7 @@ def facts_of(options: Options, plan: Plan, run: Run, ending: Ending, found: Outc
             gates_off=options.gates_off,
             pytest_code=ending.pytest_code,
             cause=run.cause,
+            left=run.left,
         ),
         provenance=provenance(plan, options.choice, found, specs),
         run={

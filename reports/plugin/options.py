@@ -1,9 +1,8 @@
-"""What the command line asks for: our options, and datasets under its paths."""
+"""What the command line asks for: our options."""
 
 import math
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,12 +15,11 @@ from evaluators.core import UsageError
 from evaluators.ledger.places import Place, read_place
 from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names
 from evaluators.text import shown
+from reports.plugin import batch_options
 from reports.plugin.mistyped import Once, hint
 from reports.promoted import find_run
 
 OFF = "off"
-DATASET_FILE = "dataset.yaml"
-_SKIPPED_FOLDERS = frozenset({"node_modules", "build", "dist", "__pycache__", "venv"})
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9}")
 
@@ -56,6 +54,7 @@ _VALUES = (
     ("rpm", "N", "requests a minute, for the whole run (default: no limit)"),
     ("max-cost", "USD", "start no call that could take the run over this; the rest is MISSING"),
     ("deadline", "S", "seconds for the whole run; the rest is MISSING (deadline)"),
+    *batch_options.VALUES,
     ("report-dir", "DIR", "where the report goes (default: reports/out)"),
 )  # fmt: skip
 _REPEATABLE = (
@@ -79,6 +78,7 @@ _FLAGS = (
     ("reask-invalid", "ask a judge anew where all its replies in the ledger are unreadable"),
     ("trust-ledger", "use a ledger that other users own or can change"),
     ("allow-self-judge", "let a model judge its own answers"),
+    *batch_options.FLAGS,
 )  # fmt: skip
 
 
@@ -115,6 +115,9 @@ class Options:
     rpm: int | None
     max_cost: float | None
     deadline: float | None
+    batch: bool
+    batch_wait: float | None
+    batch_direct: bool
     report_dir: Path
     dry_run: bool
     allow_self_judge: bool
@@ -173,6 +176,7 @@ def read_options(config: pytest.Config, here: Path) -> Options:
         deadline=value("deadline", _amount),
         report_dir=here / given.get("report-dir", "reports/out"),
         touched=bool(given),
+        **batch_options.read_batch(given),
         **simple,
     )
 
@@ -267,33 +271,3 @@ def _slice_files(name: str, given: Mapping[str, Any], here: Path) -> tuple[Slice
             raise UsageError(msg)
         found[slice_] = SliceFile(dataset=dataset, language=language, path=here / path)
     return tuple(found.values())
-
-
-def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path]:
-    """Return the ``dataset.yaml`` files in, under or beside these paths and node ids, sorted.
-
-    Raises UsageError where one lies outside pytest's rootdir: then an option's value was taken
-    for a path, and this project's settings were not read.
-    """
-    paths = [here / argument.partition("::")[0] for argument in arguments]
-    found = sorted({file.resolve() for path in paths for file in _candidates(path)})
-    for file in found:
-        if not file.is_relative_to(root.resolve()):
-            msg = (
-                f"rootdir is {root}, but {file} lies outside it: an option's path stood as a word "
-                "of its own; write --option=PATH, or give --rootdir"
-            )
-            raise UsageError(msg)
-    return found
-
-
-def _candidates(path: Path) -> Iterator[Path]:
-    if path.is_file():
-        beside = path.parent / DATASET_FILE
-        if beside.is_file():
-            yield beside
-        return
-    for folder, names, files in os.walk(path):
-        names[:] = [name for name in names if name[0] != "." and name not in _SKIPPED_FOLDERS]
-        if DATASET_FILE in files:
-            yield Path(folder) / DATASET_FILE

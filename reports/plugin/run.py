@@ -11,12 +11,14 @@ from cases.tasks import make_tasks
 from evaluators.core import Outcome
 from evaluators.ledger import Ledger
 from evaluators.models import load
+from evaluators.runtime.batch_waves import KIND as BATCH
+from evaluators.runtime.batch_waves import BatchSettings
 from evaluators.runtime.budget import BUDGET
 from evaluators.runtime.engine import Engine, Status, Task
 from evaluators.runtime.engine_process import EngineProcess, begin
 from evaluators.runtime.engine_thread import EngineHandle, Job
 from evaluators.runtime.outcomes import OutcomeSource, OutcomeWriter
-from evaluators.runtime.schedule import Schedule
+from evaluators.runtime.schedule import UNLIMITED, Schedule
 from evaluators.runtime.sender import DEADLINE, CallSettings
 from evaluators.runtime.session import CallSession
 from evaluators.runtime.stopping import Stopping
@@ -33,6 +35,8 @@ SMALLEST_WINDOW = 64
 LEAD_PER_CALL = 16  # items started, per call in flight, before the tests are collected
 # Under way until one has an outcome: so little is paid for if the judge's key is wrong.
 FIRST_ITEMS = 4
+ENOUGH = (BUDGET, DEADLINE, BATCH)
+"""Why a run ends before its items did where nothing is wrong: what the user allowed is used up."""
 
 
 class Run:
@@ -100,13 +104,17 @@ class Run:
     @property
     def stopped(self) -> str:
         """The kind of what ended the run before its items did (budget, deadline), or nothing."""
-        return next((kind for kind in (BUDGET, DEADLINE) if kind in self.status.stops), "")
+        return next((kind for kind in ENOUGH if kind in self.status.stops), "")
 
     @property
     def cause(self) -> str:
         """Why no call could be made any more, in one line: a wrong key, say; else empty."""
-        own = (BUDGET, DEADLINE)  # what the user allowed is used up: nothing is wrong
-        return next((why for kind, why in self.status.stops.items() if kind not in own), "")
+        return next((why for kind, why in self.status.stops.items() if kind not in ENOUGH), "")
+
+    @property
+    def left(self) -> str:
+        """How many calls providers still have in batches, and what to do; empty for none."""
+        return self.status.stops.get(BATCH, "")
 
     @property
     def unpriced(self) -> tuple[str, ...]:
@@ -133,12 +141,13 @@ class Run:
         """
         keys = list(self._plan.items)
         beside = self._calibrator.select(keys)
+        ahead = ahead or self._options.batch  # a batch takes all
         window = max(SMALLEST_WINDOW, WINDOW_PER_CALL * self._options.concurrency)
         schedule = Schedule(
             [*beside, *keys],
             len(keys) if ahead else window,
             beside=len(beside),
-            first=FIRST_ITEMS,
+            first=UNLIMITED if self._options.batch else FIRST_ITEMS,
             lead=0,
         )
         specs = () if self._options.replay else tuple(self._connected.specs.values())
@@ -160,7 +169,7 @@ class Run:
 
         Returns when the first call goes: workers that start now would hold it up for seconds.
         """
-        if self._host is not None:
+        if self._host is not None and not self._options.batch:
             self._host.lead(LEAD_PER_CALL * self._options.concurrency)
             if self._has_workers:
                 self._host.wait_until_ready()
@@ -221,6 +230,9 @@ def _settings(options: Options) -> CallSettings:
         fresh=options.fresh,
         trust_ledger=options.trust_ledger,
         transcripts=not options.no_transcripts,
+        batch=BatchSettings(wait=options.batch_wait, rest_direct=options.batch_direct)
+        if options.batch
+        else None,
     )
 
 

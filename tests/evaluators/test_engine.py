@@ -236,7 +236,9 @@ class Stingy(Budget):
         self.left = calls
         self.settled: list[tuple[float, str, Reply | None]] = []
 
-    async def reserve(self, model: Model, request: Request, *, urgent: bool = False) -> float:
+    async def reserve(
+        self, model: Model, request: Request, *, urgent: bool = False, batch: bool = False
+    ) -> float:
         if self.left == 0:
             kind = "budget"
             raise StoppedError(kind, "the money is used up")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import UsageError
-from reports.plugin.options import dataset_files
+from reports.plugin.run_paths import dataset_files
 from tests.conftest import Project
 
 PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "{question}"\n'

@@ -51,13 +51,17 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """One request as it came. Header names are in lower case; ``at`` is monotonic seconds."""
+    """One request as it came. Header names are in lower case; ``at`` is monotonic seconds.
+
+    ``body`` is that of a JSON object, ``content`` the bytes of any.
+    """
 
     method: str
     path: str
     headers: Mapping[str, str]
     body: Mapping[str, Any]
     at: float
+    content: bytes = b""
 
     @property
     def prompt(self) -> str:
@@ -264,8 +268,9 @@ async def _requests(reader: asyncio.StreamReader) -> AsyncIterator[Seen]:
             method=method,
             path=path,
             headers=headers,
-            body=json.loads(content) if content else {},
+            body=json.loads(content) if content.startswith(b"{") else {},
             at=time.monotonic(),
+            content=content,
         )
 
 

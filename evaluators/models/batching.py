@@ -1,0 +1,203 @@
+"""Batches of calls at a provider: what one can do, and one model's calls put in batches.
+
+A provider works through a batch within a day, at half the price. The provider's SDK makes the
+requests; every error is sorted and masked as that of a single call.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import httpx2
+
+from evaluators.core import CallError, FatalError, Reply, Request, TransientError
+from evaluators.models import failures
+from evaluators.models.adapter import BatchApi, Batching, BatchStatus, JsonObject, parse_body
+from evaluators.models.api import (
+    CONNECT_SECONDS,
+    EVERYWHERE,
+    KEY_HEADERS,
+    MAX_BODY,
+    NO_KEY,
+    ApiModel,
+    encode_json,
+    proxy_of,
+    verified,
+)
+from evaluators.models.secrets import Key
+from evaluators.models.spec import Spec
+
+T = TypeVar("T")
+NO_BATCHES = "no_batches"
+SDK_READS = "x-stainless-raw-response"  # of the request, to know what it is to return
+FRAMING = frozenset(
+    {"accept-encoding", "connection", "content-length", "host", "transfer-encoding", SDK_READS}
+)
+
+
+class BatchedModel:
+    """The batches of one model. It raises CallErrors only, and shows its key nowhere."""
+
+    def __init__(self, spec: Spec, key: Key | None) -> None:
+        self._spec = spec
+        self._key = key
+        self._api = ApiModel(spec, key)
+        self._batches: BatchApi | None = None
+
+    @property
+    def spec(self) -> str:
+        """The SPEC that names the model."""
+        return self._spec.text
+
+    def parts(self, calls: Iterable[tuple[str, Request]]) -> Iterator[dict[str, bytes]]:
+        """Yield the calls as lines of JSON by their keys, as many at a time as a batch may hold."""
+        batching, lines, size = self._batching(), dict[str, bytes](), 0
+        for key, request in calls:
+            line = encode_json(self._opened().line(key, self._api.body(request))).encode()
+            if lines and (len(lines) >= batching.calls or size + len(line) > batching.size):
+                yield lines
+                lines, size = {}, 0
+            lines[key] = line
+            size += len(line) + 1
+        yield lines
+
+    async def upload(self, name: str, lines: Sequence[bytes]) -> str:
+        """Bring the calls to the provider; return the file's id, empty if there is none."""
+        return await self._asked(lambda api: api.upload(name, lines))
+
+    async def create(self, name: str, file: str, lines: Sequence[bytes]) -> str:
+        """Begin a batch and return its id.
+
+        After a TransientError other than ``rate_limit`` it may have begun all the same.
+        """
+        return await self._asked(lambda api: api.create(name, file, lines))
+
+    async def find(self, name: str, calls: int, since: float) -> list[str]:
+        """Return the ids of the batches that may be this one, the newest first."""
+        return await self._asked(lambda api: api.find(name, calls, since))
+
+    async def status(self, batch: str) -> BatchStatus:
+        """Return what became of a batch so far."""
+        return await self._asked(lambda api: api.status(batch))
+
+    async def cancel(self, batch: str) -> None:
+        """Ask for nothing more of a batch."""
+        await self._asked(lambda api: api.cancel(batch))
+
+    async def results(self, batch: str) -> AsyncIterator[tuple[str, Reply | CallError]]:
+        """Yield the key of each call that came back, and its reply or why there is none.
+
+        A line that cannot be read is passed over: whose it is cannot be told.
+        """
+        api = self._opened()
+        try:
+            async for line in _lines(api.results(batch)):
+                try:
+                    key, content = api.read(parse_body(line))
+                except TransientError:
+                    continue
+                yield key, self._reply(content)
+        except Exception as error:  # noqa: BLE001 - SDKs raise more than they document
+            problem = self._problem(error)
+        else:
+            return
+        raise problem
+
+    async def close(self) -> None:
+        """Close the connections."""
+        batches, self._batches = self._batches, None
+        if batches is not None:
+            await batches.close()
+
+    def _reply(self, content: JsonObject | CallError) -> Reply | CallError:
+        if isinstance(content, CallError):
+            return self._api.masked(content)
+        try:
+            return replace(self._api.read(content), batch=True)
+        except CallError as error:
+            return self._api.masked(error)
+
+    def _opened(self) -> BatchApi:
+        if self._batches is None:
+            if self._key is None:
+                variable = self._spec.api_key_env
+                msg = f"{self._spec.text}: no API key; set the environment variable {variable}"
+                raise FatalError(NO_KEY, msg)
+            client = _client(self._spec, self._key)
+            self._batches = self._batching().open(self._key, self._spec.base_url, client)
+        return self._batches
+
+    def _batching(self) -> Batching:
+        batching = self._spec.batching
+        if batching is None:
+            raise FatalError(NO_BATCHES, f"{self._spec.text}: its provider has no batches")
+        return batching
+
+    async def _asked(self, ask: Callable[[BatchApi], Awaitable[T]]) -> T:
+        try:
+            return await ask(self._opened())
+        except Exception as error:  # noqa: BLE001 - SDKs raise more than they document
+            problem = self._problem(error)
+        raise problem  # out here, so that no exception that holds the key's header hangs on it
+
+    def _problem(self, error: Exception) -> CallError:
+        response = getattr(error, "response", None)
+        if isinstance(response, httpx2.Response):
+            said = response.content if response.is_closed else b""
+            sorted_ = failures.of_response(response.status_code, response.headers, said)
+        elif isinstance(error, CallError):
+            sorted_ = error
+        else:
+            what = f"the connection broke: {type(error).__name__} {error}"
+            sorted_ = TransientError("connection", what)
+        return self._api.masked(sorted_)
+
+
+def _client(spec: Spec, key: Key) -> httpx2.AsyncClient:
+    """Return the SDK's HTTP client: the model's own host alone, no redirects, nobody's cookies."""
+    own = urlsplit(spec.base_url)
+
+    async def check(request: httpx2.Request) -> None:
+        if (request.url.scheme, request.url.netloc.decode("ascii")) != (own.scheme, own.netloc):
+            kind = "redirect"
+            what = f"the server leads to another host, {request.url.host}: not followed"
+            raise FatalError(kind, what)
+        if not spec.is_own_host:  # organisation and custom headers are for the provider alone
+            for name in set(request.headers) - EVERYWHERE - FRAMING:
+                del request.headers[name]
+        if spec.headers:
+            for name in KEY_HEADERS:
+                request.headers.pop(name, None)
+            request.headers.update(dict(zip(spec.headers, key.reveals(), strict=True)))
+        request.url = request.url.copy_merge_params(spec.query)
+
+    proxy = proxy_of(spec)
+    return httpx2.AsyncClient(
+        proxy=None if proxy is None else str(proxy),
+        verify=verified() if own.scheme == "https" else False,
+        timeout=httpx2.Timeout(spec.deadline, connect=min(CONNECT_SECONDS, spec.deadline)),
+        trust_env=False,
+        follow_redirects=False,
+        event_hooks={"request": [check]},
+    )
+
+
+async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield lines that are not blank; of one that is too long the beginning, which is no JSON."""
+    rest = bytearray()
+    is_too_long = False
+    async for part in parts:
+        *ended, last = part.split(b"\n")
+        for piece in ended:
+            line = bytes(rest) + piece
+            rest.clear()
+            if line.strip() and not is_too_long:
+                yield line
+            is_too_long = False
+        rest += last
+        if len(rest) > MAX_BODY:
+            rest.clear()
+            is_too_long = True
+    if rest.strip() and not is_too_long:
+        yield bytes(rest)

@@ -1,0 +1,323 @@
+"""Calls in batches, over a server of both APIs: what is sent once, waited for, and asked again."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from json import dumps
+from pathlib import Path
+
+import pytest
+
+from evaluators.core import Reply
+from evaluators.models.spec import Prices
+from evaluators.runtime.budget import budget_of
+from evaluators.runtime.prices import pricing_of
+from tests.support.batch_runs import QUICK, BatchRuns
+from tests.support.batch_server import Batch, BatchServer, Step, batch_server
+from tests.support.loopback import Answer, Seen
+from tests.support.model_calls import PROVIDERS, SECRET, spec_of
+
+TEXTS = [f"What is number {number}? [[answer=n{number}]]" for number in range(12)]
+ANSWERS = [f"n{number}" for number in range(12)]
+
+
+wires = pytest.mark.parametrize("provider", ["openai", "anthropic"])
+
+
+def number_of(prompt: str) -> int:
+    return int(prompt.partition("number ")[2].partition("?")[0])
+
+
+def failing(word: str, *numbers: int, batches: int = 1) -> Callable[[str, int], str]:
+    """Let calls of these numbers fail so in the first batches."""
+    return lambda prompt, batch: word if batch <= batches and number_of(prompt) in numbers else ""
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_all_calls_of_a_wave_are_one_batch_and_replies_are_kept(
+    tmp_path: Path, provider: str
+) -> None:
+    """Out of order and twice as they come, each reply reaches its own call; none is asked again."""
+    with batch_server() as server:
+        runs = BatchRuns(tmp_path, server, provider)
+        assert runs.run(TEXTS).texts == ANSWERS
+        assert [len(batch.lines) for batch in server.batches.values()] == [12]
+        assert server.direct == []
+        seen = server.loopback.count
+        again = runs.run(TEXTS)
+        assert again.texts == ANSWERS
+        assert again.sent == 0
+        assert server.loopback.count == seen
+    (wave,) = runs.waves
+    assert (wave.state, wave.done, wave.failed, wave.keys) == ("read", 12, 0, ())
+    assert all(isinstance(one, Reply) and one.batch and one.seconds == 0 for one in again.results)
+
+
+@wires
+@pytest.mark.parametrize("word", ["error", "expired", "unreadable", "missing", "other model"])
+def test_what_came_back_without_a_reply_is_asked_again_in_the_next_wave(
+    tmp_path: Path, provider: str, word: str
+) -> None:
+    """A line that failed, expired, is broken or is not there is no reply: it goes once more."""
+    with batch_server(fault=failing(word, 3, 5)) as server:
+        runs = BatchRuns(tmp_path, server, provider)
+        done = runs.run(TEXTS)
+        assert done.texts == ANSWERS
+        assert sum(done.retried.values()) == 2
+        assert [len(batch.lines) for batch in server.batches.values()] == [12, 2]
+        assert server.direct == []
+
+
+@wires
+def test_a_call_is_part_of_three_waves_at_most(tmp_path: Path, provider: str) -> None:
+    """What fails each time is an error in the end, under its own name; the others have replies."""
+    with batch_server(fault=failing("expired", 3, batches=99)) as server:
+        done = BatchRuns(tmp_path, server, provider).run(TEXTS)
+        assert done.texts == [*ANSWERS[:3], "expired", *ANSWERS[4:]]
+        assert [len(batch.lines) for batch in server.batches.values()] == [12, 1, 1]
+
+
+@wires
+def test_the_rest_is_asked_directly_where_the_user_says_so(tmp_path: Path, provider: str) -> None:
+    """--batch-rest direct puts what failed to the model itself: one further request a call."""
+    with batch_server(fault=failing("expired", 3, 5, batches=99)) as server:
+        runs = BatchRuns(tmp_path, server, provider)
+        done = runs.run(TEXTS, replace(QUICK, rest_direct=True))
+        assert done.texts == ANSWERS
+        assert len(server.batches) == 1
+        assert sorted(number_of(seen.prompt) for seen in server.direct) == [3, 5]
+    assert [isinstance(one, Reply) and one.batch for one in done.results].count(False) == 2
+
+
+@wires
+def test_a_refused_call_is_not_asked_again(tmp_path: Path, provider: str) -> None:
+    """A call that is itself at fault would be so in every wave, as in a direct run."""
+    with batch_server(fault=failing("refused", 3, batches=99)) as server:
+        done = BatchRuns(tmp_path, server, provider).run(TEXTS)
+        assert done.texts == [*ANSWERS[:3], "bad_request", *ANSWERS[4:]]
+        assert len(server.batches) == 1
+
+
+@wires
+def test_the_most_calls_of_a_batch_split_a_wave(tmp_path: Path, provider: str) -> None:
+    """No more calls go into a batch than it may hold."""
+    with batch_server() as server:
+        assert BatchRuns(tmp_path, server, provider).run(TEXTS, batch={"calls": 5}).texts == ANSWERS
+        assert [len(batch.lines) for batch in server.batches.values()] == [5, 5, 2]
+        assert server.repeats == 0
+
+
+@wires
+def test_the_most_bytes_of_a_batch_split_a_wave(tmp_path: Path, provider: str) -> None:
+    """No more bytes go into a batch than it may hold, and no call is left out."""
+    with batch_server() as server:
+        assert (
+            BatchRuns(tmp_path, server, provider).run(TEXTS, batch={"size": 999}).texts == ANSWERS
+        )
+        sizes = [sum(len(dumps(line)) for line in one.lines.values()) for one in list_of(server)]
+        assert len(sizes) > 2
+        assert max(sizes) <= 999
+        assert sum(len(one.lines) for one in list_of(server)) == 12
+
+
+def list_of(server: BatchServer) -> list[Batch]:
+    return list(server.batches.values())
+
+
+@wires
+def test_a_run_that_does_not_wait_leaves_its_batch_to_the_next(
+    tmp_path: Path, provider: str
+) -> None:
+    """What is sent is not waited for beyond --batch-wait; the next run sends nothing and reads."""
+    with batch_server(looks=3) as server:
+        runs = BatchRuns(tmp_path, server, provider)
+        first = runs.run(TEXTS, replace(QUICK, wait=0.0))
+        assert first.texts == ["batch"] * 12
+        line = "12 calls are still with the provider; run the same command again"
+        assert first.stops == {"batch": line}
+        assert runs.run(TEXTS[:4], replace(QUICK, wait=0.0)).texts == ["batch"] * 4
+        assert runs.run(TEXTS).texts == ANSWERS
+        assert len(server.batches) == 1
+        assert server.repeats == 0
+
+
+@wires
+def test_what_a_run_does_not_need_is_kept_all_the_same(tmp_path: Path, provider: str) -> None:
+    """A batch is read whole: replies that this run did not ask for are paid for too."""
+    with batch_server(looks=3) as server:
+        runs = BatchRuns(tmp_path, server, provider)
+        runs.run(TEXTS, replace(QUICK, wait=0.0))
+        assert runs.run(TEXTS[:2]).texts == ANSWERS[:2]
+        assert runs.run(TEXTS).texts == ANSWERS
+        assert len(server.batches) == 1
+
+
+@wires
+def test_a_direct_run_asks_nothing_that_a_provider_has_in_a_batch(
+    tmp_path: Path, provider: str
+) -> None:
+    """Without --batch such calls are MISSING until the batch is over; then its replies are read."""
+    with batch_server(looks=4, fault=failing("expired", 3)) as server:
+        runs = BatchRuns(tmp_path, server, provider)
+        runs.run(TEXTS, replace(QUICK, wait=0.0))
+        beside = "What is number 99? [[answer=n99]]"
+        early = runs.run([*TEXTS[:2], beside], None)
+        assert early.texts == ["batch", "batch", "n99"]
+        assert "add --batch to wait" in early.stops["batch"]
+        assert [number_of(seen.prompt) for seen in server.direct] == [99]
+        server.looks = 0
+        assert runs.run(TEXTS, None).texts == ANSWERS
+        assert [number_of(seen.prompt) for seen in server.direct] == [99, 3]
+        assert server.repeats == 0
+
+
+@wires
+@pytest.mark.parametrize("how", ["status", "upload"])
+def test_a_refused_batch_says_so_and_names_the_direct_way(
+    tmp_path: Path, provider: str, how: str
+) -> None:
+    """A provider that takes no batch ends the run with its own words; nothing is sent again."""
+    said = {"error": {"message": "this model has no batches", "type": "invalid_request_error"}}
+
+    def step(name: str, seen: Seen) -> Answer | None:
+        first = "create" if provider == "anthropic" else "upload"
+        return Answer(status=400, body=said) if how == "upload" and name == first else None
+
+    with batch_server(step=step) as server:
+        if how == "status":
+            if provider == "anthropic":
+                pytest.skip("its batches pass their checks before they are made")
+            server.refusal = "this model has no batches"
+        done = BatchRuns(tmp_path, server, provider).run(TEXTS)
+        (why,) = done.stops.values()
+        assert "the provider took no batch" in why
+        assert "this model has no batches" in why
+        assert why.endswith("leave --batch out to ask directly")
+        assert not any(isinstance(one, Reply) for one in done.results)
+        assert len(server.batches) <= 1
+        assert server.direct == []
+
+
+@wires
+@pytest.mark.parametrize("was_taken", [True, False])
+def test_a_creation_without_an_answer_is_looked_up_before_it_is_tried_again(
+    tmp_path: Path, provider: str, was_taken: bool
+) -> None:
+    """The line breaks while a batch is made: one that was made is found, another one is made."""
+    broken: list[str] = []
+
+    def step(name: str, seen: Seen) -> Answer | None:
+        if name != "create" or broken:
+            return None
+        broken.append(name)
+        return Answer(status=0 if was_taken else 1, action="reset")
+
+    with batch_server(step=step) as server:
+        runs = BatchRuns(tmp_path, server, provider)
+        assert runs.run(TEXTS).texts == ANSWERS
+        assert len(server.batches) == 1
+        assert server.repeats == 0
+    (wave,) = runs.waves
+    assert wave.was_found == was_taken
+
+
+def test_a_batch_of_others_that_looks_alike_is_not_taken_for_ones_own(tmp_path: Path) -> None:
+    """Anthropic's batches have no name: one of as many calls is read, and known by its results."""
+    with batch_server() as server:
+        BatchRuns(tmp_path / "other", server, "anthropic").run(
+            [text.replace("number", "letter") for text in TEXTS], replace(QUICK, wait=0.0)
+        )
+
+        def step(name: str, seen: Seen) -> Answer | None:
+            broken = name == "create" and len(server.batches) == 1 and not server.refusal
+            server.refusal = "" if not broken else server.refusal
+            return Answer(status=500, body={"error": {"message": "later"}}) if broken else None
+
+        server.step = once(step)
+        runs = BatchRuns(tmp_path, server, "anthropic")
+        assert runs.run(TEXTS).texts == ANSWERS
+        assert len(server.batches) == 2
+        assert server.repeats == 0
+
+
+def once(step: Step) -> Step:
+    """Return the step that answers in the server's place one time only."""
+    said: list[Answer] = []
+
+    def guarded(name: str, seen: Seen) -> Answer | None:
+        answer = None if said else step(name, seen)
+        said.extend([answer] if answer else [])
+        return answer
+
+    return guarded
+
+
+@wires
+def test_an_outage_is_waited_out(tmp_path: Path, provider: str) -> None:
+    """Looks that fail are no news of a batch, and results that break off are read again."""
+    fails = {"status": 2, "results": 1}
+
+    def step(name: str, seen: Seen) -> Answer | None:
+        if not fails.get(name):
+            return None
+        fails[name] -= 1
+        return Answer(status=503, body={"error": {"message": "down"}})
+
+    with batch_server(step=step) as server:
+        assert BatchRuns(tmp_path, server, provider).run(TEXTS).texts == ANSWERS
+        assert len(server.batches) == 1
+
+
+@wires
+def test_a_batch_that_the_key_does_not_know_is_not_sent_again(
+    tmp_path: Path, provider: str
+) -> None:
+    """Another account has it, or it was deleted: the user says which, and nothing is paid twice."""
+    with batch_server(looks=3) as server:
+        runs = BatchRuns(tmp_path, server, provider)
+        runs.run(TEXTS, replace(QUICK, wait=0.0))
+        (name,) = server.batches
+        gone = server.batches.pop(name)
+        done = runs.run(TEXTS)
+        (why,) = done.stops.values()
+        assert f"does not know the batch {name}" in why
+        assert "--cancel" in why
+        assert server.batches == {}
+        server.batches[name] = gone
+        assert runs.run(TEXTS).texts == ANSWERS
+
+
+@wires
+def test_money_holds_at_the_batch_price(tmp_path: Path, provider: str) -> None:
+    """What does not fit beside what is under way waits for the next wave; prices are halved."""
+    with batch_server() as server:
+        prices = Prices(input=0.0, output=2_000_000.0)  # 2 USD a token, half of it in a batch
+        spec = spec_of(provider, server.loopback, prices=prices, parameters={"max_tokens": 10})
+        pricing = {spec.text: pricing_of(spec, date(2026, 1, 1))}
+        budget = budget_of(61.0, {spec.text: spec}, pricing)  # six calls of ten tokens at most
+        assert budget is not None
+        runs, short = BatchRuns(tmp_path, server, provider), {"max_tokens": 10}
+        done = runs.run(TEXTS, budget=budget, prices=prices, parameters=short)
+        assert [len(batch.lines) for batch in server.batches.values()] == [6, 3, 1, 1]
+        assert done.texts[-1] == "budget"
+        replies = [one for one in done.results if isinstance(one, Reply)]
+        assert budget.spent == pytest.approx(5.0 * len(replies))  # five tokens each
+        assert budget.spent <= 61.0
+
+
+@wires
+def test_no_key_is_shown_or_sent_elsewhere(tmp_path: Path, provider: str) -> None:
+    """A results address on another host is not followed; no document holds a key."""
+    with batch_server() as server, batch_server() as thief:
+        if provider == "openai":
+            pytest.skip("its files have no address of their own")
+        shown = server.shown_message
+        server.shown_message = lambda seen, batch: {  # type: ignore[method-assign]
+            **shown(seen, batch),
+            "results_url": f"{thief.url}/v1/messages/batches/x/results",
+        }
+        runs = BatchRuns(tmp_path, server, provider)
+        done = runs.run(TEXTS, replace(QUICK, wait=0.2))
+        assert thief.loopback.count == 0
+        assert not any(isinstance(one, Reply) for one in done.results)
+        assert SECRET not in repr(runs.waves) + repr(done)

@@ -1,0 +1,115 @@
+"""Runs in batches against a server of our own, without pytest: some calls asked at once."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evaluators.core import CallError, Reply
+from evaluators.ledger import Ledger
+from evaluators.models import connect
+from evaluators.models.secrets import Key
+from evaluators.runtime.batch_waves import BatchSettings, Wave, waves_in
+from evaluators.runtime.budget import Budget
+from evaluators.runtime.calls import Caller, Meter
+from evaluators.runtime.sender import CallSettings, RetryPolicy
+from tests.support.batch_server import BatchServer
+from tests.support.model_calls import SECRET, asked, spec_of
+
+QUICK = BatchSettings(settle=0.3, first=0.01, longest=0.05)
+RETRY = RetryPolicy(attempts=2, first=0.0, longest=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What came of some calls, in their order, and what the run says of itself."""
+
+    results: Sequence[Reply | CallError]
+    stops: dict[str, str]
+    retried: dict[str, int]
+    sent: int
+
+    @property
+    def texts(self) -> list[str]:
+        """The replies' texts; for a call without one the kind of its error."""
+        return [one.text if isinstance(one, Reply) else one.kind for one in self.results]
+
+
+@dataclass
+class BatchRuns:
+    """Runs on one ledger, each of which asks one model for replies to some texts."""
+
+    folder: Path
+    server: BatchServer
+    provider: str
+
+    def run(
+        self,
+        texts: Sequence[str],
+        settings: BatchSettings | None = QUICK,
+        budget: Budget | None = None,
+        **spec: Any,
+    ) -> Asked:
+        """Ask for all texts at once, then for nothing more."""
+        with Ledger(self.folder / "ledger") as ledger:
+            return asyncio.run(self._run(ledger, texts, settings, budget, spec))
+
+    def run_killed(self, texts: Sequence[str], arm: Callable[[Callable[[], object]], None]) -> None:
+        """Ask for all texts; ``arm`` is given what kills the run, to be called by any thread.
+
+        Nothing of the run is carried on or tidied up then; its locks are the system's to give back.
+        """
+        ledger = Ledger(self.folder / "ledger")
+        loop = asyncio.new_event_loop()
+        loop.set_exception_handler(lambda _, context: None)
+        arm(lambda: loop.call_soon_threadsafe(loop.stop))
+        task = loop.create_task(self._run(ledger, texts, QUICK, None, {}))
+        task.add_done_callback(lambda _: loop.stop())
+        loop.run_forever()
+        assert not task.done(), "the run was over before it was killed"
+        _ABANDONED.append((loop, task))
+        ledger.close()
+
+    @property
+    def waves(self) -> list[Wave]:
+        """What the ledger remembers of batches, in the order they were begun."""
+        with Ledger(self.folder / "ledger", read_only=True) as ledger:
+            return sorted(waves_in(ledger).values(), key=lambda wave: wave.at)
+
+    async def _run(
+        self,
+        ledger: Ledger,
+        texts: Sequence[str],
+        batch: BatchSettings | None,
+        budget: Budget | None,
+        changes: dict[str, Any],
+    ) -> Asked:
+        spec = spec_of(self.provider, self.server.loopback, **changes)
+        model = connect(spec, Key(SECRET))
+        settings = CallSettings(batch=batch, retry=RETRY)
+        caller = Caller(ledger, settings, lambda spec, reply: 0.01, budget)
+
+        async def ask(text: str) -> Reply | CallError:
+            meter = Meter(price=caller.price)
+            with caller.batches.item(meter):
+                try:
+                    return await caller.metered(meter)(model, asked(text))
+                except CallError as error:
+                    return error
+
+        try:
+            results = await asyncio.gather(*map(ask, texts))
+        finally:
+            await caller.batches.close()
+            await model.close()
+        sender = caller.sender
+        return Asked(
+            results=results,
+            stops=dict(sender.stops),
+            retried=dict(sender.retried),
+            sent=sender.requests,
+        )
+
+
+_ABANDONED: list[object] = []  # a loop that is collected would tidy up after itself
