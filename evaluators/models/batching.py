@@ -142,6 +142,8 @@ class BatchedModel:
         raise problem  # out here, so that no exception that holds the key's header hangs on it
 
     def _problem(self, error: Exception) -> CallError:
+        if isinstance(error.__cause__, CallError):  # our own check of where a request goes
+            error = error.__cause__
         response = getattr(error, "response", None)
         if isinstance(response, httpx2.Response):
             said = response.content if response.is_closed else b""
