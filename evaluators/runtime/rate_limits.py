@@ -20,13 +20,19 @@ RETURN = 0.05  # growth a second after that, back to just below the rate last re
 FAST_RETURN = 0.25  # the same after refusals of all calls: not the rate was to blame
 GROWTH = 0.005  # growth a second from there on
 NEAR = 0.85
-FEW = 5.0  # requests a second below which growth slows down in proportion
+SLOW = 5.0  # requests a second below which growth slows down in proportion
 HURRY = 30.0  # seconds without a refusal after which growth has doubled, and goes on rising
 AFTER_WINDOW = 3  # requests that go at once after a window without any, if few are allowed
 BACK = 0.9  # at most so much of a refused rate is tried again
-CALL_WEIGHT = 0.01  # of the latest call in the share of calls refused
-STRAY = 0.05  # share refused up to which a refusal does not lower the rate
+FELT = 0.001  # seconds of delay from which on a rate holds calls back
+FEWEST = 32  # latest calls of which a share is refused, or as many as are in flight
 AT_FIRST = 0.1  # what that share is taken to be before the first call
+FEW = 0.22  # share refused up to which single refusals are no reason to pause
+FEW_ANNOUNCED = 0.05  # the same while there is no rate, where a refusal announces a pause
+ALONE = 5  # calls granted between two refusals from which on these are single ones
+EASED = 0.8  # of the rate is left after a single refusal
+AGAIN = 0.93  # of the rate last refused, from which on it may be to blame again
+EASINGS = 4  # single refusals at ever lower rates, after which no rate is to blame
 
 
 class TokenBucket:
@@ -119,14 +125,20 @@ class RateEstimator:
     The rate after a refusal is what was granted since the one before, the announced pause
     included: a token bucket's refill rate, or a fixed window's average. Where nothing was granted
     in between, the pause was too short: it is added to the stretch before, whose pace was tried.
-    Few refusals beside many grants leave the rate as it is: they cost less than a lower one would.
+    Few refusals beside many grants call for no pause. Each lowers a rate a little, to see whether
+    it is to blame: where ever lower ones are refused as well it is not, and a higher one is tried.
     """
 
     def __init__(self) -> None:
         self._bucket: TokenBucket | None = None
         self._refusals = 0
         self._share = AT_FIRST  # of the latest calls, how many were refused
-        self._doubted_since: float | None = None  # a refusal; no call begun later was granted yet
+        self._weight = 1 / FEWEST  # of one call in it
+        self._alone = 0  # calls granted since the last refusal
+        self._easings = 0
+        self._eased_at = float("-inf")
+        self._eased_from = 0.0  # the rate before the first of the easings
+        self._calm_since = 0.0
         self._granted = 0
         self._since: float | None = None
         self._before = (0, 0.0)  # what was granted, and since when, at the last refusal
@@ -147,11 +159,13 @@ class RateEstimator:
         if self._bucket is None:
             return 0.0
         delay = self._bucket.wait(now)
-        self._held_back = self._held_back or delay > 0
+        self._held_back = self._held_back or delay > FELT
         return delay
 
-    def take(self, now: float) -> None:
-        """Count a request that goes now."""
+    def take(self, now: float, in_flight: int = 1) -> None:
+        """Count a request that goes now and is one of so many ``in_flight``."""
+        self._weight = 1 / max(FEWEST, in_flight)
+        self._share *= 1 - self._weight
         if self._since is None:
             self._since = now
         if self._bucket is None:
@@ -165,11 +179,9 @@ class RateEstimator:
 
     def grant(self, started: float) -> None:
         """Count a request that was answered."""
-        self._share *= 1 - CALL_WEIGHT
-        if self._doubted_since is not None and started > self._doubted_since:
-            self._doubted_since = None
         if started > self._refused_at:
             self._granted += 1
+            self._alone += 1
             if not self._has_granted:  # it was down until now: there is no rate to keep to yet
                 self._bucket, self._refusals = None, 0
         else:
@@ -177,23 +189,41 @@ class RateEstimator:
             self._before = granted + 1, since
         self._has_granted = True
 
-    def is_stray(self, started: float, now: float) -> bool:
-        """Count a refusal; return whether it is one of few, that say nothing of the rate.
+    def is_stray(self, started: float, now: float, *, announced: bool) -> bool:
+        """Count a refusal; return whether it is one of few, that call for no pause of ours.
 
-        Not so the second in a row, nor one near the rate last refused. After a stray one there is
-        no such rate any more, as slower calls were refused too.
+        ``announced`` says whether the server named a pause.
         """
         if started <= self._refused_at:
             return False
-        self._share += CALL_WEIGHT * (1 - self._share)
-        if self._doubted_since is not None:
-            return False
-        self._doubted_since = now
-        rate = self._bucket.rate if self._bucket else 0.0
-        if self._share > STRAY or rate > NEAR * self._refused_rate:
-            return False
-        self._refused_rate = float("inf")
-        return True
+        self._share += self._weight
+        alone, self._alone = self._alone, 0
+        if self._bucket is None:
+            return self._share <= (FEW_ANNOUNCED if announced else FEW)
+        if started <= self._eased_at:
+            return True
+        if alone >= ALONE and self._share <= FEW:
+            self._ease(self._bucket, now)
+            return True
+        if self._eased_at > self._refused_at and self._refused_rate < float("inf"):
+            self._bucket.rate = max(self._bucket.rate, self._refused_rate)  # it was no single one
+        return False
+
+    def _ease(self, bucket: TokenBucket, now: float) -> None:
+        """Lower the rate a little; raise it instead where that has not helped several times."""
+        is_lower = bucket.rate <= AGAIN * self._refused_rate < float("inf")
+        if not (self._easings and is_lower):
+            self._easings, self._eased_from = 0, bucket.rate
+        if self._easings < EASINGS:
+            self._easings += 1
+            self._refused_rate = bucket.rate
+            bucket.rate *= EASED
+            self._calm_since = self._eased_at = now
+            return
+        self._easings, self._refused_rate = 0, float("inf")
+        bucket.rate = 2 * self._eased_from
+        if bucket.rate > 1 / FELT:
+            self._bucket, self._share = None, 0.0
 
     def refuse(self, started: float, now: float, resume: float) -> bool:
         """Slow down after a refusal; requests may go on at ``resume``.
@@ -220,9 +250,10 @@ class RateEstimator:
         self._bucket = TokenBucket(rate, max(1.0, rate * BURST_SECONDS, at_once), resume)
         self._refusals += not untried
         self._was_down = untried
+        self._share = AT_FIRST
         self._before = granted, since
         self._granted = 0
-        self._since = self._grown_at = resume
+        self._since = self._grown_at = self._calm_since = resume
         self._refused_at = now
         return True
 
@@ -230,8 +261,8 @@ class RateEstimator:
         if self._refusals == 1:
             return SEARCH
         # At a low rate a second holds few requests: then each of them counts, not each second.
-        share = min(1.0, self._bucket.rate / FEW) if self._bucket else 1.0
+        share = min(1.0, self._bucket.rate / SLOW) if self._bucket else 1.0
         near = self._bucket is None or self._bucket.rate >= NEAR * self._refused_rate
-        quiet = (now - (self._since or now)) / HURRY
+        quiet = (now - self._calm_since) / HURRY
         back = FAST_RETURN if self._was_down else RETURN
         return min(SEARCH, (GROWTH if near else back) * share * (1 + quiet * quiet))

@@ -102,7 +102,7 @@ class ServerState:
         self.window.in_flight += 1
         if self._refusals > 1:  # all calls are refused: one finds out when that is over
             self._probe = now
-        self._pace.take(now)
+        self._pace.take(now, self.window.in_flight)
         self._circuit.start(now)
 
     def end(
@@ -170,7 +170,8 @@ class ServerState:
         else:
             self._circuit.succeed(started)
         self._answered = reached
-        if kind == RATE_LIMIT and not self._pace.is_stray(started, now):
+        announced = bool(error.retry_after)
+        if kind == RATE_LIMIT and not self._pace.is_stray(started, now, announced=announced):
             self._refuse(error, started, now)
         else:
             self._pause(error, now, error.retry_after or 0.0)

@@ -5,6 +5,7 @@ The clock is virtual; servers count what reaches them.
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -111,7 +112,7 @@ def test_a_window_of_a_minute_is_used_up(concurrency: int, retry_after: float | 
     ended = asked(server, 1500, concurrency=concurrency)
     assert ended.replies == 1500
     assert ended.seconds <= 1.25 * 240
-    assert len(server.at) <= 1.05 * 1500
+    assert len(server.at) <= 1.06 * 1500
 
 
 @pytest.mark.parametrize("retry_after", [None, 1.0])
@@ -128,24 +129,59 @@ def test_refusals_that_are_over_soon_do_not_slow_the_rest(retry_after: float | N
     assert ended.seconds <= 60
 
 
-@pytest.mark.parametrize(
-    ("every", "retry_after", "longest"),
-    [(200, None, 75), (200, 1.0, 100), (50, None, 250), (50, 1.0, 300)],
-)
-def test_few_refusals_of_any_pace_hardly_slow_a_run(
-    every: int, retry_after: float | None, longest: float
-) -> None:
-    """Every so many calls one is refused at random: an announced pause is kept, and no more."""
-    draws = Random(1)
+def at_random(share: float, retry_after: float | None, seed: int = 1) -> Callable[[float], None]:
+    """Refuse this share of all calls, whatever their pace."""
+    draws = Random(seed)
 
     def refuse(at: float) -> None:
-        if draws.random() < 1 / every:
+        if draws.random() < share:
             kind = "rate_limit"
             raise TransientError(kind, "not this one", retry_after)
 
-    ended = asked(Server(refuse=refuse), 4000)
+    return refuse
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("concurrency", [16, 64])
+@pytest.mark.parametrize("share", [0.005, 0.02, 0.05])
+def test_single_refusals_of_any_pace_do_not_slow_a_run(
+    share: float, concurrency: int, seed: int
+) -> None:
+    """4,000 calls of which up to 5 % are refused at random take at most half as long again."""
+    ended = asked(Server(refuse=at_random(share, None, seed)), 4000, concurrency=concurrency)
+    assert (ended.replies, ended.errors) == (4000, [])
+    assert ended.seconds <= 1.5 * 4000 * 0.2 / concurrency
+
+
+@pytest.mark.parametrize(("share", "longest"), [(0.005, 100), (0.02, 300)])
+def test_an_announced_pause_is_kept_and_no_more(share: float, longest: float) -> None:
+    """Where a refusal names a second's pause every one costs that, and the pace stays."""
+    ended = asked(Server(refuse=at_random(share, 1.0)), 4000)
     assert (ended.replies, ended.errors) == (4000, [])
     assert ended.seconds <= longest
+
+
+@pytest.mark.parametrize("concurrency", [16, 64])
+@pytest.mark.parametrize(("rate", "burst"), [(5, 1), (5, 5), (20, 1), (20, 20), (40, 40)])
+def test_a_limit_without_a_word_is_found(rate: int, burst: int, concurrency: int) -> None:
+    """What says neither rate nor pause is used up within 1.3 times what it allows."""
+    limit = Metered(rate=rate, burst=burst, retry_after=None)
+    ended = asked(Server(refuse=limit), 200 * rate, concurrency=concurrency)
+    assert (ended.replies, ended.errors) == (200 * rate, [])
+    assert ended.seconds <= 1.3 * 200
+
+
+def test_a_limit_is_found_among_single_refusals() -> None:
+    """Both together: the limit's pace is not lost to refusals that have nothing to do with it."""
+    limit, single = Metered(rate=5, burst=5, retry_after=None), at_random(0.05, None)
+
+    def refuse(at: float) -> None:
+        single(at)
+        limit(at)
+
+    ended = asked(Server(refuse=refuse), 500)
+    assert (ended.replies, ended.errors) == (500, [])
+    assert ended.seconds <= 2 * 100
 
 
 def test_a_pace_recovers() -> None:
