@@ -48,7 +48,7 @@ LAYOUTS: Mapping[Kind, Layout] = {
         gold=("expected",),
         context=("context",),
         tolerance=(),
-        required=("question", "context", "gold"),
+        required=("question",),
     ),
     YES_NO: Layout(
         gold=("answer",),

@@ -95,7 +95,8 @@ def _golds_and_label(slice_: Slice, row: Row) -> tuple[tuple[str, ...], str | No
             raise row.problem(row.required("recorded"), "null; give the answer that was judged")
         return golds, _label(row, column, slice_.labels)
     if kind.rated:  # a rater is shown one expert answer
-        return (row.text(row.required("gold")),), None
+        column, value = row.find("gold")
+        return ("" if value in (None, "") else row.text(column),), None
     return golds_of(row, slice_.language), None
 
 

@@ -96,7 +96,7 @@ def _narrow(dataset: Dataset, choice: Choice) -> Dataset:
     slices = {key: slice_ for key, slice_ in dataset.slices.items() if key in keep}
     for option in reversed(choice.prompts):  # the first of two for one slice counts
         if option.dataset == dataset.name and option.language in slices:
-            prompt = load_prompt(option.path)
+            prompt = load_prompt(option.path, option.language)
             slices[option.language] = replace(slices[option.language], prompt=prompt)
     return replace(dataset, slices=slices)
 

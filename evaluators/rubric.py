@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from evaluators.core import CORRECT, GRADES, UsageError
 from evaluators.rating_parts import Caps, read_caps
@@ -37,7 +37,8 @@ class Rubric:
 
     ``scores`` maps grades to 0..1 where the rubric gives them. Of a rating, ``parts`` is the table
     that makes it of scores, empty where the judge gives the rating itself, and ``pass_bar`` the
-    lowest that passes where a data set does not say.
+    lowest that passes where a data set does not say. ``bare`` says that the function which a judge
+    is made to call has no place for a reason.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Rubric:
     passing: tuple[str, ...] = (CORRECT,)
     parts: Caps = field(default_factory=dict)
     pass_bar: int = PASS_BAR
+    bare: bool = False
 
     @property
     def style(self) -> Style:
@@ -68,15 +70,26 @@ _LABEL = re.compile(r"[^\W\d_][^\n\r\t\"]{0,39}")
 
 
 _HEAD = ("name", "language", "version")
+_PROMPT_KEYS = (*_HEAD, "user")
+YAML_SUFFIXES = (".yaml", ".yml")
 _RATED_KEYS = ("parts", "pass_bar")
 _SLOTS = ("question", "context", "target", "predicted_answer")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
-_TEMPLATE_NAME = re.compile(rf"(?P<name>.+)\.(?P<language>{_LANGUAGE.pattern})\.txt")
+_PROTOCOLS = "|".join(get_args(Protocol))
+_BARE = "-bare"  # behind a protocol: the function has no field for a reason before the verdict
+_TEMPLATE_NAME = re.compile(
+    rf"(?P<name>.+)\.(?P<language>{_LANGUAGE.pattern})"
+    rf"(?:\.(?P<how>(?P<protocol>{_PROTOCOLS})(?:{_BARE})?))?\.txt"
+)
 
 
-def load_prompt(path: Path) -> Prompt:
-    """Return the answer prompt of a YAML file. Raises UsageError naming file, line and key."""
-    settings = _load(path, (*_HEAD, "user"), ("system",))
+def load_prompt(path: Path, language: str = "") -> Prompt:
+    """Return the answer prompt of a YAML file, or of a text file, which is the user message alone.
+
+    ``language`` is that of a text file's slice. Raises UsageError naming file, line and key.
+    """
+    is_text = bool(language) and path.suffix not in YAML_SUFFIXES
+    settings = _text_prompt(path, language) if is_text else _load(path, _PROMPT_KEYS, ("system",))
     system, user = _messages(settings)
     if "question" not in places(user):
         raise settings.problem(
@@ -87,6 +100,12 @@ def load_prompt(path: Path) -> Prompt:
             what = f"place {{{name}}} is not known in an answer prompt"
             raise settings.problem(key="user", what=what)
     return Prompt(**_head(settings), system=system, user=user)
+
+
+def _text_prompt(path: Path, language: str) -> Settings:
+    values = Map(1)
+    values.update(name=path.stem, language=language, version="text", user=read_text(path))
+    return Settings(path, "", values)
 
 
 def load_rubric(path: Path) -> Rubric:
@@ -103,7 +122,7 @@ def load_rubric(path: Path) -> Rubric:
     _check_rated_keys(settings, protocol)
     rendered = {"examples": _examples(settings, protocol, labels)}
     return Rubric(
-        **_head(settings),
+        **_head(settings),  # type: ignore[arg-type]
         protocol=protocol,
         system=fill(system, rendered),
         user=fill(user, rendered),
@@ -119,10 +138,11 @@ def load_template(path: Path, language: str, protocol: Protocol = "letter") -> R
     """Return a user's own grading template as a rubric for this language.
 
     A YAML file is a rubric. A text file is the user message alone; its language stands in its
-    name (``mine.bg.txt``), and ``protocol`` says how its replies are read. Raises UsageError,
-    also where the template declares another language or none.
+    name (``mine.bg.txt``), and so may how its replies are read (``mine.bg.tool.txt``,
+    ``mine.bg.tool-bare.txt`` for a function without a reason), else ``protocol`` says that.
+    Raises UsageError, also where the template declares another language or none.
     """
-    if path.suffix in (".yaml", ".yml"):
+    if path.suffix in YAML_SUFFIXES:
         rubric = load_rubric(path)
         check_language(rubric, language, f"{path}")
         return rubric
@@ -134,10 +154,16 @@ def load_template(path: Path, language: str, protocol: Protocol = "letter") -> R
     data = Map(1)
     data["user"] = user
     _check_places(Settings(path, "", data), "", user)
-    name, code = named["name"], named["language"]
-    version = f"{name}.{code}@template#{digest(user)[:12]}"
+    name, code, how = named["name"], named["language"], named["how"] or ""
+    kind = f"template-{how}" if how else "template"
     rubric = Rubric(
-        name=name, language=code, protocol=protocol, system="", user=user, version=version
+        name=name,
+        language=code,
+        protocol=cast("Protocol", named["protocol"] or protocol),
+        system="",
+        user=user,
+        version=f"{name}.{code}@{kind}#{digest(user)[:12]}",
+        bare=how.endswith(_BARE),
     )
     check_language(rubric, language, f"{path}")
     return rubric

@@ -18,6 +18,9 @@ from evaluators.template import chat_messages, encode, fill, shortened
 PARAMETERS = {"temperature": 0, "max_tokens": 2048}
 """The least random reply, with room for a reason."""
 
+NO_EXPERT_ANSWER = "(none was given: judge by the context and by the law alone)"
+"""What a rater is told where an item has no expert answer."""
+
 T = TypeVar("T", str, int, dict[str, int])
 
 
@@ -51,7 +54,7 @@ def judge_messages(rubric: Rubric, case: Case, answer: str) -> tuple[Message, ..
     The judged text is hostile: every value goes JSON-encoded into its slot, and all around the
     slots is the same, byte by byte, for every answer. Several gold forms become a JSON list.
     """
-    golds = list(case.golds)
+    golds = list(case.golds) if case.expected.strip() else [NO_EXPERT_ANSWER]
     values = {
         "question": encode(case.question),
         "context": encode(case.context),
@@ -61,33 +64,41 @@ def judge_messages(rubric: Rubric, case: Case, answer: str) -> tuple[Message, ..
     return chat_messages(rubric.system, fill(rubric.user, values))
 
 
-def grade_tool(labels: Sequence[str]) -> Tool:
-    """Return the function that a judge of these labels is forced to call."""
+def grade_tool(labels: Sequence[str], *, bare: bool = False) -> Tool:
+    """Return the function that a judge of these labels is forced to call.
+
+    ``bare`` leaves out the reason before the grade.
+    """
     grade = {"type": "string", "enum": list(labels)}
-    return _tool("grade", "Give the grade of the submission, after a short reason.", grade=grade)
+    said = "Give the grade of the submission"
+    return _tool(
+        "grade", f"{said}." if bare else f"{said}, after a short reason.", bare, grade=grade
+    )
 
 
-def _tool(name: str, description: str, **verdict: Mapping[str, object]) -> Tool:
-    """Return a function that takes a reason, and after it the fields of the verdict."""
+def _tool(
+    name: str, description: str, bare: bool = False, /, **verdict: Mapping[str, object]
+) -> Tool:
+    """Return a function that takes the verdict's fields, after a reason unless it is ``bare``."""
     before = next(iter(verdict)) if len(verdict) == 1 else "scores"
     reason = {"type": "string", "description": f"One or two sentences, before the {before}."}
+    fields = verdict if bare else {"reason": reason, **verdict}
     return Tool(
         name=name,
         description=description,
         schema={
             "type": "object",
-            "properties": {"reason": reason, **verdict},
-            "required": ["reason", *verdict],
+            "properties": fields,
+            "required": list(fields),
             "additionalProperties": False,
         },
     )
 
 
-RATE_TOOL = _tool(
-    "rate",
-    "Rate the submission from 1 (worst) to 10 (best), after a short reason.",
-    rating={"type": "integer", "minimum": 1, "maximum": 10},
-)
+_RATING: Mapping[str, object] = {"type": "integer", "minimum": 1, "maximum": 10}
+_RATE = "Rate the submission from 1 (worst) to 10 (best)"
+RATE_TOOL = _tool("rate", f"{_RATE}, after a short reason.", rating=_RATING)
+BARE_RATE_TOOL = _tool("rate", f"{_RATE}.", True, rating=_RATING)
 
 
 def parts_tool(caps: Caps) -> Tool:
@@ -156,7 +167,7 @@ class ChoiceJudge(RubricJudge):
         if spared and not self.rubric.has_own_labels:
             return spared
         labels = self.rubric.labels
-        tool = grade_tool(labels) if self.rubric.protocol == "tool" else None
+        tool = grade_tool(labels, bare=self.rubric.bare) if self.rubric.protocol == "tool" else None
         request = self.request(case, answer, tool)
         read = partial(read_grade, labels=labels)
         grade, reply = await ask_until_read(self.model, request, ask, read)
@@ -176,7 +187,8 @@ class RatingJudge(RubricJudge):
             return spared
         if self.rubric.parts:
             return await self._in_parts(case, answer, ask)
-        request = self.request(case, answer, RATE_TOOL)
+        tool = BARE_RATE_TOOL if self.rubric.bare else RATE_TOOL
+        request = self.request(case, answer, tool)
         rating, reply = await ask_until_read(self.model, request, ask, read_rating)
         return Verdict(rating=rating, reason=read_reason(reply))
 

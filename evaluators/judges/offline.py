@@ -164,7 +164,10 @@ class OverlapRater:
     spec = "lexical"
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
-        """Return the rating of an answer against the expert's; never raises and never asks."""
+        """Return the rating of an answer against the expert's. Raises JudgeError without one."""
+        if not case.expected.strip():
+            msg = "no expert answer to compare with; only a model can rate this item"
+            raise JudgeError(msg, kind="no_expert_answer")
         return rate(case, answer)
 
 

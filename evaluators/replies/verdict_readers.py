@@ -54,8 +54,8 @@ def read_grade(
 
 
 def read_rating(reply: Reply, tool: str = "rate") -> int | Invalid:
-    """Return the integer from 1 to 10 of the forced call; never a number out of prose."""
-    return unfinished(reply.finish) or _agreed(reply, tool, _rating_field)
+    """Return the integer from 1 to 10 of the forced call, or of JSON alone; never out of prose."""
+    return unfinished(reply.finish) or _called_or_alone(reply, tool, _rating_field)
 
 
 def read_scores(
@@ -66,14 +66,17 @@ def read_scores(
     They stand in the forced call; or, from a server without functions, in a reply that is one JSON
     object and nothing else. Any other field than ``reason`` would be a second reading.
     """
-    if cut := unfinished(reply.finish):
-        return cut
     read = partial(_scores, highest=highest)
+    return unfinished(reply.finish) or _called_or_alone(reply, tool, read)
+
+
+def _called_or_alone(reply: Reply, tool: str, read: Callable[[object], T | Invalid]) -> T | Invalid:
     if reply.calls:
         return _agreed(reply, tool, read)
     said = spoken(reply.text) if len(reply.text) <= MAX_SPOKEN else None
     try:
-        return read(parse_json(without_markup(plain(said or ""))))
+        value = parse_json(without_markup(plain(said or "")))
+        return _without_text(value) or read(value)
     except ValueError as error:
         return Invalid(f"no call of {tool!r}, and no JSON alone: {error}")
 

@@ -166,12 +166,8 @@ def test_bad_yes_no(tmp_path: Path, item: dict[str, object], said: str) -> None:
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        (
-            "question: q\n  expected: e",
-            "column 'context': missing; the file has 'question', 'expected'",
-        ),
-        ("question: q\n  context: c\n  expected:", "column 'expected': empty"),
-        ("question: q\n  context: c\n  expected: null", "column 'expected': empty"),
+        ("context: c\n  expected: e", "column 'question': missing"),
+        ('question: q\n  context: c\n  expected: "\\u200b"', "column 'expected': empty"),
         (
             "question: q\n  context: c\n  expected: [a]",
             "column 'expected': text is needed, not a list",
@@ -183,7 +179,7 @@ def test_bad_yes_no(tmp_path: Path, item: dict[str, object], said: str) -> None:
     ],
 )
 def test_bad_rated(tmp_path: Path, entry: str, said: str) -> None:
-    """question, context and expected are needed, as text."""
+    """A question is needed; context and expected are text where they are there."""
     message = refusal(tmp_path, f"- {entry}\n", "yaml", "rated")
     assert ":1: row 1" in message
     assert said in message

@@ -67,6 +67,33 @@ def test_a_grade_comes_from_one_forced_call() -> None:
     assert judge.spec == model.spec
 
 
+@pytest.mark.parametrize(
+    ("kind", "protocol", "reply"),
+    [
+        (ChoiceJudge, "tool", call("grade", '{"grade": "INCORRECT"}')),
+        (RatingJudge, "rate", call("rate", '{"rating": 2}')),
+    ],
+)
+def test_a_bare_protocol_has_no_place_for_a_reason(
+    kind: type[ChoiceJudge] | type[RatingJudge], protocol: Protocol, reply: Reply
+) -> None:
+    """The verdict is the function's one field, and a description promises no other."""
+    model = Scripted(replies(reply))
+    judge_it(kind(model=model, rubric=replace(rubric(protocol), bare=True)))
+    (request,) = model.requests
+    assert request.tool is not None
+    assert len(request.tool.schema["required"]) == 1  # type: ignore[arg-type]
+    assert "reason" not in f"{request.tool}"
+
+
+def test_a_rater_is_told_that_there_is_no_expert_answer() -> None:
+    """An empty slot would read as an expert who says nothing."""
+    model = Scripted(replies(call("rate", '{"rating": 8, "reason": ""}')))
+    assert judge_it(RatingJudge(model=model, rubric=rubric("rate")), golds=("",)).rating == 8
+    (request,) = model.requests
+    assert "(none was given: judge by the context" in request.messages[-1].content
+
+
 @pytest.mark.parametrize(("protocol", "text"), [("letter", "A"), ("json", '{"grade": "CORRECT"}')])
 def test_letters_and_json_are_asked_as_plain_text(protocol: Protocol, text: str) -> None:
     """A rubric that asks for text gets no function to call."""

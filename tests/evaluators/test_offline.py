@@ -112,6 +112,12 @@ def rating(answer: str, expected: str = EXPERT) -> int:
     return rate(case(expected), answer).rating or 0
 
 
+def test_the_rater_of_shared_words_needs_an_expert_answer() -> None:
+    """Without one there is nothing to compare with: an error of the item, never a rating."""
+    with pytest.raises(JudgeError, match="no expert answer to compare with"):
+        asyncio.run(OverlapRater().judge(case(""), EXPERT, never))
+
+
 def test_the_rater_rates_without_asking() -> None:
     """It is a Judge named lexical; the reason says that it stands in."""
     verdict = asyncio.run(OverlapRater().judge(case(), EXPERT, never))

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from evaluators.models.secrets import Key
 from evaluators.rating_parts import combined
 from evaluators.replies import Invalid, read_scores
 from evaluators.rubric import PASS_BAR, Rubric, load_rubric
-from evaluators.text import digest
+from evaluators.text import request_key
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
 from tests.support.model_calls import SECRET, both, spec_of
 from tests.support.scripted import Scripted, make_case
@@ -99,7 +98,7 @@ def test_what_is_asked_by_the_plain_rubric_never_changes() -> None:
 
     verdict = judged(Scripted(reply_to), plain)
     assert (verdict.rating, verdict.parts) == (7, {})
-    assert digest([asdict(one) for one in asked])[:12] == "8954056cc547"
+    assert [request_key({"name": "m"}, one)[:12] for one in asked] == ["cdeca7e21094"]
 
 
 @pytest.mark.parametrize(

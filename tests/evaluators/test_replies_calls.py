@@ -104,7 +104,9 @@ def test_a_rating_is_an_integer_from_one_to_ten(value: str, rating: int | None) 
     "reply",
     [
         Reply(text="8"),
-        Reply(text='{"rating": 8}'),
+        Reply(text='I give {"rating": 8}'),
+        Reply(text='{"rating": 8, "reason": 7}'),
+        Reply(text='{"rating": 8} {"rating": 8}'),
         called('{"rating": 8}', name="grade"),
         called('{"value": 8}', name="rate"),
         called('{"Rating": 8}', name="rate"),
@@ -118,6 +120,12 @@ def test_a_rating_is_an_integer_from_one_to_ten(value: str, rating: int | None) 
 def test_a_rating_comes_from_the_one_right_call(reply: Reply) -> None:
     """Prose, other functions, other fields, cut JSON and calls that differ are Invalid."""
     assert isinstance(read_rating(reply), Invalid)
+
+
+@pytest.mark.parametrize("text", ['{"rating": 8}', '```json\n{"reason": "so", "rating": 8}\n```'])
+def test_a_server_without_functions_may_rate_in_json(text: str) -> None:
+    """One object and nothing else is as good as the call, for ratings as for grades."""
+    assert read_rating(Reply(text=text)) == 8
 
 
 def test_the_reason_is_the_judges_own_or_empty() -> None:

@@ -187,6 +187,35 @@ def test_a_template_in_plain_text_declares_its_language_in_its_name(write: Write
     assert load_template(write(RUBRIC), "bg") == load_rubric(write(RUBRIC))
 
 
+@pytest.mark.parametrize(
+    ("name", "protocol", "bare"),
+    [
+        ("mine.bg.tool.txt", "tool", False),
+        ("mine.bg.tool-bare.txt", "tool", True),
+        ("mine.v2.bg.json.txt", "json", False),
+        ("mine.bg.rate-bare.txt", "rate", True),
+    ],
+)
+def test_a_template_in_plain_text_can_say_how_it_is_answered(
+    write: Writer, name: str, protocol: str, bare: bool
+) -> None:
+    """Its name's last word is the protocol; the version tells it from the same text without."""
+    text = "{question} {target} {predicted_answer}"
+    rubric = load_template(write(text, name), "bg")
+    assert (rubric.protocol, rubric.bare) == (protocol, bare)
+    assert rubric.version != load_template(write(text, "mine.bg.txt"), "bg").version
+
+
+def test_an_answer_prompt_may_be_plain_text(write: Writer) -> None:
+    """It is the user message as it stands, of its slice's language; places are checked as ever."""
+    prompt = load_prompt(write("Context:\n{context}\n\n{question}\n", "own.txt"), "hu")
+    assert (prompt.system, prompt.user) == ("", "Context:\n{context}\n\n{question}\n")
+    assert (prompt.name, prompt.language) == ("own", "hu")
+    assert prompt.version.startswith("own.hu@text#")
+    with pytest.raises(UsageError, match=r"own\.txt:1: .*no place {question}"):
+        load_prompt(write("{context}", "own.txt"), "hu")
+
+
 @pytest.mark.parametrize("name", ["mine.txt", "mine.BG.txt", "bg.txt", "mine.bg.md"])
 def test_a_template_of_no_declared_language_is_refused(write: Writer, name: str) -> None:
     """A language is never guessed."""

@@ -76,7 +76,7 @@ def test_everything_is_on_the_page() -> None:
     for word in (
         "FAIL", "exit code 1 : a gate fails", made.decision.line, "openai:judge",
         "last-release/run.json", "not below -0.03", "kappa is undefined", "mean rating",
-        "correct given attempted", "given ↓ graded →", "by topic", "| <b>Science</b>", "partial",
+        "correct given attempted", "gold ↓ answer →", "by topic", "| <b>Science</b>", "partial",
         "an offline stand-in", "The judge was not measured for hu.", "$1.2345", "1,234,567",
         '"workers": 8', '"python"', "timeout: 4", "pytest -n 8 cases/",
     ):  # fmt: skip
