@@ -162,8 +162,12 @@ class Slice:
         return self.rubric.passing if self.rubric else (CORRECT,)
 
     def cluster_of(self, item: Asked) -> Cluster:
-        """Return what is equal for this item and all those that it is not independent of."""
-        return self.kind.cluster_of(item, self.cluster)
+        """Return what is equal for this item and all those that it is not independent of.
+
+        A record that leaves its texts on disk has noted it.
+        """
+        noted: Cluster | None = getattr(item, "cluster", None)
+        return noted or self.kind.cluster_of(item, self.cluster)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

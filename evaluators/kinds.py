@@ -1,5 +1,6 @@
 """The kinds of data sets: what a verdict on their items can be, and which verdicts pass."""
 
+import hashlib
 import typing
 from collections.abc import Collection, Mapping
 from typing import ClassVar
@@ -201,8 +202,12 @@ class _YesNo(Kind):
         return (YES, NO), ANSWERS
 
     def shared(self, item: Asked) -> Cluster:
-        """Return the passage: a model that misreads it misses all questions about it."""
-        return (item.context,) if item.context else ()
+        """Return the passage: a model that misreads it misses all questions about it.
+
+        Its hash stands for it: there may be a million.
+        """
+        context = item.context.encode("utf-8", "surrogatepass")
+        return (hashlib.sha256(context).hexdigest(),) if context else ()
 
 
 class _Judged(Kind):

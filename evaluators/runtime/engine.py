@@ -78,7 +78,7 @@ class Status:
 class Engine:
     """Answers and judges the items of one run, and posts how each ended.
 
-    ``outcomes`` holds them by key, ``failure`` why it had to stop, or nothing. ``concurrency`` is
+    ``failure`` says why it had to stop, and is empty if it had not. ``concurrency`` is
     the number of calls in flight; ``stopping`` says when enough was asked, None where all is to be.
     """
 
@@ -90,7 +90,6 @@ class Engine:
         concurrency: int,
         stopping: Stopping | None = None,
     ) -> None:
-        self.outcomes: dict[str, Outcome] = {}
         self.failure = ""
         self._tasks = tasks
         self._caller = caller
@@ -188,7 +187,6 @@ class Engine:
             await asyncio.sleep(0)
 
     def _add(self, outcome: Outcome) -> None:
-        self.outcomes[outcome.key] = outcome
         self._unposted.append(outcome)
         self._news.set()
 

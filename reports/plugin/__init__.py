@@ -23,7 +23,7 @@ except ModuleNotFoundError as error:
 from evaluators.core import UsageError
 from evaluators.text import harmless
 from reports.plugin.options import Options, pytest_addoption, read_options
-from reports.plugin.run_paths import DATASET_FILE, dataset_files
+from reports.plugin.run_paths import DATASET_FILE, check_report_folder, check_there, dataset_files
 from reports.plugin.worker import (
     WORKER_INPUT,
     Verdicts,
@@ -67,18 +67,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:
     """Start a run in the controller; None where its paths hold no dataset."""
     options = read_options(config, here)
-    # Workers of xdist would pass over a path that is not there without a word.
-    for argument in () if config.option.pyargs else config.args:
-        if not (here / argument.partition("::")[0]).exists():
-            msg = f"file or directory not found: {argument}"
-            raise UsageError(msg)
+    check_there(() if config.option.pyargs else config.args, here)
     files = dataset_files(config.args, here, config.rootpath)
     if not files:
         if options.touched:
             msg = f"no {DATASET_FILE} is in, under or beside the given paths; try `pytest cases/`"
             raise UsageError(msg)
         return None
-    _check_report_folder(options.report_dir)
+    check_report_folder(options.report_dir)
     from reports.plugin.lost_output import LostOutput  # noqa: PLC0415  # workers have no terminal
 
     config.pluginmanager.register(LostOutput(), "qa-lost-output")
@@ -87,14 +83,6 @@ def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:
 
         start_early(config, options)
     return _plan(config, options, files)
-
-
-def _check_report_folder(folder: Path) -> None:
-    """Refuse a report folder that could not be written after everything is paid for."""
-    nearest = next(path for path in (folder, *folder.parents) if path.exists())
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        msg = f"--report-dir: {folder} cannot be written ({nearest} is in the way); name another"
-        raise UsageError(msg)
 
 
 def _plan(config: pytest.Config, options: Options, files: list[Path]) -> WorkerInput:

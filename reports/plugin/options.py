@@ -1,4 +1,4 @@
-"""What the command line asks for: our options."""
+"""What the command line asks for: our options, declared once for pytest and for argparse."""
 
 import math
 import re
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -127,21 +127,32 @@ class Options:
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Declare the options. Their values stay text, so that a wrong one is an error of ours."""
-    group = parser.getgroup("qa", "question answering: may this model ship?")
-    for name, metavar, text in _VALUES:
-        group.addoption(f"--{name}", dest=_dest(name), metavar=metavar, help=text, action=Once)
-    for name, metavar, text in _REPEATABLE:
-        group.addoption(f"--{name}", dest=_dest(name), metavar=metavar, help=text, action="append")
-    for name, text in _FLAGS:
-        group.addoption(f"--{name}", dest=_dest(name), help=text, action="store_true")
+    declare(parser.getgroup("qa", "question answering: may this model ship?").addoption)
     hint(parser, pluginmanager, [f"--{name}" for name, *_ in (*_VALUES, *_REPEATABLE, *_FLAGS)])
+
+
+def declare(add: Callable[..., object]) -> None:
+    """Declare the options to pytest, or to argparse, whose way to ``add`` one is the same."""
+    for name, metavar, text in _VALUES:
+        add(f"--{name}", dest=_dest(name), metavar=metavar, help=text, action=Once)
+    for name, metavar, text in _REPEATABLE:
+        add(f"--{name}", dest=_dest(name), metavar=metavar, help=text, action="append")
+    for name, text in _FLAGS:
+        add(f"--{name}", dest=_dest(name), help=text, action="store_true")
 
 
 def _dest(name: str) -> str:
     return "qa_" + name.replace("-", "_")
 
 
-def read_options(config: pytest.Config, here: Path) -> Options:
+class Chosen(Protocol):
+    """A command line that was read, as pytest's Config is one."""
+
+    def getoption(self, name: str) -> Any:
+        """Return the value of an option."""
+
+
+def read_options(config: Chosen, here: Path) -> Options:
     """Return the options of this run; relative paths start at ``here``, the working folder.
 
     Raises UsageError naming the option that is wrong and what it was.
@@ -198,7 +209,7 @@ def _choice(given: Mapping[str, Any], here: Path) -> Choice:
     )
 
 
-def _given(config: pytest.Config) -> dict[str, Any]:
+def _given(config: Chosen) -> dict[str, Any]:
     """Return the options that were given: a text each, a list of texts, or True for a flag."""
     names = [name for name, *_ in (*_VALUES, *_REPEATABLE, *_FLAGS)]
     values = {name: config.getoption(_dest(name)) for name in names}

@@ -1,11 +1,12 @@
 """One run's machinery: models, ledger, engine; everything checked before the first call."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cases.dataset import Plan
+from cases.dataset import Item, Plan
 from cases.plan import Labelled
 from cases.tasks import make_tasks
 from evaluators.core import Outcome
@@ -74,7 +75,7 @@ class Run:
         )
         self._settling = _settling(options, plan, self._calibrator, earlier)
         self._connected = connected
-        self._session = CallSession(connected.models, connected.specs, _settings(options))
+        self._session = CallSession(connected.models, connected.specs, call_settings(options))
         self._host: EngineHandle | None = None
         self._windowed = False
         self._has_workers = False
@@ -104,7 +105,7 @@ class Run:
     @property
     def stopped(self) -> str:
         """The kind of what ended the run before its items did (budget, deadline), or nothing."""
-        return next((kind for kind in ENOUGH if kind in self.status.stops), "")
+        return stopped_by(self.status)
 
     @property
     def cause(self) -> str:
@@ -187,6 +188,17 @@ class Run:
             beside = self._calibrator.select(keys)
             self._host.select([*beside, *keys], len(beside))
 
+    def hand_over(self, keys: Sequence[str], host: EngineHandle) -> list[Item]:
+        """Let ``host`` work on these items elsewhere; return those to be judged beside them.
+
+        Nothing of what was planned is held any longer.
+        """
+        beside = set(self._calibrator.select(keys))
+        labelled = (item for one in self._calibrator.labelled for item in one.items)
+        self._host, self._tasks = host, {}
+        self._plan = self._calibrator.plan = replace(self._plan, items={})
+        return [item for item in labelled if item.key in beside]
+
     @property
     def is_judge_measured(self) -> bool:
         """Whether nothing is left to be waited for before the judge is known."""
@@ -218,7 +230,8 @@ class Run:
             self._host.stop()
 
 
-def _settings(options: Options) -> CallSettings:
+def call_settings(options: Options) -> CallSettings:
+    """Return how the models of a run are asked."""
     return CallSettings(
         ledger=options.ledger,
         concurrency=options.concurrency,
@@ -259,3 +272,8 @@ def _make(
     settings = session.settings
     ledger = Ledger(settings.ledger, read_only=settings.replay, trusted=settings.trust_ledger)
     return Engine(tasks, session.caller(ledger), writer, settings.concurrency, stopping)
+
+
+def stopped_by(status: Status) -> str:
+    """Return the kind of what ended a run before its items did (budget, say), or nothing."""
+    return next((kind for kind in ENOUGH if kind in status.stops), "")

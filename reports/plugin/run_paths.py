@@ -1,7 +1,4 @@
-"""The datasets of a run: every ``dataset.yaml`` in, under or beside the paths of a command line.
-
-Controllers find them there before anything is collected; workers are given the plan made of them.
-"""
+"""The paths of a run: data sets in, under or beside those given, and where its report goes."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -11,6 +8,14 @@ from evaluators.core import UsageError
 
 DATASET_FILE = "dataset.yaml"
 _SKIPPED_FOLDERS = frozenset({"node_modules", "build", "dist", "__pycache__", "venv"})
+
+
+def check_there(arguments: Iterable[str], here: Path) -> None:
+    """Refuse a path that is not there: workers of xdist would pass over it without a word."""
+    for argument in arguments:
+        if not (here / argument.partition("::")[0]).exists():
+            msg = f"file or directory not found: {argument}"
+            raise UsageError(msg)
 
 
 def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path]:
@@ -41,3 +46,11 @@ def _candidates(path: Path) -> Iterator[Path]:
         names[:] = [name for name in names if name[0] != "." and name not in _SKIPPED_FOLDERS]
         if DATASET_FILE in files:
             yield Path(folder) / DATASET_FILE
+
+
+def check_report_folder(folder: Path) -> None:
+    """Refuse a report folder that could not be written after everything is paid for."""
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        msg = f"--report-dir: {folder} cannot be written ({nearest} is in the way); name another"
+        raise UsageError(msg)

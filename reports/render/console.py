@@ -16,13 +16,18 @@ _ROW = "{:<16} {:>6} {:>6} {:>6}  {:<24} {:>9}  {:<20}"
 
 
 def gates(report: Report) -> Iterator[str]:
-    """Yield the gate table, FAIL first: verdict, slice, measure and bar, and below it why."""
+    """Yield the gate table, whose replies these are, and the notes on the run."""
+    yield from gate_table(report)
+    yield from origin(report)
+    yield from notes(report)
+
+
+def gate_table(report: Report) -> Iterator[str]:
+    """Yield the gates, FAIL first: verdict, slice, measure and bar, and below it why."""
     for gate in words.by_urgency(report.decision.gates):
         title, *why = gate_lines(gate)
         yield f"{gate.state:<{STATE}}{title}"
         yield from why
-    yield from origin(report)
-    yield from notes(report)
 
 
 def gate_lines(gate: GateResult) -> list[str]:

@@ -14,6 +14,7 @@ from reports.record import Record, in_order
 from reports.render import clean, words
 from reports.render.clean import find_plain
 from reports.report import Counts, GateResult, Report, SliceSummary
+from reports.stored_records import StoredRecord
 
 SCHEMA_VERSION = 2
 RECORDS = "records.jsonl"
@@ -37,7 +38,16 @@ def records(report: Report, plain_keys: Collection[str] | None = None) -> Iterat
     ``plain_keys`` is what ``find_plain`` says of the records, where it was asked already.
     """
     keys = find_plain(report.records) if plain_keys is None else plain_keys
-    return (f"{_line(record, record.key in keys)}\n" for record in in_order(report.records))
+    for record in in_order(report.records):
+        if isinstance(record, StoredRecord):
+            yield record.line
+        else:
+            yield f"{_line(record, record.key in keys)}\n"
+
+
+def line(record: Record) -> str:
+    """Return the line of ``records.jsonl`` for one record."""
+    return f"{_line(record, bool(find_plain([record])))}\n"
 
 
 def _line(record: Record, is_plain: bool) -> str:

@@ -209,7 +209,7 @@ def test_stopping_gives_up_what_hangs(tmp_path: Path) -> None:
     thread.start()
     assert started.wait(5)
     thread.stop(grace=0.05)
-    assert bench.engine.outcomes == {}
+    assert bench.posted.outcomes == {}
     assert bench.engine.failure == ""
 
 
@@ -325,6 +325,6 @@ def test_a_stopped_run_starts_no_further_call(tmp_path: Path) -> None:
     assert started.wait(10)
     threading.Timer(0.2, go_on.set).start()
     thread.stop(grace=10)
-    states = Counter((one.state, one.kind) for one in bench.engine.outcomes.values())
+    states = Counter((one.state, one.kind) for one in bench.posted.outcomes.values())
     assert states == {("passed", ""): 1, ("missing", "stopped"): 7}
     assert len(model.requests) == 1

@@ -13,7 +13,7 @@ from evaluators.runtime.budget import Budget
 from evaluators.runtime.calls import Caller
 from evaluators.runtime.engine import Engine, Task
 from evaluators.runtime.engine_thread import Job
-from evaluators.runtime.outcomes import OutcomeStore
+from evaluators.runtime.outcomes import InMemoryOutcomes, OutcomeStore, OutcomeWriters
 from evaluators.runtime.schedule import Schedule
 from evaluators.runtime.sender import CallSettings, RetryPolicy
 from tests.support.scripted import make_case
@@ -83,7 +83,9 @@ class Bench:
         settings = settings or CallSettings(concurrency=4, retry=quick)
         caller = Caller(self.ledger, settings, lambda spec, reply: 0.5, budget)
         by_key = {one.key: one for one in tasks}
-        self.engine = Engine(by_key, caller, self.board, settings.concurrency)
+        self.posted = InMemoryOutcomes()
+        writer = OutcomeWriters(self.board, self.posted)
+        self.engine = Engine(by_key, caller, writer, settings.concurrency)
 
     def job(self, window: int) -> Job:
         """Return a job for the engine that is there already."""
@@ -91,4 +93,4 @@ class Bench:
 
     def run(self, window: int = 100, models: Sequence[Model] = ()) -> dict[str, Outcome]:
         asyncio.run(self.engine.run(Schedule(self.keys, window), models))
-        return self.engine.outcomes
+        return self.posted.outcomes
