@@ -1,7 +1,7 @@
 """From planned items to the engine's tasks: who answers, who judges, and what passes."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -36,7 +36,7 @@ def traits_of(items: Iterable[Item]) -> SliceTraits:
 
 
 def make_tasks(
-    items: Iterable[Item],
+    items: Collection[Item],
     model: Model | None,
     judges: JudgeFactory,
     adjudications: Adjudications | None = None,
@@ -44,12 +44,11 @@ def make_tasks(
 ) -> dict[str, Task]:
     """Return the task of each item, by key. ``model`` None means the recorded answers.
 
-    ``adjudications`` stand before every judge but one that is itself the thing tested. ``traits``
-    are those of the whole run, where the items are only a part of it.
+    ``adjudications`` stand before every judge but one that is itself the thing tested; ``traits``
+    are those of all items of the run.
     Raises UsageError where a slice lacks what the choice needs: recorded answers, a prompt, a
     rubric, or a judge that gives its rubric's labels.
     """
-    items = list(items)
     traits = traits or traits_of(items)
     parts: dict[str, list[Item]] = defaultdict(list)
     for item in items:

@@ -14,12 +14,13 @@ from evaluators.core import UsageError
 from evaluators.output import UnwrittenError, progress_on, say
 from reports.commands.recorded_runs import Parser
 from reports.plugin.finish import ci_lines
-from reports.plugin.on_ray import RayTasks, check_ray
+from reports.plugin.on_ray import RayTasks, load_ray
 from reports.plugin.options import Options, declare, read_options
 from reports.plugin.run_paths import DATASET_FILE, check_report_folder, check_there, dataset_files
 from reports.plugin.shard_run import Executor, InThisProcess, ShardedRun
 from reports.render import console
 from reports.render.clean import mask
+from reports.report import Report
 
 RAY = "ray"
 PLACES = "--languages, paths, --items, --limit, --first and --shard choose items here"
@@ -83,14 +84,12 @@ def _run(words: _Words, options: Options, files: Sequence[Path], root: Path, com
     if engine not in ("", RAY):
         msg = f"--on: ray or ray:ADDRESS is needed, got {words.on!r}"
         raise UsageError(msg)
-    if engine:
-        check_ray()
+    ray = load_ray(address) if engine else None
 
     def executor() -> Executor:
-        return RayTasks(address, options) if engine else InThisProcess()
+        return RayTasks(ray, address, options) if engine else InThisProcess()
 
     progress = progress_on(sys.stderr)
-    signal.signal(signal.SIGTERM, _interrupt)
     run = ShardedRun(
         options=options,
         files=files,
@@ -100,13 +99,21 @@ def _run(words: _Words, options: Options, files: Sequence[Path], root: Path, com
         command=mask(command),
         say=progress.show,
     )
+    former = signal.signal(signal.SIGTERM, _interrupt)
     try:
         report, warning = run.report()
     except OSError as error:
         msg = f"{options.report_dir}: cannot be written ({error.strerror}); free space, run again"
         raise UnwrittenError(msg) from None
     finally:
+        signal.signal(signal.SIGTERM, former)
         progress.close()
+    _show(report, warning, options.report_dir)
+    return report.decision.code
+
+
+def _show(report: Report, warning: str, folder: Path) -> None:
+    """Print the gates, what was not graded or broke, notes, and the last line."""
     say(
         sys.stdout,
         *console.gate_table(report),
@@ -115,10 +122,9 @@ def _run(words: _Words, options: Options, files: Sequence[Path], root: Path, com
         *console.totals(report),
         *ci_lines(report, os.environ),
         *([f"warning: {warning}"] if warning else []),
-        f"report: {options.report_dir / 'report.html'}",
+        f"report: {folder / 'report.html'}",
         report.decision.line,
     )
-    return report.decision.code
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

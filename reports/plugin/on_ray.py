@@ -5,6 +5,9 @@ A task that is lost with its process or machine is tried again by Ray, and goes 
 
 import logging
 import os
+import secrets
+import shutil
+import tempfile
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
@@ -15,14 +18,22 @@ from reports.plugin.shard_work import Ends, ShardEnd, ShardJob, Show, work
 
 RETRIES = 5  # of a task whose process or machine died
 GRACE_SECONDS = 15.0  # for tasks to end after an interrupt
-LOOPBACK = "127.0.0.1"
+STORE_BYTES = 200 * 1024 * 1024  # a job is some kilobytes: its items are in a file
+OF_THIS_RUN = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token"}
+"""What keeps a cluster of this run's own on the loopback address, and to those with its token."""
 
 
-def check_ray() -> None:
-    """Raise UsageError where Ray is not installed."""
+def load_ray(address: str) -> Any:
+    """Return the package. Raises UsageError where it is not installed.
+
+    Without an ``address`` the settings of a cluster of this run's own are made: Ray reads them as
+    it is loaded.
+    """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if not address:
+        os.environ.update({**OF_THIS_RUN, "RAY_AUTH_TOKEN": secrets.token_hex(32)})
     try:
-        import ray  # noqa: F401, PLC0415  # an optional package, and seconds to load
+        return import_module("ray")
     except ImportError:
         msg = "--on ray: Ray is not installed; pip install 'qagate[ray]'"
         raise UsageError(msg) from None
@@ -34,30 +45,32 @@ class RayTasks:
     Without an ``address`` a cluster is started on this machine, and ends with the run.
     """
 
-    def __init__(self, address: str, options: Options) -> None:
-        ray: Any = import_module("ray")  # much of it has no types
+    def __init__(self, ray: Any, address: str, options: Options) -> None:
         self._ray = ray
-        here: dict[str, Any] = {
-            "address": "local", "include_dashboard": False, "_node_ip_address": LOOPBACK,
-            "object_store_memory": 200 * 1024 * 1024,
-        }  # fmt: skip
+        self._folder = "" if address else tempfile.mkdtemp(prefix="qa-ray-")
+        own = {
+            "address": "local",
+            "include_dashboard": False,
+            "object_store_memory": STORE_BYTES,
+            "_temp_dir": self._folder,
+        }
         try:
-            ray.init(
-                **({"address": address} if address else here),
-                logging_level=logging.ERROR,
-                log_to_driver=False,
+            where = {"address": address} if address else own
+            ray.init(**where, logging_level=logging.ERROR, log_to_driver=False)
+        except (OSError, ValueError, RuntimeError) as error:
+            self.close()
+            msg = (
+                f"--on ray: {str(error).splitlines()[0]}; is a cluster there, and this its version?"
             )
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            msg = f"--on ray:{address}: {str(error).splitlines()[0]}; start it, or say --on ray"
             raise UsageError(msg) from None
         self.slots = max(1, int(ray.cluster_resources().get("CPU", 1)))
         machines = sum(bool(node["Alive"]) for node in ray.nodes())
         if machines > 1 and "://" not in str(options.ledger):
+            self.close()
             msg = (
                 f"--on ray:{address}: {machines} machines cannot share {options.ledger}; "
                 "name a --ledger postgresql://…"
             )
-            self.close()
             raise UsageError(msg)
 
     def run(self, jobs: Iterator[ShardJob], slots: int, show: Show) -> Ends:
@@ -114,3 +127,5 @@ class RayTasks:
     def close(self) -> None:
         """Leave the cluster, or end it where it is this run's own."""
         self._ray.shutdown()
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)

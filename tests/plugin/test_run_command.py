@@ -1,0 +1,247 @@
+"""``python -m reports run``: the run that pytest makes, without tests, in any number of shards."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cases.tasks import traits_of
+from reports.__main__ import main
+from reports.plugin import shard_run
+from reports.plugin.shard_work import Ends, Show
+from tests.conftest import ROOT, Project
+
+YAML = """
+kind: graded
+by: [topic]
+languages:
+  en: {file: en.jsonl, gates: {correct: {min: 0.5}}}
+  bg: {file: bg.jsonl, gates: {correct: {min: 0.5}, incorrect: {max: 0.5}}}
+drop: {max: 0.5, pool: languages}
+"""
+KILLER = """
+import os, signal
+from pathlib import Path
+from evaluators.core import CORRECT, Verdict
+
+
+class Judge:
+    async def judge(self, case, answer, ask):
+        if case.id == "q7" and not Path("fell").exists():
+            Path("fell").touch()
+            os.kill(os.getpid(), signal.{name})
+        return Verdict(grade=CORRECT, reason="so it is", sure=True)
+"""
+SLOW = """
+import asyncio
+from pathlib import Path
+from evaluators.core import CORRECT, Verdict
+
+
+class Judge:
+    async def judge(self, case, answer, ask):
+        Path(FOLDER, "began").touch()
+        if case.id != "q1":
+            await asyncio.sleep(60)
+        return Verdict(grade=CORRECT, reason="so it is", sure=True)
+"""
+
+
+def prepared(project: Project) -> Project:
+    """Return a project with twelve English items and four Bulgarian ones, some of them wrong."""
+    answers = {"en": ["Sofia"] * 9 + ["Varna", None, "I don't know."], "bg": ["Sofia"] * 3 + [None]}
+    project.dataset("capital", answers, YAML)
+    return project
+
+
+def run(project: Project, *words: str) -> int:
+    """Run the command in the project; return its exit code."""
+    with chdir(project.path):
+        return main(["run", *words])
+
+
+def same(one: Path, other: Path) -> bool:
+    """Return whether two reports say the same but for when and how they were made."""
+    names = {path.name for path in one.iterdir()} - {"run.json", "report.html"}
+    runs: list[dict[str, Any]] = []
+    for folder in (one, other):
+        runs.append(json.loads((folder / "run.json").read_text(encoding="utf-8")))
+        runs[-1].pop("run")
+    alike = all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
+    return alike and "records.jsonl" in names and runs[0] == runs[1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--repeats", "2", "--languages", "en"),
+        ("--limit", "3", "--seed", "7"),
+        ("--first", "2"),
+        ("--shard", "2/3"),
+        ("--gates", "off"),
+        ("--baseline=before",),
+    ],
+)
+@pytest.mark.parametrize("shards", [1, 5])
+def test_the_report_is_that_of_pytest(
+    project: Project, options: tuple[str, ...], shards: int
+) -> None:
+    """Every file, and the exit code, in one shard and in several."""
+    prepared(project)
+    if "--baseline=before" in options:
+        project.run_in_process("qa", "--report-dir=before")
+    code = project.run_in_process("qa", *options, "--report-dir=pytest").ret
+    assert run(project, "qa", *options, "--report-dir=here", "--shards", str(shards)) == code
+    assert same(project.path / "here", project.path / "pytest")
+    assert not list(project.path.glob("here/.shards*"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("qa", "-k", "en"), "-k: only pytest knows it"),
+        (("qa", "-m", "en"), "-m: only pytest knows it"),
+        (("qa", "-n", "8"), "-n: only pytest knows it"),
+        (("qa/capital/test_capital.py::test_capital",), "only pytest knows it"),
+        (("qa", "--until-decided"), "--until-decided needs pytest's tests"),
+        (("qa", "--dry-run"), "--dry-run needs pytest's tests"),
+        (("qa", "--on", "dask"), "--on: ray or ray:ADDRESS is needed, got 'dask'"),
+        (("qa", "--shards", "-1"), "--shards: a number from 1"),
+        (("elsewhere",), "file or directory not found: elsewhere"),
+        (("qa", "--limit", "x"), "--limit: a whole number"),
+        (("qa", "--languages", "xx"), "--languages: no dataset has 'xx'"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(
+    project: Project, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    """Exit 4, before any call, and nothing is left behind."""
+    assert run(prepared(project), *words) == 4
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert not (project.path / "reports" / "out" / "run.json").exists()
+
+
+def test_ray_is_an_option(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it is missing, a line says what to install."""
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert run(prepared(project), "qa", "--on", "ray") == 4
+    assert "pip install 'qagate[ray]'" in capsys.readouterr().err
+
+
+def test_an_interrupt_leaves_a_partial_report(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 2; what was answered is there, the rest is MISSING; the same command goes on."""
+    project.dataset("capital", {"en": ["Sofia"] * 12, "bg": ["Sofia"] * 4}, YAML)
+    project.write("killer.py", KILLER.format(name="SIGINT"))
+    words = ("qa", "--judge", "python:killer:Judge", "--shards", "4", "--concurrency", "1")
+    assert run(project, *words) == 2
+    assert capsys.readouterr().out.splitlines()[-1].startswith("INTERRUPTED: exit 2; ")
+    states = {str(one["outcome"]) for one in project.records()}
+    assert states == {"passed", "missing"}
+    assert len(project.records()) == 16
+    assert project.report()["complete"] is False
+    assert run(project, *words) == 0
+
+
+class Losing:
+    """An executor that loses its second shard."""
+
+    slots = 2
+
+    def run(self, jobs: Any, slots: int, show: Show) -> Ends:
+        """Work on all but one."""
+        for number, (job, end) in enumerate(shard_run.InThisProcess().run(jobs, slots, show)):
+            yield job, None if number == 1 else end
+
+
+def test_a_lost_shard_is_missing_and_never_a_grade(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its items are MISSING, the report is incomplete, and the gates stay open."""
+    monkeypatch.setattr("reports.commands.run_command.InThisProcess", Losing)
+    assert run(prepared(project), "qa", "--shards", "2") == 6
+    lost = [one for one in project.records() if str(one["error"]).startswith("shard_lost: ")]
+    assert len(lost) == 8
+    assert {str(one["outcome"]) for one in lost} == {"missing"}
+    assert project.report()["complete"] is False
+    assert "its shard was lost" in capsys.readouterr().out
+
+
+def test_a_shard_knows_what_all_items_of_its_slices_are(project: Project) -> None:
+    """Where by chance none of a shard's items has a recorded answer, it runs as the whole does."""
+    prepared(project)
+    rows = (project.path / "qa/capital/en.jsonl").read_text(encoding="utf-8").splitlines()
+    bare = [json.dumps({**json.loads(row), "predicted_answer": None}) for row in rows[1:]]
+    project.write("qa/capital/en.jsonl", "\n".join([rows[0], *bare]) + "\n")
+    code = project.run_in_process("qa", "--languages=en", "--report-dir=pytest").ret
+    assert run(project, "qa", "--languages=en", "--report-dir=here", "--shards", "12") == code
+    assert same(project.path / "here", project.path / "pytest")
+    assert traits_of([]).recorded == frozenset()
+
+
+@pytest.fixture
+def with_ray(project: Project) -> Project:
+    """Return the project; skip where Ray is not installed."""
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'qagate[ray]'")
+    return prepared(project)
+
+
+def run_on_ray(project: Project, *words: str) -> subprocess.Popen[str]:
+    """Start the command on a cluster of its own, in a process that Ray can do with as it likes."""
+    found = {**os.environ, "PYTHONPATH": f"{project.path}{os.pathsep}{ROOT}"}
+    command = [sys.executable, "-m", "reports", "run", "qa", *words, "--on", "ray"]
+    return subprocess.Popen(
+        command,
+        cwd=project.path,
+        env=found,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_on_ray_the_report_is_that_of_pytest(with_ray: Project) -> None:
+    """Every file, and the exit code, whatever shards there are; a killed worker is made good.
+
+    Its task runs once more in another process; no item is missing and none is there twice.
+    """
+    fell = str(with_ray.path / "fell")
+    with_ray.write("killer.py", KILLER.format(name="SIGKILL").replace('"fell"', repr(fell)))
+    options = ("--repeats", "3", "--judge", "python:killer:Judge")
+    made = run_on_ray(with_ray, *options, "--report-dir=here", "--shards", "3")
+    out, err = made.communicate()
+    assert Path(fell).exists(), err
+    assert made.returncode == 0, err
+    assert with_ray.run_in_process("qa", *options, "--report-dir=pytest").ret == 0
+    assert same(with_ray.path / "here", with_ray.path / "pytest")
+    assert out.splitlines()[-1].startswith("GATES PASS")
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_the_tasks_of_ray(with_ray: Project) -> None:
+    """Ctrl-C while a judge is slow: a partial report, exit 2, and no process is left behind."""
+    with_ray.write("killer.py", SLOW.replace("FOLDER", repr(str(with_ray.path))))
+    made = run_on_ray(with_ray, "--judge", "python:killer:Judge", "--shards", "4")
+    began = with_ray.path / "began"
+    while not began.exists() and made.poll() is None:
+        time.sleep(0.05)
+    made.send_signal(signal.SIGINT)
+    out, err = made.communicate()
+    assert made.returncode == 2, err
+    assert out.splitlines()[-1].startswith("INTERRUPTED: exit 2; ")
+    assert with_ray.report()["complete"] is False
+    assert len(with_ray.records()) == 16
