@@ -1,5 +1,6 @@
 """Claims about what is independent: a fact in four languages is one event, not four."""
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,6 +32,8 @@ JUDGES = Path(__file__).parents[2] / "cases" / "judges"
 LANGUAGES = ("en", "bg", "pl", "hu")
 DROP = Threshold(measure="drop", max=0.1, evidence="confident", pool=True)
 
+PASSAGE = hashlib.sha256(b"p").hexdigest()
+
 
 def fact(number: int, language: str, *, right: bool, **fields: object) -> Record:
     """Return one fact in one language."""
@@ -58,13 +61,13 @@ def side(slice_: Slice, lost: Sequence[int], items: int = 60, **fields: object) 
         ("graded", "", {"metadata": {"fact_id": "F1"}}, ("fact_id", "F1")),
         ("judged", "", {"metadata": {"fact_id": 1}}, ("fact_id", "1")),
         ("yes_no", "", {"metadata": {"fact_id": " F1 "}, "context": "p"}, ("fact_id", "F1")),
-        ("yes_no", "", {"metadata": {"fact_id": ""}, "context": "A passage."}, ("A passage.",)),
+        ("yes_no", "", {"metadata": {"fact_id": ""}, "context": "p"}, (PASSAGE,)),
         ("judged", "", {"question": "Who?"}, ("bg", "Who?")),
         ("graded", "", {"question": "Who?", "context": "A passage."}, ("bg", "i1")),
         ("rated", "", {"metadata": {"fact_id": None}}, ("bg", "i1")),
         ("graded", "topic", {"metadata": {"fact_id": "F1", "topic": "art"}}, ("topic", "art")),
         ("yes_no", "topic", {"metadata": {"topic": 0}, "context": "p"}, ("topic", "0")),
-        ("yes_no", "twin", {"metadata": {"twin": " "}, "context": "p"}, ("p",)),
+        ("yes_no", "twin", {"metadata": {"twin": " "}, "context": "p"}, (PASSAGE,)),
         ("yes_no", "twin", {"metadata": {}, "context": ""}, ("bg", "i1")),
     ],
 )
