@@ -3,13 +3,13 @@
 A worker of xdist gets the plan from the controller, so nothing that reads files is loaded here.
 """
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from cases.shards import Shards
 from evaluators.core import CORRECT, GRADES, Case
 from evaluators.extra_metrics import MetricSpec
 from evaluators.kinds import Asked, Cluster, Kind
@@ -198,38 +198,6 @@ class SliceFile:
     dataset: str
     language: str
     path: Path
-
-
-MOST_SHARDS = 100_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shards:
-    """Parts of a run: those ``held`` of the parts 1 to ``of``, alike in size.
-
-    A hash of its data set, language and id says which part an item is in, whatever else is asked,
-    with all its repeats. Raises ValueError for parts that cannot be.
-    """
-
-    of: int
-    held: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        """Check the numbers: a report folder may say anything."""
-        if not (1 <= self.of <= MOST_SHARDS and {*self.held} <= {*range(1, self.of + 1)}):
-            msg = f"shards {self.held[:3]} of {self.of} cannot be"
-            raise ValueError(msg)
-
-    def holds(self, case: Case) -> bool:
-        """Return whether an item is in one of these parts."""
-        name = f"{case.dataset}:{case.language}:{case.id}".encode("utf-8", "surrogatepass")
-        part = int.from_bytes(hashlib.sha256(name).digest()[:8]) % self.of + 1
-        return part in self.held
-
-    @property
-    def missing(self) -> tuple[int, ...]:
-        """The parts that are not held."""
-        return tuple(sorted({*range(1, self.of + 1)}.difference(self.held)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cases.dataset import Dataset, Sampling, Shards, Slice, SliceSample
+from cases.dataset import Dataset, Sampling, Slice, SliceSample
+from cases.shards import Shards
 from reports.baseline import Baseline, changed_judge
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.evidence import Calibration

@@ -4,8 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 
-from cases.dataset import Dataset, Shards, Slice, Threshold
+from cases.dataset import Dataset, Slice, Threshold
 from cases.gates_file import GatesFile, with_gates
+from cases.shards import Shards
 from evaluators.core import UsageError
 from reports.assemble import Facts, account, audits
 from reports.baseline import Baseline

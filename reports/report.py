@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cases.dataset import Dataset, Shards, SliceSample, Threshold
+from cases.dataset import Dataset, SliceSample, Threshold
+from cases.shards import Shards
 from evaluators.kinds import Kind
 from evaluators.statistics.estimate import Estimate
 from reports.evidence import AuditTrail, Comparison, Judging, LanguageGap

@@ -6,7 +6,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from cases.config import LANGUAGE, NAME
-from cases.dataset import Shards, SliceSample, Threshold
+from cases.dataset import SliceSample, Threshold
+from cases.shards import Shards
 from evaluators.core import UsageError
 from evaluators.reading import file_hash, parse_json, read_text
 from evaluators.text import shown

@@ -24,6 +24,7 @@ ON_DISK: Mapping[str, object] = {
     "reason": "",
     "votes": (),
     "metadata": {},
+    "calls": (),
 }
 """The fields that are read from the file, and what is held in memory where one is empty."""
 
@@ -71,7 +72,7 @@ class RecordFile:
 def _decoded(line: str | bytes) -> Record:
     values = json.loads(line)
     votes = tuple(Vote(**vote) for vote in values.pop("votes"))
-    return Record(votes=votes, **values)
+    return Record(votes=votes, calls=tuple(values.pop("calls")), **values)
 
 
 class StoredRecord(Record):

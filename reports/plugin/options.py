@@ -10,7 +10,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from cases.dataset import Choice, Shards, SliceFile
+from cases.dataset import Choice, SliceFile
+from cases.shards import parse_shard
 from evaluators.core import UsageError
 from evaluators.ledger.places import Place, read_place
 from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names
@@ -201,7 +202,7 @@ def _choice(given: Mapping[str, Any], here: Path) -> Choice:
         languages=tuple(filter(None, languages)),
         limit=_whole("limit", given["limit"]) if "limit" in given else None,
         first=_whole("first", given["first"]) if "first" in given else None,
-        shard=_shard(given["shard"]) if "shard" in given else None,
+        shard=parse_shard(given["shard"]) if "shard" in given else None,
         seed=_whole("seed", given.get("seed", "0"), low=0),
         repeats=_whole("repeats", given.get("repeats", "1")),
         gates=None if gates == OFF else here / gates,
@@ -234,17 +235,6 @@ def _whole(name: str, text: str, low: int = 1) -> int:
         msg = f"--{name}: a whole number of at least {low} is needed, got {text!r}"
         raise UsageError(msg)
     return int(text)
-
-
-def _shard(text: str) -> Shards | None:
-    """Return the part of the run, None for all of it."""
-    number, _, of = text.partition("/")
-    try:
-        shards = Shards(of=int(of), held=(int(number),))
-    except ValueError:
-        msg = f"--shard: K/N is needed, part K of N (such as 2/8), got {shown(text)}"
-        raise UsageError(msg) from None
-    return shards if shards.missing else None
 
 
 def _number(name: str, text: str, fits: Callable[[float], bool], needed: str) -> float:

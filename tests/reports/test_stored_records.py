@@ -22,6 +22,7 @@ FULL = make_record(
     measures={"bias": 0.25, "faithful": None},
     cost=0.001,
     score=1.0,
+    calls=("ab" * 32, "cd" * 32),
 )
 BARE = make_record(2, answer=None, grade=None, outcome="error", error="timeout: no reply")
 
