@@ -80,6 +80,8 @@ def forged(project: Project) -> Path:
     lines = []
     for line in exported.read_text("utf-8").splitlines():
         row = json.loads(line.replace("INCORRECT", "CORRECT"))
+        if "reply" not in row:
+            continue  # a prompt
         row["checksum"] = checksum(row["key"], canonical(row["reply"]))
         lines.append(json.dumps(row) + "\n")
     made.write_text("".join(lines), "utf-8")
