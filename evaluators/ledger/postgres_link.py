@@ -17,6 +17,12 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 CONNECT_SECONDS = 10
 PAUSE_SECONDS = 0.5  # between two attempts to reach a server that was lost
+_READ_ONLY = "SET default_transaction_read_only = on"
+# What a server promises by default; stricter settings stay.
+_DURABLE = (
+    "SELECT set_config('synchronous_commit', 'on', false) "
+    "WHERE current_setting('synchronous_commit') = 'off'"
+)
 _COLLISION = "40"  # SQLSTATE's class for transactions that the server gave up, to be done again
 # A server that has vanished is given up after some 20 seconds, not after the system's hours.
 _ALIVE: Mapping[str, Any] = {
@@ -41,8 +47,7 @@ def connect(url: PostgresUrl, *, read_only: bool = False) -> Connection:
         fallback_application_name="qagate",
         **_ALIVE,
     )
-    if read_only:
-        connection.execute("SET default_transaction_read_only = on")
+    connection.execute(_READ_ONLY if read_only else _DURABLE)
     return connection
 
 

@@ -142,14 +142,15 @@ def count(store: Store, selection: Selection) -> tuple[int, int]:
 def prune(store: Store, selection: Selection) -> None:
     """Take the selected rows out, with what was sent for them, and give their space back."""
     condition, values = selection.where
-    gone = "key NOT IN (SELECT key FROM calls)"
+    gone = "NOT EXISTS (SELECT 1 FROM calls WHERE calls.key = {}.key)"
     texts = "SELECT key FROM documents WHERE kind = ?"
     requests = "SELECT text FROM documents WHERE kind = ?"
 
     def work(transaction: Transaction) -> None:
         transaction.run(f"DELETE FROM calls WHERE {condition}", [values])
-        transaction.run(f"DELETE FROM imported WHERE {gone}")
-        transaction.run(f"DELETE FROM documents WHERE kind = ? AND {gone}", [(REQUEST,)])
+        transaction.run("DELETE FROM imported WHERE " + gone.format("imported"))
+        requests_gone = f"DELETE FROM documents WHERE kind = ? AND {gone.format('documents')}"
+        transaction.run(requests_gone, [(REQUEST,)])
 
     def tidy(transaction: Transaction) -> None:
         transaction.run(FORGET, [(TEXT, key) for key in unnamed])

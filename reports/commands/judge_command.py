@@ -19,7 +19,7 @@ from evaluators.judges.factory import DEFAULT_RUBRIC, JudgeFactory, connect_judg
 from evaluators.ledger.places import read_place
 from evaluators.models.catalogue import load_catalogue, replaced_entries
 from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names, require_key
-from evaluators.models.secrets import Key
+from evaluators.models.secrets import Key, mask
 from evaluators.models.spec import Spec
 from evaluators.output import progress_on, say
 from evaluators.rubric import Rubric, Style
@@ -166,8 +166,8 @@ def today() -> date:
 
 
 def command_line(command: str, argv: Sequence[str]) -> str:
-    """Return what to type to do the same again."""
-    return shlex.join(["python", "-m", "evaluators", command, *argv])
+    """Return what to type to do the same again; users in addresses are not shown."""
+    return mask(shlex.join(["python", "-m", "evaluators", command, *argv]))
 
 
 def sample_places(count: int, limit: int | None, name: Callable[[int], str]) -> list[int]:

@@ -14,7 +14,14 @@ import pytest
 
 from evaluators.__main__ import main
 from evaluators.core import UsageError
-from evaluators.ledger import Ledger, LedgerError, Row, postgres_link, postgres_store
+from evaluators.ledger import (
+    Ledger,
+    LedgerError,
+    Row,
+    postgres_link,
+    postgres_opening,
+    postgres_store,
+)
 from evaluators.ledger.places import PostgresUrl, read_place
 from tests.support.places import ask, change, text_of
 from tests.support.postgres import Cluster, running
@@ -180,6 +187,28 @@ def test_tables_that_everybody_may_change_are_refused(place: PostgresUrl) -> Non
         Ledger(place)
     with Ledger(place, trusted=True) as ledger:
         assert "REVOKE" in ledger.notes[0]
+
+
+def test_a_connection_that_others_can_read_is_said(
+    place: PostgresUrl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without TLS to another machine there is a note; on this one, or a socket, none is needed."""
+    assert [postgres_opening._is_local(one) for one in ("", "::1", "10.0.0.7")] == [1, 1, 0]
+    monkeypatch.setattr(postgres_opening, "_is_local", lambda address: False)
+    with Ledger(place) as ledger:
+        assert ledger.notes == (
+            f"the connection to {place} is not encrypted; set PGSSLMODE=verify-full",
+        )
+
+
+def test_a_reply_waits_for_the_disk_where_nothing_else_does(place: PostgresUrl) -> None:
+    """A database whose commits are not durable by default is made to wait for ours."""
+    name = urlsplit(place.url).path[1:]
+    query = "SELECT current_setting('synchronous_commit')"
+    for given, used in (("off", "on"), ("remote_apply", "remote_apply")):
+        change(place, f"ALTER DATABASE {name} SET synchronous_commit = {given}")
+        with Ledger(place) as ledger:
+            assert ledger.store.change(lambda one: one.read(query)) == [(used,)]
 
 
 def test_a_replay_writes_nothing(place: PostgresUrl) -> None:
