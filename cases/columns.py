@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 
 from cases.tables import Table
-from evaluators.kinds import GRADED, JUDGED, RATED, YES_NO, Kind
+from evaluators.kinds import CHECKED, GRADED, JUDGED, RATED, YES_NO, Kind
 from evaluators.reading import problem
 from evaluators.text import encodable, hint, listed, shown
 
@@ -57,6 +57,7 @@ LAYOUTS: Mapping[Kind, Layout] = {
         tolerance=(),
         required=("context", "question", "gold"),
     ),
+    CHECKED: Layout(required=("question",)),
     JUDGED: Layout(label=("label",), required=("question", "gold", "recorded", "label")),
 }
 

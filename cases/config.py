@@ -8,8 +8,10 @@ from pathlib import Path
 from cases.dataset import Dataset, Slice
 from cases.tables import normal
 from cases.thresholds import (
+    CHECKS_KEY,
     METRICS_KEY,
     ranges_of,
+    read_checks,
     read_gates,
     read_metric_bars,
     read_metrics,
@@ -52,7 +54,7 @@ SHARED_KEYS = (
 )
 DATASET_KEYS = (
     *("kind", "languages", "by", "penalty", DROP, RISE, "holm", "require_calibration"),
-    *("cluster", "sample", "judge", "check"),
+    *("cluster", "sample", "judge", "check", CHECKS_KEY),
     *SHARED_KEYS,
 )
 
@@ -202,6 +204,7 @@ def _bare(file: _File, own: Settings, language: str, path: Path) -> Slice:
         floor_limit=_floor(file.holder(own, "floor_limit").part("floor_limit")),
         offline_floor=_floor(file.holder(own, "offline_floor").part("offline_floor")),
         metrics=read_metrics(file.holder(own, METRICS_KEY), file.kind),
+        checks=read_checks(file.top, file.kind),
         cluster=normal(file.top.text("cluster")),
     )
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from cases.shards import Shards
 from evaluators.core import CORRECT, GRADES, Case
-from evaluators.extra_metrics import MetricSpec
+from evaluators.extra_metrics import CheckSpec, MetricSpec
 from evaluators.kinds import Asked, Cluster, Kind
 from evaluators.rubric import Prompt, Rubric
 from evaluators.statistics.metrics import DROP, RISE, USAGE, counts_every_item
@@ -123,8 +123,8 @@ class Slice:
     interval, and ``offline_floor`` what is asked of an offline judge in place of both, where that
     is only to stand in for a model;
     ``cluster`` the metadata field that dependent items share, empty for ``Kind.cluster_of``'s own.
-    ``metrics`` are extra measures that a judge's model takes. ``declared`` is False where
-    ``languages.default`` stood in for a missing line.
+    ``metrics`` are extra measures that a judge's model takes, ``checks`` those that code takes.
+    ``declared`` is False where ``languages.default`` stood in for a missing line.
     """
 
     dataset: str
@@ -143,6 +143,7 @@ class Slice:
     floor_limit: Mapping[str, float] = field(default_factory=dict)
     offline_floor: Mapping[str, float] = field(default_factory=dict)
     metrics: tuple[MetricSpec, ...] = ()
+    checks: tuple[CheckSpec, ...] = ()
     declared: bool = True
     cluster: str = ""
 

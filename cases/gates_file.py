@@ -8,7 +8,7 @@ from cases.config import DATASET_KEYS, FILE
 from cases.dataset import Dataset, Sampling, Slice, Threshold
 from cases.thresholds import ranges_of, read_gates, read_pooled, read_sampling
 from evaluators.core import UsageError
-from evaluators.extra_metrics import GEVAL, METRICS
+from evaluators.extra_metrics import CHECK, GEVAL, METRICS
 from evaluators.kinds import KINDS
 from evaluators.reading import Map
 from evaluators.settings import Settings, load_settings
@@ -83,7 +83,9 @@ def _own_metrics(part: Settings) -> dict[str, Range]:
     """Return the metrics named here that only a data set of the user's can have."""
     changes = [part.part(change) for change in (DROP, RISE) if change in part.values]
     names = (name for one in (part, *changes) for name in one.values)
-    return dict.fromkeys((one for one in names if one.startswith((GEVAL, LABEL_SHARE))), RATE)
+    return dict.fromkeys(
+        (one for one in names if one.startswith((GEVAL, LABEL_SHARE, CHECK))), RATE
+    )
 
 
 def with_gates(dataset: Dataset, gates: GatesFile) -> Dataset:

@@ -97,6 +97,8 @@ def _golds_and_label(slice_: Slice, row: Row) -> tuple[tuple[str, ...], str | No
     if kind.rated:  # a rater is shown one expert answer
         column, value = row.find("gold")
         return ("" if value in (None, "") else row.text(column),), None
+    if kind.by_checks and row.find("gold")[1] is None:
+        return ("",), None
     return golds_of(row, slice_.language), None
 
 

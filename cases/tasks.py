@@ -10,6 +10,7 @@ from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import Answerer, Case, Judge, Model, UsageError
 from evaluators.extra_metrics import Measurer
 from evaluators.judges.adjudicated import AdjudicatedJudge, Adjudications
+from evaluators.judges.checked import CheckedJudge
 from evaluators.judges.factory import JudgeFactory, Place
 from evaluators.judges.offline import YesNoJudge
 from evaluators.rubric import Style
@@ -109,6 +110,8 @@ def _judge(
 ) -> Judge:
     """Return the judge of a slice, behind the adjudications where a model's answer is judged."""
     judge: Judge
+    if slice_.kind.by_checks:
+        return CheckedJudge(checks=slice_.checks)
     if slice_.kind.words:
         judge = YesNoJudge(yes=(slice_.yes,), no=(slice_.no,))
     else:
@@ -120,10 +123,10 @@ def _judge(
             name=slice_.name,
         )
         judge = judges.build(place)
-    if not adjudications or not slice_.kind.answered:
-        return judge
-    labels = slice_.kind.labels(slice_.labels)
-    return AdjudicatedJudge(behind=judge, adjudications=adjudications, labels=labels)
+    if adjudications and slice_.kind.answered:
+        labels = slice_.kind.labels(slice_.labels)
+        judge = AdjudicatedJudge(behind=judge, adjudications=adjudications, labels=labels)
+    return CheckedJudge(checks=slice_.checks, behind=judge) if slice_.checks else judge
 
 
 def measurers(slice_: Slice, cases: Sequence[Case], model: Model | None) -> tuple[Measurer, ...]:

@@ -6,17 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import cast, get_args
 
 from cases.dataset import AUDIT_SHARE, Evidence, Fail, Sampling, Slice, Threshold
-from evaluators.extra_metrics import FIELDS, GEVAL, METRICS, MetricSpec
+from evaluators.answer_checks import load_check, schema_text
+from evaluators.core import UsageError
+from evaluators.extra_metrics import FIELDS, GEVAL, METRICS, CheckSpec, MetricSpec
 from evaluators.kinds import Kind
 from evaluators.settings import Settings
 from evaluators.statistics.metrics import DROP, RATE, RISE, USAGE, Range, counts_every_item
-from evaluators.text import hint
+from evaluators.text import hint, shown
 
 BAR_KEYS = ("min", "max", "evidence")
 CHANGE_KEYS = ("max", "evidence", "fail", "share")
 _BY_JUDGE: tuple[Evidence, ...] = ("estimate", "confident")
 _SEQUENTIAL: Evidence = "sequential"
 METRICS_KEY = "metrics"
+CHECKS_KEY = "checks"
+_CHECK_NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
+_CHECK_TEXTS = {"regex": "pattern", "json_schema": "schema"}
 _GEVAL_NAME = re.compile(rf"{GEVAL}[a-z0-9_]+", re.ASCII)
 _GEVAL_KEYS = ("criteria", "steps", "evaluation_params", *BAR_KEYS)
 
@@ -170,6 +175,43 @@ def _metric(metrics: Settings, name: str) -> MetricSpec:
     )
 
 
+def read_checks(settings: Settings, kind: Kind) -> tuple[CheckSpec, ...]:
+    """Return the checks that a data set lists. Raises UsageError for one that cannot be made."""
+    parts = settings.parts(CHECKS_KEY)
+    if parts and not kind.answered:
+        raise settings.problem(CHECKS_KEY, f"not for kind {kind}: no model answers; take it out")
+    if not parts and kind.by_checks:
+        raise settings.problem(CHECKS_KEY, "missing; list one: [{name: form, check: exact}]")
+    found: dict[str, CheckSpec] = {}
+    for part in parts:
+        check = _check(part)
+        if found.setdefault(check.name, check) is not check:
+            raise part.problem(key="name", what=f"{check.name!r} stands there twice; rename one")
+    return tuple(found.values())
+
+
+def _check(part: Settings) -> CheckSpec:
+    part.check_keys(("name", "check", *_CHECK_TEXTS.values()), ("name", "check"))
+    name, check = part.text("name"), part.text("check")
+    if not _CHECK_NAME.fullmatch(name):
+        raise part.problem(key="name", what=f"{shown(name)}: a to z, 0 to 9 and _ are needed")
+    needed = _CHECK_TEXTS.get(check, "")
+    for key in _CHECK_TEXTS.values():
+        if key in part.values and key != needed:
+            raise part.problem(key, f"means nothing to check {check}; take it out")
+    text = part.text(needed) if needed else ""
+    if needed and not text:
+        raise part.problem(key=needed, what=f"missing; check {check} needs it")
+    if needed == "schema":
+        text = schema_text(part.path.parent / text)
+    made = CheckSpec(name=name, check=check, text=text)
+    try:
+        load_check(made)
+    except UsageError as error:
+        raise part.problem(needed or "check", str(error)) from None
+    return made
+
+
 def read_metric_bars(holder: Settings, gates: Settings) -> tuple[Threshold, ...]:
     """Return the thresholds that stand beside the metrics themselves, such as ``{min: 0.7}``."""
     metrics = holder.part(METRICS_KEY)
@@ -188,4 +230,5 @@ def read_metric_bars(holder: Settings, gates: Settings) -> tuple[Threshold, ...]
 def ranges_of(slice_: Slice) -> dict[str, Range]:
     """Return what a slice's gates may name: its kind's metrics, and its own, all within 0 to 1."""
     own = {metric.name: RATE for metric in slice_.metrics}
+    own |= {check.measure: RATE for check in slice_.checks}
     return {**slice_.kind.ranges(slice_.labels), **own}

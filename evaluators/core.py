@@ -150,7 +150,8 @@ class Verdict:
 
     ``sure`` says that a rule settled it beyond doubt; only the lexical judge sets it. ``votes``
     holds what each judge said where several judged. ``adjudicated_by`` names the person whose
-    verdict this is. ``parts`` are the scores that a rating was made of, by the names of the parts.
+    verdict this is. ``parts`` are the scores that a rating was made of, by the names of the parts;
+    ``scores`` are those of checks by code, 0 to 1, by the names of their measures.
     """
 
     grade: str | None = None
@@ -160,6 +161,7 @@ class Verdict:
     votes: tuple[Vote, ...] = ()
     adjudicated_by: str = ""
     parts: Mapping[str, int] = field(default_factory=dict)
+    scores: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def label(self) -> str:

@@ -1,4 +1,4 @@
-"""Which of deepeval's metrics can be named; only ``judges/metric.py`` loads deepeval itself."""
+"""Which checks and metrics can be named; only ``judges/metric.py`` loads deepeval itself."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +8,9 @@ from evaluators.core import Ask, CallError, Case, JudgeError
 
 GEVAL = "geval_"
 """What the name of a metric with criteria of one's own begins with."""
+
+CHECK = "check_"
+"""What the name of the measure that a check gives begins with."""
 
 FIELDS = ("input", "actual_output", "expected_output", "context", "retrieval_context")
 """What of an item a metric can be shown, in deepeval's words."""
@@ -78,6 +81,23 @@ class MetricSpec:
         if self.known:
             return METRICS[self.name].calls
         return _GEVAL_CALLS - bool(self.steps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSpec:
+    """A check by code that a data set names: ``python:MODULE:FUNCTION``, or a bundled one.
+
+    ``text`` is the pattern of ``regex``, or the schema of ``json_schema`` as JSON.
+    """
+
+    name: str
+    check: str
+    text: str = ""
+
+    @property
+    def measure(self) -> str:
+        """The name of its measure, which gates can name."""
+        return f"{CHECK}{self.name}"
 
 
 class Measurer(Protocol):

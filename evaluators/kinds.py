@@ -8,7 +8,7 @@ from typing import ClassVar
 from evaluators.core import GRADES, NO, NOT_ATTEMPTED, UNANSWERED, YES, Verdict
 from evaluators.rubric import Protocol
 from evaluators.statistics.count_table import RATINGS
-from evaluators.statistics.metrics import ANSWERS, Range, gate_ranges
+from evaluators.statistics.metrics import ANSWERS, CHECK_RESULTS, PASSED, Range, gate_ranges
 
 Axes = tuple[tuple[str, ...], tuple[str, ...]]
 """Gold labels and outcomes, in the order to count and show them."""
@@ -59,7 +59,8 @@ class Kind(str):
     settings that only this kind has. ``answered`` says that a model answers its items, rather than
     that recorded answers test the judge; ``by_rubric`` that a judge with a rubric reads the
     answers; ``rated`` that it gives a rating of 1 to 10; ``words`` that the answer is one of a
-    language's two words; ``has_labels`` that every item has a label that its verdict must be.
+    language's two words; ``by_checks`` that code alone checks it; ``has_labels`` that every item
+    has a label that its verdict must be.
     ``choices`` names what a person who reviews an answer may say of it, empty where nobody does.
     """
 
@@ -72,6 +73,7 @@ class Kind(str):
     by_rubric: ClassVar[bool] = False
     rated: ClassVar[bool] = False
     words: ClassVar[bool] = False
+    by_checks: ClassVar[bool] = False
     has_labels: ClassVar[bool] = False
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -233,13 +235,38 @@ class _Judged(Kind):
         return item.language, item.question
 
 
-GRADED, RATED, YES_NO, JUDGED = (
+class _Checked(Kind):
+    """Answers that code checks, without any judge: an item passes where all its checks do."""
+
+    heading = "Checked"
+    outcome_words = ("pass", "fail")
+    by_checks = True
+
+    def labels(self, grades: tuple[str, ...]) -> tuple[str, ...]:
+        """Return what the checks together can say."""
+        return CHECK_RESULTS
+
+    def passes(
+        self, case: Asked, verdict: Verdict, passing: Collection[str], pass_bar: int
+    ) -> bool:
+        """Return whether every check passed."""
+        return verdict.grade == PASSED
+
+    def axes(
+        self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
+    ) -> Axes:
+        """Return PASS and FAIL."""
+        return ("",), CHECK_RESULTS
+
+
+GRADED, RATED, YES_NO, JUDGED, CHECKED = (
     _Graded("graded"),
     _Rated("rated"),
     _YesNo("yes_no"),
     _Judged("judged"),
+    _Checked("checked"),
 )
-KINDS: Mapping[str, Kind] = {str(kind): kind for kind in (GRADED, RATED, YES_NO, JUDGED)}
+KINDS: Mapping[str, Kind] = {str(kind): kind for kind in (GRADED, RATED, YES_NO, JUDGED, CHECKED)}
 """Every kind by its name."""
 
 

@@ -7,9 +7,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from cases.dataset import Choice, Dataset, Plan, Sampling, Slice, Threshold
+from evaluators.answer_checks import version_of
 from evaluators.answerers import RECORDED
 from evaluators.core import CORRECT, GRADES
-from evaluators.extra_metrics import MetricSpec
+from evaluators.extra_metrics import CheckSpec, MetricSpec
 from evaluators.kinds import Kind
 from evaluators.rubric import Protocol, Rubric
 from reports.codec import decode
@@ -38,6 +39,9 @@ def provenance(
                 "rubric": slice_.rubric.version if slice_.rubric else "",
                 "pass_bar": slice_.pass_bar if slice_.kind.rated else None,
                 "metrics": [asdict(metric) for metric in slice_.metrics],
+                "checks": [
+                    {**asdict(check), "version": version_of(check)} for check in slice_.checks
+                ],
             }
             for name, slice_ in sorted(slices.items())
             if name in found.slices
@@ -86,6 +90,7 @@ class DeclaredSlice:
     floor_limit: Mapping[str, float] = field(default_factory=dict)
     offline_floor: Mapping[str, float] = field(default_factory=dict)
     metrics: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
     declared: bool = True
     rubric: str = ""
     protocol: Protocol | None = None
@@ -147,6 +152,7 @@ def _declared(slice_: Slice) -> DeclaredSlice:
         floor_limit=dict(slice_.floor_limit),
         offline_floor=dict(slice_.offline_floor),
         metrics=tuple(metric.name for metric in slice_.metrics),
+        checks=tuple(check.name for check in slice_.checks),
         declared=slice_.declared,
         rubric=rubric.version if rubric else "",
         protocol=rubric.protocol if rubric else None,
@@ -208,6 +214,7 @@ def _slice(dataset: DeclaredDataset, one: DeclaredSlice) -> Slice:
         floor_limit=one.floor_limit,
         offline_floor=one.offline_floor,
         metrics=tuple(MetricSpec(name=name) for name in one.metrics),
+        checks=tuple(CheckSpec(name=name, check="") for name in one.checks),
         declared=one.declared,
         cluster=one.cluster,
     )

@@ -21,6 +21,7 @@ from evaluators.core import (
 )
 from evaluators.extra_metrics import Measurer
 from evaluators.judges.adjudicated import AdjudicatedJudge
+from evaluators.judges.checked import CheckedJudge
 from evaluators.judges.ensemble import CascadeJudge, PanelJudge
 from evaluators.models.spec import Spec
 from evaluators.runtime.budget import USUAL_OUTPUT, most_input_tokens, output_limit, text_bytes
@@ -155,6 +156,9 @@ def single_judges(judge: Judge) -> Iterator[Judge]:
     if isinstance(judge, PanelJudge):
         for member in judge.judges:
             yield from single_judges(member)
+    elif isinstance(judge, CheckedJudge):
+        if judge.behind:
+            yield from single_judges(judge.behind)
     elif isinstance(judge, AdjudicatedJudge):
         yield from single_judges(judge.behind)
     elif isinstance(judge, CascadeJudge):

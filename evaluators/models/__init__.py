@@ -8,13 +8,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from evaluators.core import Limits, Model, Reply, Request
-from evaluators.models.python_function import FunctionModel
 from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec
 
 if TYPE_CHECKING:
     from evaluators.models.api import ApiModel
     from evaluators.models.batching import BatchedModel
+    from evaluators.models.function_calls import FunctionModel
 
 
 def connect(spec: Spec, key: Key | None = None) -> Model:
@@ -70,6 +70,8 @@ class LazyModel:
 
     def _load(self) -> "ApiModel | FunctionModel":
         if self._spec.function:
+            from evaluators.models.function_calls import FunctionModel
+
             return FunctionModel(self.spec, self._spec.function, self._spec.deadline)
         from evaluators.models.api import ApiModel
 

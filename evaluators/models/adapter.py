@@ -183,6 +183,11 @@ def sendable(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
+def as_text(value: object) -> str:
+    """Return a text as it is, and any other value as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def offline_client() -> "httpx2.AsyncClient":
     """Return the client for an SDK that is asked for its URL and headers only; it sends nothing."""
     import httpx2  # noqa: PLC0415  # a fifth of a second

@@ -9,8 +9,7 @@ from typing import Any
 
 from evaluators.core import RefusedError, Reply, Request
 from evaluators.messages import AskedCase
-from evaluators.models.adapter import JsonObject, ProviderAdapter, sendable
-from evaluators.models.python_function import as_text
+from evaluators.models.adapter import JsonObject, ProviderAdapter, as_text, sendable
 from evaluators.models.secrets import PLACEHOLDER, Key
 
 PROVIDER = "http"

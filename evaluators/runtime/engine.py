@@ -246,7 +246,7 @@ class Engine:
             judge=returned_names(task.judge.spec, meter.models),
             usage=meter.usage,
             answering=meter.answering,
-            measures=extra.values,
+            measures={**(verdict.scores if verdict else {}), **extra.values},
             unmeasured=extra.unmeasured,
             calls=meter.calls,
         )

@@ -56,6 +56,9 @@ Range = tuple[float, float]
 RATE: Range = (0.0, 1.0)
 MAX_PENALTY = 100.0
 ANSWERS = (YES, NO, UNANSWERED)
+CHECK_RESULTS = PASSED, FAILED = "PASS", "FAIL"
+"""What an answer's checks come to, where they alone decide."""
+
 DROP, RISE = "drop", "rise"
 """Thresholds on the paired difference to a baseline, which are no metrics of one run."""
 
@@ -212,6 +215,7 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
         _youden(YOUDEN, "Youden's J", passing_labels),
         _youden(YOUDEN_INCORRECT, "Youden's J of INCORRECT", incorrect_label),
     ),
+    "checked": _rows(_leading("pass_rate", "Pass rate", share(PASSED))),
 }
 """Every metric by kind of dataset and name, in the order to show them."""
 

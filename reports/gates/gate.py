@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cases.dataset import Evidence, Slice, Threshold
+from evaluators.extra_metrics import CHECK
 from evaluators.output import plural
 from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.intervals import Interval
@@ -145,7 +146,7 @@ def evaluate(threshold: Threshold, inputs: GateInputs | UsageInputs) -> GateResu
     no_bar = threshold.min is None and threshold.max is None
     obstacle = (
         summary.obstacle
-        or inputs.distrust
+        or ("" if name.startswith(CHECK) else inputs.distrust)  # no judge has a say in a check
         or (f"{name} has no bar; give min or max" if no_bar else "")
         or inputs.obstacle(name)
     )

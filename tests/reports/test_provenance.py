@@ -41,6 +41,7 @@ def test_a_run_names_what_could_change_its_numbers(monkeypatch: pytest.MonkeyPat
             "rubric": RUBRIC.version,
             "pass_bar": None,
             "metrics": [],
+            "checks": [],
         }
     }
     assert (found["model"], found["seed"], found["limit"]) == ({"name": "new"}, 7, None)

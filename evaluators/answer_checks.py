@@ -1,0 +1,140 @@
+"""Checks of an answer by code: a user's own in Python, a pattern, a JSON schema, the gold itself.
+
+A check gives a score from 0 to 1. What it raises is an error of the item, never a score.
+"""
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from evaluators.core import Ask, Case, JudgeError, QAError, UsageError
+from evaluators.extra_metrics import CheckSpec
+from evaluators.models.python_function import FunctionTarget
+from evaluators.models.secrets import mask, one_line
+from evaluators.reading import parse_json, read_text
+from evaluators.rule_thread import RULE_SECONDS, off_the_loop
+from evaluators.text import hint
+from evaluators.user_code import load_named
+
+PYTHON = "python:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """What a check says of an answer: ``value`` from 0 to 1, and why."""
+
+    value: float
+    reason: str = ""
+
+
+def version_of(spec: CheckSpec) -> str:
+    """Return what tells a function of the user's from other code of its name; else empty."""
+    own = spec.check.startswith(PYTHON)
+    return FunctionTarget(name=spec.check.removeprefix(PYTHON)).release if own else ""
+
+
+async def score(spec: CheckSpec, case: Case, answer: str, ask: Ask) -> Score:
+    """Return what a check says, in a thread, after 10 seconds at most. Raises JudgeError."""
+    try:
+        run = load_check(spec)
+        said = await off_the_loop(spec.measure, lambda _: run(case, answer), ask)
+        return _score(said)
+    except QAError:
+        raise
+    except Exception as error:  # whatever the user's code raises
+        msg = f"{spec.measure}: {one_line(mask(f'{type(error).__name__}: {error}'))}"
+        raise JudgeError(msg, kind="check_failed") from error
+
+
+def schema_text(path: Path) -> str:
+    """Return a schema's file as JSON. Raises UsageError where it cannot be read."""
+    try:
+        return json.dumps(parse_json(read_text(path)), sort_keys=True)
+    except ValueError as error:
+        msg = f"{path}: no JSON: {error}"
+        raise UsageError(msg) from None
+
+
+@cache
+def load_check(spec: CheckSpec) -> Callable[[Case, str], object]:
+    """Return a check. Raises UsageError where there is none, or its text makes none."""
+    if spec.check in BUNDLED:
+        return BUNDLED[spec.check](spec.text)
+    if not spec.check.startswith(PYTHON):
+        known = (*BUNDLED, f"{PYTHON}MODULE:FUNCTION")
+        msg = f"check {spec.check!r}: {hint(spec.check, known)}"
+        raise UsageError(msg)
+    _, found = load_named(spec.check.removeprefix(PYTHON), f"check {spec.check}", "function")
+    if not callable(found) or inspect.isclass(found) or inspect.iscoroutinefunction(found):
+        msg = f"check {spec.check}: want a function of case and answer, not async; give its name"
+        raise UsageError(msg)
+    return found
+
+
+def _score(said: object) -> Score:
+    """Return a score of True, False, a number from 0 to 1, or a Score. Raises ValueError."""
+    score = said if isinstance(said, Score) else Score(value=said)  # type: ignore[arg-type]
+    if not isinstance(score.value, bool | int | float) or not 0 <= score.value <= 1:
+        msg = f"want a Score, true, false or a number from 0 to 1, got {said!r:.60}"
+        raise ValueError(msg)
+    return Score(value=float(score.value), reason=one_line(mask(str(score.reason))))
+
+
+def _exact(text: str) -> Callable[[Case, str], Score]:
+    return lambda case, answer: Score(
+        value=answer.strip() in case.golds, reason="compared to the golds to the letter"
+    )
+
+
+def _regex(text: str) -> Callable[[Case, str], Score]:
+    import regex  # noqa: PLC0415  # unlike re it can be stopped, and lets other threads go on
+
+    try:
+        pattern = regex.compile(text)
+    except regex.error as error:
+        msg = f"pattern {text!r:.60}: {error}"
+        raise UsageError(msg) from None
+
+    def check(case: Case, answer: str) -> Score:
+        found = pattern.search(answer, timeout=RULE_SECONDS, concurrent=True)
+        return Score(value=found is not None, reason=f"{text} is {'' if found else 'not '}found")
+
+    return check
+
+
+def _json_schema(text: str) -> Callable[[Case, str], Score]:
+    from jsonschema import SchemaError  # noqa: PLC0415
+    from jsonschema.validators import validator_for  # noqa: PLC0415
+    from referencing import Registry  # noqa: PLC0415
+
+    schema = json.loads(text)
+    kind = validator_for(schema)
+    try:
+        kind.check_schema(schema)
+    except SchemaError as error:
+        msg = f"no JSON schema: {one_line(error.message)}"
+        raise UsageError(msg) from None
+    validator = kind(schema, registry=Registry())  # which fetches nothing
+
+    def check(case: Case, answer: str) -> Score:
+        try:
+            value: Any = parse_json(answer)
+        except ValueError as error:
+            return Score(value=0.0, reason=f"the answer is not JSON: {error}")
+        wrong = next(iter(validator.iter_errors(value)), None)
+        where = f"{wrong.json_path}: {wrong.message}" if wrong else "the answer fits the schema"
+        return Score(value=wrong is None, reason=where)
+
+    return check
+
+
+BUNDLED: Mapping[str, Callable[[str], Callable[[Case, str], Score]]] = {
+    "exact": _exact,
+    "regex": _regex,
+    "json_schema": _json_schema,
+}
+"""Checks that need no code, made from their text."""

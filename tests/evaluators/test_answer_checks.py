@@ -1,0 +1,188 @@
+"""Checks by code: what a score is, what the bundled ones say, and how one fails."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluators.answer_checks import Score, load_check, score
+from evaluators.core import Case, JudgeError, Model, Reply, Request, UsageError, Verdict
+from evaluators.extra_metrics import CheckSpec
+from evaluators.judges.checked import CheckedJudge
+from evaluators.judges.offline import OverlapRater
+
+CODE = """
+import time
+
+from evaluators.answer_checks import Score
+
+
+def yes(case, answer):
+    return case.golds[0] in answer
+
+
+def half(case, answer):
+    return Score(value=0.5, reason="half of it")
+
+
+def whole(case, answer):
+    return 1
+
+
+def over(case, answer):
+    return 1.5
+
+
+def nothing(case, answer):
+    return None
+
+
+def nan(case, answer):
+    return float("nan")
+
+
+def boom(case, answer):
+    raise KeyError("sk-abcdefgh12345678")
+
+
+async def later(case, answer):
+    return True
+
+
+number = 3
+"""
+CASE = Case(
+    id="1",
+    dataset="d",
+    language="en",
+    row=1,
+    question="Capital?",
+    golds=("Sofia", "the city of Sofia"),
+)
+SCHEMA = {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}
+
+
+async def no_model(model: Model, request: Request) -> Reply:
+    raise AssertionError(request)
+
+
+@pytest.fixture(autouse=True)
+def _module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    Path("checks_of_mine.py").write_text(CODE, encoding="utf-8")
+    yield
+    sys.modules.pop("checks_of_mine", None)
+
+
+def mine(function: str) -> CheckSpec:
+    return CheckSpec(name=function, check=f"python:checks_of_mine:{function}")
+
+
+def said_of(spec: CheckSpec, answer: str) -> Score:
+    return asyncio.run(score(spec, CASE, answer, no_model))
+
+
+@pytest.mark.parametrize(
+    ("function", "answer", "value"),
+    [("yes", "It is Sofia.", 1.0), ("yes", "Varna", 0.0), ("half", "", 0.5), ("whole", "", 1.0)],
+)
+def test_a_check_gives_a_share(function: str, answer: str, value: float) -> None:
+    """A Score, true or false, or a number from 0 to 1."""
+    assert said_of(mine(function), answer).value == value
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        ("over", "ValueError: want a Score, true, false or a number from 0 to 1, got 1.5"),
+        ("nan", "got nan"),
+        ("nothing", "got None"),
+        ("boom", "KeyError: '***'"),
+    ],
+)
+def test_what_is_no_score_is_an_error(function: str, said: str) -> None:
+    """Never a 0: a check that is broken says nothing of the answer."""
+    with pytest.raises(JudgeError) as caught:
+        said_of(mine(function), "Sofia")
+    assert caught.value.kind == "check_failed"
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("check", "text", "answer", "value"),
+    [
+        ("exact", "", " Sofia\n", 1.0),
+        ("exact", "", "the city of Sofia", 1.0),
+        ("exact", "", "sofia", 0.0),
+        ("regex", r"^\p{Lu}\w+$", "София", 1.0),
+        ("regex", r"^\d+$", "about 7", 0.0),
+        ("json_schema", json.dumps(SCHEMA), '{"city": "Sofia"}', 1.0),
+        ("json_schema", json.dumps(SCHEMA), '{"city": 7}', 0.0),
+        ("json_schema", json.dumps(SCHEMA), "[]", 0.0),
+        ("json_schema", json.dumps(SCHEMA), '{"city": "a", "city": "b"}', 0.0),
+        ("json_schema", json.dumps(SCHEMA), "Sofia", 0.0),
+    ],
+)
+def test_the_bundled_checks(check: str, text: str, answer: str, value: float) -> None:
+    """The gold to the letter, a pattern anywhere, JSON that fits a schema."""
+    found = said_of(CheckSpec(name="c", check=check, text=text), answer)
+    assert found.value == value
+    assert found.reason
+
+
+def test_a_pattern_that_never_ends_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And holds nobody up meanwhile; its item is an error."""
+    monkeypatch.setattr("evaluators.answer_checks.RULE_SECONDS", 0.05)
+    spec = CheckSpec(name="c", check="regex", text="^(a|a)+$")
+    with pytest.raises(JudgeError, match="TimeoutError"):
+        said_of(spec, "a" * 40 + "!")
+
+
+def test_a_schema_elsewhere_is_not_fetched() -> None:
+    """A reference to the network cannot be followed, so the check says nothing."""
+    schema = json.dumps({"$ref": "http://127.0.0.1:9/schema.json"})
+    with pytest.raises(JudgeError) as caught:
+        said_of(CheckSpec(name="c", check="json_schema", text=schema), "{}")
+    assert caught.value.kind == "check_failed"
+
+
+@pytest.mark.parametrize(
+    ("check", "text", "said"),
+    [
+        ("regexp", "", "did you mean 'regex'?"),
+        ("regex", "(", "pattern '('"),
+        ("json_schema", '{"type": "objekt"}', "no JSON schema"),
+        ("python:checks_of_mine:yess", "", "has no function 'yess'; did you mean 'yes'?"),
+        ("python:checks_of_mine:number", "", "want a function of case and answer"),
+        ("python:checks_of_mine:later", "", "want a function of case and answer, not async"),
+    ],
+)
+def test_a_check_that_cannot_be_made(check: str, text: str, said: str) -> None:
+    """It is said before any call."""
+    with pytest.raises(UsageError) as caught:
+        load_check(CheckSpec(name="c", check=check, text=text))
+    assert said in str(caught.value)
+
+
+def test_checks_alone_are_the_verdict() -> None:
+    """PASS where all of them give 1, else FAIL with what is below."""
+    judge = CheckedJudge(checks=(mine("yes"), mine("half")))
+    verdict = asyncio.run(judge.judge(CASE, "Sofia", no_model))
+    assert (verdict.grade, verdict.reason) == ("FAIL", "check_half: half of it")
+    assert verdict.scores == {"check_yes": 1.0, "check_half": 0.5}
+    judge = CheckedJudge(checks=(mine("yes"), mine("whole")))
+    assert asyncio.run(judge.judge(CASE, "Sofia", no_model)).grade == "PASS"
+
+
+def test_beside_a_judge_they_leave_its_verdict() -> None:
+    """The judge's verdict stands, with the scores; a check that fails spares its call."""
+    judge = CheckedJudge(checks=(mine("half"),), behind=OverlapRater())
+    verdict = asyncio.run(judge.judge(CASE, "Sofia", no_model))
+    assert isinstance(verdict, Verdict)
+    assert (verdict.rating, verdict.scores) == (10, {"check_half": 0.5})
+    with pytest.raises(JudgeError):
+        asyncio.run(CheckedJudge(checks=(mine("boom"),)).judge(CASE, "Sofia", no_model))
