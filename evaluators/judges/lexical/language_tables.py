@@ -201,6 +201,16 @@ class Tables:
 
 
 @cache
+def _reasons() -> Mapping[str, Mapping[str, str]]:
+    return cast("Mapping[str, Mapping[str, str]]", load_yaml(FOLDER / "reasons.yaml"))
+
+
+def reason_in(language: str, reason: str) -> str:
+    """Return a reason of the rules in a language; in English where it has no words for it."""
+    return _reasons().get(reason, {}).get(language, reason)
+
+
+@cache
 def has_tables(language: str) -> bool:
     """Return whether there are word lists of this very language."""
     return (FOLDER / f"{language}.yaml").is_file()

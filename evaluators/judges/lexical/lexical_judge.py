@@ -13,6 +13,7 @@ from evaluators.judges.lexical.coarse_dates import is_coarse
 from evaluators.judges.lexical.evasions import evasive_places
 from evaluators.judges.lexical.folding import plain
 from evaluators.judges.lexical.gold_matching import find_matches
+from evaluators.judges.lexical.language_tables import reason_in
 from evaluators.judges.lexical.numbers import Quantity
 from evaluators.judges.lexical.premises import denied_premise, grade_premise
 from evaluators.judges.lexical.rejections import reject_reason
@@ -45,7 +46,12 @@ class LexicalJudge:
 
 
 def grade(case: Case, answer: str) -> Verdict:
-    """Return the verdict of the first rule that has one."""
+    """Return the verdict of the first rule that has one, its reason in the item's language."""
+    verdict = _grade(case, answer)
+    return replace(verdict, reason=reason_in(case.language, verdict.reason))
+
+
+def _grade(case: Case, answer: str) -> Verdict:
     beginning = within_limit(answer)
     said = plain(beginning)
     if truths := denied_premise(case.golds):
