@@ -18,7 +18,7 @@ from evaluators.output import content_policy, plural
 from evaluators.statistics.estimate import number
 from reports.render import charts, clean, views, words
 from reports.render.clean import find_plain
-from reports.render.page_items import block, inert, mark, shower
+from reports.render.page_items import DRAWN, block, inert, listed, mark, shower
 from reports.render.page_sent import sent_block
 from reports.render.run_json import dump, ordered
 from reports.report import Report
@@ -43,7 +43,8 @@ def render(
     """
     keys = find_plain(report.records) if plain_keys is None else plain_keys
     script, style = _asset("page.js"), _asset("page.css")
-    longest = max(300, min(LONGEST, _PAGE // max(1, len(report.records))))
+    items = listed(report)
+    longest = max(300, min(LONGEST, _PAGE // max(1, len(items))))
     return (
         _environment()
         .get_template("report.html.j2")
@@ -56,10 +57,12 @@ def render(
             policy=Markup(content_policy(script, style)),  # base64 and fixed words
             script=Markup(script),  # our own file, no data in it
             style=Markup(style),
-            data=Markup(block(report, longest, keys)),  # JSON without a markup character
+            data=Markup(block(report, items, longest, keys)),  # JSON without a markup character
             sent=Markup(inert(sent_block(words.urgent(report), transcripts, shower(_PROMPT)))),
             ungraded=words.ungraded(report),
             most=_MOST,
+            listed=len(items),
+            drawn=DRAWN,
             **views.sections(report),
         )
     )

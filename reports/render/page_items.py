@@ -2,8 +2,10 @@
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from functools import cache
+from hashlib import sha256
 
 from reports.evidence import Change
 from reports.record import Record, in_order
@@ -24,8 +26,37 @@ _MARKUP = (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"))
 Show = Callable[[str], str]
 
 
-def block(report: Report, limit: int, plain_keys: Collection[str]) -> str:
-    """Return every item as JSON in which no character means anything to HTML.
+LISTED = 50_000  # items that a page can list, and still open and search quickly
+DRAWN = 2_500  # of each kind, where there are more
+
+
+def listed(report: Report) -> list[Record]:
+    """Return the records that the page lists: all, or where these are too many those that matter.
+
+    Then so many, drawn by a hash, of each: what flipped, has no grade, missed, and of the rest.
+    """
+    records = in_order(report.records)
+    if len(records) <= LISTED:
+        return records
+    changes = report.comparison.changes if report.comparison else ()
+    flips = {one.key for one in changes if one.flip in ("broke", "fixed")}
+    kinds: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        is_miss = "missed" if record.outcome == "failed" else "right"
+        kind = "flipped" if record.key in flips else is_miss if record.is_graded else "ungraded"
+        kinds[kind].append(record)
+    drawn = (sorted(some, key=_draw)[:DRAWN] for some in kinds.values())
+    return in_order(record for some in drawn for record in some)
+
+
+def _draw(record: Record) -> bytes:
+    return sha256(record.key.encode("utf-8", "surrogatepass")).digest()
+
+
+def block(
+    report: Report, records: Iterable[Record], limit: int, plain_keys: Collection[str]
+) -> str:
+    """Return these items as JSON in which no character means anything to HTML.
 
     ``limit`` is the number of characters shown of one text. What repeats from item to item is an
     index into ``words``. ``plain_keys`` is what ``find_plain`` says of the records.
@@ -45,7 +76,7 @@ def block(report: Report, limit: int, plain_keys: Collection[str]) -> str:
             *_rest(record, brief if record.key in plain_keys else show, show),
             _before(change, show),
         ]
-        for record in in_order(report.records)
+        for record in records
     ]
     return inert({"columns": COLUMNS, "words": coder.words(), "rows": rows})
 
