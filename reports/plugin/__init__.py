@@ -4,9 +4,13 @@ One process, the one that the user started, is the controller: it validates, run
 writes the report. Tests, in xdist's workers or in the same process, wait for their own item.
 """
 
+import reports.first_seconds
+
+# isort: split
 import gc
 import os
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -53,6 +57,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Validate everything in the controller, before any call; exit code 4 for the user's errors."""
     config.addinivalue_line("markers", "qa(dataset): one case for each item of a dataset")
     config.pluginmanager.register(Verdicts(), "qa-verdicts")
+    reports.first_seconds.take_over(_stop)
+    config.add_cleanup(lambda: reports.first_seconds.give_back(_stop))
     try:
         if hasattr(config, "workerinput"):
             given = read_worker_input(config.workerinput)
@@ -62,6 +68,17 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(harmless(str(problem))) from None
     if given is not None:
         join(config, given)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    """End the run as pytest ends what is not a session yet: with a line, and tidied up."""
+    pytest.exit(reports.first_seconds.LINE, returncode=reports.first_seconds.EXIT_CODE)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart() -> None:
+    """Give Ctrl-C back to pytest, which ends a session well."""
+    reports.first_seconds.give_back(_stop)
 
 
 def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:

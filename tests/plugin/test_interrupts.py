@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from reports.first_seconds import LINE, WORKER
 from tests.conftest import Project
 from tests.support.killing import Victim, alive, chain, until
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
@@ -61,6 +62,7 @@ def started(project: Project, server: Loopback, *options: str) -> "Iterator[subp
     until(lambda: not alive(process.pid))
 
 
+INTERRUPT = "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(9)\n"
 SLOW = pytest.mark.slow
 PLAIN, N2 = (), ("-n", "2")
 SIGNALS = [
@@ -124,6 +126,35 @@ def test_a_second_signal_does_not_take_the_report_away(capitals: Project) -> Non
         process.send_signal(signal.SIGTERM)
         output, _ = process.communicate(timeout=60)
     assert_interrupted(capitals, process, output)
+
+
+def ended(project: Project, *command: str) -> "subprocess.CompletedProcess[str]":
+    """Run Python as a user would, not as a worker of this suite."""
+    environ = {name: value for name, value in os.environ.items() if name != WORKER}
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=project.path, env=environ, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_an_interrupt_of_the_imports_is_one_line(project: Project) -> None:
+    """From the first module of ours on: exit 2 and one line, no traceback of Python's own."""
+    project.write("interrupted.py", f"import reports.first_seconds\n{INTERRUPT}")
+    result = ended(project, "-m", "pytest", "-p", "interrupted", "qa")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == f"{LINE}\n"
+
+
+def test_an_interrupt_of_the_preparations_is_one_line(capitals: Project) -> None:
+    """While the run is planned too; a report that is written says that it is partial."""
+    plugin = (
+        f"import pytest\n\n@pytest.hookimpl(trylast=True)\ndef pytest_configure():\n    {INTERRUPT}"
+    )
+    capitals.write("interrupted.py", plugin)
+    model = "--model=openai:m@http://127.0.0.1:9/v1"
+    result = ended(capitals, "-m", "pytest", "-p", "interrupted", model, "qa")
+    assert (result.returncode, result.stderr) == (2, f"Exit: {LINE}\n")
+    assert capitals.report()["complete"] is False
 
 
 def assert_interrupted(project: Project, process: "subprocess.Popen[str]", output: str) -> None:

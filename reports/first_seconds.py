@@ -1,0 +1,51 @@
+"""Ctrl-C while a run is still being prepared ends it with one line, not with a traceback.
+
+Importing this module takes over SIGINT, as the imports that follow it are what takes time; pytest
+has it back when its session starts. Nothing has been asked yet, so nothing can be lost.
+"""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType, TracebackType
+
+EXIT_CODE = 2
+LINE = "INTERRUPTED: exit 2; nothing was asked yet, run the same command again"
+WORKER = "PYTEST_XDIST_WORKER"
+"""The variable that xdist sets in workers, whose controller ends them."""
+
+Handler = Callable[[int, FrameType | None], object]
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Interrupt what is being imported; pytest then gives back the terminal that it captured."""
+    sys.excepthook = _say
+    raise KeyboardInterrupt
+
+
+def _say(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if not issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, trace)
+        return
+    sys.stdout.flush()
+    print(LINE, file=sys.stderr, flush=True)  # noqa: T201  # no module of ours can be relied on
+    os._exit(EXIT_CODE)
+
+
+def take_over(handler: Handler = interrupt) -> None:
+    """Let this handler have SIGINT, where nobody else asked for it."""
+    if WORKER in os.environ or threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, interrupt):
+        signal.signal(signal.SIGINT, handler)
+
+
+def give_back(handler: Handler) -> None:
+    """Let Ctrl-C be a plain KeyboardInterrupt again, unless others have replaced the handler."""
+    if signal.getsignal(signal.SIGINT) is handler:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+take_over()
