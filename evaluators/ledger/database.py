@@ -112,6 +112,11 @@ class StoredRow(NamedTuple):
         """Whether every column holds what was written, or at least what may be there."""
         return self.opened() is not None
 
+    @property
+    def line(self) -> str:
+        """A sound row as a line of JSON in ASCII, as it is exported."""
+        return canonical({**self._asdict(), "reply": json.loads(self.reply)}) + "\n"
+
     def opened(self) -> Reply | None:
         """Return the reply, or None where the row is not what was written."""
         if not isinstance(self.key, str) or not isinstance(self.spec, str):

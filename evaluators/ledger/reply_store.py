@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -28,6 +28,7 @@ from evaluators.ledger.grouping import Grouped
 from evaluators.ledger.places import Place
 from evaluators.ledger.signing import Signer
 from evaluators.ledger.stores import open_store
+from evaluators.ledger.unkept import Unkept
 from evaluators.output import plural
 from evaluators.sent import TEXT
 
@@ -78,6 +79,7 @@ class Ledger:
         self._imported: set[str] = set()
         self._texts: set[str] = set()  # kept already: a rubric comes with every request
         self._failed: LedgerError | None = None
+        self._unkept = Unkept()
         self._commit = Grouped(self._commit_group, GROUP_SECONDS)
         self._look = Grouped(self._look_up, LOOK_SECONDS)
         self._claim = Grouped(self._take_group, LOOK_SECONDS)
@@ -259,6 +261,9 @@ class Ledger:
             self.store.change(work)
         except Exception as error:  # noqa: BLE001  # nothing more may be paid for
             rows = [*(one.values for one in group), *said]
+            if not self.store.near:
+                with suppress(OSError):
+                    self._unkept.add(row for row in rows if isinstance(row, StoredRow))
             need = sum(len(str(value)) for row in rows for value in row)
             raise self._failure(error, need) from None
         self._own.update(one.key for one in group if one.key is not None)
@@ -284,7 +289,7 @@ class Ledger:
             raise self._failure(error) from None
 
     def _failure(self, error: Exception, need: int = 0) -> LedgerError:
-        text = f"{self.path}: the ledger cannot be used: {error}; no more calls made"
+        text = f"{self.path}: the ledger cannot be used: {error}; no more calls made{self._unkept}"
         if isinstance(error, StoreError) and error.is_full:
             text = (
                 f"{self.path}: the disk is full, {need:,} bytes and more are needed; no more calls "

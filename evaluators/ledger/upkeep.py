@@ -3,7 +3,6 @@
 The JSON lines are what CI carries from one machine to another.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -123,7 +122,7 @@ def export_lines(store: Store, selection: Selection, left_out: list[str]) -> Ite
     """
     for row in read_rows(store, selection):
         if row.is_sound:
-            yield canonical({**row._asdict(), "reply": json.loads(row.reply)}) + "\n"
+            yield row.line
         else:
             left_out.append(str(row.key))
     if selection == Selection():
