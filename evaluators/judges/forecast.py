@@ -6,7 +6,7 @@ requests that find none; so that a forecast cannot differ from the run it foreca
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evaluators.core import (
     Ask,
@@ -23,6 +23,7 @@ from evaluators.extra_metrics import Measurer
 from evaluators.judges.adjudicated import AdjudicatedJudge
 from evaluators.judges.checked import CheckedJudge
 from evaluators.judges.ensemble import CascadeJudge, PanelJudge
+from evaluators.messages import Message
 from evaluators.models.spec import Spec
 from evaluators.runtime.budget import USUAL_OUTPUT, most_input_tokens, output_limit, text_bytes
 from evaluators.runtime.engine import Task
@@ -31,6 +32,9 @@ from evaluators.text import request_key
 
 BYTES_PER_TOKEN = 3.5
 """Of UTF-8. Current tokenizers: 4 to 5 for English and Cyrillic, 3 for Polish and Hungarian."""
+
+CACHEABLE_TOKENS = 1024
+"""The shortest beginning that OpenAI and, for most models, Anthropic keep in a cache."""
 
 REPLY_TOKENS = 100
 """Taken as the usual length of a reply: a short answer, or a verdict with its reason."""
@@ -56,8 +60,9 @@ class Forecast:
     """What calls add up to; a reply that cannot be read, and so is asked again, is not foreseen.
 
     ``tokens_in``, ``tokens_out`` and ``cost`` (USD) are estimates for the ``calls`` that are not
-    ``kept``; ``most`` is what they cost if every reply is as long as it may be. Both are None where
-    a price is unknown.
+    ``kept``; ``cached`` is what they cost where a provider reads the beginning that calls share
+    from its cache, ``most`` if every reply is as long as it may be. These are None where a price is
+    unknown.
     """
 
     calls: int = 0
@@ -65,6 +70,7 @@ class Forecast:
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float | None = 0.0
+    cached: float | None = 0.0
     most: float | None = 0.0
 
     def __add__(self, other: "Forecast") -> "Forecast":
@@ -74,6 +80,7 @@ class Forecast:
             tokens_in=self.tokens_in + other.tokens_in,
             tokens_out=self.tokens_out + other.tokens_out,
             cost=_sum(self.cost, other.cost),
+            cached=_sum(self.cached, other.cached),
             most=_sum(self.most, other.most),
         )
 
@@ -167,17 +174,27 @@ def single_judges(judge: Judge) -> Iterator[Judge]:
         yield judge
 
 
+Prefixes = set[tuple[str, Message, str]]
+"""By SPEC, the system messages that a provider's cache has by then, each with its tool."""
+
+
 def make_forecast(
-    calls: Iterable[Call], specs: Mapping[str, Spec], pricing: Mapping[str, Pricing | None]
+    calls: Iterable[Call],
+    specs: Mapping[str, Spec],
+    pricing: Mapping[str, Pricing | None],
+    prefixes: Prefixes,
 ) -> Forecast:
-    """Return what calls add up to; ``specs`` and ``pricing`` by SPEC."""
+    """Return what calls add up to; ``specs`` and ``pricing`` by SPEC.
+
+    ``prefixes`` are those of earlier calls; it takes in those of these.
+    """
     total = Forecast()
     for call in calls:
-        total += _forecast(call, specs[call.spec], pricing.get(call.spec))
+        total += _forecast(call, specs[call.spec], pricing.get(call.spec), prefixes)
     return total
 
 
-def _forecast(call: Call, spec: Spec, price: Pricing | None) -> Forecast:
+def _forecast(call: Call, spec: Spec, price: Pricing | None, prefixes: Prefixes) -> Forecast:
     if call.kept:
         return Forecast(calls=1, kept=1)
     limit = output_limit(spec, call.request)
@@ -189,8 +206,23 @@ def _forecast(call: Call, spec: Spec, price: Pricing | None) -> Forecast:
         tokens_in=tokens_in,
         tokens_out=tokens_out,
         cost=None if price is None else price.cost(tokens_in, tokens_out),
+        cached=None if price is None else _cached(call, price, (tokens_in, tokens_out), prefixes),
         most=None if price is None else price.most(most_input_tokens(call.request), longest),
     )
+
+
+def _cached(call: Call, price: Pricing, tokens: tuple[int, int], prefixes: Prefixes) -> float:
+    """Return what a call costs where a provider's cache may have its beginning, or takes it in."""
+    first, *rest = call.request.messages
+    shared = replace(call.request, messages=(first,))
+    held = round(text_bytes(shared) / BYTES_PER_TOKEN)
+    if not rest or held < CACHEABLE_TOKENS:
+        return price.cost(*tokens)
+    prefix = (call.spec, first, call.request.tool.name if call.request.tool else "")
+    if prefix in prefixes:
+        return price.cost(*tokens, read=held)
+    prefixes.add(prefix)
+    return price.cost(*tokens, written=held)
 
 
 def _sum(one: float | None, two: float | None) -> float | None:

@@ -15,10 +15,12 @@ from cases.tasks import make_tasks
 from evaluators.core import Outcome, Reply
 from evaluators.judges.forecast import (
     BYTES_PER_TOKEN,
+    CACHEABLE_TOKENS,
     REPLY_TOKENS,
     Call,
     Forecast,
     Kept,
+    Prefixes,
     calls_ahead,
     known_outcome,
     make_forecast,
@@ -64,6 +66,7 @@ class DryRun:
         self._tasks = make_tasks(plan.items.values(), models.model, models.judges, adjudications)
         self._specs = models.specs
         today = datetime.now(UTC).date()
+        self._prefixes: Prefixes = set()
         prices = {text: pricing_of(spec, today) for text, spec in self._specs.items()}
         self._prices = {
             text: price and price.way(batch=options.batch) for text, price in prices.items()
@@ -130,7 +133,7 @@ class DryRun:
         calls = self._with_ledger(partial(_calls, tasks))
         for task, ahead in zip(tasks, calls, strict=True):
             name = f"{task.case.dataset}:{task.case.language}"
-            forecast = make_forecast(ahead, self._specs, self._prices)
+            forecast = make_forecast(ahead, self._specs, self._prices, self._prefixes)
             found[name] = found.get(name, Forecast()) + forecast
         return found
 
@@ -221,10 +224,14 @@ def plan_lines(name: str, items: int, forecast: Forecast) -> Iterator[str]:
         return
     known = f"{forecast.kept:,} of them recorded (free)" if forecast.kept else "none recorded"
     tokens = f"about {forecast.tokens_in:,} tokens in, {forecast.tokens_out:,} out"
-    cost = "cost unknown"
-    if forecast.cost is not None and forecast.most is not None:
-        cost = f"about {money(forecast.cost)}, at most {money(forecast.most)}"
-    yield f"    {known}; {tokens}; {cost}"
+    if None in (forecast.cost, forecast.cached, forecast.most):
+        yield f"    {known}; {tokens}; cost unknown"
+        return
+    ways = (forecast.cost, forecast.cached, forecast.most)
+    plain, cached, most = (money(one or 0.0) for one in ways)
+    yield f"    {known}; {tokens}; about {plain}, at most {most}"
+    if cached != plain:
+        yield f"    with caching expected {cached}"
 
 
 def sequence_line(
@@ -255,7 +262,9 @@ def assumptions(specs: Mapping[str, Spec], prices: Mapping[str, Pricing | None])
         return
     yield (
         f"estimate: {BYTES_PER_TOKEN:g} bytes of text a token, {REPLY_TOKENS} tokens a reply, no "
-        "retries; judge calls of answers not recorded yet: at most so many"
+        "retries; judge calls of answers not recorded yet: at most so many; with caching: one call "
+        f"writes a rubric of {CACHEABLE_TOKENS:,} tokens and more to the provider's cache, the "
+        "others read it"
     )
     sources = [f"{text} from {pricing.source}" for text, pricing in prices.items() if pricing]
     if sources:

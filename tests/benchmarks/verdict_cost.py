@@ -171,7 +171,7 @@ def _forecast(plan: Plan, model: str, judge: str) -> Forecast:
     calls = [
         call for task in tasks.values() for call in asyncio.run(calls_ahead(task, lambda key: None))
     ]
-    return make_forecast(calls, connected.specs, prices)
+    return make_forecast(calls, connected.specs, prices, set())
 
 
 def table(setting: Setting, price: Price, runs: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import Answerer, Judge, Reply, ToolCall
@@ -100,11 +101,33 @@ def test_calls_add_up() -> None:
     tariff = Pricing(steps=(Step(above=0, prices=Prices(input=0, output=1e4)),), source="t")
     (call, _) = ahead(task(answerer(), choice("m")))
     kept = Call(spec="m", request=call.request, kept=True)
-    total = make_forecast([call, kept, call], {"m": spec}, {"m": tariff})
+    total = make_forecast([call, kept, call], {"m": spec}, {"m": tariff}, set())
     assert (total.calls, total.kept, total.tokens_out) == (3, 1, 200)
     assert total.cost == 2.0
     assert total.most == 2 * 40.96
-    unknown = make_forecast([call], {"m": spec}, {"m": None})
-    assert (unknown.cost, unknown.most) == (None, None)
+    unknown = make_forecast([call], {"m": spec}, {"m": None}, set())
+    assert (unknown.cost, unknown.cached, unknown.most) == (None, None, None)
     assert (total + unknown).cost is None
     assert Forecast() + total == total
+
+
+def test_a_rubric_is_paid_for_once_where_a_provider_keeps_it() -> None:
+    """The first call writes it, all others read it; what an item adds is paid for by each.
+
+    A short rubric is kept by nobody, and calls without one have nothing in common.
+    """
+    spec = parse("anthropic:m", {})
+    prices = Prices(input=10, output=0, cache_read=1, cache_write=12.5)
+    tariff = Pricing(steps=(Step(above=0, prices=prices),), source="t")
+    rubric = replace(RUBRIC, system="Correct is what is so. " * 500)
+    judge = ChoiceJudge(model=model("m"), rubric=rubric)
+    calls = ahead(task(RecordedAnswer(), judge, recorded="Пловдив")) * 11
+    total = make_forecast(calls, {"m": spec}, {"m": tariff}, set())
+    assert total.cost is not None
+    assert total.cached is not None
+    assert 0.15 * total.cost < total.cached < 0.25 * total.cost
+    plain = ChoiceJudge(model=model("m"), rubric=replace(RUBRIC, system="Correct is what is so."))
+    for one in (plain, choice("m")):
+        found = ahead(task(RecordedAnswer(), one, recorded="Пловдив")) * 3
+        alike = make_forecast(found, {"m": spec}, {"m": tariff}, set())
+        assert alike.cached == alike.cost
