@@ -127,7 +127,7 @@ class Labelled:
     """One language of a labelled dataset, and the ``graders``: slices whose judge it measures.
 
     ``items`` is empty where the dataset has none for that language, or only ones that are judged
-    by another rubric; ``why_not`` says so.
+    by another rubric; ``why_not`` says so. They were drawn from the ``whole`` that there are.
     """
 
     dataset: Dataset
@@ -135,6 +135,7 @@ class Labelled:
     graders: tuple[str, ...]
     items: tuple[Item, ...] = ()
     why_not: str = ""
+    whole: int = 0
 
     def of(self, slices: Collection[str]) -> "Labelled":
         """Return the same with only those graders that are among these slices."""
@@ -146,12 +147,15 @@ class Labelled:
         return bool(own) and all(key in keys for key in own)
 
 
-def labelled_for(plan: Plan, judged: Sequence[Dataset]) -> tuple[Labelled, ...]:
+def labelled_for(
+    plan: Plan, judged: Sequence[Dataset], limit: int | None = None
+) -> tuple[Labelled, ...]:
     """Return what measures the judge of the plan's gated slices, every item of it.
 
-    A slice is measured by labels in its language that are judged by its own rubric. Slices without
-    any labelled dataset of their kind are left out. Raises UsageError for a data file that cannot
-    be read.
+    Of more than ``limit`` labelled answers to a slice so many are drawn, by a hash of their ids
+    alone: nobody can look for a sample that suits a judge. A slice is measured by labels in its
+    language that are judged by its own rubric. Slices without any labelled dataset of their kind
+    are left out. Raises UsageError for a data file that cannot be read.
     """
     found: dict[tuple[str, str, str], Labelled] = {}
     for slice_ in gated(plan):
@@ -159,7 +163,7 @@ def labelled_for(plan: Plan, judged: Sequence[Dataset]) -> tuple[Labelled, ...]:
         if dataset is None:
             continue
         key = (dataset.name, slice_.language, own.name if own else slice_.name)
-        before = found.get(key) or _labelled(dataset, slice_, own)
+        before = found.get(key) or _labelled(dataset, slice_, own, limit)
         found[key] = replace(before, graders=(*before.graders, slice_.name))
     return tuple(found.values())
 
@@ -190,15 +194,16 @@ def rates(dataset: Dataset) -> bool:
     return any(one.rubric and one.rubric.protocol == "rate" for one in dataset.slices.values())
 
 
-def _labelled(dataset: Dataset, slice_: Slice, own: Slice | None) -> Labelled:
+def _labelled(dataset: Dataset, slice_: Slice, own: Slice | None, limit: int | None) -> Labelled:
     language = slice_.language
     if own is None:
         rubric = f"for {slice_.rubric.version if slice_.rubric else 'its rubric'}"
         where = rubric if language in dataset.slices else "there"
         why_not = f"{dataset.name} has no labelled items {where}"
         return Labelled(dataset=dataset, language=language, graders=(), why_not=why_not)
+    every = load_cases(own)
     items = tuple(
         Item(key=f"{PREFIX}{own.dataset}-{language}-{case.id}", slice=own, case=case, repeat=1)
-        for case in load_cases(own)
+        for case in sample(every, limit, seed=0)
     )
-    return Labelled(dataset=dataset, language=language, graders=(), items=items)
+    return Labelled(dataset=dataset, language=language, graders=(), items=items, whole=len(every))

@@ -85,8 +85,7 @@ class Comparison:
     """The run beside its baseline, whose ``model`` and ``judge`` these are.
 
     ``sha256`` is that of the baseline's records. ``changes`` are in the order of the records; an
-    item of a compared slice that is not among them is unchanged. ``warnings`` name each slice whose
-    judge or rubric has changed.
+    item of a compared slice that is not among them is unchanged. ``warnings`` name changed judges.
     """
 
     model: str
@@ -143,11 +142,11 @@ class Calibration:
     ``graders`` are the slices whose gates hang on it. ``source`` says where the verdicts are: among
     the ``records`` of the run, in the ``session`` beside them, or in the ``ledger`` from earlier.
     ``blocks`` says why the gates that hang on it cannot be decided. ``items`` counts the labelled
-    items, those without a grade included; ``confusion`` (given label, grade) pairs. ``ungraded``
-    counts verdicts that are lacking, ``constructed`` the labels of answers that were constructed.
-    ``separations`` say how well it tells classes apart, by ``youden`` and the like; empty in older
-    runs. ``pass_bar`` is the rating that passes there, None where labels are no ratings. ``tokens``
-    and ``cost`` (USD) are of replies that no record counts.
+    items, those without a grade included, of the ``whole``; ``confusion`` (given label, grade)
+    pairs. ``ungraded`` counts lacking verdicts, ``constructed`` labels of answers that were
+    constructed. ``separations`` say how well it tells classes apart, by ``youden`` and the like.
+    ``pass_bar`` is the rating that passes there, None where labels are no ratings. ``tokens`` and
+    ``cost`` (USD) are of replies that no record counts.
     """
 
     dataset: str
@@ -162,6 +161,7 @@ class Calibration:
     blocks: str = ""
     stand_in: str = ""
     items: int = 0
+    whole: int = 0
     ungraded: int = 0
     constructed: int = 0
     separations: Mapping[str, Separation] = field(default_factory=dict)
@@ -173,9 +173,10 @@ class Calibration:
     @property
     def labels(self) -> str:
         """How many labelled items there are, and what to call them where all are constructed."""
-        if 0 < self.items <= self.constructed:
-            return f"{plural(self.items, 'unit test')} of the judge"
-        return plural(self.items, "labelled item")
+        tests = 0 < self.items <= self.constructed
+        noun, end = ("unit test", " of the judge") if tests else ("labelled item", "")
+        sampled = f"{self.items:,} of " if self.items < self.whole else ""
+        return f"{sampled}{plural(max(self.items, self.whole), noun)}{end}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,9 +198,8 @@ class PanelAgreement:
     """How far the members of a panel agree on one slice.
 
     ``alpha`` is Krippendorff's (of ratings: for numbers), ``pairs`` hold the kappas (of ratings:
-    quadratic-weighted). ``split`` are the keys of the items on
-    which they differ; ``undecided`` of these got no verdict. ``silent`` counts the missing
-    votes of each member that missed any.
+    quadratic-weighted). ``split`` are the keys of the items on which they differ; ``undecided`` of
+    these got no verdict. ``silent`` counts the missing votes of each member that missed any.
     """
 
     slice: str

@@ -115,10 +115,13 @@ def calibrate(
         for item in labelled.items
     ]
     slice_ = labelled.items[0].slice
+    if len(records) < labelled.whole:  # so few may be right by luck: the whole interval has to be
+        slice_ = replace(slice_, floor_limit={**slice_.floor, **slice_.floor_limit})
     return replace(
         calibration_of(
             slice_, records, summarise(records, slice_), labelled.graders, stands_in=stands_in
         ),
+        whole=labelled.whole,
         source="session",
         tokens=sum(record.tokens for record in records),
         cost=total_cost(record.cost for record in records),

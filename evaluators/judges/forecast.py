@@ -182,11 +182,12 @@ def make_forecast(
     calls: Iterable[Call],
     specs: Mapping[str, Spec],
     pricing: Mapping[str, Pricing | None],
-    prefixes: Prefixes,
+    prefixes: Prefixes | None,
 ) -> Forecast:
     """Return what calls add up to; ``specs`` and ``pricing`` by SPEC.
 
-    ``prefixes`` are those of earlier calls; it takes in those of these.
+    ``prefixes`` are those of earlier calls, and takes in those of these; None where no cache is to
+    be counted on, as in batches.
     """
     total = Forecast()
     for call in calls:
@@ -194,7 +195,7 @@ def make_forecast(
     return total
 
 
-def _forecast(call: Call, spec: Spec, price: Pricing | None, prefixes: Prefixes) -> Forecast:
+def _forecast(call: Call, spec: Spec, price: Pricing | None, prefixes: Prefixes | None) -> Forecast:
     if call.kept:
         return Forecast(calls=1, kept=1)
     limit = output_limit(spec, call.request)
@@ -211,12 +212,14 @@ def _forecast(call: Call, spec: Spec, price: Pricing | None, prefixes: Prefixes)
     )
 
 
-def _cached(call: Call, price: Pricing, tokens: tuple[int, int], prefixes: Prefixes) -> float:
+def _cached(
+    call: Call, price: Pricing, tokens: tuple[int, int], prefixes: Prefixes | None
+) -> float:
     """Return what a call costs where a provider's cache may have its beginning, or takes it in."""
     first, *rest = call.request.messages
     shared = replace(call.request, messages=(first,))
     held = round(text_bytes(shared) / BYTES_PER_TOKEN)
-    if not rest or held < CACHEABLE_TOKENS:
+    if prefixes is None or not rest or held < CACHEABLE_TOKENS:
         return price.cost(*tokens)
     prefix = (call.spec, first, call.request.tool.name if call.request.tool else "")
     if prefix in prefixes:

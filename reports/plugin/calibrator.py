@@ -44,9 +44,10 @@ def find_labelled(options: Options, plan: Plan, root: Path) -> tuple[Labelled, .
     files = filter(_is_judged, dataset_files(map(str, sorted(above)), root, root))
     beside = [_with_own(load_dataset(path), options) for path in files]
     if judges_of(options).is_offline:
-        return labelled_for(plan, beside)
+        return labelled_for(plan, beside)  # rules cost nothing
     there = {slice_.name for dataset in beside for slice_ in dataset.slices.values()}
-    return labelled_for(plan, [*beside, *(_without(one, there) for one in _bundled())])
+    every = [*beside, *(_without(one, there) for one in _bundled())]
+    return labelled_for(plan, every, options.calibration)
 
 
 def _is_judged(path: Path) -> bool:

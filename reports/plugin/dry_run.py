@@ -66,7 +66,7 @@ class DryRun:
         self._tasks = make_tasks(plan.items.values(), models.model, models.judges, adjudications)
         self._specs = models.specs
         today = datetime.now(UTC).date()
-        self._prefixes: Prefixes = set()
+        self._prefixes: Prefixes | None = None if options.batch else set()
         prices = {text: pricing_of(spec, today) for text, spec in self._specs.items()}
         self._prices = {
             text: price and price.way(batch=options.batch) for text, price in prices.items()
@@ -115,7 +115,8 @@ class DryRun:
     def _calibrator(self, root: Path) -> Calibrator:
         """Return the labelled items that would measure the judge."""
         labelled = find_labelled(self._options, self._plan, root)
-        return Calibrator.of(self._plan, labelled, self._judge, is_on=self._options.calibration)
+        is_on = self._options.calibration != 0
+        return Calibrator.of(self._plan, labelled, self._judge, is_on=is_on)
 
     def _distrusted(self, calibrator: Calibrator) -> Iterator[str]:
         """Yield the slices whose gates stay open, as no labelled items would measure the judge."""

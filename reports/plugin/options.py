@@ -44,8 +44,8 @@ _VALUES = (
     ("tie-breaker", "SPEC", "a judge whose vote is added where a panel ties"),
     ("audit", "SHARE", "share of what the rules of lexical+SPEC settle that SPEC judges too, from "
      "0 to 1 (default: 0.05)"),
-    ("calibration", "on|off", "whether an LLM judge is measured against the labelled items of the "
-     "run's languages (default: on); off: its gates are INCONCLUSIVE"),
+    ("calibration", "on|N|off", "whether an LLM judge is measured on the labelled items of the "
+     "run's languages (default: on), or on N a language; off: its gates are INCONCLUSIVE"),
     ("adjudications", "FILE|off", "verdicts by people, which take the judge's place for the very "
      "answers that they judged (default: adjudications.yaml beside each dataset.yaml)"),
     ("ledger", "PATH", "every call's file (.qa/ledger.sqlite3), or postgresql://HOST/DATABASE"),
@@ -96,7 +96,7 @@ class Options:
     judges: tuple[str, ...]
     tie_breaker: str
     audit: float | None
-    calibration: bool
+    calibration: int | None
     adjudications: Path | None
     adjudications_off: bool
     choice: Choice
@@ -175,7 +175,7 @@ def read_options(config: Chosen, here: Path) -> Options:
         judges=tuple(given.get("judge", ["lexical"])),
         tie_breaker=given.get("tie-breaker", ""),
         audit=value("audit", _share),
-        calibration=value("calibration", _switch, True),
+        calibration=value("calibration", _labels),
         adjudications_off=given.get("adjudications") == OFF,
         choice=_choice(given, here),
         gates_off=given.get("gates") == OFF,
@@ -250,11 +250,14 @@ _amount = partial(_number, fits=lambda number: number > 0, needed="a number abov
 _share = partial(_number, fits=lambda number: 0 <= number <= 1, needed="a share from 0 to 1")
 
 
-def _switch(name: str, word: str) -> bool:
-    if word not in ("on", "off"):
-        msg = f"--{name}: on or off is needed, got {word!r}"
+def _labels(name: str, word: str) -> int | None:
+    """Return how many labelled items a language measure the judge: None for all, 0 for none."""
+    if word in ("on", "off"):
+        return None if word == "on" else 0
+    if not word.isdigit():
+        msg = f"--{name}: on, off or a whole number is needed, got {word!r}"
         raise UsageError(msg)
-    return word == "on"
+    return _whole(name, word)
 
 
 def _slice_files(name: str, given: Mapping[str, Any], here: Path) -> tuple[SliceFile, ...]:

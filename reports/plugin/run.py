@@ -70,7 +70,7 @@ class Run:
             plan,
             labelled,
             connected.judges,
-            is_on=options.calibration,
+            is_on=options.calibration != 0,
             answers_recorded=connected.model is None,
         )
         self._settling = _settling(options, plan, self._calibrator, earlier)

@@ -66,6 +66,18 @@ def test_labels_are_found_beside_the_datasets_of_the_run(project: Project, plan:
     ] * 2
 
 
+def test_a_sample_of_the_labels_is_the_same_every_time(project: Project, plan: Plan) -> None:
+    """So many of each language, by their ids alone; a larger sample holds the smaller one."""
+    keys = {}
+    for count in (1, 3, 9):
+        found = find_labelled(options(calibration=count), plan, project.path)
+        assert [(len(one.items), one.whole) for one in found] == [(min(count, 4), 4)] * 2
+        keys[count] = {item.key for one in found for item in one.items}
+    assert keys[1] < keys[3] < keys[9]
+    again = find_labelled(options(calibration=3), plan, project.path)
+    assert {item.key for one in again for item in one.items} == keys[3]
+
+
 def test_nothing_is_looked_for_where_nothing_would_hang_on_it(project: Project, plan: Plan) -> None:
     """Without gates no folder is searched."""
     assert find_labelled(options(gates_off=True), plan, project.path) == ()

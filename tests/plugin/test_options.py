@@ -76,7 +76,7 @@ MISTAKES = [
         ("--model", "google:gemini"),
         "where its server speaks OpenAI's protocol, say",
     ),
-    (("--calibration", "no"), "--calibration: on or off is needed, got 'no'"),
+    (("--calibration", "no"), "--calibration: on, off or a whole number is needed, got 'no'"),
 ]
 
 

@@ -260,6 +260,39 @@ def test_an_item_without_a_grade_may_have_been_right_or_wrong(
         )
 
 
+@pytest.mark.parametrize(("right", "trusted"), [(40, True), (37, None), (35, False)])
+def test_a_sample_of_labels_reaches_a_floor_only_with_its_interval(
+    labels: Slice, right: int, trusted: bool | None
+) -> None:
+    """Of 40 of 400 labels one may be right by luck: 0.925 is above 0.9, and its lower end is not.
+
+    All 400 of them, or a slice's own bar for the interval, are decided as ever.
+    """
+    slice_ = replace(labels, floor={"agreement": 0.9}, floor_limit={})
+    whole = labelled(slice_)
+    items = [replace(whole.items[n % 2], key=f"k{n}", case=make_case(n)) for n in range(40)]
+    items = [
+        replace(one, case=replace(one.case, label=TURNS[n % 2])) for n, one in enumerate(items)
+    ]
+    drawn = replace(whole, items=tuple(items), whole=400)
+    verdicts = [TURNS[(n + (n >= right)) % 2] for n in range(40)]
+    ends = {
+        one.key: Outcome(key=one.key, state="passed", verdict=Verdict(grade=grade))
+        for one, grade in zip(items, verdicts, strict=True)
+    }
+    found = calibrate(drawn, ends)
+    assert (found.trusted, bool(found.blocks)) == (trusted, not trusted)
+    assert found.labels == "40 of 400 labelled items"
+    assert calibrate(replace(drawn, whole=40), ends).trusted is (right >= 36)
+    own = tuple(
+        replace(one, slice=replace(slice_, floor_limit={"agreement": 0.8})) for one in items
+    )
+    assert bool(calibrate(replace(drawn, items=own), ends).trusted) is (right >= 37)
+
+
+TURNS = (CORRECT, INCORRECT)
+
+
 def test_a_judge_that_no_label_could_measure_blocks_its_gates(labels: Slice) -> None:
     """A floor was asked for, and nothing is known."""
     found = labelled(labels)
