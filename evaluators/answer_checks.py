@@ -7,7 +7,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from evaluators.models.secrets import mask, one_line
 from evaluators.reading import parse_json, read_text
 from evaluators.rule_thread import RULE_SECONDS, off_the_loop
 from evaluators.text import hint
+from evaluators.text_overlap import MEASURES
 from evaluators.user_code import load_named
 
 PYTHON = "python:"
@@ -132,9 +133,14 @@ def _json_schema(text: str) -> Callable[[Case, str], Score]:
     return check
 
 
-BUNDLED: Mapping[str, Callable[[str], Callable[[Case, str], Score]]] = {
+def _wording(name: str, text: str) -> Callable[[Case, str], float]:
+    return MEASURES[name]
+
+
+BUNDLED: Mapping[str, Callable[[str], Callable[[Case, str], object]]] = {
     "exact": _exact,
     "regex": _regex,
     "json_schema": _json_schema,
+    **{name: partial(_wording, name) for name in MEASURES},
 }
 """Checks that need no code, made from their text."""
