@@ -3,11 +3,15 @@
 import time
 from collections.abc import Callable
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from evaluators.core import UsageError
 from evaluators.ledger.database import Store
 from evaluators.ledger.opening import open_to_read, open_to_write
 from evaluators.ledger.places import Place, PostgresUrl
+
+if TYPE_CHECKING:
+    from evaluators.ledger.quota_store import QuotaStore
 
 
 def open_store(
@@ -34,6 +38,15 @@ def exists(place: Place) -> bool:
     if isinstance(place, PostgresUrl):
         return bool(_postgres().has_ledger(place))
     return place.exists()
+
+
+def open_quota_store(place: Place, name: str) -> "QuotaStore":
+    """Return the state of the quota with this name. Raises UsageError for a ledger in a file."""
+    if not isinstance(place, PostgresUrl):
+        msg = f"--quota {name}: runs share limits by one database; give --ledger postgresql://…"
+        raise UsageError(msg)
+    store: QuotaStore = _postgres().open_quota_store(place, name)
+    return store
 
 
 def _postgres() -> ModuleType:

@@ -5,96 +5,45 @@ another. A call that finds everything free costs a few comparisons and no timer.
 """
 
 import asyncio
-import re
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
-from evaluators.core import (
-    CallError,
-    FatalError,
-    Limits,
-    Model,
-    RefusedError,
-    Request,
-    StoppedError,
+from evaluators.core import CallError, FatalError, Model, StoppedError
+from evaluators.runtime.leases import Room
+from evaluators.runtime.model_queue import ModelQueue, WaitingCall
+from evaluators.runtime.quota import Quota
+from evaluators.runtime.rate_limits import (
+    BURST_SECONDS,
+    TOKEN_BURST_SECONDS,
+    Bucket,
+    TokenBucket,
+    TokenLimit,
 )
-from evaluators.runtime.rate_limits import BURST_SECONDS, TokenBucket, TokenLimit
 from evaluators.runtime.server_state import RATE_LIMIT, ServerState
 
 NEVER = float("inf")
-BAD_REQUEST = frozenset({"bad_request", "target_failed"})
-REFUSED_ALIKE = 3  # first calls that a gateway refuses in the same words: none would succeed
-_OWN_WORDS = re.compile(r"\S*\d\S*")  # of one refusal alone: its id, its time
-
-
-@dataclass(slots=True, kw_only=True)
-class WaitingCall:
-    """A call that is not let in yet; ``size`` is its estimate in tokens."""
-
-    future: asyncio.Future[float]
-    size: float
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class ModelQueue:
-    """The calls to one model: its own limits, its server, and who waits.
-
-    Until its first call has ended the model is not ``proven`` and one call at a time goes; up to
-    three if they are refused. ``refusals`` holds the words of those before it ``answered``. Calls
-    that go on with an item (``urgent``) come before those that begin one (``waiting``), so that a
-    run which is cut short has judged what it asked.
-    """
-
-    spec: str
-    server: ServerState
-    limits: Limits
-    concurrency: int
-    rpm: TokenBucket | None
-    tpm: TokenLimit | None
-    in_flight: int = 0
-    proven: bool = False
-    answered: bool = False
-    refusals: list[str] = field(default_factory=list)
-    urgent: deque[WaitingCall] = field(default_factory=deque)
-    waiting: deque[WaitingCall] = field(default_factory=deque)
-
-    def size(self, request: Request) -> float:
-        """Return the estimate of a call in tokens; 0 if nothing limits them."""
-        return self.tpm.estimate(request) if self.tpm else 0.0
-
-    def refused(self, error: RefusedError) -> CallError:
-        """Return the error; a FatalError if the model's first calls were all refused alike.
-
-        Gateways answer a wrong key or an unknown model so.
-        """
-        if self.answered or error.kind not in BAD_REQUEST:
-            return error
-        self.refusals.append(_OWN_WORDS.sub("", str(error)))
-        if len(self.refusals) < REFUSED_ALIKE or len(set(self.refusals)) > 1:
-            return error
-        return FatalError(
-            error.kind,
-            f"{error}; the first {REFUSED_ALIKE} calls were all refused so, and none succeeded: "
-            f"check the API key, the model's name and the URL ({self.server.name})",
-        )
-
-    def learn(self, error: BaseException | None) -> None:
-        """Take note of how a call ended: whether others may go beside the next one."""
-        self.answered = self.answered or error is None
-        doubtful = isinstance(error, RefusedError) and 0 < len(self.refusals) < REFUSED_ALIKE
-        self.proven = self.proven or not doubtful
 
 
 class Admission:
-    """Lets the calls of a run in. ``random`` spreads what would happen at the same moment."""
+    """Lets the calls of a run in. ``random`` spreads what would happen at the same moment.
 
-    def __init__(self, concurrency: int, rpm: int | None, random: Callable[[], float]) -> None:
+    With a ``quota`` the limits are those of all its runs.
+    """
+
+    def __init__(
+        self,
+        concurrency: int,
+        rpm: int | None,
+        random: Callable[[], float],
+        quota: Quota | None = None,
+    ) -> None:
         self.in_flight = 0
         self._concurrency = concurrency
+        self._room = Room(concurrency)
         self._rpm_limit = rpm
-        self._rpm: TokenBucket | None = None
+        self._rpm: Bucket | None = None
         self._random = random
+        self._quota = quota
         self._servers: dict[str, ServerState] = {}
         self._queues: dict[str, ModelQueue] = {}
         self._turns: deque[ModelQueue] = deque()
@@ -105,7 +54,7 @@ class Admission:
     def limit(self) -> int:
         """How many calls may be in flight now."""
         widths = sum(server.window.size for server in list(self._servers.values()))
-        return min(self._concurrency, widths) if widths else self._concurrency
+        return min(self._room.size, widths) if widths else self._room.size
 
     def describe(self, now: float) -> str:
         """Return in a few words what calls wait for; empty if nothing is held back."""
@@ -119,7 +68,9 @@ class Admission:
 
     def _new_queue(self, model: Model) -> ModelQueue:
         limits, now = model.limits, asyncio.get_running_loop().time()
-        if self._rpm_limit is not None and self._rpm is None:
+        if self._quota is not None and not self._queues:
+            self._share_run(self._quota)
+        elif self._rpm_limit is not None and self._rpm is None:
             self._rpm = TokenBucket.per_minute(self._rpm_limit, BURST_SECONDS, now)
         server = self._servers.get(limits.host)
         if server is None:
@@ -130,13 +81,57 @@ class Admission:
             spec=model.spec,
             server=server,
             limits=limits,
-            concurrency=min(limits.concurrency or self._concurrency, self._concurrency),
+            room=Room(min(limits.concurrency or self._concurrency, self._concurrency)),
             rpm=None if rpm is None else TokenBucket.per_minute(rpm, BURST_SECONDS, now),
-            tpm=None if tpm is None else TokenLimit(tpm, limits.max_tokens, now),
+            tpm=None
+            if tpm is None
+            else TokenLimit(
+                TokenBucket.per_minute(tpm, TOKEN_BURST_SECONDS, now), limits.max_tokens
+            ),
         )
+        if self._quota is not None:
+            self._share(queue, self._quota)
         self._queues[model.spec] = queue
         self._turns.append(queue)
         return queue
+
+    def _share_run(self, quota: Quota) -> None:
+        """Share what is limited for the run as a whole; the quota begins to report."""
+
+        def waits() -> int:
+            return sum(queue.waits for queue in self._turns)
+
+        most = self._concurrency
+        self._room = quota.room("--concurrency", most, most, lambda: (self.in_flight, waits()))
+        self._rpm = quota.rate(
+            "--rpm",
+            self._rpm_limit,
+            BURST_SECONDS,
+            lambda: float(sum(queue.ready for queue in self._turns)),
+        )
+
+    def _share(self, queue: ModelQueue, quota: Quota) -> None:
+        """Share what is limited for a model, and what is known of its server."""
+        spec, limits = queue.spec, queue.limits
+
+        def tokens() -> float:
+            return sum(call.size for calls in (queue.urgent, queue.waiting) for call in calls)
+
+        def waits() -> int:
+            return sum(one.waits for one in self._turns if one.server is queue.server)
+
+        queue.rpm = quota.rate(
+            f"rpm of {spec}", limits.rpm, BURST_SECONDS, lambda: float(queue.ready)
+        )
+        bucket = quota.rate(f"tpm of {spec}", limits.tpm, TOKEN_BURST_SECONDS, tokens)
+        queue.tpm = TokenLimit(bucket, limits.max_tokens)
+        queue.room = quota.room(
+            f"concurrency of {spec}",
+            limits.concurrency,
+            queue.room.size,
+            lambda: (queue.in_flight, queue.waits),
+        )
+        quota.watch(queue.server, waits)
 
     async def enter(
         self,
@@ -163,7 +158,7 @@ class Admission:
             return now
         future: asyncio.Future[float] = loop.create_future()
         (calls.appendleft if first else calls.append)(WaitingCall(future=future, size=size))
-        self._pump()
+        self.pump()
         try:
             async with asyncio.timeout_at(None if until == NEVER else until):
                 return await future
@@ -188,14 +183,14 @@ class Admission:
         queue.in_flight -= 1
         self.in_flight -= 1
         queue.server.end(error, started, now, own=own, again=again)
-        self._pump()
+        self.pump()
 
     def halt(self, error: StoppedError) -> None:
         """Start no further call at all: every call that waits raises this."""
         self._halted = self._halted or error
-        self._pump()
+        self.pump()
 
-    def _pump(self) -> None:
+    def pump(self) -> None:
         """Let in what may go now, the models in turn; wake up again when time alone decides."""
         if not any(queue.urgent or queue.waiting for queue in self._turns):
             return
@@ -209,7 +204,7 @@ class Admission:
             self._alarm = None
         delay = min(delays)
         if delay != NEVER:
-            self._alarm = loop.call_at(now + delay, self._pump)
+            self._alarm = loop.call_at(now + delay, self.pump)
 
     def _let_in(self, queue: ModelQueue, calls: deque[WaitingCall], now: float) -> float:
         """Let in calls to a model; return the seconds until the next of them may go."""
@@ -240,8 +235,8 @@ class Admission:
 
     def _delay(self, queue: ModelQueue, size: float, now: float) -> float:
         """Return the seconds until a call may go; infinite until another one has ended."""
-        room = queue.concurrency if queue.proven else 1
-        full = self.in_flight >= self._concurrency or queue.in_flight >= room
+        room = queue.room.size if queue.proven else min(1, queue.room.size)
+        full = self.in_flight >= self._room.size or queue.in_flight >= room
         if full or queue.server.window.is_full:
             return NEVER
         delay = queue.server.wait(now)

@@ -117,7 +117,7 @@ class Engine:
             stops=dict(sender.stops),
             failure=self.failure,
             spent=None if budget is None else budget.spent,
-            notes=self._caller.ledger.notes,
+            notes=self._caller.notes,
         )
 
     def fail(self, error: Exception) -> None:
@@ -163,8 +163,7 @@ class Engine:
             posting.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await posting
-            await self._caller.batches.close()
-            await self._caller.ledger.flush()
+            await self._caller.close()
             for model in models:
                 await model.close()
             with contextlib.suppress(sqlite3.Error):

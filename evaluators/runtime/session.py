@@ -29,6 +29,7 @@ from evaluators.runtime.calls import Caller, Meter
 from evaluators.runtime.engine import Engine, Task
 from evaluators.runtime.outcomes import InMemoryOutcomes
 from evaluators.runtime.prices import cost_of, pricing_of
+from evaluators.runtime.quota import open_quota
 from evaluators.runtime.schedule import Schedule
 from evaluators.runtime.sender import CallSettings
 from evaluators.usage import Usage
@@ -62,8 +63,12 @@ class CallSession:
 
     def caller(self, ledger: Ledger, settings: CallSettings | None = None) -> Caller:
         """Return what puts requests to the models, with this ledger."""
+        settings = settings or self.settings
         price = partial(cost_of, self.pricing)
-        return Caller(ledger, settings or self.settings, price, self._budget)
+        quota = None
+        if settings.quota and not settings.replay:
+            quota = open_quota(settings.ledger, settings.quota, self._budget)
+        return Caller(ledger, settings, price, self._budget, quota)
 
     def run(self, work: Callable[[Caller], Awaitable[T]]) -> T:
         """Return what ``work`` returns, in an event loop of its own.
@@ -91,7 +96,7 @@ class CallSession:
         try:
             return await work(caller)
         finally:
-            await ledger.flush()
+            await caller.close()
             for model in self.models.values():
                 await model.close()
 

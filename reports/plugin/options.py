@@ -51,6 +51,8 @@ _VALUES = (
     ("ledger", "PATH", "every call's file (.qa/ledger.sqlite3), or postgresql://HOST/DATABASE"),
     ("fresh", "NAME", "for a release: ask all of it anew, whatever the ledger holds; the same NAME "
      "resumes such a run, and costs nothing twice"),
+    ("quota", "NAME", "share --concurrency, --rpm, --max-cost and each model's limits with all runs "
+     "on the same postgresql:// ledger that give this name"),
     ("concurrency", "N", "calls in flight, for the whole run (default: 16)"),
     ("rpm", "N", "requests a minute, for the whole run (default: no limit)"),
     ("max-cost", "USD", "start no call that could take the run over this; the rest is MISSING"),
@@ -106,6 +108,7 @@ class Options:
     gates_off: bool
     ledger: Place
     fresh: str
+    quota: str
     trust_ledger: bool
     until_decided: bool
     large: bool
@@ -181,6 +184,7 @@ def read_options(config: Chosen, here: Path) -> Options:
         gates_off=given.get("gates") == OFF,
         ledger=read_place(given.get("ledger", ".qa/ledger.sqlite3"), here),
         fresh=value("fresh", _name, ""),
+        quota=value("quota", _name, ""),
         key_names=read_key_names(given.get("key-env", ())),
         concurrency=value("concurrency", _whole, 16),
         rpm=value("rpm", _whole),

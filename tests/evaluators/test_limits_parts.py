@@ -24,7 +24,7 @@ def test_a_pause_is_lengthened_and_never_shortened(draw: float) -> None:
 
 def test_an_estimate_learns_from_replies() -> None:
     """First characters and the longest reply, then what replies took; a server may not count."""
-    tokens = TokenLimit(6000, 500, 0.0)
+    tokens = TokenLimit(TokenBucket.per_minute(6000, 2.0, 0.0), 500)
     request = ask_for("x" * 400)
     assert tokens.estimate(request) == 400 / 4 + 500
     tokens.correct(600, request, Reply(text="uncounted"))
@@ -34,7 +34,7 @@ def test_an_estimate_learns_from_replies() -> None:
     short = ask_for("x" * 400)
     limited = type(short)(messages=short.messages, parameters={"max_tokens": 10})
     assert tokens.estimate(limited) == 210
-    assert TokenLimit(6000, None, 0.0).estimate(limited) == 110
+    assert TokenLimit(TokenBucket.per_minute(6000, 2.0, 0.0), None).estimate(limited) == 110
 
 
 def test_a_bucket_takes_more_than_it_holds_only_when_full() -> None:
