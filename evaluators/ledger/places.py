@@ -46,3 +46,11 @@ def read_place(text: str, here: Path = Path()) -> Place:
         msg = f"--ledger: a password in the address is seen by others; take it out and use {_HOW}"
         raise UsageError(msg)
     return PostgresUrl(text)
+
+
+def require_database(place: Place, quota: str) -> PostgresUrl:
+    """Return the database whose runs share a quota. Raises UsageError for a ledger in a file."""
+    if not isinstance(place, PostgresUrl):
+        msg = f"--quota {quota}: runs share limits by a database; give --ledger postgresql://…"
+        raise UsageError(msg)
+    return place

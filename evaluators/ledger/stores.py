@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evaluators.core import UsageError
 from evaluators.ledger.database import Store
 from evaluators.ledger.opening import open_to_read, open_to_write
-from evaluators.ledger.places import Place, PostgresUrl
+from evaluators.ledger.places import Place, PostgresUrl, require_database
 
 if TYPE_CHECKING:
     from evaluators.ledger.quota_store import QuotaStore
@@ -42,10 +42,8 @@ def exists(place: Place) -> bool:
 
 def open_quota_store(place: Place, name: str) -> "QuotaStore":
     """Return the state of the quota with this name. Raises UsageError for a ledger in a file."""
-    if not isinstance(place, PostgresUrl):
-        msg = f"--quota {name}: runs share limits by one database; give --ledger postgresql://…"
-        raise UsageError(msg)
-    store: QuotaStore = _postgres().open_quota_store(place, name)
+    url = require_database(place, name)
+    store: QuotaStore = _postgres().open_quota_store(url, name)
     return store
 
 

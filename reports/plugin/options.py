@@ -1,28 +1,30 @@
 """What the command line asks for: our options, declared once for pytest and for argparse."""
 
-import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
-from cases.dataset import Choice, SliceFile
+from cases.dataset import Choice
 from cases.shards import parse_shard
 from evaluators.core import UsageError
-from evaluators.ledger.places import Place, read_place
+from evaluators.ledger.places import Place, read_place, require_database
 from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names
-from evaluators.text import shown
 from reports.plugin import batch_options
 from reports.plugin.mistyped import Once, hint
+from reports.plugin.option_values import (
+    read_amount,
+    read_labels,
+    read_name,
+    read_share,
+    read_slice_files,
+    read_whole,
+)
 from reports.promoted import find_run
 
 OFF = "off"
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9}")
 
 _VALUES = (
     ("model", "SPEC", "model under test: provider:name[@URL], a name from evaluators/models.yaml, "
@@ -51,8 +53,8 @@ _VALUES = (
     ("ledger", "PATH", "every call's file (.qa/ledger.sqlite3), or postgresql://HOST/DATABASE"),
     ("fresh", "NAME", "for a release: ask all of it anew, whatever the ledger holds; the same NAME "
      "resumes such a run, and costs nothing twice"),
-    ("quota", "NAME", "share --concurrency, --rpm, --max-cost and each model's limits with all runs "
-     "on the same postgresql:// ledger that give this name"),
+    ("quota", "NAME", "share --concurrency, --rpm, --max-cost and all limits of models with every "
+     "run on the same postgresql:// ledger that gives this name"),
     ("concurrency", "N", "calls in flight, for the whole run (default: 16)"),
     ("rpm", "N", "requests a minute, for the whole run (default: no limit)"),
     ("max-cost", "USD", "start no call that could take the run over this; the rest is MISSING"),
@@ -177,19 +179,19 @@ def read_options(config: Chosen, here: Path) -> Options:
         model=given.get("model", "recorded"),
         judges=tuple(given.get("judge", ["lexical"])),
         tie_breaker=given.get("tie-breaker", ""),
-        audit=value("audit", _share),
-        calibration=value("calibration", _labels),
+        audit=value("audit", read_share),
+        calibration=value("calibration", read_labels),
         adjudications_off=given.get("adjudications") == OFF,
         choice=_choice(given, here),
         gates_off=given.get("gates") == OFF,
-        ledger=read_place(given.get("ledger", ".qa/ledger.sqlite3"), here),
-        fresh=value("fresh", _name, ""),
-        quota=value("quota", _name, ""),
+        ledger=_ledger(given, here),
+        fresh=value("fresh", read_name, ""),
+        quota=value("quota", read_name, ""),
         key_names=read_key_names(given.get("key-env", ())),
-        concurrency=value("concurrency", _whole, 16),
-        rpm=value("rpm", _whole),
-        max_cost=value("max-cost", _amount),
-        deadline=value("deadline", _amount),
+        concurrency=value("concurrency", read_whole, 16),
+        rpm=value("rpm", read_whole),
+        max_cost=value("max-cost", read_amount),
+        deadline=value("deadline", read_amount),
         report_dir=here / given.get("report-dir", "reports/out"),
         touched=bool(given),
         **batch_options.read_batch(given),
@@ -197,18 +199,23 @@ def read_options(config: Chosen, here: Path) -> Options:
     )
 
 
+def _ledger(given: Mapping[str, Any], here: Path) -> Place:
+    place = read_place(given.get("ledger", ".qa/ledger.sqlite3"), here)
+    return require_database(place, given["quota"]) if "quota" in given else place
+
+
 def _choice(given: Mapping[str, Any], here: Path) -> Choice:
     languages = map(str.strip, given.get("languages", "").split(","))
     gates = given.get("gates", OFF)
     return Choice(
-        items=_slice_files("items", given, here),
-        prompts=_slice_files("prompt", given, here),
+        items=read_slice_files("items", given, here),
+        prompts=read_slice_files("prompt", given, here),
         languages=tuple(filter(None, languages)),
-        limit=_whole("limit", given["limit"]) if "limit" in given else None,
-        first=_whole("first", given["first"]) if "first" in given else None,
+        limit=read_whole("limit", given["limit"]) if "limit" in given else None,
+        first=read_whole("first", given["first"]) if "first" in given else None,
         shard=parse_shard(given["shard"]) if "shard" in given else None,
-        seed=_whole("seed", given.get("seed", "0"), low=0),
-        repeats=_whole("repeats", given.get("repeats", "1")),
+        seed=read_whole("seed", given.get("seed", "0"), low=0),
+        repeats=read_whole("repeats", given.get("repeats", "1")),
         gates=None if gates == OFF else here / gates,
         large="large" in given,
     )
@@ -224,58 +231,3 @@ def _given(config: Chosen) -> dict[str, Any]:
             msg = f"--{name}: empty; give a value or leave the option out"
             raise UsageError(msg)
     return given
-
-
-def _name(name: str, text: str) -> str:
-    if not _NAME.fullmatch(text):
-        msg = f"--{name}: a name of letters, digits, '.', '_' and '-' is needed, got {shown(text)}"
-        raise UsageError(msg)
-    return text
-
-
-def _whole(name: str, text: str, low: int = 1) -> int:
-    text = text.strip()
-    if not (text.isascii() and text.isdigit() and len(text) < 10) or int(text) < low:
-        msg = f"--{name}: a whole number of at least {low} is needed, got {text!r}"
-        raise UsageError(msg)
-    return int(text)
-
-
-def _number(name: str, text: str, fits: Callable[[float], bool], needed: str) -> float:
-    text = text.strip()
-    number = float(text) if _NUMBER.fullmatch(text) else math.nan
-    if not fits(number):
-        msg = f"--{name}: {needed} is needed, got {text!r}"
-        raise UsageError(msg)
-    return number
-
-
-_amount = partial(_number, fits=lambda number: number > 0, needed="a number above 0")
-_share = partial(_number, fits=lambda number: 0 <= number <= 1, needed="a share from 0 to 1")
-
-
-def _labels(name: str, word: str) -> int | None:
-    """Return how many labelled items a language measure the judge: None for all, 0 for none."""
-    if word in ("on", "off"):
-        return None if word == "on" else 0
-    if not word.isdigit():
-        msg = f"--{name}: on, off or a whole number is needed, got {word!r}"
-        raise UsageError(msg)
-    return _whole(name, word)
-
-
-def _slice_files(name: str, given: Mapping[str, Any], here: Path) -> tuple[SliceFile, ...]:
-    found: dict[str, SliceFile] = {}
-    for text in given.get(name, []):
-        slice_, equals, path = text.partition("=")
-        dataset, colon, language = slice_.partition(":")
-        if not (equals and colon and dataset and language and path):
-            msg = (
-                f"--{name}: DATASET:LANG=FILE is needed (such as simpleqa:bg=my.csv), got {text!r}"
-            )
-            raise UsageError(msg)
-        if slice_ in found:
-            msg = f"--{name}: {slice_} is given twice; give it once"
-            raise UsageError(msg)
-        found[slice_] = SliceFile(dataset=dataset, language=language, path=here / path)
-    return tuple(found.values())

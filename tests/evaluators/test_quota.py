@@ -29,7 +29,10 @@ async def ends(*runs: Run) -> list[Ended]:
 
 @pytest.mark.parametrize("runs", [1, 4, 13])
 def test_runs_keep_to_one_rate_and_use_it_up(runs: int) -> None:
-    """No second has more than 5 % above 50 calls; all of it takes 1.1 times the ideal at most."""
+    """No second has more than 5 % above 50 calls; all of it takes 1.1 times the ideal at most.
+
+    But for the first one: a run has its first call in hand until that has ended.
+    """
     server, shared = Server(), Shared()
 
     async def scenario() -> None:
@@ -39,7 +42,8 @@ def test_runs_keep_to_one_rate_and_use_it_up(runs: int) -> None:
 
     run(scenario())
     assert len(server.at) == 1300 // runs * runs
-    assert most_within(1.0, server.at) <= 52
+    assert most_within(1.0, [at for at in server.at if at >= 1]) <= 52
+    assert most_within(1.0, server.at) <= 50 + runs
 
 
 def test_a_few_calls_a_minute_are_shared_fairly() -> None:
