@@ -24,7 +24,8 @@ from evaluators.runtime.batch_waves import BatchSettings
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.model_queue import ModelQueue
 from evaluators.runtime.quota import Quota
-from evaluators.runtime.server_state import LONGEST_WAIT, RATE_LIMIT
+from evaluators.runtime.retries import RetryPolicy
+from evaluators.runtime.server_state import RATE_LIMIT
 
 T = TypeVar("T")
 
@@ -32,22 +33,6 @@ ITEM_DEADLINE = "item_deadline"
 DEADLINE = "deadline"
 DEADLINE_GRACE = 1.5  # seconds that a call in flight may go on after the run's time is used up
 PROBES = 4  # in a row that one call makes, before another one's turn: it may be to blame
-ATTEMPTS = {"bad_body": 3, "error_body": 3, RATE_LIMIT: 20}
-"""How often a request is sent that fails in these ways; others have the RetryPolicy's number."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryPolicy:
-    """How often a transient failure is tried again, and how long is waited in between.
-
-    ``attempts`` counts the first one; waits grow from ``first`` to ``longest`` seconds, with
-    jitter. An unreadable body has at most 3 attempts. A rate limit has 20: the server's pause, and
-    not the call, decides when. What a server does to all calls uses up none.
-    """
-
-    attempts: int = 5
-    first: float = 0.5
-    longest: float = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +139,8 @@ class Sender:
         self, model: Model, request: Request, *, urgent: bool, batch: bool = False
     ) -> float:
         """Set aside the most that a call can cost and return it, in USD; 0 without a budget."""
+        if self.quota is not None:
+            self.quota.want()
         if self.budget is None:
             return 0.0
         try:
@@ -170,8 +157,6 @@ class Sender:
     async def send(self, model: Model, request: Request, item: ItemDeadline) -> Reply:
         """Return the reply. Raises a CallError, StoppedError if the call was never made."""
         queue = self.admission.queue(model)
-        if self.quota is not None:
-            self.quota.want()
         try:
             return await self._attempt(queue, model, request, item)
         except TransientError as error:
@@ -195,7 +180,7 @@ class Sender:
             of_server = queue.server.is_to_blame(failure.kind, own=own)
             item.refused += of_server
             failures[failure.kind] += not of_server
-            if self._is_last(failure, failures):
+            if self._settings.retry.is_last(failure, failures):
                 raise failure
             if item.failed_at is None:
                 item.failed_at = asyncio.get_running_loop().time()
@@ -212,19 +197,9 @@ class Sender:
 
     def _backoff(self, tried: int, failure: TransientError, item: ItemDeadline) -> float:
         """Return the seconds to wait after so many attempts of a call and its latest failure."""
-        policy = self._settings.retry
-        longest = min(policy.longest, policy.first * 2.0 ** min(tried - 1, 60))
         left = min(item.until, self._end) - asyncio.get_running_loop().time()
-        wait = max(longest * self._settings.random(), failure.retry_after or 0.0)
-        return max(0.0, min(wait, left))
-
-    def _is_last(self, failure: TransientError, failures: Counter[str]) -> bool:
-        """Whether a call is given up, given its latest failure and how many there were by kind."""
-        if (failure.retry_after or 0.0) > LONGEST_WAIT:
-            return True
-        if failure.kind in ATTEMPTS:
-            return failures[failure.kind] >= ATTEMPTS[failure.kind]
-        return failures.total() >= self._settings.retry.attempts
+        pause = self._settings.retry.pause(tried, failure, self._settings.random())
+        return max(0.0, min(pause, left))
 
     async def _attempt(
         self, queue: ModelQueue, model: Model, request: Request, item: ItemDeadline

@@ -19,7 +19,8 @@ from evaluators.core import (
 from evaluators.ledger import Ledger
 from evaluators.messages import AskedCase, Message, Tool
 from evaluators.runtime.calls import Caller, Meter
-from evaluators.runtime.sender import CallSettings, RetryPolicy
+from evaluators.runtime.retries import RetryPolicy
+from evaluators.runtime.sender import CallSettings
 from evaluators.text import digest, request_key
 from tests.support.scripted import Scripted, ask_for
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from evaluators.core import CallError, Limits, Reply, Request, StoppedError, TransientError
-from evaluators.runtime.sender import CallSettings, RetryPolicy, Sender
+from evaluators.runtime.retries import RetryPolicy
+from evaluators.runtime.sender import CallSettings, Sender
 from evaluators.runtime.server_state import NEVER_ANSWERED
 from tests.support.simulated import Down, Ended, Server, call_all, now
 from tests.support.virtual_time import run

@@ -20,7 +20,8 @@ from evaluators.core import (
 from evaluators.ledger import Ledger
 from evaluators.messages import AskedCase, Message, Tool
 from evaluators.runtime.calls import Caller, Meter
-from evaluators.runtime.sender import CallSettings, RetryPolicy
+from evaluators.runtime.retries import RetryPolicy
+from evaluators.runtime.sender import CallSettings
 from evaluators.sent import REQUEST, TEXT, documents_of, texts_named, whole
 from evaluators.text import request_key
 from reports.codec import decode

@@ -21,7 +21,8 @@ from evaluators.core import (
     UsageError,
 )
 from evaluators.runtime.calls import Caller
-from evaluators.runtime.sender import CallSettings, RetryPolicy
+from evaluators.runtime.retries import RetryPolicy
+from evaluators.runtime.sender import CallSettings
 from evaluators.runtime.session import (
     CallSession,
     CallThread,

@@ -11,7 +11,8 @@ import pytest
 from evaluators.core import Outcome
 from evaluators.models import connect
 from evaluators.models.secrets import Key
-from evaluators.runtime.sender import CallSettings, RetryPolicy
+from evaluators.runtime.retries import RetryPolicy
+from evaluators.runtime.sender import CallSettings
 from tests.support.engine_bench import Bench, prompted
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, reply
 from tests.support.model_calls import GONE, SECRET, WIRES, both, changed, error_body, spec_of

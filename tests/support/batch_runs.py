@@ -13,7 +13,8 @@ from evaluators.models.secrets import Key
 from evaluators.runtime.batch_waves import BatchSettings, Wave, waves_in
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.calls import Caller, Meter
-from evaluators.runtime.sender import CallSettings, RetryPolicy
+from evaluators.runtime.retries import RetryPolicy
+from evaluators.runtime.sender import CallSettings
 from tests.support.batch_server import BatchServer
 from tests.support.model_calls import SECRET, asked, spec_of
 

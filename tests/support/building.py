@@ -15,7 +15,8 @@ from cases.tools.builder.recipe import Recipe, find_recipe, load_recipe
 from cases.tools.builder.work_folder import Item, Origin
 from evaluators.ledger import Ledger
 from evaluators.runtime.calls import Caller
-from evaluators.runtime.sender import CallSettings, RetryPolicy
+from evaluators.runtime.retries import RetryPolicy
+from evaluators.runtime.sender import CallSettings
 from tests.support.building_texts import paragraph
 from tests.support.loopback import Answer, Handler, Seen, reply
 

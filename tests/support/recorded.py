@@ -7,7 +7,8 @@ from evaluators.core import Reply
 from evaluators.ledger import Ledger, Row
 from evaluators.ledger.places import Place
 from evaluators.runtime.calls import Caller
-from evaluators.runtime.sender import CallSettings, RetryPolicy
+from evaluators.runtime.retries import RetryPolicy
+from evaluators.runtime.sender import CallSettings
 from evaluators.text import digest
 
 SPEC = "openai:m"
