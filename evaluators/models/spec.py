@@ -97,7 +97,9 @@ class Spec:
 
     @property
     def batching(self) -> Batching | None:
-        """How its calls go in batches, None where its API has none."""
+        """How its calls go in batches, None where its API has none, or an address of its own."""
+        if self.function or self.headers or self.query:
+            return None
         known = self.adapter.batching
         return known and replace(known, **self.batch)
 

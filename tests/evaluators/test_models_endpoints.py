@@ -81,6 +81,7 @@ def test_a_documented_request(name: str) -> None:
 def test_the_key_is_its_own(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each reads a variable of its own, and never OpenAI's."""
     spec = CATALOGUE[name]
+    assert spec.batching is None or not spec.headers, "a batch would carry the key another way"
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another")
     variable = ENTRIES[name].variable
     monkeypatch.delenv(variable, raising=False)

@@ -234,6 +234,7 @@ def test_an_entry_gives_it_limits_and_prices(module: str) -> None:
     Path("models.yaml").write_text(text, encoding="utf-8")
     catalogue = load_catalogue(Path("models.yaml"))
     spec = parse("mine", catalogue)
+    assert spec.batching is None
     assert (spec.limits.concurrency, spec.limits.deadline, spec.limits.takes_case) == (2, 5, True)
     assert spec.identity["version"] == "4"
     with pytest.raises(UsageError, match="module 'no_such_module' cannot be imported"):
