@@ -13,6 +13,7 @@ from evaluators.kinds import KINDS
 from evaluators.reading import Map
 from evaluators.settings import Settings, load_settings
 from evaluators.statistics.metrics import DROP, LABEL_SHARE, RATE, RISE, Range
+from evaluators.statistics.repeats import is_repeated
 from evaluators.text import hint
 
 REPLACE = "replace"
@@ -138,6 +139,8 @@ def _check_fit(threshold: Threshold, slice_: Slice, part: Settings) -> None:
     """Raise UsageError for a threshold, read from this part, that a slice cannot be held to."""
     metrics, name = ranges_of(slice_), threshold.of or threshold.measure
     place = part.part(threshold.measure) if threshold.of else part
+    if is_repeated(name) and not threshold.of:
+        metrics[name] = RATE
     if threshold.paired and DROP not in metrics:
         place, name = part, threshold.measure
     if name not in metrics:

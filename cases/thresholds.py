@@ -12,6 +12,7 @@ from evaluators.extra_metrics import FIELDS, GEVAL, METRICS, CheckSpec, MetricSp
 from evaluators.kinds import Kind
 from evaluators.settings import Settings
 from evaluators.statistics.metrics import DROP, RATE, RISE, USAGE, Range, counts_every_item
+from evaluators.statistics.repeats import is_repeated
 from evaluators.text import hint, shown
 
 BAR_KEYS = ("min", "max", "evidence")
@@ -32,7 +33,8 @@ def read_gates(gates: Settings, metrics: Mapping[str, Range]) -> tuple[Threshold
     ``metrics`` are those that it may name. Raises UsageError for any other, or for a threshold
     out of its range.
     """
-    gates.check_keys(metrics)
+    tries = {name: RATE for name in gates.values if is_repeated(name)}
+    gates.check_keys({**metrics, **tries})
     found: list[Threshold] = []
     for metric in gates.values:
         if metric in (DROP, RISE):
@@ -40,7 +42,7 @@ def read_gates(gates: Settings, metrics: Mapping[str, Range]) -> tuple[Threshold
             continue
         part = gates.part(metric)
         part.check_keys(BAR_KEYS)
-        threshold = _bar(part, metric, metrics[metric])
+        threshold = _bar(part, metric, tries.get(metric) or metrics[metric])
         if threshold is None:
             raise gates.problem(metric, "give min, max or both, for instance {min: 0.35}")
         found.append(threshold)

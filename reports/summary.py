@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -12,12 +11,13 @@ from evaluators.core import QAError
 from evaluators.kinds import Axes, Cluster, Kind
 from evaluators.output import plural
 from evaluators.statistics.count_table import CountTable, count_patterns
-from evaluators.statistics.estimate import UNDEFINED, Estimate
-from evaluators.statistics.intervals import percentile, resample, unseen_share
+from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.metrics import SELF_AGREEMENT, USAGE
+from evaluators.statistics.repeats import clustered_mean
 from evaluators.statistics.sample import Sample
 from evaluators.statistics.sparse import Fill
 from reports.record import Record
+from reports.repeat_summary import repeat_estimates
 from reports.report import Counts, SliceSummary
 from reports.usage_summary import usage_estimates
 
@@ -83,7 +83,9 @@ def _measures(sample: Sample, records: Sequence[Record], slice_: Slice) -> dict[
         by_item = tabulate(records, slice_, cluster_of=lambda record: (record.id,))
         repeats = {SELF_AGREEMENT: by_item.self_agreement()} if by_item.clustered else {}
     extras = extra_estimates(records, slice_)
-    return {**sample.estimates(), **repeats, **extras, **usage_estimates(records, slice_)}
+    tries = repeat_estimates(records, slice_)
+    used = usage_estimates(records, slice_)
+    return {**sample.estimates(), **repeats, **tries, **extras, **used}
 
 
 def _gated(sample: Sample, records: Sequence[Record], slice_: Slice) -> dict[str, Estimate]:
@@ -94,6 +96,7 @@ def _gated(sample: Sample, records: Sequence[Record], slice_: Slice) -> dict[str
     return {
         **(sample.estimates(named) if named else {}),
         **{name: one for name, one in extras.items() if name in named},
+        **repeat_estimates(records, slice_, shown=False),
         **usage_estimates(records, slice_, used),
     }
 
@@ -207,26 +210,13 @@ def extra_estimates(records: Sequence[Record], slice_: Slice) -> dict[str, Estim
             value = record.measures.get(name)
             if value is not None:
                 clusters[slice_.cluster_of(record)].append(value)
-        found[name] = _mean(list(clusters.values())) if clusters else UNDEFINED
+        found[name] = clustered_mean(list(clusters.values()))
     return found
 
 
 def _extra_names(records: Iterable[Record]) -> tuple[str, ...]:
     """Return the names of all extra metrics that some item has or should have."""
     return tuple(dict.fromkeys(name for record in records for name in record.measures))
-
-
-def _mean(clusters: Sequence[Sequence[float]]) -> Estimate:
-    import numpy as np
-
-    n = sum(map(len, clusters))
-    mean = sum(map(sum, clusters)) / n
-    sums: Array = np.array([[sum(values), len(values)] for values in clusters], dtype=np.float64)
-    drawn = resample(sums, np.ones(len(clusters)))
-    share = unseen_share(len(clusters))
-    low, high = percentile(drawn[:, 0], drawn[:, 1], len(clusters), math.inf) or (mean, mean)
-    least = mean * (1 - share)
-    return Estimate.of(mean, (min(low, least), max(high, least + share)), n)
 
 
 def extra_notes(

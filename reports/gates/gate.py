@@ -10,9 +10,11 @@ from evaluators.output import plural
 from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.intervals import Interval
 from evaluators.statistics.metrics import floor_ends, metrics_of
+from evaluators.statistics.repeats import is_repeated, tries_of
 from evaluators.statistics.sample import Sample
 from reports.gates.usage_inputs import UsageInputs
 from reports.record import Record
+from reports.repeat_summary import gated_repeats, repeat_estimate
 from reports.report import Counts, GateResult, GateState, SliceSummary
 from reports.summary import missing_extras, tabulate
 
@@ -29,7 +31,8 @@ class GateInputs:
     ``graded`` are the graded items. ``cases`` holds a sample for each worst case: each way in which
     the ungraded items may all have come out; where nothing is ungraded, the graded items alone.
     ``distrust`` says why its judge is not trusted. ``missing`` counts the planned items that lack
-    an extra metric, by its name.
+    an extra metric, by its name; ``repeated`` has the worst and the best estimate of a measure of
+    repeats, by its name.
     """
 
     summary: SliceSummary
@@ -37,6 +40,7 @@ class GateInputs:
     cases: tuple[Sample, ...]
     distrust: str = ""
     missing: Mapping[str, int] = field(default_factory=dict)
+    repeated: Mapping[str, tuple[Estimate, Estimate]] = field(default_factory=dict)
 
     def is_bounded(self, name: str) -> bool:
         """Say whether a metric's worst and best value over the ungraded items are known."""
@@ -46,6 +50,8 @@ class GateInputs:
 
     def values(self, name: str) -> Interval | None:
         """Return a metric's lowest and highest value over all worst cases, None if undefined."""
+        if ends := self.repeated.get(name):
+            return _hull([None if one.value is None else (one.value, one.value) for one in ends])
         if name in self.missing:
             value = self.summary.measures[name].value
             return None if value is None or self.missing[name] else (value, value)
@@ -56,12 +62,16 @@ class GateInputs:
 
     def ends(self, name: str) -> Interval | None:
         """Return the lowest and the highest end of its 95 % intervals over all worst cases."""
+        if ends := self.repeated.get(name):
+            return _hull([one.interval for one in ends])
         if name in self.missing:
             return self.summary.measures[name].interval
         return _hull([sample.estimates((name,))[name].interval for sample in self.cases])
 
     def obstacle(self, name: str) -> str:
         """Return why the figures cannot decide a gate on a metric, or nothing."""
+        if name not in self.summary.measures and is_repeated(name):
+            return f"{name} needs --repeats {tries_of(name)}; run with so many"
         if name not in self.summary.measures:
             return f"{name} is not measured on this slice of kind {self.summary.kind}"
         estimate = self.summary.measures[name]
@@ -69,7 +79,8 @@ class GateInputs:
             return f"{name} is undefined over {plural(estimate.n, 'graded item')}"
         if lacking := self.missing.get(name, 0):
             return f"{name} could not be taken of {plural(lacking, 'item')}; see the notes"
-        if name not in self.missing and not self.is_bounded(name):
+        apart = name in self.missing or name in self.repeated
+        if not apart and not self.is_bounded(name):
             ungraded = plural(self.summary.counts.ungraded, "ungraded item")
             return f"{name} has no bounds with {ungraded}; grade them"
         return ""
@@ -97,10 +108,18 @@ def gate_inputs(
     cases: tuple[Sample, ...] = (sample,)
     if summary.counts.ungraded:
         cases = tuple(tabulate(records, slice_, fill) for fill in sample.worst_case_bounds())
-    missing = missing_extras(records)
     return GateInputs(
-        summary=summary, graded=sample, cases=cases, distrust=distrust, missing=missing
-    )
+        summary=summary,
+        graded=sample,
+        cases=cases,
+        distrust=distrust,
+        missing=missing_extras(records),
+        repeated={
+            name: (repeat_estimate(records, slice_, name, False),
+                   repeat_estimate(records, slice_, name, True))
+            for name in gated_repeats(slice_) if name in summary.measures
+        },
+    )  # fmt: skip
 
 
 def slice_gates(
