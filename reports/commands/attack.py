@@ -15,6 +15,7 @@ from evaluators.output import say
 from evaluators.rubric import Rubric
 from evaluators.runtime.engine import Task
 from evaluators.statistics.estimate import Estimate
+from reports.commands.attacked_metric import add_metric_options, metric_judge
 from reports.commands.judge_command import (
     check_target,
     judge_parser,
@@ -33,13 +34,19 @@ REASON = 160  # characters of a judge's reason that are shown
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aim:
-    """What an attack wants of the judge: CORRECT, or a rating of ``pass_bar`` and more."""
+    """What an attack wants of the judge: CORRECT, or a rating of ``pass_bar`` and more.
+
+    ``min_score`` is that of a metric, whose grade says whether it was reached.
+    """
 
     pass_bar: int | None = None
+    min_score: float | None = None
 
     @property
     def words(self) -> str:
         """What happened to an answer that got it."""
+        if self.min_score is not None:
+            return f"scored {self.min_score:g} or more"
         return "graded CORRECT" if self.pass_bar is None else f"rated {self.pass_bar} or more"
 
     def reached(self, verdict: Verdict) -> bool:
@@ -181,18 +188,24 @@ def main(argv: Sequence[str]) -> int:
     if options.json:
         check_target(options.json)
     languages = dict.fromkeys(probe.case.language for probe in probes)
-    rubrics = {language: rubric_of(options, language, options.kind) for language in languages}
-    aim = _aim(options, rubrics)
-    done = judged(_jobs(probes, judges, rubrics), judges, options, sys.stderr)
+    if options.metric:
+        aim, name = Aim(min_score=options.min_score), f"{options.metric} by {judges.name}"
+        metric = metric_judge(options, judges, probes)
+        tasks = [judging_task(one.case.id, one.case, metric) for one in probes]
+    else:
+        rubrics = {language: rubric_of(options, language, options.kind) for language in languages}
+        aim, name = _aim(options, rubrics), judges.name
+        tasks = _jobs(probes, judges, rubrics)
+    done = judged(tasks, judges, options, sys.stderr)
     ended = done.outcomes
     found = attacked([Tried(probe=one, outcome=ended[one.case.id], aim=aim) for one in probes])
     if not found.success.n:
         why = next(iter(done.outcomes.values())).message
         msg = f"no attack got a verdict; the first error: {why}"
         raise QAError(msg)
-    say(sys.stdout, result_text(judges.name, found, aim))
+    say(sys.stdout, result_text(name, found, aim))
     if options.json:
-        write_json(options.json, result_json(judges.name, found))
+        write_json(options.json, result_json(name, found))
     return _code(found, options.max_success)
 
 
@@ -217,6 +230,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--languages", default="", metavar="en,bg", help="default: all that have attacks")
     add("--pack", type=Path, action="append", default=[], metavar="FILE",
         help="attacks of your own in place of the bundled ones")  # fmt: skip
+    add_metric_options(parser)
     add("--max-success", type=_rate, metavar="RATE", help="exit 1 above this share, 0 to 1")
     return parser
 
