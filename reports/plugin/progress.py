@@ -26,6 +26,7 @@ from evaluators.runtime.engine import Status
 RECENT_SECONDS = 30.0  # rates are those of so long; what the ledger gave at once says little
 LIVE_SECONDS = 0.5
 LOG_SECONDS = 10.0
+LOG_REPEATS = 30  # a line that says nothing new is left out so often: some CI kills what is silent
 _MOST_LINES = 3  # that one text may take
 _ERASE_BELOW = b"\x1b[J"
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -128,6 +129,7 @@ class ProgressDisplay:
         self._live = self._descriptor is not None and _is_live(config, self._descriptor)
         self._ticker: Ticker | None = None
         self._screen: Screen | None = None
+        self._logged = ("", 0)
 
     def start(self) -> None:
         """Begin to show it."""
@@ -165,6 +167,10 @@ class ProgressDisplay:
         if self._descriptor is None:
             return
         line = self._progress.line(time.monotonic(), self._status())
+        before, repeats = self._logged
+        self._logged = (line, repeats + 1 if line == before and repeats < LOG_REPEATS else 0)
+        if self._logged[1]:
+            return
         start = "\n" if self._writer.width_of_current_line else ""
         os.write(self._descriptor, f"{start}{line}\n".encode("utf-8", "replace"))
 

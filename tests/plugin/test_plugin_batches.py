@@ -1,0 +1,262 @@
+"""pytest with --batch: the same records and gates as a direct run, exit 6 while calls are out."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from evaluators.__main__ import main
+from evaluators.core import UsageError
+from evaluators.runtime.batch_waves import Tally
+from reports.plugin.batch_options import read_batch
+from tests.conftest import Project
+from tests.support.batch_server import BatchServer, batch_server
+from tests.support.killing import alive, grade, make_project, until
+from tests.support.loopback import Answer, Seen, plausible
+
+ITEMS = 6
+LINE = "calls are still with the provider; run the same command again"
+TAKEN = {"seconds", "answer_seconds", "cost", "answer_cost"}
+"""What a record says of time and money, which are others in a batch."""
+
+
+def judged(seen: Seen) -> Answer:
+    """Grade by an item's number, as a content model."""
+    prompt = seen.prompt
+    return plausible(lambda asked, name, schema: grade(prompt) if name == "grade" else "so")(seen)
+
+
+@contextmanager
+def served(project: Project, **given: Any) -> Iterator[BatchServer]:
+    """Serve a project of six items with a prompt, a rubric and one gate."""
+    make_project(project.path, ITEMS)
+    with batch_server(judged, **given) as server:
+        yield server
+
+
+def models(server: BatchServer, wires: str = "openai anthropic") -> tuple[str, ...]:
+    """Return the options for model and judge, by their wire formats."""
+    urls = {"openai": f"{server.url}/v1", "anthropic": server.url}
+    model, judge = wires.split()
+    return ("--model", f"{model}:m@{urls[model]}", "--judge", f"{judge}:j@{urls[judge]}")
+
+
+def plain(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return records without time and money."""
+    return [{key: one[key] for key in one if key not in TAKEN} for one in records]
+
+
+@pytest.mark.parametrize("wires", ["openai anthropic", "anthropic openai"])
+def test_records_and_gates_are_those_of_a_direct_run(project: Project, wires: str) -> None:
+    """Answers in one batch, judgements in the next, in both wire formats: the same run."""
+    with served(project) as server:
+        options = models(server, wires)
+        assert project.run_in_process(*options, "--ledger", "direct", "qa").ret == 0
+        records, report = project.records(), project.report()
+        assert len(server.direct) == 2 * ITEMS
+        done = project.run_in_process(*options, "--batch", "qa")
+        assert done.ret == 0
+        assert [len(batch.lines) for batch in server.batches.values()] == [ITEMS, ITEMS]
+        assert server.repeats == 0
+        assert len(server.direct) == 2 * ITEMS
+    assert plain(project.records()) == plain(records)
+    assert shown(project.report()) == shown(report)
+
+
+def shown(report: dict[str, Any]) -> str:
+    """Return what a report says but for the run itself, time and money."""
+    del report["run"], report["records"]
+    for slice_ in report["slices"]:
+        slice_["measures"].pop("seconds_p50", None)
+        slice_["measures"].pop("seconds_p95", None)
+    return json.dumps(report, sort_keys=True)
+
+
+def test_a_run_that_does_not_wait_ends_with_6_and_goes_on(project: Project) -> None:
+    """Each run takes the next step: the answers are sent, read, judged, read; nothing twice."""
+    with served(project, looks=2) as server:
+        options = (*models(server), "--batch", "--batch-wait", "0", "qa")
+        first = project.run_in_process(*options)
+        assert first.ret == 6
+        assert first.outlines[-1].endswith(f"; {ITEMS} {LINE}")
+        codes = [project.run_in_process(*options).ret for _ in range(4)]
+        assert codes[-1] == 0
+        assert set(codes[:-1]) <= {0, 6}
+        assert [len(batch.lines) for batch in server.batches.values()] == [ITEMS, ITEMS]
+        assert server.repeats == 0
+        assert server.direct == []
+
+
+def test_without_gates_calls_that_are_out_are_exit_6_too(project: Project) -> None:
+    """pytest calls a session of skipped tests passed; the run is not over."""
+    with served(project, looks=9) as server:
+        options = (*models(server), "--batch", "--batch-wait", "0", "--gates", "off", "qa")
+        done = project.run_in_process(*options)
+        assert done.ret == 6
+        assert done.outlines[-1] == f"gates off: exit 6; {ITEMS} {LINE}"
+
+
+def test_a_refused_batch_is_said_in_one_line(project: Project) -> None:
+    """Nothing could be graded: exit 4, with the provider's words and the direct way."""
+
+    def step(name: str, seen: Seen) -> Answer | None:
+        said = {"error": {"message": "m has no batches", "type": "invalid_request_error"}}
+        return Answer(status=400, body=said) if name == "create" else None
+
+    with served(project, step=step) as server:
+        done = project.run_in_process(*models(server), "--batch", "qa")
+        assert done.ret == 4
+        assert "the provider took no batch" in done.outlines[-1]
+        assert "m has no batches" in done.outlines[-1]
+        assert "leave --batch out to ask directly" in done.outlines[-1]
+        assert server.submitted == {}
+
+
+def test_ledger_batches_lists_and_cancels(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is out is named with its calls; what is given up is read as far as it was done."""
+
+    def listed(*words: str) -> tuple[int, str]:
+        code = main(["ledger", "batches", *words])
+        told = capsys.readouterr()
+        return code, told.out + told.err
+
+    with served(project, looks=9) as server:
+        options = (*models(server), "--batch", "--batch-wait", "0", "qa")
+        assert project.run_in_process(*options).ret == 6
+        code, told = listed()
+        assert code == 0
+        assert "batch_1" in told
+        assert "with the provider" in told
+        assert f"{ITEMS} calls not back yet" in told
+        code, told = listed("--cancel", "batch_1")
+        assert code == 0
+        assert "batch_1 is cancelled" in told
+        assert server.batches["batch_1"].cancelled
+        assert "no such batch is known" in listed("--cancel", "batch_7")[1]
+        assert project.run_in_process(*models(server), "--batch", "qa").ret == 0
+        told = listed()[1]
+        assert told.count(" read") == 2
+        assert "open any more" in listed("--cancel", "batch_1")[1]
+        assert server.repeats == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"batch-wait": "2h"}, "--batch-wait: does nothing without --batch"),
+        ({"batch-rest": "direct"}, "--batch-rest: does nothing without --batch"),
+        ({"batch": True, "until-decided": True}, "--until-decided a few at a time"),
+        ({"batch": True, "batch-wait": "soon"}, "such as 2h, 30m, 90s or 0 is needed, got 'soon'"),
+        ({"batch": True, "batch-wait": "-1"}, "is needed, got '-1'"),
+        ({"batch": True, "batch-rest": "later"}, "direct is needed, got 'later'"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(given: dict[str, Any], message: str) -> None:
+    """Each is named with what was got."""
+    with pytest.raises(UsageError, match=message.replace("(", r"\(")):
+        read_batch(given)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("0", 0), ("90", 90), ("90s", 90), ("1.5m", 90), ("2h", 7200), ("1d", 86400)],
+)
+def test_times_are_read_with_their_unit(text: str, seconds: float) -> None:
+    """Seconds without one."""
+    assert read_batch({"batch": True, "batch-wait": text})["batch_wait"] == seconds
+
+
+def test_a_dry_run_counts_at_batch_prices(project: Project) -> None:
+    """Half of what a direct run is foretold to cost, and said to be so."""
+    make_project(project.path, ITEMS)
+    words = ("--model", "openai:gpt-4.1", "--judge", "openai:gpt-4.1-mini", "--dry-run", "qa")
+    direct, batch = (project.run_in_process(*some, *words) for some in ((), ("--batch",)))
+    assert cost(direct) == pytest.approx(2 * cost(batch), rel=0.02)
+    assert any("genai-prices, in batches" in line for line in batch.outlines)
+
+
+def cost(result: pytest.RunResult) -> float:
+    """Return the estimate of all calls in USD."""
+    lines = [line for line in result.outlines if "about $" in line]
+    return float(lines[-1].rpartition("about $")[2].partition(",")[0])
+
+
+def test_the_progress_line_counts_calls_and_money() -> None:
+    """Done, failed and queued over all batches, and the price so far; nothing without any."""
+    tally = Tally(done=3, failed=1)
+    assert tally.describe() == ""
+    tally.add(0.25)
+    tally.out |= {"a": (10, 4, 1), "b": (5, 0, 0)}
+    assert tally.describe() == (
+        "2 batches with the provider: 7 done, 2 failed, 10 queued; $0.25 so far"
+    )
+    tally.add(None)
+    assert tally.describe().endswith("; price unknown")
+
+
+# Whole processes
+
+
+def start(project: Project, *options: str) -> "subprocess.Popen[str]":
+    """Start a run in a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-q", *options, "qa"],
+        cwd=project.path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.slow
+def test_a_run_killed_again_and_again_submits_nothing_twice(project: Project) -> None:
+    """SIGKILL to all of pytest after a batch was made, while it waits, before and after results."""
+    running: list[int] = []
+    steps = [("create", 0), ("status", 1), ("results", 1), ("create", 0), ("results", 0)]
+
+    def step(name: str, seen: Seen) -> Answer | None:
+        if not steps or steps[0][0] != name or not running:
+            return None
+        _, status = steps.pop(0)
+        os.killpg(running.pop(), signal.SIGKILL)
+        return Answer(status=status, action="reset", delay=0.1)
+
+    with served(project, step=step) as server:
+        for _ in range(5):
+            process = start(project, *models(server), "--batch")
+            running.append(process.pid)
+            assert process.wait(120) == -signal.SIGKILL
+            until(lambda: not alive(process.pid))  # noqa: B023  # done before the next one
+        assert steps == []
+        last = start(project, *models(server), "--batch")
+        out, _ = last.communicate(timeout=120)
+        assert last.returncode == 0, out
+        assert [len(batch.lines) for batch in server.batches.values()] == [ITEMS, ITEMS]
+        assert server.repeats == 0
+        assert server.direct == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_ctrl_c_while_waiting_keeps_everything(project: Project, workers: tuple[str, ...]) -> None:
+    """The run ends at once with 2; the next one reads the batch that is still with the provider."""
+    with served(project, looks=10**6) as server:
+        process = start(project, *models(server), *workers, "--batch")
+        until(lambda: any(batch.looks for batch in server.batches.values()))
+        os.killpg(process.pid, signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+        assert process.returncode == 2, out
+        assert "run the same command again for the rest" in out
+        server.looks = 0
+        assert project.run_in_process(*models(server), "--batch", "qa").ret == 0
+        assert server.repeats == 0
+        assert len(server.batches) == 2
