@@ -17,7 +17,6 @@ from evaluators.models.adapter import BatchApi, Batching, BatchStatus, JsonObjec
 from evaluators.models.api import (
     CONNECT_SECONDS,
     EVERYWHERE,
-    KEY_HEADERS,
     MAX_BODY,
     NO_KEY,
     ApiModel,
@@ -124,7 +123,7 @@ class BatchedModel:
                 variable = self._spec.api_key_env
                 msg = f"{self._spec.text}: no API key; set the environment variable {variable}"
                 raise FatalError(NO_KEY, msg)
-            client = _client(self._spec, self._key)
+            client = _client(self._spec)
             self._batches = self._batching().open(self._key, self._spec.base_url, client)
         return self._batches
 
@@ -156,7 +155,7 @@ class BatchedModel:
         return self._api.masked(sorted_)
 
 
-def _client(spec: Spec, key: Key) -> httpx2.AsyncClient:
+def _client(spec: Spec) -> httpx2.AsyncClient:
     """Return the SDK's HTTP client: the model's own host alone, no redirects, nobody's cookies."""
     own = urlsplit(spec.base_url)
 
@@ -168,11 +167,6 @@ def _client(spec: Spec, key: Key) -> httpx2.AsyncClient:
         if not spec.is_own_host:  # organisation and custom headers are for the provider alone
             for name in set(request.headers) - EVERYWHERE - FRAMING:
                 del request.headers[name]
-        if spec.headers:
-            for name in KEY_HEADERS:
-                request.headers.pop(name, None)
-            request.headers.update(dict(zip(spec.headers, key.reveals(), strict=True)))
-        request.url = request.url.copy_merge_params(spec.query)
 
     proxy = proxy_of(spec)
     return httpx2.AsyncClient(

@@ -26,7 +26,7 @@ from evaluators.runtime.batch_waves import KIND, BatchSettings, State, Wave, kee
 
 T = TypeVar("T")
 
-TRIES = 6  # of one request, with pauses that double from a second
+TRIES = 6  # of one request, with pauses that double
 OUT_OF_REACH = 1800.0  # seconds without any word of the provider after which a run ends
 CLAIM_POLL = 0.1
 GIVEN_BACK_SECONDS = 1.0
@@ -82,7 +82,7 @@ class Flight:
             except TransientError as error:
                 failure = error
             if failure.kind == RATE_LIMIT:  # a plain no
-                await asyncio.sleep(failure.retry_after or 2.0**number)
+                await asyncio.sleep(failure.retry_after or self._settings.pause * 2.0**number)
             elif found := await self.find(others):
                 return found, True
         if failure.kind == RATE_LIMIT:
@@ -184,7 +184,7 @@ class Flight:
                 raise self._lost(error) from None
             else:
                 return
-            await asyncio.sleep(2.0**number)
+            await asyncio.sleep(self._settings.pause * 2.0**number)
         msg = f"{failure}; the batch is kept, run the same command again"
         raise StoppedError(KIND, msg)
 
@@ -206,7 +206,7 @@ class Flight:
                 return await ask()
             except TransientError as error:
                 failure = error
-            await asyncio.sleep(failure.retry_after or 2.0**number)
+            await asyncio.sleep(failure.retry_after or self._settings.pause * 2.0**number)
         raise StoppedError(KIND, f"{failure}; run the same command again")
 
 

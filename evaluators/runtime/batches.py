@@ -21,7 +21,6 @@ from evaluators.runtime.batch_waves import BatchSettings, Wave, by_key, waves_in
 from evaluators.runtime.sender import Sender
 from evaluators.text import digest
 
-QUIET_SECONDS = 0.15  # without news, before what is parked makes a wave
 ROUNDS = 3  # waves that one request may be part of
 CLAIMED = 100  # calls at a time that are looked up as another run's
 LATER_SECONDS = 1.0  # until a call that another run is making is looked at again
@@ -145,13 +144,15 @@ class Batches:
     async def _form(self) -> None:
         while self._parked:
             quiet = time.monotonic() - self._news_at
-            if quiet < QUIET_SECONDS or self._desk.landing or not self._all_wait():
-                await asyncio.sleep(max(QUIET_SECONDS - quiet, QUIET_SECONDS / 2))
+            least = self._settings.quiet
+            if quiet < least or self._desk.landing or not self._all_wait():
+                await asyncio.sleep(max(least - quiet, least / 2))
                 continue
             calls, self._parked = self._parked, []
             models = defaultdict(list)
             for call in calls:
-                models[call.model.spec].append(call)
+                if not call.future.done():  # the run's time may be up
+                    models[call.model.spec].append(call)
             for every in models.values():
                 task = self._begin(self._send(every))
                 self._sending.add(task)
@@ -200,11 +201,14 @@ class Batches:
         if name not in self._live:
             return
         try:
+            if self._halted is not None:
+                await live.flight.give_up()
+                raise self._halted
             await live.flight.send([lines[key] for key in live.calls], self._batches_known())
         except Exception as error:  # noqa: BLE001  # the items that wait must learn of it
             del self._live[name]
-            self._load()
             self._failed(live.calls.values(), error)
+            self._load()
         else:
             self._sender.requests += len(live.calls)
             self._begin(self._attend(live))
@@ -245,16 +249,18 @@ class Batches:
         return self._live[wave.id]
 
     async def _attend(self, live: LiveWave) -> None:
-        failures: Mapping[str, CallError] = {}
+        name = live.flight.wave.id
         try:
-            failures = await live.land(self._batches_known)
+            try:
+                failures = await live.land(self._batches_known)
+            finally:
+                del self._live[name]
+                self._loaded_at = float("-inf")
+            self._load()
+            for key, call in live.calls.items():
+                self._retry(call, failures.get(key))
         except Exception as error:  # noqa: BLE001  # the items that wait must learn of it
             self._failed(live.calls.values(), error)
-        finally:
-            del self._live[live.flight.wave.id]
-            self._load()
-        for key, call in live.calls.items():
-            self._retry(call, failures.get(key))
         self._stir()
 
     # Ending a call

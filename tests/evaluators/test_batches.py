@@ -1,6 +1,7 @@
 """Calls in batches, over a server of both APIs: what is sent once, waited for, and asked again."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date
 from json import dumps
@@ -171,8 +172,9 @@ def test_a_direct_run_asks_nothing_that_a_provider_has_in_a_batch(
         assert server.repeats == 0
 
 
-@wires
-@pytest.mark.parametrize("how", ["status", "upload"])
+@pytest.mark.parametrize(
+    ("provider", "how"), [("openai", "status"), ("openai", "upload"), ("anthropic", "upload")]
+)
 def test_a_refused_batch_says_so_and_names_the_direct_way(
     tmp_path: Path, provider: str, how: str
 ) -> None:
@@ -184,10 +186,7 @@ def test_a_refused_batch_says_so_and_names_the_direct_way(
         return Answer(status=400, body=said) if how == "upload" and name == first else None
 
     with batch_server(step=step) as server:
-        if how == "status":
-            if provider == "anthropic":
-                pytest.skip("its batches pass their checks before they are made")
-            server.refusal = "this model has no batches"
+        server.refusal = "this model has no batches" if how == "status" else ""
         done = BatchRuns(tmp_path, server, provider).run(TEXTS)
         (why,) = done.stops.values()
         assert "the provider took no batch" in why
@@ -305,19 +304,39 @@ def test_money_holds_at_the_batch_price(tmp_path: Path, provider: str) -> None:
         assert budget.spent <= 61.0
 
 
-@wires
-def test_no_key_is_shown_or_sent_elsewhere(tmp_path: Path, provider: str) -> None:
+def test_no_key_is_shown_or_sent_elsewhere(tmp_path: Path) -> None:
     """A results address on another host is not followed; no document holds a key."""
     with batch_server() as server, batch_server() as thief:
-        if provider == "openai":
-            pytest.skip("its files have no address of their own")
         shown = server.shown_message
         server.shown_message = lambda seen, batch: {  # type: ignore[method-assign]
             **shown(seen, batch),
             "results_url": f"{thief.url}/v1/messages/batches/x/results",
         }
-        runs = BatchRuns(tmp_path, server, provider)
+        runs = BatchRuns(tmp_path, server, "anthropic")
         done = runs.run(TEXTS, replace(QUICK, wait=0.2))
         assert thief.loopback.count == 0
         assert not any(isinstance(one, Reply) for one in done.results)
         assert SECRET not in repr(runs.waves) + repr(done)
+
+
+@wires
+def test_two_runs_at_one_moment_share_their_batches(tmp_path: Path, provider: str) -> None:
+    """What one gives away the other waits for; each has all replies, and each is paid for once."""
+    with batch_server(looks=4) as server:
+        runs = [BatchRuns(tmp_path, server, provider) for _ in range(3)]
+        with ThreadPoolExecutor() as pool:
+            done = list(pool.map(lambda run: run.run(TEXTS), runs))
+        assert [one.texts for one in done] == [ANSWERS] * 3
+        assert server.repeats == 0
+        assert server.direct == []
+
+
+@wires
+def test_a_deadline_of_the_run_ends_the_wait(tmp_path: Path, provider: str) -> None:
+    """--deadline holds for batches too; what was sent is there for the next run."""
+    with batch_server(looks=10**6) as server:
+        runs = BatchRuns(tmp_path, server, provider)
+        assert set(runs.run(TEXTS, seconds=0.5).texts) == {"deadline"}
+        server.looks = 0
+        assert runs.run(TEXTS).texts == ANSWERS
+        assert len(server.batches) == 1

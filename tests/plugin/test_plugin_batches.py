@@ -140,6 +140,7 @@ def test_ledger_batches_lists_and_cancels(
         assert code == 0
         assert "batch_1 is cancelled" in told
         assert server.batches["batch_1"].cancelled
+        server.looks = 1
         assert "no such batch is known" in listed("--cancel", "batch_7")[1]
         assert project.run_in_process(*models(server), "--batch", "qa").ret == 0
         told = listed()[1]

@@ -18,7 +18,7 @@ from evaluators.runtime.sender import CallSettings
 from tests.support.batch_server import BatchServer
 from tests.support.model_calls import SECRET, asked, spec_of
 
-QUICK = BatchSettings(settle=0.3, first=0.01, longest=0.05)
+QUICK = BatchSettings(settle=0.3, quiet=0.02, pause=0.02, first=0.01, longest=0.05)
 RETRY = RetryPolicy(attempts=2, first=0.0, longest=0.0)
 
 
@@ -50,11 +50,13 @@ class BatchRuns:
         texts: Sequence[str],
         settings: BatchSettings | None = QUICK,
         budget: Budget | None = None,
+        seconds: float | None = None,
         **spec: Any,
     ) -> Asked:
-        """Ask for all texts at once, then for nothing more."""
+        """Ask for all texts at once, for so many ``seconds`` at most, then for nothing more."""
+        calls = CallSettings(batch=settings, retry=RETRY, deadline=seconds)
         with Ledger(self.folder / "ledger") as ledger:
-            return asyncio.run(self._run(ledger, texts, settings, budget, spec))
+            return asyncio.run(self._run(ledger, texts, calls, budget, spec))
 
     def run_killed(self, texts: Sequence[str], arm: Callable[[Callable[[], object]], None]) -> None:
         """Ask for all texts; ``arm`` is given what kills the run, to be called by any thread.
@@ -65,7 +67,9 @@ class BatchRuns:
         loop = asyncio.new_event_loop()
         loop.set_exception_handler(lambda _, context: None)
         arm(lambda: loop.call_soon_threadsafe(loop.stop))
-        task = loop.create_task(self._run(ledger, texts, QUICK, None, {}))
+        task = loop.create_task(
+            self._run(ledger, texts, CallSettings(batch=QUICK, retry=RETRY), None, {})
+        )
         task.add_done_callback(lambda _: loop.stop())
         loop.run_forever()
         assert not task.done(), "the run was over before it was killed"
@@ -82,14 +86,14 @@ class BatchRuns:
         self,
         ledger: Ledger,
         texts: Sequence[str],
-        batch: BatchSettings | None,
+        settings: CallSettings,
         budget: Budget | None,
         changes: dict[str, Any],
     ) -> Asked:
         spec = spec_of(self.provider, self.server.loopback, **changes)
         model = connect(spec, Key(SECRET))
-        settings = CallSettings(batch=batch, retry=RETRY)
         caller = Caller(ledger, settings, lambda spec, reply: 0.01, budget)
+        caller.sender.begin()
 
         async def ask(text: str) -> Reply | CallError:
             meter = Meter(price=caller.price)
