@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cases.config import load_dataset, with_items
+from cases.config import NAME, load_dataset, with_items
 from cases.dataset import Choice, Dataset, Item, Plan, Slice, SliceSample
 from cases.gates_file import load_gates, with_gates
 from cases.loading import load_cases
@@ -69,10 +69,18 @@ def _check_names(datasets: Sequence[Dataset], choice: Choice) -> None:
             raise UsageError(msg)
     languages = {language for dataset in datasets for language in dataset.slices}
     languages.update(option.language for option in choice.items)
-    for language in choice.languages:
+    for given in choice.languages:
+        language, _, split = given.partition("/")
         if language not in languages:
             there = ", ".join(sorted(languages))
             msg = f"--languages: no dataset has {language!r}; there are {there}"
+            raise UsageError(msg)
+        parts = [one.slices[language] for one in datasets if language in one.slices]
+        if split and not any(_split(one, split) for one in parts):
+            msg = (
+                f"--languages: no dataset has a split {given!r}; it is a file such as "
+                f"{language}.{split}.jsonl beside the dataset's own"
+            )
             raise UsageError(msg)
 
 
@@ -91,14 +99,25 @@ def _narrow(dataset: Dataset, choice: Choice) -> Dataset:
     for option in own:
         dataset = with_items(dataset, option.language, option.path)
     keep = {option.language for option in own} if choice.items else set(dataset.slices)
-    if choice.languages:
-        keep &= set(choice.languages)
     slices = {key: slice_ for key, slice_ in dataset.slices.items() if key in keep}
+    if choice.languages:
+        wanted = dict(given.partition("/")[::2] for given in choice.languages)
+        found = {key: _split(slices[key], wanted[key]) for key in slices if key in wanted}
+        slices = {key: one for key, one in found.items() if one}
     for option in reversed(choice.prompts):  # the first of two for one slice counts
         if option.dataset == dataset.name and option.language in slices:
             prompt = load_prompt(option.path, option.language)
             slices[option.language] = replace(slices[option.language], prompt=prompt)
     return replace(dataset, slices=slices)
+
+
+def _split(slice_: Slice, split: str) -> Slice | None:
+    """Return the slice, or the part of its items that lies beside it in a file of its own."""
+    if not split:
+        return slice_
+    path = slice_.path
+    part = path.with_name(f"{path.stem}.{split}{path.suffix}") if NAME.fullmatch(split) else None
+    return replace(slice_, path=part) if part and part.is_file() else None
 
 
 def _items(slice_: Slice, cases: Iterable[Case], repeats: int) -> Iterator[Item]:

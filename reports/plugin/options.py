@@ -30,7 +30,7 @@ _VALUES = (
     ("model", "SPEC", "model under test: provider:name[@URL], a name from evaluators/models.yaml, "
      "or recorded: the answers in the data files (default: recorded)"),
     ("models", "FILE", MODELS_FILE),
-    ("languages", "LANG,LANG", "only these languages"),
+    ("languages", "LANG,LANG", "only these languages; be/test: that split of a frozen data set"),
     ("limit", "N", "at most N items a slice, chosen by a hash of id and seed: a sample, which "
      "decides only where a file pins it, as in `sample: {limit: N, seed: S}`"),
     ("first", "N", "only the first N items a slice: a look at them, which decides nothing"),

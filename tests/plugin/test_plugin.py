@@ -279,6 +279,20 @@ def test_a_marker_that_names_no_dataset(capitals: Project) -> None:
     result.stdout.fnmatch_lines(["*no dataset 'towns' among those found (capital)*"])
 
 
+def test_a_split_is_asked_alone(capitals: Project) -> None:
+    """--languages bg/test takes the file of that split; a split that nobody has is refused."""
+    whole = (capitals.path / "qa" / "capital" / "bg.jsonl").read_text(encoding="utf-8")
+    first = whole.splitlines()[0]
+    capitals.write("qa/capital/bg.test.jsonl", f"{first}\n")
+    capitals.run_in_process("--languages", "bg/test", "qa")
+    (record,) = capitals.records()
+    assert record["language"] == "bg"
+    for wrong in ("bg/dev", "bg/../bg", "en/test"):
+        refused = capitals.run_in_process("--languages", wrong, "qa")
+        assert refused.ret == 4
+        refused.stderr.fnmatch_lines([f"ERROR: --languages: no dataset has a split '{wrong}'*"])
+
+
 def test_a_marker_without_a_dataset_file(project: Project) -> None:
     """A test module whose dataset.yaml was forgotten is an error that says what to write."""
     project.write("qa/test_towns.py", MODULE.format(name="towns"))
