@@ -81,6 +81,13 @@ class Record:
         """The grade, or the rating in digits; empty where there is neither."""
         return str(self.rating) if self.rating is not None else self.grade or ""
 
+    @property
+    def error_kind(self) -> str:
+        """The short word for why it has no grade, after whose error it was: model's or judge's."""
+        kind = self.error.partition(":")[0]
+        side = "judge" if self.answer is not None else "model"
+        return f"{side}: {kind}" if self.outcome == "error" else kind
+
     def passes(self, bar: int | None = None) -> bool | None:
         """Return whether the item passed, None where it has no grade.
 

@@ -70,7 +70,7 @@ def summarise(
         measures=measures,
         labels={label: int(n) for label, n in zip(sample.patterns.outcomes, totals, strict=True)},
         confusion=_confusion(sample) if slice_.kind.has_labels else {},
-        breakdowns={} if for_gates else {by: _breakdown(records, slice_, by) for by in slice_.by},
+        breakdowns={} if for_gates else _breakdowns(records, slice_),
         partial=partial,
         note=note,
     )
@@ -107,6 +107,14 @@ def _confusion(sample: Sample) -> dict[tuple[str, str], int]:
     cells = ((gold, outcome) for gold in whole.golds for outcome in whole.outcomes)
     counts = {(gold, outcome): int(whole.of(outcome, gold)) for gold, outcome in cells}
     return {cell: n for cell, n in counts.items() if n}
+
+
+def _breakdowns(
+    records: Sequence[Record], slice_: Slice
+) -> dict[str, dict[str, dict[str, Estimate]]]:
+    """Return the metrics by each field that is asked for and that any graded item has."""
+    found = {by: _breakdown(records, slice_, by) for by in slice_.by}
+    return {by: values for by, values in found.items() if values.keys() != {NO_VALUE}}
 
 
 def _breakdown(

@@ -181,6 +181,8 @@ class Sender:
             item.refused += of_server
             failures[failure.kind] += not of_server
             if self._settings.retry.is_last(failure, failures):
+                if tried > 1:
+                    failure.args = (f"{failure} (tried {tried} times)",)
                 raise failure
             if item.failed_at is None:
                 item.failed_at = asyncio.get_running_loop().time()

@@ -121,9 +121,8 @@ class MetricChange:
         if self._unknown() and not self.row.bounded:
             if lost := next(not_asked(self.sides), ""):
                 return f"{name} has no bounds with {lost}; compare with a run of the same items"
-            return (
-                f"{name} has no bounds with {plural(self._unknown(), 'ungraded item')}; grade them"
-            )
+            unknown = plural(self._unknown(), "ungraded item")
+            return f"{name} has no bounds with {unknown}; run the same command again"
         return ""
 
     def _unknown(self) -> int:

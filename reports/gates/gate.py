@@ -1,7 +1,7 @@
 """Gates on one run's metrics: PASS, FAIL or INCONCLUSIVE, and the sentence that says why."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cases.dataset import Evidence, Slice, Threshold
@@ -15,7 +15,7 @@ from evaluators.statistics.sample import Sample
 from reports.gates.usage_inputs import UsageInputs
 from reports.record import Record
 from reports.repeat_summary import gated_repeats, repeat_estimate
-from reports.report import Counts, GateResult, GateState, SliceSummary
+from reports.report import GateResult, GateState, SliceSummary
 from reports.summary import missing_extras, tabulate
 
 BY_RUN = ("estimate", "confident")
@@ -32,7 +32,7 @@ class GateInputs:
     the ungraded items may all have come out; where nothing is ungraded, the graded items alone.
     ``distrust`` says why its judge is not trusted. ``missing`` counts the planned items that lack
     an extra metric, by its name; ``repeated`` has the worst and the best estimate of a measure of
-    repeats, by its name.
+    repeats, by its name; ``remedy`` is what would get ungraded items a grade.
     """
 
     summary: SliceSummary
@@ -41,6 +41,7 @@ class GateInputs:
     distrust: str = ""
     missing: Mapping[str, int] = field(default_factory=dict)
     repeated: Mapping[str, tuple[Estimate, Estimate]] = field(default_factory=dict)
+    remedy: str = ""
 
     def is_bounded(self, name: str) -> bool:
         """Say whether a metric's worst and best value over the ungraded items are known."""
@@ -82,14 +83,14 @@ class GateInputs:
         apart = name in self.missing or name in self.repeated
         if not apart and not self.is_bounded(name):
             ungraded = plural(self.summary.counts.ungraded, "ungraded item")
-            return f"{name} has no bounds with {ungraded}; grade them"
+            return f"{name} has no bounds with {ungraded}; {self.remedy}"
         return ""
 
     def sentence(
         self, threshold: Threshold, state: GateState, estimate: Estimate, bounds: Interval
     ) -> str:
         """Return a verdict's sentence; ``bounds`` are those of ``reason``."""
-        return reason(threshold, state, estimate, bounds, self.summary.counts)
+        return reason(threshold, state, estimate, bounds, self)
 
 
 def _hull(intervals: Sequence[Interval | None]) -> Interval | None:
@@ -119,7 +120,22 @@ def gate_inputs(
                    repeat_estimate(records, slice_, name, True))
             for name in gated_repeats(slice_) if name in summary.measures
         },
+        remedy=remedy_for(records),
     )  # fmt: skip
+
+
+_REMEDIES = {
+    "judge_unreadable": "ask their judge anew with --reask-invalid",
+    "no_recorded_answer": "give the data file answers, or name a --model",
+}
+
+
+def remedy_for(records: Iterable[Record]) -> str:
+    """Return what the user can do about ungraded items: mostly, run the same command again."""
+    kinds = {record.error.partition(":")[0] for record in records if not record.is_graded}
+    (kind, *others) = kinds or {""}
+    known = "" if others else _REMEDIES.get(kind, "")
+    return known or "run the same command again to grade them"
 
 
 def slice_gates(
@@ -202,14 +218,18 @@ def _state(threshold: Threshold, bounds: Interval) -> GateState:
 
 
 def reason(
-    threshold: Threshold, state: GateState, estimate: Estimate, bounds: Interval, counts: Counts
+    threshold: Threshold,
+    state: GateState,
+    estimate: Estimate,
+    bounds: Interval,
+    inputs: GateInputs,
 ) -> str:
     """Return a verdict's sentence.
 
     ``bounds`` are the extremes over all worst cases of ungraded items: of the metric, or of the
     ends of its interval where the threshold asks for ``confident`` evidence.
     """
-    value = estimate.value or 0.0
+    value, counts = estimate.value or 0.0, inputs.summary.counts
     stem = f"{threshold.measure} {figure(value, threshold.min, threshold.max)}"
     stem += f" is {_side(threshold, value)}"
     size = f"n={estimate.n}" + (f", {counts.ungraded} ungraded" if counts.ungraded else "")
@@ -224,7 +244,7 @@ def reason(
     if state == "INCONCLUSIVE":
         ungraded = plural(counts.ungraded, "ungraded item")
         range_ = f"{ungraded} could bring it anywhere from {span_of(bounds)}"
-        return f"{stem}, but {range_}; grade them to decide ({size})"
+        return f"{stem}, but {range_}; {inputs.remedy} ({size})"
     return f"{stem} ({size}{_extreme(threshold, state, bounds) if counts.ungraded else ''})"
 
 

@@ -109,7 +109,7 @@ class _Coder:
             record.outcome,
             mark(record.grade, record.rating),
             change.flip if change else same,
-            record.error.partition(":")[0],
+            record.error_kind,
             record.model,
             record.judge,
             record.label or "",

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from evaluators.output import plural
 from evaluators.statistics.estimate import UNDEFINED
@@ -56,6 +57,7 @@ def sections(report: Report) -> dict[str, object]:
     judging = report.judging
     return {
         "gates": [(gate, plot(gate)) for gate in gates],
+        "headline": headline(report.decision.line, undecided),
         "reasons": undecided[:_FIRST],
         "more": len(undecided[_FIRST:]),
         "nearest": nearest(gates),
@@ -96,6 +98,20 @@ def _usage(report: Report) -> dict[str, object]:
         "notes": "; ".join(usage_table.notes(report)),
         "tokens": usage_table.tokens(report),
     }
+
+
+def headline(line: str, listed: Sequence[GateResult]) -> str:
+    """Return a decision's line without the gates that it names, where they are listed below it."""
+    named = tuple(f"{gate.slice} {gate.name}" for gate in listed) or ("\n",)
+    return "; ".join(part for part in line.split("; ") if not part.startswith(named))
+
+
+def items_link(gate: GateResult) -> str:
+    """Return the address, on the page, of a gate's items: of a paired gate those that broke."""
+    found = {"dataset": gate.dataset, "language": gate.language}
+    if gate.threshold.paired:
+        found["flip"] = "broke"
+    return f"#items?{urlencode({name: value for name, value in found.items() if value})}"
 
 
 def exit_meaning(code: int) -> str:

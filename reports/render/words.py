@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import PurePath
 
 from evaluators.core import NOT_ATTEMPTED, UNANSWERED
 from evaluators.output import plural
@@ -16,6 +17,7 @@ from reports.report import GateResult, Report, SliceSummary
 
 _VERDICTS = {0: "PASS", 1: "FAIL", 2: "INCOMPLETE", 6: "INCONCLUSIVE"}
 FEWER_REPEATS = "repeats left out, as the baseline has fewer"
+_PROMOTED = ("reports", "baselines")  # where reports/promoted.py has them, which needs this module
 _URGENCY = {"FAIL": 0, "INCONCLUSIVE": 1, "PASS": 2}
 
 
@@ -36,8 +38,15 @@ def model(report: Report) -> str:
 
 
 def beside(found: Comparison | None, path: str) -> tuple[str, ...]:
-    """Return the earlier run's model, as far as it is known, and where that run is."""
-    return (found.model, path) if found and found.model else (path,)
+    """Return the earlier run's model, as far as it is known, and the run's name."""
+    name = run_name(path)
+    return (found.model, name) if found and found.model else (name,)
+
+
+def run_name(path: str) -> str:
+    """Return the name of a promoted run, the path of any other."""
+    *_, reports, baselines, name = ("", "", "", *PurePath(path).parts)
+    return name if (reports, baselines) == _PROMOTED else path
 
 
 def origin(run: Mapping[str, object]) -> str:
@@ -113,7 +122,7 @@ def by_urgency(gates: tuple[GateResult, ...]) -> list[GateResult]:
 def ungraded(report: Report) -> list[tuple[str, str, int]]:
     """Return how often each kind of error or gap occurred: (outcome, kind, items), most first."""
     kinds = Counter(
-        (record.outcome, record.error.partition(":")[0] or "unknown")
+        (record.outcome, record.error_kind or "unknown")
         for record in report.records
         if not record.is_graded
     )

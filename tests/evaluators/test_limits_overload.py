@@ -171,7 +171,7 @@ def test_what_cannot_be_read_is_tried_three_times(kind: str, tries: int) -> None
     server = Server(refuse=Down(begin=0, end=1e9, kind=kind))
     ended = asked(server, 1)
     assert len(server.at) == tries
-    assert [str(error) for error in ended.errors] == ["busy"]
+    assert [str(error) for error in ended.errors] == [f"busy (tried {tries} times)"]
 
 
 def test_a_poisoned_item_does_not_open_the_circuit() -> None:

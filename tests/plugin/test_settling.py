@@ -102,7 +102,8 @@ def test_what_was_not_asked_is_named_in_every_file(capitals: Project, server: Lo
         [f"*{stopped} without a grade", f"GATES PASS*{stopped} items not asked*"]
     )
     out = capitals.path / "reports" / "out"
-    texts = {path.name: path.read_text("utf-8") for path in out.iterdir() if path.is_file()}
+    files = (path for path in out.iterdir() if path.is_file() and path.suffix != ".gz")
+    texts = {path.name: path.read_text("utf-8") for path in files}
     part = f"settled after {ITEMS - stopped} of {ITEMS}"
     for name in ("summary.md", "gates.xml", "report.html", "run.json"):
         assert part in texts[name], name

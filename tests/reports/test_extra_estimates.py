@@ -1,5 +1,7 @@
 """Claims about the extra metrics of a slice: means, gates on them, and notes on what is missing."""
 
+from dataclasses import replace
+
 import pytest
 
 from cases.dataset import Item, Threshold
@@ -56,10 +58,11 @@ def test_means_have_intervals_over_items() -> None:
 )
 def test_gates_on_measures(rule: Threshold, values: tuple[float | None, ...], state: str) -> None:
     """Decided on the mean, or its interval; any item without the measure leaves the gate open."""
-    records = with_measure(*values)
-    slice_ = make_slice("rated", rule, by=("topic",))
+    records = [replace(one, metadata={"topic": "Art"}) for one in with_measure(*values)]
+    slice_ = make_slice("rated", rule, by=("topic", "unknown"))
     summary = summarise(records, slice_)
-    assert "bias" in summary.breakdowns["topic"]["(none)"]
+    assert "bias" in summary.breakdowns["topic"]["Art"]
+    assert "unknown" not in summary.breakdowns
     (gate,) = slice_gates(slice_, records, summary)
     assert gate.state == state, gate.reason
 

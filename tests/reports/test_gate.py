@@ -43,7 +43,7 @@ def at_least(measure: str, bar: float, evidence: Evidence = "estimate") -> Thres
             (34, 64, 0, 2),
             "INCONCLUSIVE",
             "correct 0.347 is below 0.35, but 2 ungraded items could bring it anywhere from 0.34 "
-            "to 0.36; grade them to decide (n=98, 2 ungraded)",
+            "to 0.36; run the same command again to grade them (n=98, 2 ungraded)",
         ),
         (
             at_least("correct", 0.35),
@@ -164,7 +164,7 @@ def judged(*pairs: tuple[str, str | None]) -> list[Record]:
             at_least("kappa", 0.1),
             judged((CORRECT, CORRECT), (INCORRECT, INCORRECT), (CORRECT, None)),
             make_slice("judged"),
-            "kappa has no bounds with 1 ungraded item; grade them",
+            "kappa has no bounds with 1 ungraded item; run the same command again",
         ),
     ],
 )

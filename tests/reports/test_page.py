@@ -1,13 +1,15 @@
 """``report.html`` in a real browser: no text of a model runs, and people can work with it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reports.writer import write
 from tests.support.browsing import Browser, Tab, browser, needs_browser
-from tests.support.samples import full, record, report
+from tests.support.made_runs import answered, run_of
+from tests.support.samples import ended, full, record, report
 
 __all__ = ["browser"]
 pytestmark = needs_browser
@@ -71,7 +73,7 @@ def test_fifty_items_are_shown_at_a_time(tab: Tab) -> None:
 
 
 def test_search_and_filters_narrow_the_list_together(tab: Tab) -> None:
-    """By words, dataset, language, outcome, grade, score and error; Clear brings all back."""
+    """By words, dataset, language, outcome, grade, error and metadata; Clear brings all back."""
     page = tab.page
     page.fill("#search", "МАРИЦА рила")
     assert tab.shown() == 12
@@ -86,8 +88,9 @@ def test_search_and_filters_narrow_the_list_together(tab: Tab) -> None:
     assert tab.shown() == 0
     for name, value, found in (
         ("grade", "rating 7", 40),
-        ("score", "7", 40),
         ("kind", "stopped", 5),
+        ("kind", "model: timeout", 23),
+        ("meta.note", "-1+1", 1),
     ):
         page.click("#clear")
         tab.choose(name, value)
@@ -101,6 +104,85 @@ def test_search_reads_letters_as_people_do(tab: Tab) -> None:
     assert 0 < found < 50
     tab.page.fill("#search", "SALVADOR DALI\u0301")
     assert tab.shown() == found
+
+
+def test_a_score_is_a_filter_only_where_it_says_more_than_the_grade(tab: Tab) -> None:
+    """Here each rating is its own score."""
+    assert tab.page.locator("select[data-name=score]").count() == 0
+
+
+def test_what_matters_comes_first(browser: Browser, tmp_path: Path) -> None:
+    """What broke, what has no grade, what failed; then the rest, in the order of the data."""
+    old = answered("cccci")
+    new = [*answered("ccici")[:4], ended(9, "en", "error", dataset="facts", key="facts-en-e")]
+    write(run_of(new, baseline=run_of(old)), tmp_path)
+    tab = Tab(browser, tmp_path / "report.html")
+    rows = tab.page.locator("#items .open").evaluate_all("all => all.map(one => one.id.slice(14))")
+    assert rows == ["i2", "e", "i0", "i1", "i3"]
+    tab.page.select_option("#order", "row")
+    rows = tab.page.locator("#items .open").evaluate_all("all => all.map(one => one.id.slice(14))")
+    assert sorted(rows[:4]) == rows[:4] == ["i0", "i1", "i2", "i3"]
+    tab.page.close()
+
+
+def test_the_address_keeps_search_filters_and_the_open_item(
+    browser: Browser, path: Path, tab: Tab
+) -> None:
+    """Whoever follows it sees the same list, and Clear takes all out of it again."""
+    page = tab.page
+    tab.choose("language", "bg")
+    page.fill("#search", "искър")
+    page.select_option("#order", "seconds")
+    page.locator("#items .open").nth(2).click()
+    address = page.url.partition("#")[2]
+    assert "language=bg" in address
+    other = Tab(browser, path, f"#{address}")
+    shown = "() => [document.getElementById('items').innerText, search.value, order.value]"
+    assert other.page.evaluate(shown) == page.evaluate(shown)
+    assert other.page.locator("#items .detail").count() == 1
+    other.page.click("#clear")
+    assert other.page.url.endswith("#items-title")
+    page.goto(f"{page.url.partition('#')[0]}#items?language=nonsense&q=<b>&order=x")
+    assert page.input_value("select[data-name=language]") == ""
+    assert (tab.complaints, other.complaints) == ([], [])
+    other.page.close()
+
+
+def test_a_gate_leads_to_its_items(tab: Tab) -> None:
+    """By a link that sets the filters."""
+    tab.page.locator("a[href='#items?dataset=simpleqa&language=bg']").first.click()
+    tab.page.wait_for_selector("#items-title:focus")
+    assert tab.page.input_value("select[data-name=language]") == "bg"
+    assert tab.page.locator("#items .item:not(:has-text('simpleqa:bg'))").count() == 0
+
+
+def test_words_that_differ_from_the_baseline_are_marked(browser: Browser, tmp_path: Path) -> None:
+    """In the table of flips and in the open item; text that looks like markup stays text."""
+    (old,) = answered("c")
+    new = replace(old, answer="the <b>river</b> Iskar", outcome="failed", grade="INCORRECT")
+    then = replace(old, answer="the river Iskar")
+    write(run_of([new], baseline=run_of([then])), tmp_path)
+    tab = Tab(browser, tmp_path / "report.html")
+    table = tab.page.locator("table.diff")
+    assert table.locator("del").all_inner_texts() == ["river"]
+    assert table.locator("ins").all_inner_texts() == ["<b>river</b>"]
+    tab.page.locator("#items .open").click()
+    assert tab.page.locator(".detail del").all_inner_texts() == ["river"]
+    assert tab.page.locator(".detail ins").all_inner_texts() == ["<b>river</b>"]
+    assert tab.complaints == []
+    tab.page.close()
+
+
+def test_sections_stay_within_reach(tab: Tab) -> None:
+    """Their links stick to the top, and no two landmarks have one name."""
+    tab.page.locator("#origin").scroll_into_view_if_needed()
+    assert tab.page.locator("nav.contents").bounding_box()["y"] == 0  # type: ignore[index]
+    names = tab.page.evaluate(
+        """() => [...document.querySelectorAll("section[aria-labelledby], nav, [role=region]")].map(
+            (one) => one.getAttribute("aria-label")
+                || document.getElementById(one.getAttribute("aria-labelledby")).innerText)"""
+    )
+    assert len(names) == len(set(names)) > 5
 
 
 def test_items_can_be_ordered(browser: Browser, tmp_path: Path) -> None:

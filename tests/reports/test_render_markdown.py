@@ -65,7 +65,7 @@ def test_partial_slices_notes_and_ungraded_items_are_shown() -> None:
     """Whatever limits the verdict is said beside it."""
     text = markdown.render(full())
     assert "boolq:be (partial)" in text
-    assert "- 23 error: ` timeout `" in text
+    assert "- 23 error: ` model: timeout `" in text
     assert "- The judge was not measured for hu." in text
     assert "- eba:en: overlap: an offline stand-in" in text
 

@@ -1,12 +1,15 @@
 """What the sections of the page are given: bars, histograms, tables and words for gates."""
 
+from pathlib import Path
+
 import pytest
 
 from cases.dataset import Threshold
 from evaluators.kinds import kind_of
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import wilson
-from reports.render import charts, views
+from reports.promoted import BASELINES
+from reports.render import charts, views, words
 from reports.report import GateResult, GateState
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.samples import full, gate, report
@@ -125,3 +128,18 @@ def test_the_bar_of_ratings_is_the_declared_one() -> None:
     rated = graded_slice(kind=kind_of("rated"), pass_bar=7)
     found = views.sections(report(datasets=(facts_dataset(rated),)))
     assert found["pass_bars"] == {"facts:en": 7}
+
+
+def test_a_promoted_run_is_shown_by_its_name() -> None:
+    """Wherever the project lies; every other run by its path."""
+    assert words.run_name(str(Path("/home/ana") / BASELINES / "2026-11")) == "2026-11"
+    for path in ("last-release/run.json", "baselines/x", "run", ""):
+        assert words.run_name(path) == path
+
+
+def test_the_headline_names_no_gate_that_is_listed_below() -> None:
+    """What else the last line says stays."""
+    gates = [gate("FAIL")]
+    line = f"GATES FAIL (1 of 1 failed): exit 1; {gates[0].slice} {gates[0].name}; 2 failures"
+    assert views.headline(line, gates) == "GATES FAIL (1 of 1 failed): exit 1; 2 failures"
+    assert views.headline("GATES PASS: exit 0; 3 misses", []) == "GATES PASS: exit 0; 3 misses"

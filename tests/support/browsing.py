@@ -47,7 +47,7 @@ class Tab:
 
     def choose(self, name: str, value: str) -> None:
         """Choose a value of a filter."""
-        self.page.select_option(f"select[data-name={name}]", value)
+        self.page.select_option(f"select[data-name='{name}']", value)
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,9 @@
     ["dataset", "Dataset"], ["language", "Language"], ["outcome", "Outcome"], ["grade", "Grade"],
     ["score", "Score"], ["flip", "Flip"], ["kind", "Error"], ["person", "Decided by"],
   ];
+  const OFFERED = 60; // values of a metadata column that a filter still helps with
+  const COMPARED = 400; // words of two answers that are compared
+  const RANKS = { error: 1, missing: 1, failed: 2, passed: 3, stopped: 4 };
   const SEARCHED = ["key", "question", "context", "expected", "answer", "reason", "error"];
   const byId = (id) => document.getElementById(id);
   const count = (number) => number.toLocaleString("en");
@@ -14,11 +17,13 @@
   const sent = JSON.parse(byId("sent").textContent);
   const items = rows.map((row) => Object.fromEntries(
     columns.map((name, at) => [name, words[name] ? words[name][row[at]] : row[at]])));
-  const known = new Map(items.map((item, at) => [item.key, at]));
+  const rankOf = (item) => item.flip === "broke" ? 0 : RANKS[item.outcome];
+  const urgent = [...items].sort((a, b) => rankOf(a) - rankOf(b));
+  const known = new Map(items.map((item) => [item.key, item]));
   const body = byId("items").tBodies[0];
   const selects = [];
   const opened = new Set();
-  let found = items;
+  let found = urgent;
   let page = 0;
   let target = "";
 
@@ -31,6 +36,25 @@
   };
 
   const prose = (text, language) => make("span", { lang: language, dir: "auto" }, text);
+
+  // The words of two texts, each with whether the other has it there: a longest common subsequence.
+  const differences = (before, now) => {
+    const [a, b] = [before, now].map((text) => text.split(/(\s+)/));
+    if (a.length > COMPARED || b.length > COMPARED) return null;
+    const best = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
+    for (let i = a.length - 1; i >= 0; i--)
+      for (let j = b.length - 1; j >= 0; j--)
+        best[i][j] = a[i] === b[j] ? best[i + 1][j + 1] + 1 : Math.max(best[i + 1][j], best[i][j + 1]);
+    const sides = [[], []];
+    for (let i = 0, j = 0; i < a.length || j < b.length;) {
+      if (i < a.length && j < b.length && a[i] === b[j]) { sides[0].push([a[i++], true]); sides[1].push([b[j++], true]); }
+      else if (j >= b.length || (i < a.length && best[i + 1][j] >= best[i][j + 1])) sides[0].push([a[i++], false]);
+      else sides[1].push([b[j++], false]);
+    }
+    return sides;
+  };
+
+  const marked = (words, tag) => words.map(([word, same]) => same ? word : make(tag, {}, word));
 
   const answerOf = (item) => {
     if (item.answer === null) return make("span", { class: "quiet" }, "none");
@@ -53,11 +77,20 @@
     return make("span", {}, "not on this page: ", make("code", {}, `python -m reports show ${item.key} RUN`), ", RUN being the folder of this page");
   };
 
-  const facts = (item) => [
+  // The answer now and before, with the words that differ marked.
+  const beside = (item) => {
+    const old = item.before && item.before[0];
+    const sides = old && item.answer && old !== item.answer ? differences(old, item.answer) : null;
+    const text = (at, tag) => make("span", { lang: item.language, dir: "auto" }, ...marked(sides[at], tag));
+    if (sides) return { now: text(1, "ins"), before: text(0, "del") };
+    return { now: answerOf(item), before: item.before && prose(old ?? "none", item.language) };
+  };
+
+  const facts = (item, { now, before }) => [
     ["Question", prose(item.question, item.language)],
     ["Context", item.context && prose(item.context, item.language)],
     ["Expected", prose(item.expected, item.language)],
-    ["Answer", answerOf(item)],
+    ["Answer", now],
     ["Reason", item.reason && prose(item.reason, "")],
     ["Error", item.error],
     ["Label", item.label],
@@ -67,7 +100,7 @@
     ["Decided by", item.person],
     ["Flip", item.flip],
     ["Grade before", item.before && item.before[1]],
-    ["Answer before", item.before && prose(item.before[0] ?? "none", item.language)],
+    ["Answer before", before],
     ["Reason before", item.before && item.before[2]],
     ["Model, judge", `${item.model || "–"}, ${item.judge || "–"}`],
     ["Prompts and replies", callsOf(item)],
@@ -78,7 +111,7 @@
 
   const detailOf = (item, id) => make("tr", { role: "row", class: "detail", id },
     make("td", { role: "cell", colspan: "5" }, make("dl", {},
-      ...facts(item).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]))));
+      ...facts(item, beside(item)).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]))));
 
   const toggle = (button, row, item) => {
     const id = button.getAttribute("aria-controls");
@@ -87,6 +120,8 @@
     if (open) row.after(detailOf(item, id));
     else byId(id).remove();
     opened[open ? "add" : "delete"](item);
+    target = open ? item.key : "";
+    keep();
   };
 
   const rowOf = (item, at) => {
@@ -109,9 +144,8 @@
     const start = page * PAGE;
     const shown = found.slice(start, start + PAGE);
     body.replaceChildren(...shown.map(rowOf));
-    for (const item of shown) {
-      if (opened.delete(item)) byId(`item-${item.key}`).click();
-    }
+    const open = shown.filter((item) => opened.delete(item));
+    for (const item of open) byId(`item-${item.key}`).click();
     const range = shown.length ? `${count(start + 1)}–${count(start + shown.length)} of ` : "";
     const rest = found.length < items.length ? ` (${count(items.length)} in all)` : "";
     byId("status").textContent = `${range}${count(found.length)} ${found.length === 1 ? "item" : "items"}${rest}`;
@@ -122,27 +156,47 @@
   };
 
   const textOf = (item) => item.folded ??= fold(SEARCHED.map((name) => item[name] ?? "").join("\n"));
-  const valueOf = (item, name) => item[name] === null ? "" : String(item[name]);
+  const fields = (item) => item.fields ??= new Map(item.metadata);
+  const valueOf = (item, name) => String((name.startsWith("meta.") ? fields(item).get(name.slice(5)) : item[name]) ?? "");
 
   const narrow = () => {
     const parts = fold(byId("search").value).split(/\s+/).filter(Boolean);
     const chosen = selects.filter((select) => select.value).map((select) => [select.dataset.name, select.value]);
-    found = items.filter((item) =>
+    const order = byId("order").value;
+    found = (order ? items : urgent).filter((item) =>
       chosen.every(([name, value]) => valueOf(item, name) === value) &&
       parts.every((part) => textOf(item).includes(part)));
-    const order = byId("order").value;
     const sign = order === "score" ? 1 : -1;
     const weight = (item) => item[order] ?? sign * Infinity;
-    if (order) found = [...found].sort((a, b) => sign * (weight(a) - weight(b)) || 0);
+    if (order && order !== "row") found = [...found].sort((a, b) => sign * (weight(a) - weight(b)) || 0);
     page = 0;
     draw();
+  };
+
+  const changed = () => {
+    target = "";
+    opened.clear();
+    narrow();
+    keep();
   };
 
   const clear = () => {
     byId("search").value = "";
     byId("order").value = "";
     for (const select of selects) select.value = "";
-    narrow();
+  };
+
+  // Search, filters, order and the open item stand in the address, behind the #: a link has them.
+  const keep = () => {
+    const state = new URLSearchParams();
+    if (byId("search").value) state.set("q", byId("search").value);
+    if (byId("order").value) state.set("order", byId("order").value);
+    for (const select of selects) if (select.value) state.set(select.dataset.name, select.value);
+    const plain = String(state) === "";
+    if (target && !plain) state.set("item", target);
+    const item = target ? `#item-${encodeURIComponent(target)}` : "#items-title";
+    const ours = /^#item/.test(location.hash);
+    if (!plain || target || ours) history.replaceState(null, "", plain ? item : `#items?${state}`);
   };
 
   const turn = (step) => {
@@ -156,10 +210,12 @@
     for (const item of items) counts.set(valueOf(item, name), (counts.get(valueOf(item, name)) ?? 0) + 1);
     counts.delete("");
     if (counts.size < 1 || (counts.size < 2 && counts.values().next().value === items.length)) return;
+    if (name.startsWith("meta.") && (counts.size > OFFERED || counts.size === items.length)) return;
+    if (name === "score" && counts.size <= new Set(items.map((item) => item.grade)).size) return;
     const values = [...counts.keys()].sort(new Intl.Collator("en", { numeric: true }).compare);
     const select = make("select", { "data-name": name }, make("option", { value: "" }, "all"),
       ...values.map((value) => make("option", { value }, `${value} (${count(counts.get(value))})`)));
-    select.addEventListener("change", narrow);
+    select.addEventListener("change", changed);
     selects.push(select);
     byId("order").parentElement.before(make("label", {}, `${label} `, select), " ");
   };
@@ -170,36 +226,63 @@
     let key = location.hash.slice(6);
     try { key = decodeURIComponent(key); } catch { return; }
     if (!known.has(key)) return;
-    target = key;
     clear();
-    page = Math.floor(known.get(key) / PAGE);
-    opened.add(items[known.get(key)]);
-    draw();
-    byId(`item-${key}`).scrollIntoView({ block: "center" });
-    byId(`item-${key}`).focus({ preventScroll: true });
+    narrow();
+    show(key);
   };
 
-  const choose = (name, value) => {
-    clear();
-    for (const select of selects) if (select.dataset.name === name) select.value = value;
+  const show = (key) => {
+    target = key;
+    page = Math.max(0, Math.floor(found.indexOf(known.get(key)) / PAGE));
+    opened.add(known.get(key));
+    draw();
+    byId(`item-${key}`)?.scrollIntoView({ block: "center" });
+    byId(`item-${key}`)?.focus({ preventScroll: true });
+  };
+
+  // The address has a state of the list: a link to a gate's items, or what was kept there.
+  const restore = () => {
+    if (!location.hash.startsWith("#items?")) return follow();
+    const state = new URLSearchParams(location.hash.slice(7));
+    const choose = (element, value) => {
+      element.value = value ?? "";
+      if (element.value !== (value ?? "")) element.value = "";
+    };
+    target = "";
+    opened.clear();
+    byId("search").value = state.get("q") ?? "";
+    choose(byId("order"), state.get("order"));
+    for (const select of selects) choose(select, state.get(select.dataset.name));
     narrow();
-    byId("items-title").focus();
+    if (known.has(state.get("item"))) show(state.get("item"));
+    else byId("items-title").focus();
+  };
+
+  const compare = (row) => {
+    const [before, now] = row.querySelectorAll(".answer");
+    if (!before || !now || before.children.length || now.children.length) return;
+    const sides = differences(before.textContent, now.textContent);
+    if (!sides) return;
+    before.replaceChildren(...marked(sides[0], "del"));
+    now.replaceChildren(...marked(sides[1], "ins"));
   };
 
   for (const [name, label] of FILTERS) offer(name, label);
+  for (const name of new Set(items.flatMap((item) => item.metadata.map(([column]) => column))))
+    offer(`meta.${name}`, name);
+  document.querySelectorAll("table.diff > tbody > tr").forEach(compare);
   byId("controls").hidden = false;
   byId("items").hidden = false;
-  byId("search").addEventListener("input", narrow);
-  byId("order").addEventListener("change", narrow);
+  byId("search").addEventListener("input", changed);
+  byId("order").addEventListener("change", changed);
   byId("previous").addEventListener("click", () => turn(-1));
   byId("next").addEventListener("click", () => turn(1));
-  byId("clear").addEventListener("click", clear);
-  addEventListener("hashchange", follow);
+  byId("clear").addEventListener("click", () => { clear(); changed(); });
+  addEventListener("hashchange", restore);
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a");
-    if (link?.dataset.filter) choose(link.dataset.filter, link.dataset.value);
-    else if (link?.hash.startsWith("#item-") && link.hash === location.hash) follow();
+    if (/^#items?[-?]/.test(link?.hash) && link.hash === location.hash) restore();
   });
   narrow();
-  follow();
+  restore();
 })();
