@@ -17,6 +17,7 @@ from reports.__main__ import main
 from reports.plugin import shard_run
 from reports.plugin.shard_work import Ends, Show
 from tests.conftest import ROOT, Project
+from tests.support.loopback import Answer, loopback, plausible
 
 YAML = """
 kind: graded
@@ -25,6 +26,20 @@ languages:
   en: {file: en.jsonl, gates: {correct: {min: 0.5}}}
   bg: {file: bg.jsonl, gates: {correct: {min: 0.5}, incorrect: {max: 0.5}}}
 drop: {max: 0.5, pool: languages}
+"""
+ASKED = """
+kind: graded
+rubric: plain.en.yaml
+languages:
+  en: {file: en.jsonl, gates: {correct: {min: 0.5}}}
+"""
+PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "Answer: {question}"\n'
+RUBRIC = """
+name: plain
+language: en
+version: "1"
+protocol: tool
+user: "Question: {question} Reference: {target} Submission: {predicted_answer}"
 """
 KILLER = """
 import os, signal
@@ -67,15 +82,21 @@ def run(project: Project, *words: str) -> int:
         return main(["run", *words])
 
 
-def same(one: Path, other: Path) -> bool:
-    """Return whether two reports say the same but for when and how they were made."""
-    names = {path.name for path in one.iterdir()} - {"run.json", "report.html"}
+def differences(project: Project, one: str = "here", other: str = "pytest") -> list[str]:
+    """Return what two reports say otherwise, but for when and how they were made."""
+    names = [path.name for path in (project.path / one).iterdir() if path.is_file()]
+    assert "records.jsonl" in names
     runs: list[dict[str, Any]] = []
     for folder in (one, other):
-        runs.append(json.loads((folder / "run.json").read_text(encoding="utf-8")))
+        text = (project.path / folder / "run.json").read_text(encoding="utf-8")
+        runs.append(json.loads(text))
         runs[-1].pop("run")
-    alike = all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
-    return alike and "records.jsonl" in names and runs[0] == runs[1]
+    files = set(names) - {"run.json", "report.html"}
+    pairs = {
+        name: [(project.path / one_ / name).read_bytes() for one_ in (one, other)] for name in files
+    }
+    found = [name for name, (here, there) in pairs.items() if here != there]
+    return found + [name for name in runs[0] if runs[0][name] != runs[1].get(name)]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +121,7 @@ def test_the_report_is_that_of_pytest(
         project.run_in_process("qa", "--report-dir=before")
     code = project.run_in_process("qa", *options, "--report-dir=pytest").ret
     assert run(project, "qa", *options, "--report-dir=here", "--shards", str(shards)) == code
-    assert same(project.path / "here", project.path / "pytest")
+    assert differences(project) == []
     assert not list(project.path.glob("here/.shards*"))
 
 
@@ -156,6 +177,37 @@ def test_an_interrupt_leaves_a_partial_report(
     assert run(project, *words) == 0
 
 
+@pytest.mark.parametrize("limits", [(), ("--rpm", "6000"), ("--deadline", "60")])
+def test_what_one_asked_no_other_asks_again(project: Project, limits: tuple[str, ...]) -> None:
+    """Shards with a model, then pytest on their ledger: no further request, the same report."""
+    project.dataset("capital", {"en": [None] * 12}, ASKED)
+    project.write("qa/capital/answer.en.yaml", PROMPT)
+    project.write("qa/capital/plain.en.yaml", RUBRIC)
+    reply = plausible(lambda asked, name, schema: "CORRECT" if name == "grade" else "fine")
+    with loopback(handler=reply) as server:
+        models = (f"--model=openai:m@{server.url}/v1", f"--judge=openai:j@{server.url}/v1")
+        code = run(project, "qa", *models, *limits, "--report-dir=here", "--shards", "3")
+        asked = server.count
+        assert project.run_in_process("qa", *models, "--report-dir=pytest").ret == code == 6
+        assert server.count == asked == 24
+    assert differences(project) == ["summary.md"]  # which says that all replies were there
+
+
+def test_a_wrong_key_costs_a_few_calls_and_grades_nothing(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 4 with the cause, as in pytest."""
+    project.dataset("capital", {"en": [None] * 40}, ASKED)
+    project.write("qa/capital/answer.en.yaml", PROMPT)
+    project.write("qa/capital/plain.en.yaml", RUBRIC)
+    with loopback(handler=lambda seen: Answer(status=401, body={"error": "no"})) as server:
+        models = (f"--model=openai:m@{server.url}/v1", "--judge=lexical")
+        assert run(project, "qa", *models, "--shards", "2") == 4
+        assert server.count <= 8
+    assert "NOTHING GRADED: exit 4" in capsys.readouterr().out
+    assert {str(one["outcome"]) for one in project.records()} == {"error", "missing"}
+
+
 class Losing:
     """An executor that loses its second shard."""
 
@@ -188,7 +240,7 @@ def test_a_shard_knows_what_all_items_of_its_slices_are(project: Project) -> Non
     project.write("qa/capital/en.jsonl", "\n".join([rows[0], *bare]) + "\n")
     code = project.run_in_process("qa", "--languages=en", "--report-dir=pytest").ret
     assert run(project, "qa", "--languages=en", "--report-dir=here", "--shards", "12") == code
-    assert same(project.path / "here", project.path / "pytest")
+    assert differences(project) == []
     assert traits_of([]).recorded == frozenset()
 
 
@@ -227,7 +279,7 @@ def test_on_ray_the_report_is_that_of_pytest(with_ray: Project) -> None:
     assert Path(fell).exists(), err
     assert made.returncode == 0, err
     assert with_ray.run_in_process("qa", *options, "--report-dir=pytest").ret == 0
-    assert same(with_ray.path / "here", with_ray.path / "pytest")
+    assert differences(with_ray) == []
     assert out.splitlines()[-1].startswith("GATES PASS")
 
 
