@@ -36,12 +36,12 @@ def connect(url: PostgresUrl, *, read_only: bool = False) -> Connection:
     """Return a new connection, whose statements commit one by one. Raises psycopg.Error.
 
     Password, TLS and what else the address leaves open is for libpq's environment (PGPASSWORD,
-    PGSSLMODE) and its service file. Poolers may stand between: no statement is prepared.
+    PGSSLMODE) and its service file. What is set holds for the session, so a pooler between must
+    keep sessions apart.
     """
     connection = psycopg.connect(
         url.url,
         autocommit=True,
-        prepare_threshold=None,
         connect_timeout=CONNECT_SECONDS,
         client_encoding="utf8",
         fallback_application_name="qagate",
