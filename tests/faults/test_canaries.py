@@ -1,0 +1,131 @@
+"""No key of a run is shown anywhere, however much of it the user asks pytest to show."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conftest import Project
+from tests.support.loopback import Answer, Seen, loopback, plausible, reply
+from tests.support.model_calls import error_body
+
+LOUD = ("-l", "-vv", "-rA", "--tb=long", "--full-trace", "--show-misses", "--log-level=DEBUG",
+        "--log-file=log.txt", "--junitxml=junit.xml")  # fmt: skip
+KEYS = {  # of no known shape, so that only their values can be found
+    "RELAY_KEY": "canary-of-the-models-file-51",
+    "JUDGE_KEY": "canary-of-key-env-and-dotenv-52",
+    "ANTHROPIC_API_KEY": "canary of a malformed key 53",
+    "DB_PASSWORD": "canary-of-the-environment-54",
+    "GITHUB_TOKEN": "ghp_canary0of0the0environment55",
+}
+IN_DOTENV = "JUDGE_KEY"
+PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "Answer: {question}"\n'
+YAML = """
+kind: graded
+judge: unmeasured
+metrics: {faithfulness: {min: 0.5}}
+languages:
+  en: {file: en.jsonl, rubric: simpleqa, gates: {correct: {min: 0.5}}}
+"""
+MODELS = """
+relay: {provider: openai, model: m, base_url: "%s/v1", api_key_env: RELAY_KEY}
+"""
+OWN_TESTS = """
+from deepeval import assert_test
+from deepeval.test_case import LLMTestCase
+from evaluators.judges.metric import RatingMetric, SimpleQAMetric
+
+CASE = LLMTestCase(input="Q?", actual_output="Rome", expected_output="Sofia")
+
+def test_no_key():
+    SimpleQAMetric("openai:JUDGE", language="en")
+
+def test_a_malformed_key():
+    assert_test(CASE, [RatingMetric("anthropic:JUDGE", language="en")])
+"""
+
+
+def relay(seen: Seen) -> Answer:
+    """Answer with the key that came, in the reply, in an error, or in one that ends the try."""
+    key = seen.headers.get("authorization", "nobody")
+    if "number 2?" in seen.prompt:
+        return Answer(status=400, body=error_body(f"wrong parameter for {key}"))
+    if "number 3?" in seen.prompt:
+        headers = {"x-should-retry": "false", "x-you-are": key}
+        return Answer(status=500, body=error_body(f"{key} broke it"), headers=headers)
+    return reply(seen, f"Sofia, says {key}")
+
+
+def judge(seen: Seen) -> Answer:
+    """Give the key that came as the reason; answer metrics with a text that holds it."""
+    key = seen.headers.get("authorization", "nobody")
+    if seen.tool is None:
+        return reply(seen, f"no JSON for {key}")
+    return plausible(lambda asked, name, schema: key if name == "reason" else "CORRECT")(seen)
+
+
+@pytest.fixture
+def told(project: Project) -> Project:
+    """Return a project with an answering model, a judge, a metric, and tests of the user's own."""
+    project.dataset("capital", {"en": [None] * 6}, YAML)
+    lines = (project.path / "qa/capital/en.jsonl").read_text(encoding="utf-8")
+    given = lines.replace('"question":', '"context": "Sofia is the capital.", "question":')
+    project.write("qa/capital/en.jsonl", given)
+    project.write("qa/capital/answer.en.yaml", PROMPT)
+    project.write("qa/test_own.py", OWN_TESTS)
+    project.write(".env", f"{IN_DOTENV}={KEYS[IN_DOTENV]}\n")
+    return project
+
+
+def run(project: Project, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
+    """Run pytest as loudly as it can, with all keys in its environment or in ``.env``."""
+    (project.path / "temporary").mkdir(exist_ok=True)
+    environ = {**os.environ, **KEYS, "TMPDIR": str(project.path / "temporary")}
+    for name in (IN_DOTENV, "OPENAI_API_KEY"):
+        environ.pop(name, None)
+    command = [sys.executable, "-m", "pytest", *LOUD, *arguments, "qa"]
+    return subprocess.run(command, cwd=project.path, env=environ, capture_output=True, check=False)
+
+
+def left_behind(project: Project) -> Iterator[tuple[str, bytes]]:
+    """Yield every file of the project but ``.env``: reports, log, JUnit, ledger, temporary ones."""
+    for path in sorted(project.path.rglob("*")):
+        if path.is_file() and path.name != ".env":
+            yield str(path.relative_to(project.path)), path.read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
+def test_no_channel_of_a_loud_run_holds_a_key(told: Project, workers: tuple[str, ...]) -> None:
+    """Keys from four places, echoed in answers, errors and verdicts, metrics included.
+
+    Row F23 of the fault matrix.
+    """
+    got: set[str] = set()
+
+    def hear(handler: object, seen: Seen) -> Answer:
+        got.add(seen.headers.get("authorization", ""))
+        return handler(seen)  # type: ignore[operator, no-any-return]
+
+    with (
+        loopback(handler=lambda seen: hear(relay, seen)) as one,
+        loopback(handler=lambda seen: hear(judge, seen)) as two,
+    ):
+        told.write("models.yaml", MODELS % one.url)
+        result = run(told, *workers, "--calibration=off", "--models=models.yaml", "--model=relay",
+                     f"--judge=openai:j@{two.url}/v1",
+                     f"--key-env={two.url}/v1={IN_DOTENV}")  # fmt: skip
+    output = (result.stdout + result.stderr).decode()
+    assert {f"Bearer {KEYS['RELAY_KEY']}", f"Bearer {KEYS[IN_DOTENV]}"} <= got, output
+    assert {record["outcome"] for record in told.records()} >= {"passed", "error"}, output
+    assert "ANTHROPIC_API_KEY: the key holds a space" in output
+    assert "wrong parameter for Bearer ***" in output
+    files = dict(left_behind(told))
+    assert {"log.txt", "junit.xml", "reports/out/records.jsonl"} <= files.keys()
+    assert any(name.endswith(".sqlite3") for name in files)
+    shown = {"the terminal": result.stdout + result.stderr, **files}
+    found = [(where, key) for where, text in shown.items() for key in KEYS.values()
+             if key.encode() in text]  # fmt: skip
+    assert found == []
