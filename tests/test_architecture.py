@@ -15,7 +15,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("evaluators", "cases", "reports")
 FORBIDDEN = {"evaluators": {"cases", "reports"}, "cases": {"reports"}, "reports": set[str]()}
-HEAVY = ("anthropic", "deepeval", "numpy", "openai", "pandas", "scipy", "statsmodels")
+HEAVY = (
+    "anthropic", "deepeval", "numpy", "openai", "pandas", "psycopg", "scipy", "statsmodels"
+)  # fmt: skip
 
 
 @cache

@@ -15,6 +15,7 @@ from evaluators.core import Reply, ToolCall, UsageError
 from evaluators.ledger import Ledger, LedgerError, Row
 from evaluators.ledger.database import checksum, seal
 from evaluators.ledger.places import Place
+from evaluators.ledger.signing import VARIABLE
 from evaluators.text import canonical
 from tests.support.places import ask, change
 
@@ -91,6 +92,22 @@ def test_a_damaged_row_is_set_aside_and_asked_again(place: Place, damage: str) -
         put(ledger, [row(reply=Reply(text="asked again"))])
         assert ledger.get("k") == Reply(text="asked again")
     assert ask(place, "SELECT count(*) FROM damaged") == 1
+
+
+def test_a_row_of_another_secret_is_set_aside(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With QA_LEDGER_KEY only replies that were written with it are used, in either kind."""
+    with Ledger(place) as ledger:
+        put(ledger, [row("unsigned")])
+    for secret in ("a" * 32, "b" * 32):
+        monkeypatch.setenv(VARIABLE, secret)
+        with Ledger(place) as ledger:
+            assert ledger.get("unsigned") is None
+            assert ledger.get("signed") is None
+            put(ledger, [row("signed")])
+            assert ledger.get("signed") == REPLY
+    assert ask(place, "SELECT count(*) FROM damaged") == 2
 
 
 def test_a_damaged_row_is_left_alone_when_the_ledger_is_only_read(place: Place) -> None:
