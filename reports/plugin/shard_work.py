@@ -18,7 +18,7 @@ from evaluators.output import PRIVATE
 from evaluators.runtime.calls import Caller
 from evaluators.runtime.engine import Engine, Status, Task
 from evaluators.runtime.outcomes import OutcomeWriter
-from evaluators.runtime.schedule import Schedule
+from evaluators.runtime.schedule import UNLIMITED, Schedule
 from evaluators.runtime.sender import CallSettings
 from evaluators.runtime.session import CallSession, finish
 from reports.outcome_facts import OutcomeFacts
@@ -141,7 +141,8 @@ async def _ask(
 ) -> None:
     """Let an engine work on all tasks; ``last`` is given what it came to, however it ends."""
     engine = Engine(tasks, caller, writer, concurrency)
-    schedule = Schedule(list(tasks), len(tasks) + 1, first=FIRST_ITEMS)
+    first = UNLIMITED if caller.batches.is_on else FIRST_ITEMS
+    schedule = Schedule(list(tasks), len(tasks) + 1, first=first)
 
     def halt() -> None:
         schedule.close()

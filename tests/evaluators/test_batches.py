@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import Reply
+from evaluators.ledger.places import PostgresUrl
 from evaluators.models.spec import Prices
 from evaluators.runtime.budget import budget_of
 from evaluators.runtime.prices import pricing_of
@@ -340,3 +341,17 @@ def test_a_deadline_of_the_run_ends_the_wait(tmp_path: Path, provider: str) -> N
         server.looks = 0
         assert runs.run(TEXTS).texts == ANSWERS
         assert len(server.batches) == 1
+
+
+def test_a_ledger_in_a_database_remembers_batches_as_a_file_does(
+    tmp_path: Path, server: PostgresUrl
+) -> None:
+    """Two machines share one batch; a third that comes later sends nothing."""
+    with batch_server(looks=4) as provider:
+        runs = [BatchRuns(tmp_path, provider, "openai", server) for _ in range(2)]
+        with ThreadPoolExecutor() as pool:
+            done = list(pool.map(lambda run: run.run(TEXTS), runs))
+        assert [one.texts for one in done] == [ANSWERS] * 2
+        assert BatchRuns(tmp_path, provider, "openai", server).run(TEXTS).texts == ANSWERS
+        assert len(provider.batches) == 1
+        assert provider.repeats == 0

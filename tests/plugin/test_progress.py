@@ -1,9 +1,16 @@
 """Progress in words: what is done, how fast, what is left, what it cost, and how it goes."""
 
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from _pytest._io import TerminalWriter
+
 from evaluators.core import Outcome
 from evaluators.runtime.engine import Status
 from evaluators.usage import Usage
-from reports.plugin.progress import Progress
+from reports.plugin.progress import LOG_REPEATS, Progress, ProgressDisplay
 
 IDLE = Status()
 BUSY = Status(requests=90, in_flight=16, limit=24, retried={"timeout": 3, "rate_limit": 1200})
@@ -67,3 +74,22 @@ def test_long_times_are_told_in_minutes_and_hours() -> None:
     progress = Progress(planned=20_001, started=0.0)
     progress.add("s:en", outcome("passed"))
     assert "5.6 h left" in progress.line(1.0, IDLE)
+
+
+def test_a_log_leaves_out_what_says_nothing_new(tmp_path: Path) -> None:
+    """A run that waits hours for a batch says so now and then, not every ten seconds."""
+    with (tmp_path / "log").open("w", encoding="utf-8") as file:
+        option = SimpleNamespace(verbose=0, capture="fd", usepdb=False, trace=False)
+        plugins = SimpleNamespace(has_plugin=lambda name: True)
+        config: Any = SimpleNamespace(
+            option=option, pluginmanager=plugins, get_terminal_writer=lambda: TerminalWriter(file)
+        )
+        waits = ["2 queued", *["1 queued"] * (LOG_REPEATS + 3)]
+        told = iter(waits)
+        progress = Progress(planned=2, started=time.monotonic())
+        display = ProgressDisplay(config, progress, lambda: Status(waiting=next(told)))
+        for _ in waits:
+            display._log()
+        display.stop()
+    lines = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
+    assert [line.rpartition(": ")[2] for line in lines] == ["2 queued", "1 queued", "1 queued"]

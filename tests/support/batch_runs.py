@@ -8,6 +8,7 @@ from typing import Any
 
 from evaluators.core import CallError, Reply
 from evaluators.ledger import Ledger
+from evaluators.ledger.places import Place
 from evaluators.models import connect
 from evaluators.models.secrets import Key
 from evaluators.runtime.batch_waves import BatchSettings, Wave, waves_in
@@ -44,6 +45,12 @@ class BatchRuns:
     folder: Path
     server: BatchServer
     provider: str
+    ledger: Place | None = None  # in place of a file in the folder
+
+    @property
+    def place(self) -> Place:
+        """Where the ledger is."""
+        return self.ledger or self.folder / "ledger"
 
     def run(
         self,
@@ -55,7 +62,7 @@ class BatchRuns:
     ) -> Asked:
         """Ask for all texts at once, for so many ``seconds`` at most, then for nothing more."""
         calls = CallSettings(batch=settings, retry=RETRY, deadline=seconds)
-        with Ledger(self.folder / "ledger") as ledger:
+        with Ledger(self.place) as ledger:
             return asyncio.run(self._run(ledger, texts, calls, budget, spec))
 
     def run_killed(self, texts: Sequence[str], arm: Callable[[Callable[[], object]], None]) -> None:
@@ -63,7 +70,7 @@ class BatchRuns:
 
         Nothing of the run is carried on or tidied up then; its locks are the system's to give back.
         """
-        ledger = Ledger(self.folder / "ledger")
+        ledger = Ledger(self.place)
         loop = asyncio.new_event_loop()
         loop.set_exception_handler(lambda _, context: None)
         arm(lambda: loop.call_soon_threadsafe(loop.stop))
@@ -79,7 +86,7 @@ class BatchRuns:
     @property
     def waves(self) -> list[Wave]:
         """What the ledger remembers of batches, in the order they were begun."""
-        with Ledger(self.folder / "ledger", read_only=True) as ledger:
+        with Ledger(self.place, read_only=True) as ledger:
             return sorted(waves_in(ledger).values(), key=lambda wave: wave.at)
 
     async def _run(
