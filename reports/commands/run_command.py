@@ -84,6 +84,9 @@ def _run(words: _Words, options: Options, files: Sequence[Path], root: Path, com
     if engine not in ("", RAY):
         msg = f"--on: ray or ray:ADDRESS is needed, got {words.on!r}"
         raise UsageError(msg)
+    if options.batch and (engine or words.shards > 1):
+        msg = "--batch: one process can wait for all of it; leave out --on and --shards"
+        raise UsageError(msg)
     ray = load_ray(address) if engine else None
 
     def executor() -> Executor:

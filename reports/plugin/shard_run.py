@@ -202,7 +202,8 @@ class ShardedRun:
             self.say(f"{done:,} of {total:,} items", done, total)
 
         executor, left = self.executor(), dict.fromkeys(parts)
-        slots = max(1, min(executor.slots, self.options.concurrency, len(parts)))
+        most = len(parts) if self.options.quota else min(len(parts), self.options.concurrency)
+        slots = max(1, min(executor.slots, most))
         shares = Shares(options=self.options, slots=slots, left=total)
         people = planned.run.adjudications
         jobs = (shares.job(part, planned.traits, people) for part in parts)

@@ -136,6 +136,7 @@ def test_the_report_is_that_of_pytest(
         (("qa", "--dry-run"), "--dry-run needs pytest's tests"),
         (("qa", "--on", "dask"), "--on: ray or ray:ADDRESS is needed, got 'dask'"),
         (("qa", "--shards", "-1"), "--shards: a number from 1"),
+        (("qa", "--shards", "2", "--batch"), "--batch: one process can wait for all of it"),
         (("elsewhere",), "file or directory not found: elsewhere"),
         (("qa", "--limit", "x"), "--limit: a whole number"),
         (("qa", "--languages", "xx"), "--languages: no dataset has 'xx'"),
