@@ -28,7 +28,7 @@ from reports.report import (
 
 RUN = "run.json"
 MAX_TOKENS = 10**12  # of one item, whatever its judges were
-WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?: \(anchor\))?", re.ASCII)
+WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:[@^][0-9]{1,2})?(?: \(anchor\))?", re.ASCII)
 NAMES: Mapping[str, re.Pattern[str]] = {
     "dataset": NAME,
     "language": LANGUAGE,

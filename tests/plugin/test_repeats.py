@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import pytest
 
+from reports.__main__ import main
 from tests.conftest import Project
 
 WAVERING = """
@@ -69,6 +70,16 @@ def test_they_are_measured_and_gated(capitals: Project) -> None:
     assert set(states(capitals).values()) == {"PASS"}
     page = (capitals.path / "reports" / "out" / "report.html").read_text(encoding="utf-8")
     assert "pass^3" in page
+
+
+def test_a_run_with_them_is_read_again(capitals: Project) -> None:
+    """As the baseline of the next one, and by the command that counts gates anew."""
+    options = ("qa", *MODEL, "--repeats", "3")
+    assert capitals.run_in_process(*options, "--report-dir", "base").ret == 0
+    done = capitals.run_in_process(*options, "--baseline=base")
+    assert done.ret == 0, done.stdout.str() + done.stderr.str()
+    capitals.write("gates.yaml", "capital: {en: {pass^2: {min: 0.99}}}\n")
+    assert main(["gate", "reports/out", "--gates", "gates.yaml"]) == 1
 
 
 def test_more_tries_than_were_made_decide_nothing(capitals: Project) -> None:
