@@ -17,7 +17,7 @@ from evaluators.judges.offline import can_settle, files_of, load_class, offline_
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.secrets import Key
-from evaluators.models.spec import Spec, parse
+from evaluators.models.spec import Spec, check_judge, parse
 from evaluators.reading import file_hash
 from evaluators.rubric import Rubric, Style, load_rubric, load_template
 from evaluators.text import digest
@@ -157,10 +157,7 @@ def resolve_judges(spec: PanelSpec, catalogue: Mapping[str, Spec] | None = None)
         if not one.model:
             continue
         try:
-            found[one.model] = judge = parse(one.model, catalogue)
-            if judge.takes_case:
-                msg = f"{one.model}: it answers items, and cannot judge; name a model"
-                raise UsageError(msg)
+            found[one.model] = check_judge(parse(one.model, catalogue))
         except UsageError as problem:
             msg = (
                 f"--{option}: {problem}; offline: {LEXICAL}; before a model: "

@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 def connect(spec: Spec, key: Key | None = None) -> Model:
     """Return the model that a Spec names; nothing is loaded or connected before its first call.
 
-    Without a key every call is a FatalError, which is what a replay wants.
+    Without a key every call is a FatalError, which is what a replay wants. Raises UsageError for a
+    function that cannot be imported.
     """
+    if spec.function:
+        spec.function.load()
     return LazyModel(spec, key)
 
 

@@ -176,10 +176,7 @@ def parse(text: str, catalogue: Mapping[str, Spec]) -> Spec:
     provider, colon, rest = text.partition(":")
     known = catalogue.get(text) or catalogue.get(rest if provider == HTTP else "")
     if known or (provider == PYTHON and rest):
-        found = replace(known, text=text) if known else of_function(rest, text)
-        if found.function:
-            found.function.load()
-        return found
+        return replace(known, text=text) if known else of_function(rest, text)
     if not colon or provider not in PROVIDERS:
         raise _unknown(text, provider if colon else text, catalogue)
     name, base_url = _name_and_url(rest)
@@ -201,6 +198,14 @@ def build(provider: str, name: str, base_url: str | None, text: str) -> Spec:
         api_key_env=known.api_key_env if is_own else "",
         max_tokens_as=known.max_tokens_as,
     )
+
+
+def check_judge(spec: Spec) -> Spec:
+    """Return the model. Raises UsageError for one that can only answer items, not be asked."""
+    if spec.takes_case:
+        msg = f"{spec.text}: it answers items, and cannot judge or write; name a model"
+        raise UsageError(msg)
+    return spec
 
 
 def of_function(name: str, text: str) -> Spec:

@@ -37,7 +37,7 @@ Options = argparse.Namespace
 
 def stats(options: Options) -> int:
     """Print rows, tokens, time and cost by model."""
-    cost = pricer(load_catalogue(), datetime.now(UTC).date())
+    cost = pricer(load_catalogue(own=options.models), datetime.now(UTC).date())
     with closing(_opened(options, read_only=True)) as opened:
         say(sys.stderr, *opened.notes)
         found = upkeep.ledger_stats(opened, cost)
@@ -201,6 +201,7 @@ def _parser() -> Parser:
         )
         text = "use a ledger that other users own or can change"
         one.add_argument("--trust-ledger", action="store_true", help=text)
+    made["stats"].add_argument("--models", type=Path, metavar="FILE", help=MODELS_FILE)
     made["import"].add_argument("file", type=Path, help="what `ledger export` wrote")
     made["import"].add_argument(
         "--skip-bad", action="store_true", help="take the good lines all the same"

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.keys import require_key
 from evaluators.models.spec import Spec, parse
-from evaluators.runtime.prices import cost_of
+from evaluators.runtime.prices import cost_of, pricer
 from tests.support.model_calls import asked
 
 CODE = """
@@ -97,6 +98,7 @@ async def aslow(case):
 
 number = 7
 """
+price_of = pricer({}, date(2026, 1, 1))
 CASE = AskedCase(question="Capital?", context="Bulgaria", language="bg", metadata={"topic": "geo"})
 
 
@@ -214,6 +216,14 @@ def test_versions(module: str) -> None:
     assert declared is not None and not declared.is_hashed
 
 
+def test_a_name_alone_imports_nothing(module: str) -> None:
+    """A ledger's rows name models of other times, and of other people."""
+    spec = parse(f"python:{module}:echo", {})
+    assert price_of(spec.text, Reply(cost=0.5)) == 0.5
+    assert price_of(spec.text, Reply()) is None
+    assert module not in sys.modules
+
+
 def test_other_code_has_another_identity(module: str) -> None:
     """So that the ledger never answers for what a changed module would say."""
     Path("other_of_mine.py").write_text(CODE + "\n# changed\n", encoding="utf-8")
@@ -238,7 +248,7 @@ def test_an_entry_gives_it_limits_and_prices(module: str) -> None:
     assert (spec.limits.concurrency, spec.limits.deadline, spec.limits.takes_case) == (2, 5, True)
     assert spec.identity["version"] == "4"
     with pytest.raises(UsageError, match="module 'no_such_module' cannot be imported"):
-        parse("broken", catalogue)
+        connect(parse("broken", catalogue))
 
 
 @pytest.mark.parametrize(
@@ -256,6 +266,6 @@ def test_an_entry_gives_it_limits_and_prices(module: str) -> None:
 def test_a_wrong_name_is_said_in_one_line(module: str, text: str, said: str) -> None:
     """With what is likely to be meant."""
     with pytest.raises(UsageError) as caught:
-        parse(text.format(module=module), {})
+        connect(parse(text.format(module=module), {}))
     assert said.format(module=module) in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -11,7 +11,7 @@ from typing import TypeVar
 from evaluators.command_line import Parser
 from evaluators.core import UsageError
 from evaluators.ledger.places import Place, read_place
-from evaluators.models.keys import KEY_ENV
+from evaluators.models.keys import KEY_ENV, MODELS_FILE
 from evaluators.text import shown
 
 ALL = "all"
@@ -89,6 +89,7 @@ class Options(argparse.Namespace):
     concurrency: int
     rpm: int | None
     key_env: list[str]
+    models: Path | None
     max_cost: float | None
     deadline: float | None
     replay: bool
@@ -213,6 +214,7 @@ def _add_calling(group: ArgumentGroup) -> None:
     add("--concurrency", type=_whole("--concurrency"), default=16, metavar="N")
     add("--rpm", type=_whole("--rpm"), metavar="N", help="requests a minute")
     add("--key-env", action="append", default=[], metavar="URL=NAME", help=KEY_ENV)
+    add("--models", type=Path, metavar="FILE", help=MODELS_FILE)
     number = _number("--max-cost", 0, 1e6)
     add("--max-cost", type=number, metavar="USD", help="what may be spent")
     add("--deadline", type=_number("--deadline", 0, 1e7), metavar="S", help="seconds to work")

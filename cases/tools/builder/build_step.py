@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from cases.tools.builder.build_options import Options
@@ -12,7 +13,7 @@ from evaluators.core import Ask, CallError, Model, RefusedError, UsageError
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.keys import read_key_names, require_key
-from evaluators.models.spec import Spec, parse
+from evaluators.models.spec import Spec, check_judge, parse
 from evaluators.output import StepProgress
 from evaluators.runtime.budget import money
 from evaluators.runtime.calls import Caller
@@ -206,7 +207,7 @@ class Step(ABC):
 
     def spec(self, option: str) -> Spec:
         """Return the model that an option names."""
-        return parse_model(option, self.values[option])
+        return parse_model(option, self.values[option], self.build.options.models)
 
     @property
     def specs(self) -> list[Spec]:
@@ -214,10 +215,13 @@ class Step(ABC):
         return [self.spec(option) for option in self.models if self.values.get(option)]
 
 
-def parse_model(option: str, text: str) -> Spec:
-    """Return the model that an option names. Raises UsageError that names the option."""
+def parse_model(option: str, text: str, models: Path | None) -> Spec:
+    """Return the model that an option names, also one of the user's own file of ``models``.
+
+    Raises UsageError that names the option.
+    """
     try:
-        return parse(text, load_catalogue())
+        return check_judge(parse(text, load_catalogue(own=models)))
     except UsageError as problem:
         msg = f"--{option.replace('_', '-')}: {problem}"
         raise UsageError(msg) from None

@@ -266,7 +266,7 @@ class GenerateStep(Step):
         versions = {"recipe": recipe.generate_version, "rules": recipe.check_version}
         values = self.fixed({**values, **versions})
         self.need("generator", values, "name the model that writes: --generator provider:NAME")
-        parse_model("generator", values["generator"])
+        parse_model("generator", values["generator"], self.build.options.models)
         return values
 
     def work(self, items: Sequence[Item], calls: ModelCalls) -> list[Item]:

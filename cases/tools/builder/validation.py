@@ -166,9 +166,9 @@ class ValidateStep(Step):
             "validator", values, "name a model of another provider: --validator provider:NAME"
         )
         named = [option for option in self.models if values[option]]
-        validators = [parse_model(option, values[option]) for option in named]
+        validators = [parse_model(option, values[option], options.models) for option in named]
         if writer := options.generator or folder.options("generate").get("generator"):
-            generator = parse_model("generator", writer)
+            generator = parse_model("generator", writer, options.models)
             for validator in validators:
                 check_pair(generator, validator, same_provider=values["same_provider"])
         if len({validator.text for validator in validators}) < len(validators):
