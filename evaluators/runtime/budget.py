@@ -39,6 +39,7 @@ class Budget:
         self._models = models
         self._held = 0.0
         self._longest: dict[str, int] = {}
+        self._dearest: dict[str, float] = {}  # of the replies that say themselves what they cost
         self._urgent: list[_Waiting] = []
         self._waiting: list[_Waiting] = []
         self._cap = self._allowed = limit
@@ -62,6 +63,7 @@ class Budget:
             # Where nothing limits a reply, the longest one seen teaches what to expect.
             usual = max(USUAL_OUTPUT, self._longest.get(model.spec, 0))
             most = price.most(tokens, usual if limit is None else limit)
+            most = max(most, self._dearest.get(model.spec, 0.0))
             if not self.refusal and self._elsewhere + self.spent + most > self._cap + ROUNDING:
                 self.refusal = self._refusal(model.spec, most)
             if self.refusal:
@@ -88,6 +90,7 @@ class Budget:
             cost = self._models[spec][1].of(reply)
             self.spent += cost if named else reserved
             self._longest[spec] = max(self._longest.get(spec, 0), reply.output_tokens)
+            self._dearest[spec] = max(self._dearest.get(spec, 0.0), reply.cost or 0.0)
         self._wake()
 
     def need(self) -> tuple[float, float, float]:

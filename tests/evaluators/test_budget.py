@@ -176,3 +176,20 @@ def test_whoever_limits_the_reply_is_heard() -> None:
 def test_small_amounts_stay_visible(amount: float, text: str) -> None:
     """A fraction of a cent is not shown as nothing."""
     assert money(amount) == text
+
+
+def test_a_reply_that_says_its_cost_teaches_what_the_next_may_cost() -> None:
+    """Whatever the prices say: an application may call several models for one answer."""
+
+    async def run() -> list[float]:
+        money_left = budget(1.0, spec(max_tokens=1), output_price=0.0)
+        held = [await money_left.reserve(MODEL, request())]
+        money_left.settle(held[0], "m", Reply(text="a", cost=0.4))
+        held.append(await money_left.reserve(MODEL, request()))
+        money_left.settle(held[1], "m", Reply(text="b", cost=0.4))
+        with pytest.raises(StoppedError):
+            await money_left.reserve(MODEL, request())
+        assert money_left.spent == pytest.approx(0.8)
+        return held
+
+    assert asyncio.run(run()) == [0.0, 0.4]
