@@ -17,6 +17,7 @@ from functools import partial
 from hashlib import sha256
 
 from cases.tools.builder.build_step import ModelCalls, Step, StepCalls, parse_model
+from cases.tools.builder.own_templates import GENERATE, filled_message, numbered
 from cases.tools.builder.question_rules import check_questions
 from cases.tools.builder.recipe import Recipe, filled
 from cases.tools.builder.work_folder import BuildError, Item, Values, drop_failed, kept
@@ -125,7 +126,8 @@ class Generator:
             return [item.dropped(reason, f"{error}") for item in items]
         except CallError as error:
             return [item.pending(error.kind, f"{error}") for item in items]
-        listing = read_listing(reply, len(items), self.recipe.labels)
+        texts = [item.paragraph for item in items] if self.recipe.generation else ()
+        listing = read_listing(reply, len(items), self.recipe.labels, texts)
         if isinstance(listing, Invalid):
             return [item.dropped(UNREAD, listing.reason) for item in items]
         by: Values = {
@@ -153,6 +155,13 @@ class Generator:
     def request(self, items: Sequence[Item], attempt: int) -> Request:
         """Return the request for these items; they are numbered from 1."""
         labels = self.recipe.labels
+        if self.recipe.generation:
+            texts = dict(zip(GENERATE, (item.paragraph for item in items), strict=False))
+            messages = filled_message(self.recipe.generation, texts)
+            version = self._version
+            return Request(
+                messages=messages, parameters=PARAMETERS, version=version, attempt=attempt
+            )
         rows = [
             f'{{"number": {number}, "answer": {encode(labels[item.wanted])}, '
             f'"text": {encode(item.paragraph)}}}'
@@ -195,12 +204,13 @@ def _tool(labels: Mapping[str, str]) -> Tool:
 
 
 def read_listing(
-    reply: Reply, count: int, labels: Mapping[str, str]
+    reply: Reply, count: int, labels: Mapping[str, str], texts: Sequence[str] = ()
 ) -> Mapping[int, Written | Invalid] | Invalid:
     """Return the question that a reply gives for each of the numbers 1 to ``count``.
 
     ``labels`` maps YES and NO to their words. The list is the field ``items`` of the forced call,
-    or the one JSON list of the text, whatever prose stands around it.
+    or the one JSON list of the text, whatever prose stands around it. Where ``texts`` are given
+    its entries have no numbers, and repeat the texts instead.
     """
     if cut := unfinished(reply.finish):
         return cut
@@ -212,8 +222,10 @@ def read_listing(
         entries = [entries] if count == 1 and "question" in entries else entries.get("items")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         return Invalid("no list of objects with number, question and answer")
-    numbers = [entry.get("number") for entry in entries]
-    if any(isinstance(one, bool) or not isinstance(one, int) for one in numbers):
+    entries = numbered(entries, texts) if texts else entries
+    given = [entry.get("number") for entry in entries]
+    numbers = [one for one in given if type(one) is int]
+    if numbers != given:
         return Invalid("an entry without a number")
     if sorted(numbers) != list(range(1, count + 1)):
         return Invalid(f"{len(entries)} entries for {count} texts, or a number twice")

@@ -1,12 +1,14 @@
 """What a language brings to the making of a dataset: labels, bounds, spelling, forms, prompts."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cases.labels import yes_or_no
+from cases.tools.builder.own_templates import GENERATE, VALIDATE, check_template
 from evaluators.core import NO, YES, UsageError
+from evaluators.reading import read_text
 from evaluators.settings import Settings, load_settings
 from evaluators.text import digest
 
@@ -14,7 +16,7 @@ FOLDER = Path(__file__).parent / "recipes"
 PLACES = ("{count}", "{texts}")
 KEYS = (
     *("language", "labels", "paragraph", "spelling", "question", "types", "system", "user"),
-    "probe",
+    *("probe", "templates"),
 )
 QUESTION = "{question}"
 OTHER = "other"
@@ -70,7 +72,8 @@ class Recipe:
     """One language's recipe. The ``…_version`` are hashes of what the step of that name uses.
 
     ``probe`` is the prompt of the closed-book probe, empty where there is none; ``unknown`` the
-    word in it for not knowing.
+    word in it for not knowing. ``generation`` and ``validation`` are templates of the user's own,
+    empty where there are none.
     """
 
     path: Path
@@ -88,6 +91,8 @@ class Recipe:
     probe: str = ""
     unknown: str = ""
     probe_version: str = ""
+    generation: str = ""
+    validation: str = ""
 
     def type_of(self, question: str) -> str:
         """Return the type of a question: the first whose pattern is found in it, or ``other``."""
@@ -115,7 +120,10 @@ def load_recipe(path: Path) -> Recipe:
     for place in PLACES:
         if user.count(place) != 1:
             raise top.problem(key="user", what=f"the place {place} must stand in it once")
-    values = top.values
+    values, templates = top.values, top.part("templates")
+    templates.check_keys(("generate", "validate"))
+    generation = _template(templates, "generate", GENERATE)
+    written = [values[key] for key in ("language", "labels", "system", "user")]
     return Recipe(
         path=path,
         language=_needed(top, "language"),
@@ -127,10 +135,19 @@ def load_recipe(path: Path) -> Recipe:
         user=user,
         types=_types(top.part("types")),
         sample_version=digest([values.get("paragraph"), values.get("spelling")]),
-        generate_version=digest([values[key] for key in ("language", "labels", "system", "user")]),
+        generate_version=digest([*written, generation] if generation else written),
+        generation=generation,
+        validation=_template(templates, "validate", VALIDATE),
         check_version=digest([values.get("question"), values.get("spelling")]),
         **_probe(top.part("probe")),
     )
+
+
+def _template(templates: Settings, key: str, places: Sequence[str]) -> str:
+    name = templates.text(key)
+    if not name:
+        return ""
+    return check_template(templates, key, read_text(templates.path.parent / name), places)
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cases.tools.builder.build_options import DATASET
 from cases.tools.builder.build_step import ModelCalls, Step, StepCalls, parse_model
+from cases.tools.builder.own_templates import VALIDATE, filled_message, version_of
 from cases.tools.builder.recipe import Recipe
 from cases.tools.builder.work_folder import Item, Values
 from evaluators import rubric
@@ -57,7 +58,9 @@ class Validator:
 
     async def _one(self, item: Item, ask: Ask) -> Item:
         """Return an item with what was said of it. Raises CallError."""
-        said: dict[str, object] = {"model": self.model.spec, "prompt": self.rubric.version}
+        template, version = self.recipe.validation, self.rubric.version
+        version = version_of(template) if template else version
+        said: dict[str, object] = {"model": self.model.spec, "prompt": version}
         labels = self.recipe.labels
         case = Case(
             id=item.id,
@@ -71,8 +74,9 @@ class Validator:
         try:
             if self.blind is not None:
                 said["blind"] = await self._blind_answer(case, self.blind, ask)
-            messages = judge_messages(self.rubric, case, labels[item.answer])
-            version = self.rubric.version
+            texts = (item.paragraph, item.question, labels[item.answer])
+            own = filled_message(template, dict(zip(VALIDATE, texts, strict=True)))
+            messages = own if template else judge_messages(self.rubric, case, labels[item.answer])
             request = Request(messages=messages, parameters=PARAMETERS, version=version)
             grade, reply = await ask_until_read(self.model, request, ask, _read_verdict)
         except JudgeError as error:
@@ -161,7 +165,9 @@ class ValidateStep(Step):
         values = self.remembered(
             validator=None, second_validator=None, blind=True, same_provider=False
         )
-        values = self.fixed({**values, "rubric": self._rubric.version})
+        own = self.build.recipe.validation
+        version = version_of(own) if own else self._rubric.version
+        values = self.fixed({**values, "rubric": version})
         self.need(
             "validator", values, "name a model of another provider: --validator provider:NAME"
         )
