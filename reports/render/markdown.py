@@ -74,7 +74,8 @@ def _head(report: Report) -> str:
 
 
 def _usage(report: Report) -> str:
-    rows = ((one.name, *one.cells) for one in usage_table.usage_rows(report))
+    found = usage_table.usage_rows(report)
+    rows = ((one.name, *(" ".join(cell).strip() for cell in one.cells)) for one in found)
     table = _table("Seconds, tokens and cost of answers", usage_table.HEADER, rows)
     return f"{table}\n*{'; '.join(usage_table.notes(report))}*\n" if table else ""
 

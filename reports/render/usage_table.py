@@ -10,14 +10,18 @@ from reports.usage_summary import UsageShift
 
 HEADER = ("Slice", *(row.title for row in USAGE.values()))
 UNKNOWN = "–"
+Cell = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageRow:
-    """One slice: a text for each metric, and the largest factor by which one of them grew."""
+    """One slice: a cell for each metric, and the largest factor by which one of them grew.
+
+    A cell is a value, or that of then and now, and behind it the factor and the interval.
+    """
 
     name: str
-    cells: tuple[str, ...]
+    cells: tuple[Cell, ...]
     factor: float
 
 
@@ -41,22 +45,22 @@ def _row(name: str, measures: Mapping[str, Estimate], shifts: Mapping[str, Usage
     return UsageRow(name=name, cells=cells, factor=max(factors, default=0.0))
 
 
-def _estimate(found: Estimate | None) -> str:
+def _estimate(found: Estimate | None) -> Cell:
     if found is None or found.value is None:
-        return UNKNOWN
-    return f"{amount(found.value)}{_interval(found)}"
+        return UNKNOWN, ""
+    return amount(found.value), _interval(found)
 
 
-def _shift(found: UsageShift) -> str:
+def _shift(found: UsageShift) -> Cell:
     """Return before, now and the factor, marked where its whole interval lies off 1."""
     before, now = (amount(one.value or 0.0) for one in (found.before, found.now))
     factor, ends = found.factor, found.factor.interval
     mark = "" if ends is None else "▲ " if ends[0] > 1 else "▼ " if ends[1] < 1 else ""
-    return f"{before} → {now}, {mark}×{amount(factor.value or 0.0)}{_interval(factor)}"
+    return f"{before} → {now}", f"{mark}×{amount(factor.value or 0.0)} {_interval(factor)}".strip()
 
 
 def _interval(found: Estimate) -> str:
-    return f" [{', '.join(map(amount, found.interval))}]" if found.interval else ""
+    return f"[{', '.join(map(amount, found.interval))}]" if found.interval else ""
 
 
 def amount(value: float) -> str:
