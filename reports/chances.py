@@ -128,12 +128,16 @@ class Simulation:
 
 
 def _by_judge(dataset: Dataset) -> Dataset:
-    """Return a dataset whose audited gates are decided by the judge's verdicts."""
+    """Return a dataset whose audited gates are decided by the judge's verdicts.
+
+    Gates on what answers take are left out: nobody knows it of answers that are not there yet.
+    """
 
     def judged(gates: Sequence[Threshold]) -> tuple[Threshold, ...]:
         return tuple(
             replace(one, evidence="confident") if one.evidence == "audited" else one
             for one in gates
+            if not one.of_usage
         )
 
     slices = {

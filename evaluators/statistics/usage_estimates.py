@@ -193,16 +193,16 @@ def _drawn_quantiles(sides: Sequence[Array], places: Array, share: float) -> Ite
     unseen = round(total * unseen_share(total))
     orders = [np.argsort(side, kind="stable") for side in sides]
     step = max(1, BLOCK // len(places))
-    rounds = min(ROUNDS, max(FEWEST_ROUNDS, 2 * step))
+    rounds = min(ROUNDS, max(FEWEST_ROUNDS, step))
     for start in range(0, rounds, step):
         size = min(step, rounds - start)
         both = random.multinomial(total - unseen, np.full(total, 1 / total), size=size)
         found = []
         for side, order in zip(sides, orders, strict=True):
-            weights = both.copy()
+            weights = both.astype(np.int32)  # half the memory, and half the time
             apart = random.integers(0, total, size=(size, unseen))
             np.add.at(weights, (np.arange(size)[:, None], apart), 1)
-            so_far = weights[:, places[order]].cumsum(axis=1)
+            so_far = weights[:, places[order]].cumsum(axis=1, dtype=np.int32)
             needed = np.ceil(share * so_far[:, -1:] - 1e-9)
             found.append(side[order[(so_far >= needed).argmax(axis=1)]])
         yield found

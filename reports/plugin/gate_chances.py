@@ -172,5 +172,6 @@ def _lines(simulation: Simulation, differ: Discordance, runs: int) -> Iterator[s
     yield (
         f"    standard error at most {error:.2f}; the share that differs is {differ.source}; items "
         "change one by one, linked ones too; the margin is that of a slice's or its data set's "
-        f"drop gate, else {MARGIN:g}, in truth: the judge sees a share J of it"
+        f"drop gate, else {MARGIN:g}, in truth: the judge sees a share J of it; gates on seconds, "
+        "tokens and cost are left out"
     )

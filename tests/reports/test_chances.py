@@ -149,6 +149,13 @@ def test_without_a_baseline_there_is_no_drop_gate() -> None:
     assert run.chances(0.1, runs=20) == Chances(runs=20, codes={0: 1.0}, blame=(), stuck={})
 
 
+def test_gates_on_what_answers_take_have_no_forecast() -> None:
+    """What a model takes is not known before it is asked; the other gates' chances are."""
+    slow = Threshold(measure="seconds_p95", max=1.0)
+    run = simulation("c" * 36 + "i" * 4, CORRECT_BAR, slow, baseline=False)
+    assert run.chances(0.1, runs=20) == Chances(runs=20, codes={0: 1.0}, blame=(), stuck={})
+
+
 def test_the_margin_is_that_of_the_drop_gate() -> None:
     """The slice's own, else its dataset's, else 0.1; never that of another metric."""
     other = Threshold(measure="drop", of="f_score", max=0.5)
