@@ -123,7 +123,7 @@ def load_recipe(path: Path) -> Recipe:
     values, templates = top.values, top.part("templates")
     templates.check_keys(("generate", "validate"))
     generation = _template(templates, "generate", GENERATE)
-    written = [values[key] for key in ("language", "labels", "system", "user")]
+    written = [values.get(key) for key in ("language", "labels", "system", "user")]
     return Recipe(
         path=path,
         language=_needed(top, "language"),
