@@ -1,21 +1,19 @@
-"""Which answers of a run are worth a person's time, as a sheet; and what people decided on them."""
+"""Which answers of a run are worth a person's time, and what people decided on them."""
 
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 
 from cases.dataset import Slice
 from cases.tools.review.adjudications import DIGEST, is_label
-from cases.tools.review.issued import Asked, issue
+from cases.tools.review.issued import Asked
 from cases.tools.review.reviews import AGREED, CONFLICT, Review, Settled, settle
-from cases.tools.review.sheet import UNCLEAR, Field, Sheet, SheetItem, choice_set
-from cases.tools.review.sheet_files import write_sheet
+from cases.tools.review.sheet import UNCLEAR
 from evaluators.core import NO, UNANSWERED, YES, Verdict
 from evaluators.judge_spec import PanelSpec
 from evaluators.judges.adjudicated import Adjudication, Adjudications, answer_digest
-from evaluators.kinds import KINDS, Kind
+from evaluators.kinds import Kind
 from evaluators.output import plural
 from reports.record import Record, in_order
 from reports.render.clean import MASK
@@ -28,6 +26,8 @@ NEAR = 1
 """A rating is near the bar where one step less or more would change whether it passes."""
 
 SOURCE = "adjudicated by people"
+_FIRST = ("no_verdict", "judges_differ", "audit_differs", "flipped", "near_bar", "sample")
+"""The reasons for which an answer is picked, those that matter most first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,47 +121,19 @@ def _reasons(record: Record, part: Slice, judge: str, *, flipped: bool) -> Itera
         yield "near_bar"
 
 
-def sheet_of(picks: Sequence[Pick], name: str = "review") -> Sheet:
-    """Return the sheet of these answers. It does not show what the judge said: people come first.
+def at_most(picks: Sequence[Pick], most: int | None, seed: int = 0) -> tuple[Pick, ...]:
+    """Return these picks, or the ``most`` that matter most, in their order.
 
-    An item is shown with its question, context, expected answer and the answer to be judged.
+    Of those picked for one reason a part is drawn by a hash of ``seed``; each has its probability.
     """
-    return Sheet(
-        name=name,
-        items=tuple(map(_item, picks)),
-        choices={kind.choices: choice_set(kind.choices) for kind in KINDS.values() if kind.choices},
-    )
-
-
-def issue_to(folder: Path, picks: Sequence[Pick], name: str = "review") -> tuple[Path, ...]:
-    """Write the form of these answers, its twin and what it asks; return the paths."""
-    sheet = sheet_of(picks, name)
-    allowed = sheet.allowed
-    asked = {
-        one.id: Asked(
-            choices=allowed[one.id],
-            judged=one.record.result,
-            upgrades=one.upgrades(allowed[one.id]),
-        )
-        for one in picks
-    }
-    return *write_sheet(sheet, folder), issue(sheet, asked, folder)
-
-
-def _item(one: Pick) -> SheetItem:
-    record = one.record
-    texts = {"context": record.context, "question": record.question}
-    # A yes/no answer is read for what it says; the gold would only lead astray.
-    texts["expected"] = "" if one.kind.words else record.expected
-    shown = [Field(title=title, text=text) for title, text in texts.items() if text]
-    return SheetItem(
-        id=one.id,
-        language=record.language,
-        fields=(*shown, Field(title="answer", text=record.answer or "")),
-        choices=one.kind.choices,
-        reasons=one.reasons,
-        group=f"{record.dataset}:{record.language}",
-    )
+    room = len(picks) if most is None else most
+    chosen: dict[str, float] = {}
+    for reason in _FIRST:
+        alike = [one for one in picks if min(one.reasons, key=_FIRST.index) == reason]
+        alike.sort(key=lambda one: hashlib.sha256(f"limit:{seed}:{one.id}".encode()).digest())
+        drawn = alike[: room - len(chosen)]
+        chosen |= {one.id: one.probability * len(drawn) / len(alike) for one in drawn}
+    return tuple(replace(one, probability=chosen[one.id]) for one in picks if one.id in chosen)
 
 
 def reasons_of(picks: Sequence[Pick]) -> dict[str, int]:
@@ -228,6 +200,7 @@ def _decide(found: Accepted, one: Settled, date: str, asked: Asked, least: int |
             name=names,
             reason=" / ".join(" ".join(comment.split()) for comment in one.comments),
             date=date,
+            about=asked.about,
         )
     )
 

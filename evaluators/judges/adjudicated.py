@@ -29,7 +29,8 @@ class Adjudication:
     ``item`` names the item for readers; ``digest`` (``answer_digest``) says which answer is meant.
     ``label`` is a grade, a rating of 1 to 10 in digits, or YES, NO or UNANSWERED. Where two answers
     to the item were audited together, ``pair`` names these two, ``picked`` says why they were
-    picked, and ``probability`` is that of it (0 elsewhere).
+    picked, and ``probability`` is that of it (0 elsewhere). ``about`` says in words what was
+    judged, a line each, for whoever reads the file: nothing depends on it.
     """
 
     item: str
@@ -41,6 +42,7 @@ class Adjudication:
     picked: str = ""
     probability: float = 0.0
     pair: str = ""
+    about: tuple[str, ...] = ()
 
     @property
     def rating(self) -> int | None:

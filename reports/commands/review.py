@@ -15,12 +15,20 @@ from cases.tools.review.sheet_files import FALLBACK, texts_in
 from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE
 from evaluators.output import plural, say, write_texts
-from reports.commands.recorded_runs import RUN_HELP, Parser, read_baseline, whole_number
+from reports.commands.recorded_runs import (
+    RUN_HELP,
+    Parser,
+    home,
+    read_baseline,
+    transcripts_of,
+    whole_number,
+)
 from reports.commands.until_decided import add_options, agreement_lines, until_decided
-from reports.human_review import SAMPLE, Pick, accept, issue_to, labelled, pick, reasons_of
+from reports.human_review import SAMPLE, Pick, accept, at_most, labelled, pick, reasons_of
 from reports.recount import rebuilt
 from reports.render import clean
 from reports.report import Report
+from reports.review_sheet import issue_to
 from reports.run_reader import load_report
 
 UNDECIDED = 6
@@ -45,7 +53,8 @@ def _read(options: argparse.Namespace, path: Path) -> tuple[Report, tuple[Pick, 
     report = load_report(path)
     if options.baseline is not None:
         report = rebuilt(report, read_baseline(options.baseline, [report]))
-    return report, pick(report, options.sample, options.seed)
+    picks = pick(report, options.sample, options.seed)
+    return report, at_most(picks, options.limit, options.seed)
 
 
 def _sheet(options: argparse.Namespace) -> int:
@@ -54,8 +63,7 @@ def _sheet(options: argparse.Namespace) -> int:
     if not picks:
         msg = f"{path}: nothing to review: no answer that a person has not judged yet"
         raise UsageError(msg)
-    home = path if path.is_dir() else path.parent
-    paths = issue_to(options.to or home, picks)
+    paths = issue_to(options.to or home(path), picks, transcripts=transcripts_of(path))
     words = texts_in(FALLBACK).reasons
     counts = [f"{count:>6}  {words[reason]}" for reason, count in reasons_of(picks).items()]
     say(sys.stdout, f"{plural(len(picks), 'answer')} to review", *counts, *map(str, paths))
@@ -162,6 +170,8 @@ def _parser() -> Parser:
     add_options(parser)
     text = f"how many answers to draw beside those that stand out (default: {SAMPLE})"
     parser.add_argument("--sample", metavar="N", type=whole_number, default=SAMPLE, help=text)
-    text = "seed of that sample (default: 0)"
+    text = "at most so many answers, those that matter most (default: all)"
+    parser.add_argument("--limit", metavar="N", type=whole_number, help=text)
+    text = "seed of what is drawn (default: 0)"
     parser.add_argument("--seed", metavar="S", type=whole_number, default=0, help=text)
     return parser

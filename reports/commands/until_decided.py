@@ -14,14 +14,16 @@ from cases.tools.review.reviews import Review, agreement, read_sheets
 from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE, Adjudication, Adjudications, answer_digest
 from evaluators.output import plural, say
-from reports.commands.recorded_runs import read_baseline, whole_number
+from reports.commands.recorded_runs import home, read_baseline, transcripts_of, whole_number
 from reports.compare.audit import AuditedPair
 from reports.gates.audited import AuditedGate
 from reports.gates.decide import FAILED, INCONCLUSIVE, OK
-from reports.human_review import Pick, accept, issue_to
+from reports.human_review import Pick, accept
 from reports.recount import audits_of
 from reports.render import clean
+from reports.review_sheet import issue_to
 from reports.run_reader import load_report
+from reports.transcripts import Source
 
 FORM = "audit"
 _CODES = {"FAIL": FAILED, "INCONCLUSIVE": INCONCLUSIVE, "PASS": OK}  # the worst first
@@ -59,15 +61,15 @@ def until_decided(run: Path, options: argparse.Namespace) -> int:
         msg = f"{run}: people decide no gate of it; {how}"
         raise UsageError(msg)
     said: list[str] = []
-    home = options.to or (run if run.is_dir() else run.parent)
+    folder = options.to or home(run)
     if options.accept:
-        people, said = _accept(options, home, people, gates)
+        people, said = _accept(options, folder, people, gates)
         save_adjudications(people, file)
         said.insert(0, f"{plural(len(people), 'verdict')} in {file}")
         gates = audits_of(report, *(replace(one, people=people) for one in beside))
     results = [gate.result() for gate in gates]
     said += (f"{one.state} {one.slice}, {one.name} {one.bar}: {one.reason}" for one in results)
-    said += _next_form(gates, home, options.pairs)
+    said += _next_form(gates, folder, options.pairs, transcripts_of(run))
     say(sys.stdout, *map(clean.line, said))
     states = [one.state for one in results]
     return next(code for state, code in _CODES.items() if state in states)
@@ -124,7 +126,9 @@ def _planned(one: Adjudication, asked: AuditedPair | None) -> Adjudication:
     return replace(one, picked=asked.why, probability=asked.probability, pair=asked.key)
 
 
-def _next_form(gates: Sequence[AuditedGate], folder: Path, most: int | None) -> list[str]:
+def _next_form(
+    gates: Sequence[AuditedGate], folder: Path, most: int | None, transcripts: Source | None
+) -> list[str]:
     """Write the form of the answers to judge next, if any; return lines that say so.
 
     It has at most so many pairs of each gate.
@@ -134,7 +138,7 @@ def _next_form(gates: Sequence[AuditedGate], folder: Path, most: int | None) -> 
         is_open = any(gate.state == "INCONCLUSIVE" for gate in gates)
         shown = "decided; `python -m reports gate RUN --adjudications=FILE --to DIR` writes it down"
         return [] if is_open else [shown]
-    paths = issue_to(folder, picks, FORM)
+    paths = issue_to(folder, picks, FORM, transcripts)
     return [f"{plural(len(picks), 'answer')} to judge next:", *map(str, paths)]
 
 

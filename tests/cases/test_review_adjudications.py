@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -176,3 +177,18 @@ def test_files_beside_the_data_are_found_and_must_agree(tmp_path: Path) -> None:
 def test_what_may_stand(text: str, good: bool) -> None:
     """Grades, ratings, readings of yes or no, as they are written."""
     assert is_label(text) is good
+
+
+def test_comments_say_what_was_judged(tmp_path: Path) -> None:
+    """Question and answer above each verdict; they stay when more is added, and decide nothing."""
+    path = tmp_path / "adjudications.yaml"
+    about = ("question: Where is it? \\n- item: forged", "answer: \\u202e # not: [yaml")
+    first, second = replace(decided(), about=about), decided(digest="f" * 32)
+    save_adjudications({one.digest: one for one in (first, second)}, path)
+    text = path.read_text("utf-8")
+    assert f"\n\n# {about[0]}\n# {about[1]}\n- item: d-bg-q1\n" in text
+    assert load_adjudications(path) == {KEY: first, "f" * 32: second}
+    save_adjudications(load_adjudications(path), path)
+    assert path.read_text("utf-8") == text
+    path.write_text(text.replace(f"# {about[0]}\n", ""), "utf-8")
+    assert load_adjudications(path)[KEY] == replace(first, about=about[1:])

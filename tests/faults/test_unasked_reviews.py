@@ -11,7 +11,8 @@ from evaluators.core import CORRECT, INCORRECT
 from evaluators.judges.adjudicated import Adjudication
 from evaluators.kinds import kind_of
 from reports.__main__ import main
-from reports.human_review import Pick, issue_to, pick
+from reports.human_review import Pick, pick
+from reports.review_sheet import issue_to
 from reports.run_reader import load_report
 from tests.conftest import Project
 from tests.support.made_records import make_record

@@ -10,14 +10,23 @@ import pytest
 from cases.dataset import Slice
 from cases.loading import load_cases
 from cases.tools.review.adjudications import load_adjudications, save_adjudications
+from cases.tools.review.issued import load_issued
+from cases.tools.review.sheet_files import texts_in
 from evaluators.core import CORRECT, INCORRECT, Vote
 from evaluators.judges.adjudicated import Adjudication
+from evaluators.judges.factory import RUBRICS
 from evaluators.kinds import kind_of
+from evaluators.ledger import Ledger
+from evaluators.rubric import load_rubric
 from reports.__main__ import main
-from reports.human_review import accept, adjudication_notes, labelled, pick, sheet_of
+from reports.human_review import accept, adjudication_notes, at_most, labelled, pick
 from reports.record import Record
 from reports.report import Report
+from reports.review_sheet import issue_to, rubric_texts, sheet_of
 from reports.run_reader import load_report
+from reports.transcripts import of_ledger
+from tests.reports.test_transcripts import LONG, fill
+from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.reviewing import review, saved
 
@@ -130,6 +139,72 @@ def test_the_sheet_hides_what_the_judge_said() -> None:
     (item,) = sheet_of(pick(yes_no, 1)).items
     assert [field.title for field in item.fields] == ["question", "answer"]
     assert item.choices == "yes_no"
+
+
+def test_neither_form_nor_csv_says_why_an_answer_was_picked(tmp_path: Path) -> None:
+    """Who reads that the baseline's verdict was another, or none, knows what the judge said."""
+    records = [*answered("icc"), *answered("eeec")[3:]]
+    records[1] = replace(records[1], votes=VOTES)
+    made = run_of(records, baseline=run_of(answered("cccc")), judge="a b")
+    assert {one for some in reasons(made).values() for one in some} == {"flipped", "judges_differ"}
+    written(made, tmp_path / "run")
+    assert main(["review", str(tmp_path / "run"), "--sample", "0"]) == 0
+    for name in ("review.html", "review.csv"):
+        text = (tmp_path / "run" / name).read_text("utf-8")
+        for words in texts_in("en").reasons.values():
+            assert words not in text
+    sheet = json.loads((tmp_path / "run" / "sheet.json").read_text("utf-8"))
+    assert not sheet.keys() - {"sheets", "items"}
+
+
+def test_the_form_shows_the_rubric_that_the_judge_was_given(tmp_path: Path) -> None:
+    """A bundled one of this version from its file, another as it was sent; else none is shown."""
+    bundled = load_rubric(RUBRICS / "simpleqa.en.yaml")
+    part = graded_slice(rubric=bundled)
+    picks = pick(run_of(answered("c"), facts_dataset(part)), 1)
+    assert rubric_texts(picks, None) == {bundled.version: bundled.system}
+    assert sheet_of(picks, rubrics={bundled.version: "Rules."}).items[0].rubric == "Rules."
+    assert bundled.system[:40] in issue_to(tmp_path, picks)[0].read_text("utf-8")
+    for version in ("simpleqa.en@2#other", "../models@1#x", "own.en@1#x"):
+        odd = facts_dataset(graded_slice(rubric=replace(bundled, version=version)))
+        assert rubric_texts(pick(run_of(answered("c"), odd), 1), None) == {}
+    records = fill(tmp_path / "l", ["q"])
+    asked = facts_dataset(graded_slice(rubric=replace(bundled, version="answer@1#c")))
+    known = [replace(one, calls=records[0].calls) for one in answered("c")]
+    with Ledger(tmp_path / "l", read_only=True) as ledger:
+        found = rubric_texts(pick(run_of(known, asked), 1), of_ledger(ledger))
+    assert found == {"answer@1#c": LONG}
+
+
+def test_a_limit_takes_what_matters_most() -> None:
+    """No verdict first, then judges that differ, then flips; a part of a group by chance."""
+    records = [*answered("iiicc"), *answered("eeeeec")[5:]]
+    records[3] = replace(records[3], votes=VOTES)
+    made = run_of(records, baseline=run_of(answered("cccccc")), judge="a b")
+    picks = pick(made, 99)
+    assert len(picks) == 6
+    assert at_most(picks, None) == at_most(picks, 6) == picks
+    assert [one.reasons for one in at_most(picks, 1)] == [("judges_differ",)]
+    three = at_most(picks, 3)
+    assert [one.reasons[0] for one in three] == ["flipped", "flipped", "judges_differ"]
+    assert [one.probability for one in three] == [2 / 3, 2 / 3, 1.0]
+    assert len({tuple(one.id for one in at_most(picks, 3, seed)) for seed in range(9)}) > 1
+
+
+def test_what_was_asked_stands_beside_the_verdict(tmp_path: Path) -> None:
+    """From the sheet into a comment, whatever the texts hold; the file can be read all the same."""
+    texts = [text for text in HOSTILE if text.strip() and "sk-" not in text]
+    records = answered("c" * len(texts))
+    odd = [replace(r, question=text, answer=text) for r, text in zip(records, texts, strict=True)]
+    picks = pick(run_of(odd), 99)
+    issue_to(tmp_path, picks)
+    items = load_issued(tmp_path / "sheet.json").items
+    reviews = [review(one.id, "Ana", CORRECT) for one in picks]
+    given = accept(reviews, "2026-11-21", items).adjudications
+    path = tmp_path / "adjudications.yaml"
+    save_adjudications({one.digest: one for one in given}, path)
+    assert load_adjudications(path) == {one.digest: one for one in given}
+    assert path.read_text("utf-8").count("\n# question: ") == len(texts)
 
 
 def test_only_what_reviewers_agree_on_is_accepted() -> None:

@@ -1,7 +1,9 @@
 """``adjudications.yaml``: what people decided, item by item, kept with the data."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 import yaml
@@ -10,7 +12,7 @@ from cases.labels import grade_or_rating
 from evaluators.core import NO, UNANSWERED, YES, UsageError
 from evaluators.judges.adjudicated import FILE, Adjudication, Adjudications
 from evaluators.output import write_texts
-from evaluators.reading import Map, Seq, load_yaml, problem
+from evaluators.reading import Map, Seq, load_yaml, problem, read_text
 from evaluators.settings import Settings
 from evaluators.text import shown
 
@@ -20,7 +22,10 @@ DIGEST = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _HEAD = """\
 # Verdicts by people. Each holds for one answer to one item, named by the digest of both; it takes
 # the judge's place wherever that answer is judged again. Written by `python -m reports review`.
+
 """
+ABOUT = ("question", "answer")
+_ABOUT = re.compile(rf"# ((?:{'|'.join(ABOUT)}): .*)")
 
 
 def load_adjudications(path: Path) -> dict[str, Adjudication]:
@@ -34,14 +39,21 @@ def load_adjudications(path: Path) -> dict[str, Adjudication]:
     if not isinstance(document, Seq):
         raise problem(path, 1, "a YAML list of verdicts is needed: each begins with '- '")
     found: dict[str, Adjudication] = {}
+    text = read_text(path).split("\n")
     for entry, line in zip(document, document.lines, strict=True):
         if not isinstance(entry, Map):
             raise problem(path, line, f"a mapping of {', '.join(_KEYS)} is needed")
         one = _read(Settings(path, "", entry))
         if one.digest in found:
             raise problem(path, line, f"digest {one.digest} stands twice; keep one verdict")
-        found[one.digest] = one
+        found[one.digest] = replace(one, about=_comments_above(text, line))
     return found
+
+
+def _comments_above(text: Sequence[str], line: int) -> tuple[str, ...]:
+    """Return what stands in the comments right above an entry, which begins in this line."""
+    above = takewhile(bool, (_ABOUT.fullmatch(one) for one in reversed(text[: line - 1])))
+    return tuple(match[1] for match in above if match)[::-1]
 
 
 def _read(settings: Settings) -> Adjudication:
@@ -113,15 +125,15 @@ def save_adjudications(adjudications: Mapping[str, Adjudication], path: Path) ->
     Raises QAError where it cannot be written.
     """
     ordered = sorted(adjudications.values(), key=lambda one: (one.item, one.digest))
-    entries = []
+    text = _HEAD if ordered else f"{_HEAD}[]\n"
     for one in ordered:
         values = (one.item, one.digest, one.label, one.name, one.reason, one.date)
         entry: dict[str, str | float] = dict(zip(_KEYS, values, strict=True))
         if one.pair:
             entry |= zip(_AUDIT, (one.picked, one.probability, one.pair), strict=True)
-        entries.append(entry)
-    text = yaml.safe_dump(entries, allow_unicode=True, sort_keys=False, width=100)
-    write_texts([(path, _HEAD + text)])
+        text += "".join(f"# {line}\n" for line in one.about)
+        text += yaml.safe_dump([entry], allow_unicode=True, sort_keys=False, width=100)
+    write_texts([(path, text)])
 
 
 def beside(folders: Iterable[Path]) -> dict[str, Adjudication]:

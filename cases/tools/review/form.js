@@ -94,6 +94,9 @@
     byId("note-text").textContent = one.note;
     byId("rules").hidden = !one.rules;
     byId("rules-text").textContent = one.rules;
+    byId("rubric").hidden = one.rubric === null;
+    byId("rubric-text").textContent = data.rubrics[one.rubric] ?? "";
+    byId("rubric-text").lang = one.language;
     byId("fields").replaceChildren(
       ...one.fields.flatMap((field) => {
         const text = element("dd", field.text);

@@ -25,12 +25,13 @@ class Asked:
     """What was asked of one item: ``choices`` are the verdicts that a person may give.
 
     ``judged`` is the judge's own, empty where it gave none; ``upgrades`` are the choices that would
-    make an answer pass that it let fail.
+    make an answer pass that it let fail. ``about`` says in words what was asked, line by line.
     """
 
     choices: tuple[str, ...]
     judged: str = ""
     upgrades: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +75,12 @@ def issue(sheet: Sheet, asked: Mapping[str, Asked], folder: Path) -> Path:
     value = {
         "sheets": list(dict.fromkeys((*old.sheets, sheet.digest))),
         "items": {
-            item: {"choices": one.choices, "judged": one.judged, "upgrades": one.upgrades}
+            item: {
+                "choices": one.choices,
+                "judged": one.judged,
+                "upgrades": one.upgrades,
+                "about": one.about,
+            }
             for item, one in {**old.items, **asked}.items()
         },
     }
@@ -99,7 +105,8 @@ def load_issued(path: Path) -> Issued:
 def _asked(value: Any) -> Asked:
     (judged,) = _texts([value["judged"]])
     choices, upgrades = (_texts(value[key]) for key in _KEYS)
-    return Asked(choices=choices, judged=judged, upgrades=upgrades)
+    about = _texts(value.get("about", []))  # a sheet of an earlier version has none
+    return Asked(choices=choices, judged=judged, upgrades=upgrades, about=about)
 
 
 def _texts(values: Sequence[object]) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ class SheetItem:
     A reason is a key of the language's reasons, or the reason itself. ``choices`` names one of
     the sheet's choice sets. ``edit`` is a text that the reviewer may change, None where nothing
     may be changed. ``group`` is the stratum for assignment and for agreement, such as a
-    question's type.
+    question's type. ``rubric`` is what the judge was told, empty where nothing is to be shown.
     """
 
     id: str
@@ -57,6 +57,7 @@ class SheetItem:
     edit: str | None = None
     reasons: tuple[str, ...] = ()
     group: str = ""
+    rubric: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

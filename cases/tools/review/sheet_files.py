@@ -95,12 +95,20 @@ def form_page(sheet: Sheet) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    rubrics = list(dict.fromkeys(visible(item.rubric) for item in sheet.items if item.rubric))
     data = {
+        "rubrics": rubrics,
         "sheet": sheet.digest,
         "name": sheet.name,
         "reviewer": visible(sheet.reviewer),
         "texts": {name: {"lang": one.language, **one.form} for name, one in texts.items()},
-        "items": [_item(sheet, item, texts[item.language]) for item in sheet.items],
+        "items": [
+            {
+                **_item(sheet, item, texts[item.language]),
+                "rubric": rubrics.index(visible(item.rubric)) if item.rubric else None,
+            }
+            for item in sheet.items
+        ],
     }
     return environment.get_template("form").render(
         language=first.language,
