@@ -15,7 +15,16 @@ from evaluators.runtime.retries import RetryPolicy
 from evaluators.runtime.sender import CallSettings
 from tests.support.engine_bench import Bench, prompted
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, reply
-from tests.support.model_calls import GONE, SECRET, WIRES, both, changed, error_body, spec_of
+from tests.support.model_calls import (
+    GONE,
+    SECRET,
+    WIRES,
+    both,
+    changed,
+    error_body,
+    spec_of,
+    two,
+)
 
 ONCE = RetryPolicy(attempts=1, first=0, longest=0)
 OFTEN = RetryPolicy(attempts=5, first=0, longest=0)
@@ -70,7 +79,7 @@ def faulty(answers: Mapping[int, Answer]) -> Handler:
     return lambda seen: answers.get(number_of(seen)) or good(seen)
 
 
-@both
+@two
 def test_every_fault_ends_and_the_others_go_on(tmp_path: Path, provider: str) -> None:
     """Eleven ways not to reply are an ERROR each; every other item is graded."""
     answers = dict(enumerate(FAULTS.values(), start=3))
@@ -153,7 +162,7 @@ def test_no_broken_body_is_an_answer(tmp_path: Path, provider: str) -> None:
     assert result.bench.engine.status.retried == {"bad_body": 46, "error_body": 4}
 
 
-@both
+@two
 @pytest.mark.parametrize(
     ("answer", "kind", "items"),
     [
@@ -177,7 +186,7 @@ def test_what_no_call_can_get_past_stops_the_run(
     assert list(result.bench.engine.status.stops) == [kind]
 
 
-@both
+@two
 def test_a_context_that_is_too_long_is_that_item_s_error(tmp_path: Path, provider: str) -> None:
     """Ten of 200 items do not fit: ten ERRORs of one request each, 190 graded (F14)."""
     body = error_body("prompt is too long: 9 tokens > 8", code="context_length_exceeded")
@@ -188,7 +197,7 @@ def test_a_context_that_is_too_long_is_that_item_s_error(tmp_path: Path, provide
     assert result.server.count == 200
 
 
-@both
+@two
 @pytest.mark.parametrize(
     ("status", "headers"),
     [

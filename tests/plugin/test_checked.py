@@ -61,10 +61,9 @@ def alone(project: Project, answers: list[str]) -> None:
     project.write("qa/forms/en.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_checks_stand_beside_the_judge(beside: Project, workers: int) -> None:
+def test_checks_stand_beside_the_judge(beside: Project) -> None:
     """Each is a share with its interval, which a gate names; the judge's grade is untouched."""
-    done = beside.run_with(workers, "qa")
+    done = beside.run_in_process("qa")
     assert done.ret == 0, done.stdout.str()
     records = beside.records()
     assert [record["grade"] for record in records] == ["CORRECT", "CORRECT", "INCORRECT"]

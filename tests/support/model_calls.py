@@ -31,6 +31,7 @@ PROVIDERS = ("openai", "anthropic", "openai-responses")
 GONE = object()
 WIRES = {"openai": completion, "anthropic": message, "openai-responses": response}
 both = pytest.mark.parametrize("provider", PROVIDERS)
+two = pytest.mark.parametrize("provider", PROVIDERS[:2])  # the Responses API's wire is OpenAI's
 
 
 def spec_of(provider: str, server: Loopback, **changes: Any) -> Spec:
