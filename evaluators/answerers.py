@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from evaluators.core import Ask, CallError, Case, Model, Reply, Request
 from evaluators.messages import AskedCase, Message
 from evaluators.models.adapter import INCOMPLETE
+from evaluators.reading import parse_json
 from evaluators.rubric import Prompt
 from evaluators.template import chat_messages, fill
 
@@ -84,7 +85,13 @@ def answer_of(reply: Reply) -> str:
     """Return the text of a reply; where it has none but calls of tools, these as JSON."""
     if reply.text.strip() or not reply.calls:
         return reply.text
-    return json.dumps(
-        [{"name": call.name, "arguments": call.arguments} for call in reply.calls],
-        ensure_ascii=False,
-    )
+    calls = [{"name": call.name, "arguments": _value(call.arguments)} for call in reply.calls]
+    return json.dumps(calls, ensure_ascii=False)
+
+
+def _value(arguments: str) -> object:
+    """Return what arguments say, or their text where that is no JSON."""
+    try:
+        return parse_json(arguments)
+    except ValueError:
+        return arguments

@@ -172,9 +172,9 @@ def check_panel(spec: PanelSpec, specs: Mapping[str, Spec]) -> None:
     spec.check_panel({text: address(one) for text, one in specs.items()})
 
 
-def address(spec: Spec) -> tuple[str, str, str]:
-    """Return what two SPECs of the same model have in common."""
-    return spec.provider, spec.base_url, spec.name
+def address(spec: Spec) -> tuple[str, str]:
+    """Return what two SPECs of the same model have in common, whichever API each asks it by."""
+    return spec.base_url, spec.name
 
 
 def rubric_for(name: str, language: str, style: Style) -> Rubric:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluators.answerers import answer_of
 from evaluators.core import CallError, RefusedError, Reply, ToolCall, TransientError, UsageError
 from evaluators.messages import AskedCase
 from evaluators.models import connect
@@ -198,6 +199,14 @@ def test_its_time_is_limited(module: str, function: str) -> None:
     assert caught.value.kind == "timeout"
     assert not isinstance(caught.value, TransientError)
     assert threading.active_count() <= before + 2
+
+
+def test_calls_of_tools_are_the_answer_where_there_is_no_text() -> None:
+    """As JSON that a check or a judge can read; broken arguments stay as they are."""
+    calls = (ToolCall(name="f", arguments='{"a": "ж"}'), ToolCall(name="g", arguments="{"))
+    said = '[{"name": "f", "arguments": {"a": "ж"}}, {"name": "g", "arguments": "{"}]'
+    assert answer_of(Reply(calls=calls)) == said
+    assert answer_of(Reply(text="done", calls=calls)) == "done"
 
 
 def test_versions(module: str) -> None:

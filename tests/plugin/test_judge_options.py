@@ -95,6 +95,10 @@ def test_a_panel() -> None:
         (["--model", A, *judges(f"lexical+{A}")], r"--judge lexical.* is the model under test"),
         (["--model", B, *judges(A, B)], r"--judge .* is the model under test"),
         (
+            ["--model", "openai-responses:m", *judges("openai:m")],
+            "--judge openai:m is the model under test",
+        ),
+        (
             ["--model", C, *judges(A, B), "--tie-breaker", C],
             f"--tie-breaker {C} is the model under test".replace("+", r"\+"),
         ),
