@@ -261,9 +261,8 @@ class Ledger:
             self.store.change(work)
         except Exception as error:  # noqa: BLE001  # nothing more may be paid for
             rows = [*(one.values for one in group), *said]
-            if not self.store.near:
-                with suppress(OSError):
-                    self._unkept.add(row for row in rows if isinstance(row, StoredRow))
+            with suppress(OSError):  # the working folder's disk may be full as well
+                self._unkept.add(row for row in rows if isinstance(row, StoredRow))
             need = sum(len(str(value)) for row in rows for value in row)
             raise self._failure(error, need) from None
         self._own.update(one.key for one in group if one.key is not None)
@@ -293,7 +292,7 @@ class Ledger:
         if isinstance(error, StoreError) and error.is_full:
             text = (
                 f"{self.path}: the disk is full, {need:,} bytes and more are needed; no more calls "
-                "made: free some space and run the same command again"
+                f"made: free some space and run the same command again{self._unkept}"
             )
         self._failed = LedgerError(text)
         return self._failed

@@ -1,4 +1,4 @@
-"""Replies that a lost database did not take: kept on this machine, for an import to bring in."""
+"""Replies that a lost database, or a full disk, did not take: kept for an import to bring in."""
 
 import os
 from collections.abc import Iterable

@@ -120,34 +120,42 @@ def test_damaged_rows_are_asked_again_and_said(ended: Ended) -> None:
     assert ask(ledger, "SELECT count(*) FROM damaged") == damaged
 
 
-@pytest.mark.slow
-def test_a_full_disk_stops_the_run_and_is_survived(one: Chain, tmp_path: Path) -> None:
-    """No more calls than were in flight, one line with path and need; with space it goes on.
-
-    Row F15 of the fault matrix.
-    """
-    disk = tmp_path / "disk"
-    disk.mkdir()
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """Return a file system of 160 kB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
     mounted = os.name == "posix" and os.geteuid() == 0
-    mounted = mounted and mount("-t", "tmpfs", "-o", "size=160k", "tmpfs", str(disk)) == 0
+    mounted = mounted and mount("-t", "tmpfs", "-o", "size=160k", "tmpfs", str(folder)) == 0
     if not mounted:
         pytest.skip("needs the right to mount a small file system")
-    try:
-        one.ledger = str(disk / "ledger.sqlite3")
-        code, ends = one.finish()
-        states = Counter(state for state, *_ in ends.values())
-        assert code == 6
-        assert states["missing"] > 0
-        assert len(one.trace.sent) - one.count() <= 8
-        text = (one.folder / "reports" / "out" / "summary.md").read_text(encoding="utf-8")
-        assert "the disk is full" in text
-        assert "bytes and more are needed" in text
-        assert mount("-o", "remount,size=4m", str(disk)) == 0
-        assert one.finish()[0] == 0
-        assert one.count() == 2 * ITEMS
-        assert one.trace.repeats <= 8
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.slow
+def test_a_full_disk_stops_the_run_and_is_survived(one: Chain, disk: Path) -> None:
+    """No more calls than were in flight, one line with path and need; with space it goes on.
+
+    What the disk did not take stands in the working folder: imported, nothing is asked twice (R10).
+    Row F15 of the fault matrix.
+    """
+    one.ledger = str(disk / "ledger.sqlite3")
+    code, ends = one.finish()
+    states = Counter(state for state, *_ in ends.values())
+    assert code == 6
+    assert states["missing"] > 0
+    assert len(one.trace.sent) - one.count() <= 8
+    text = (one.folder / "reports" / "out" / "summary.md").read_text(encoding="utf-8")
+    assert "the disk is full" in text
+    assert "bytes and more are needed" in text
+    (unkept,) = (one.folder / ".qa").glob("unkept-*.jsonl")
+    assert f"ledger import .qa/{unkept.name}" in text.replace("\\", "")
+    assert mount("-o", "remount,size=4m", str(disk)) == 0
+    assert main(["ledger", "import", str(unkept), "--ledger", one.ledger]) == 0
+    assert one.finish()[0] == 0
+    assert one.count() == 2 * ITEMS
+    assert one.trace.repeats == 0
 
 
 def mount(*words: str) -> int:
