@@ -1,5 +1,6 @@
 """Calls in batches, over a server of both APIs: what is sent once, waited for, and asked again."""
 
+import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -10,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import Reply
+from evaluators.ledger import Ledger, LedgerError, Row
 from evaluators.ledger.places import PostgresUrl
 from evaluators.models.spec import Prices
+from evaluators.runtime.batch_waves import keep_wave
 from evaluators.runtime.budget import budget_of
 from evaluators.runtime.prices import pricing_of
 from tests.support.batch_runs import QUICK, BatchRuns
@@ -355,3 +358,36 @@ def test_a_ledger_in_a_database_remembers_batches_as_a_file_does(
         assert BatchRuns(tmp_path, provider, "openai", server).run(TEXTS).texts == ANSWERS
         assert len(provider.batches) == 1
         assert provider.repeats == 0
+
+
+def test_a_ledger_that_fails_lets_no_call_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk while results are read ends the run; the batch is there for the next one."""
+
+    async def full(ledger: Ledger, row: Row) -> None:
+        msg = "the disk is full"
+        raise LedgerError(msg)
+
+    with batch_server() as server:
+        runs = BatchRuns(tmp_path, server, "openai")
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "put", full)
+            with pytest.raises(LedgerError, match="the disk is full"):
+                runs.run(TEXTS)
+        assert runs.run(TEXTS).texts == ANSWERS
+        assert len(server.batches) == 1
+
+
+def test_a_wave_that_was_read_but_not_noted_so_is_in_nobodys_way(tmp_path: Path) -> None:
+    """A run is killed after the last reply is kept: nothing is asked again, and others go on."""
+    with batch_server() as server:
+        runs = BatchRuns(tmp_path, server, "openai")
+        runs.run(TEXTS[:4], replace(QUICK, wait=0.0))
+        (before,) = runs.waves
+        runs.run(TEXTS[:4])
+        with Ledger(runs.place) as ledger:
+            asyncio.run(keep_wave(ledger, before))
+        assert runs.run(TEXTS).texts == ANSWERS
+        assert [len(batch.lines) for batch in server.batches.values()] == [4, 8]
+        assert server.repeats == 0
