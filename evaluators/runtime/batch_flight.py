@@ -31,9 +31,11 @@ OUT_OF_REACH = 1800.0  # seconds without any word of the provider after which a 
 CLAIM_POLL = 0.1
 GIVEN_BACK_SECONDS = 1.0
 NOT_KNOWN = "not_found"
+RATE_LIMIT = "rate_limit"
 LOST = "batch_lost"
 NOT_TAKEN = "batch_refused"
-RATE_LIMIT = "rate_limit"
+FULL = frozenset({NOT_TAKEN, RATE_LIMIT})
+"""Kinds of refusals that may be for lack of room."""
 
 
 class Flight:

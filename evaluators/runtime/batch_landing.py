@@ -1,7 +1,7 @@
 """A wave as one run sees it: who waits for its calls, and how their replies reach them."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -16,6 +16,7 @@ from evaluators.runtime.batch_waves import KIND, BatchSettings, Tally, still_out
 from evaluators.runtime.sender import Sender
 
 GROUP = 500  # replies that are kept at a time
+CLAIMED = 100  # calls at a time that are looked up as another run's
 NO_RESULT = "no_result"
 
 
@@ -82,6 +83,11 @@ class Desk:
             wait = NEVER if self.settings.wait is None else self.settings.wait
             self.until = asyncio.get_running_loop().time() + wait
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is up in which batches are waited for."""
+        return asyncio.get_running_loop().time() >= (self.until or 0.0)
+
     def leave(self, name: str, calls: int) -> StoppedError:
         """Return the error of calls that a provider still has; the run's last line counts all."""
         self.left[name] = calls
@@ -90,12 +96,41 @@ class Desk:
         return StoppedError(KIND, line)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sorted:
+    """Calls that may be sent: those that are ``free``, ``given`` to a provider, or ``busy``."""
+
+    free: list[Parked] = field(default_factory=list)
+    given: list[Parked] = field(default_factory=list)
+    busy: list[Parked] = field(default_factory=list)
+
+
+async def sort_out(ledger: Ledger, calls: Sequence[Parked], given: Container[str]) -> Sorted:
+    """Return the calls by what other runs do with them; end those that the ledger has by now."""
+    store, found = ledger.store, Sorted()
+    for start in range(0, len(calls), CLAIMED):
+        group = calls[start : start + CLAIMED]
+        free = store.take([call.key for call in group])
+        for key in free:
+            store.give_back(key)
+        kept = await asyncio.gather(*(ledger.find(call.key) for call in group))
+        for call, reply in zip(group, kept, strict=True):
+            if reply is not None:
+                call.end(reply)
+            elif call.key in given:
+                found.given.append(call)
+            else:
+                (found.free if call.key in free else found.busy).append(call)
+    return found
+
+
 class LiveWave:
     """A wave that this run waits for, and the calls of it that the run asked for, by key."""
 
     def __init__(self, desk: Desk, flight: Flight, calls: dict[str, Parked] | None = None) -> None:
         self.flight = flight
         self.calls = calls or {}
+        self.task: asyncio.Task[None] | None = None
         self._desk = desk
 
     async def land(self, known: Callable[[], Sequence[str]]) -> Mapping[str, CallError]:

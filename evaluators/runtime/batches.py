@@ -15,14 +15,13 @@ from evaluators.core import CallError, FatalError, Model, Reply, StoppedError, T
 from evaluators.ledger import Ledger
 from evaluators.models import LazyModel
 from evaluators.models.batching import BatchedModel
-from evaluators.runtime.batch_flight import Flight, held
-from evaluators.runtime.batch_landing import Desk, Item, LiveWave, Parked
-from evaluators.runtime.batch_waves import BatchSettings, Wave, by_key, waves_in
+from evaluators.runtime.batch_flight import FULL, Flight, held
+from evaluators.runtime.batch_landing import Desk, Item, LiveWave, Parked, sort_out
+from evaluators.runtime.batch_waves import KIND, BatchSettings, Wave, by_key, waves_in
 from evaluators.runtime.sender import Sender
 from evaluators.text import digest
 
 ROUNDS = 3  # waves that one request may be part of
-CLAIMED = 100  # calls at a time that are looked up as another run's
 LATER_SECONDS = 1.0  # until a call that another run is making is looked at again
 FRESH_SECONDS = 5.0  # for which it is taken for known what other runs have given away
 GRACE_SECONDS = 2.0  # for what is being sent when a run ends
@@ -184,7 +183,8 @@ class Batches:
         """Return a wave of the calls that are no other run's; it is in the ledger, and held."""
         async with self._alone, held(self._ledger, LONE):
             self._load()
-            own = {call.key: call for call in await self._not_elsewhere(calls)}
+            sorted_ = await sort_out(self._ledger, calls, self._of_key)
+            own = {call.key: call for call in sorted_.free}
             keys, now = tuple(own), time.time()
             name = digest([now, os.getpid(), *keys])
             wave = Wave(id=name, spec=model.spec, at=now, calls=len(own), keys=keys)
@@ -194,6 +194,10 @@ class Batches:
                 await live.flight.note("planned")
                 self._live[wave.id] = live
                 self._load()
+        for call in sorted_.given:
+            self._add(call)
+        for call in sorted_.busy:
+            asyncio.get_running_loop().call_later(LATER_SECONDS, self._add, call)
         return live
 
     async def _sent(self, live: LiveWave, lines: Mapping[str, bytes]) -> None:
@@ -207,33 +211,13 @@ class Batches:
             await live.flight.send([lines[key] for key in live.calls], self._batches_known())
         except Exception as error:  # noqa: BLE001  # the items that wait must learn of it
             del self._live[name]
-            self._failed(live.calls.values(), error)
+            await self._refused(live, error)
             self._load()
         else:
             self._sender.requests += len(live.calls)
-            self._begin(self._attend(live))
+            live.task = self._begin(self._attend(live))
         finally:
             self._ledger.store.give_back(name)
-
-    async def _not_elsewhere(self, calls: Sequence[Parked]) -> list[Parked]:
-        """Return the calls that no other run has given away, asked or is asking meanwhile."""
-        store, found = self._ledger.store, []
-        for start in range(0, len(calls), CLAIMED):
-            group = calls[start : start + CLAIMED]
-            free = store.take([call.key for call in group])
-            for key in free:
-                store.give_back(key)
-            kept = await asyncio.gather(*(self._ledger.find(call.key) for call in group))
-            for call, reply in zip(group, kept, strict=True):
-                if reply is not None:
-                    call.end(reply)
-                elif call.key in self._of_key:
-                    self._add(call)
-                elif call.key in free:
-                    found.append(call)
-                else:
-                    asyncio.get_running_loop().call_later(LATER_SECONDS, self._add, call)
-        return found
 
     def _batches_known(self) -> list[str]:
         return [wave.batch for wave in self._waves.values() if wave.batch]
@@ -245,7 +229,7 @@ class Batches:
         if wave.id not in self._live:
             flight = Flight(wave, model.batches(), self._ledger, self._settings)
             live = self._live[wave.id] = LiveWave(self._desk, flight)
-            self._begin(self._attend(live))
+            live.task = self._begin(self._attend(live))
         return self._live[wave.id]
 
     async def _attend(self, live: LiveWave) -> None:
@@ -260,8 +244,24 @@ class Batches:
             for key, call in live.calls.items():
                 self._retry(call, failures.get(key))
         except Exception as error:  # noqa: BLE001  # the items that wait must learn of it
-            self._failed(live.calls.values(), error)
+            await self._refused(live, error)
         self._stir()
+
+    async def _refused(self, live: LiveWave, error: Exception) -> None:
+        """End the calls of a wave by an error; send them again where the provider is only full.
+
+        Providers bound what is queued: there is room once another batch is over.
+        """
+        same = (one for one in self._live.values() if one.flight.spec == live.flight.spec)
+        others = {one.task for one in same if one.task}
+        if isinstance(error, FatalError) and error.kind in FULL and others:
+            await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
+            if not self._desk.is_over:
+                for call in live.calls.values():
+                    self._retry(call)
+                return
+            error = StoppedError(KIND, f"{error}; run the same command again")
+        self._failed(live.calls.values(), error)
 
     # Ending a call
 

@@ -391,3 +391,25 @@ def test_a_wave_that_was_read_but_not_noted_so_is_in_nobodys_way(tmp_path: Path)
         assert runs.run(TEXTS).texts == ANSWERS
         assert [len(batch.lines) for batch in server.batches.values()] == [4, 8]
         assert server.repeats == 0
+
+
+@wires
+def test_what_a_full_queue_refuses_is_sent_once_there_is_room(
+    tmp_path: Path, provider: str
+) -> None:
+    """Providers bound what is queued: the second part goes when the first is over."""
+
+    def step(name: str, seen: Seen) -> Answer | None:
+        waiting = any(not (one.refusal or server.is_over(one)) for one in list_of(server))
+        if provider == "openai":
+            server.refusal = "token_limit_exceeded" if waiting and name == "create" else ""
+            return None
+        said = {"error": {"type": "rate_limit_error", "message": "too much is queued"}}
+        return Answer(status=429, body=said) if waiting and name == "create" else None
+
+    with batch_server(looks=12, step=step) as server:
+        done = BatchRuns(tmp_path, server, provider).run(TEXTS, batch={"calls": 6})
+        assert done.texts == ANSWERS
+        assert done.stops == {}
+        assert [len(one.lines) for one in list_of(server) if not one.refusal] == [6, 6]
+        assert server.repeats == 0
