@@ -63,8 +63,8 @@ def judge_parser(command: str, description: str, failed: str) -> Parser:
     add = parser.add_argument
     add("--judge", action="append", required=True, metavar="SPEC",
         help=f"{LEXICAL}, a model (openai:NAME, openai-responses:NAME, anthropic:NAME, "
-             f"openai:NAME@URL, a name of models.yaml), {LEXICAL}+MODEL, or {PYTHON}MODULE:CLASS, a rule judge of your own; "
-             "several are a panel")  # fmt: skip
+             f"openai:NAME@URL, a name of models.yaml), {LEXICAL}+MODEL, or {PYTHON}MODULE:CLASS, "
+             "a rule judge of your own; several are a panel")  # fmt: skip
     add("--models", type=Path, metavar="FILE", help=MODELS_FILE)
     add("--rubric", metavar="NAME", help="a bundled rubric, or the path of one")
     add("--key-env", action="append", default=[], metavar="URL=NAME", help=KEY_ENV)
