@@ -7,6 +7,7 @@ import logging
 import os
 import secrets
 import shutil
+import socket
 import tempfile
 from collections.abc import Iterator
 from importlib import import_module
@@ -17,6 +18,7 @@ from reports.plugin.options import Options
 from reports.plugin.shard_work import Ends, ShardEnd, ShardJob, Show, work
 
 RETRIES = 5  # of a task whose process or machine died
+ANSWER_SECONDS = 5.0
 GRACE_SECONDS = 15.0  # for tasks to end after an interrupt
 STORE_BYTES = 200 * 1024 * 1024  # a job is some kilobytes: its items are in a file
 OF_THIS_RUN = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token"}
@@ -24,7 +26,7 @@ OF_THIS_RUN = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token
 
 
 def load_ray(address: str) -> Any:
-    """Return the package. Raises UsageError where it is not installed.
+    """Return the package. Raises UsageError where it is not installed, or no cluster answers.
 
     Without an ``address`` the settings of a cluster of this run's own are made: Ray reads them as
     it is loaded.
@@ -33,10 +35,18 @@ def load_ray(address: str) -> Any:
     if not address:
         os.environ.update({**OF_THIS_RUN, "RAY_AUTH_TOKEN": secrets.token_hex(32)})
     try:
-        return import_module("ray")
+        ray = import_module("ray")
     except ImportError:
         msg = "--on ray: Ray is not installed; pip install 'qagate[ray]'"
         raise UsageError(msg) from None
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        if host and port.isdigit():  # Ray itself would try for minutes
+            socket.create_connection((host, int(port)), ANSWER_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        msg = f"--on ray:{address}: no cluster answers there ({error}); start it, or say --on ray"
+        raise UsageError(msg) from None
+    return ray
 
 
 class RayTasks:
@@ -119,7 +129,9 @@ class RayTasks:
         except errors.RayTaskError as error:
             if isinstance(error.cause, QAError | OSError):
                 raise error.cause from None
-            raise
+            what = f"{type(error.cause).__name__}: {error.cause}"
+            msg = f"--on ray: a shard failed ({what}); is qagate the same on every machine?"
+            raise UsageError(msg) from None
         except errors.RayError:
             return None
         return end

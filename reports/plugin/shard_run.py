@@ -6,9 +6,12 @@ process holds what gates count, not the texts.
 
 import pickle
 import shutil
+import signal
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -167,7 +170,7 @@ class ShardedRun:
                     "workers": 0,
                 },
             )
-            with gc_paused():
+            with gc_paused(), _undisturbed():
                 report = self._report(planned, records, ending)
                 return report, publish(report, self.options)
         finally:
@@ -233,6 +236,19 @@ class ShardedRun:
             shards=plan.shard,
         )
         return account(material, facts, *ending.beside(run))
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let no signal take the report away: what follows ends within seconds."""
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGINT, signal.SIGTERM) if is_main else ()
+    former = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 def _parts(plan: Plan, run: Run, host: ShardHost, count: int, folder: Path) -> list[Part]:

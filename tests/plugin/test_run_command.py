@@ -162,6 +162,15 @@ def test_ray_is_an_option(
     assert "pip install 'qagate[ray]'" in capsys.readouterr().err
 
 
+def test_a_cluster_that_is_not_there_is_said(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once, in one line: nobody waits minutes for a wrong address."""
+    monkeypatch.setitem(sys.modules, "ray", sys.modules[__name__])
+    assert run(prepared(project), "qa", "--on", "ray:127.0.0.1:1") == 4
+    assert "--on ray:127.0.0.1:1: no cluster answers there" in capsys.readouterr().err
+
+
 def test_an_interrupt_leaves_a_partial_report(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
