@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -92,6 +92,16 @@ class Cluster:
             self._process.wait(START_SECONDS)
             self._process = None
 
+    def cpu_seconds(self) -> float:
+        """Return the processor time of the server, its connections' processes included."""
+        assert self._process is not None
+        pid = self._process.pid
+        ticks = sum(_ticks(pid))
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split():
+            with suppress(OSError):  # it has just ended, and is the server's own time now
+                ticks += sum(_ticks(int(child))[:2])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def _wait(self, process: subprocess.Popen[bytes]) -> None:
         end = time.monotonic() + START_SECONDS
         while process.poll() is None and time.monotonic() < end:
@@ -151,6 +161,12 @@ def _connect(url: str) -> Any:
         return psycopg.connect(url, autocommit=True, connect_timeout=5)
     except psycopg.OperationalError as error:
         raise OSError(str(error)) from None
+
+
+def _ticks(pid: int) -> list[int]:
+    """Return a process's own user and system time, then those of its children that have ended."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return [int(field) for field in fields[11:15]]
 
 
 def _free_port() -> int:

@@ -1,0 +1,236 @@
+"""Process groups that stand for machines: they share one ledger, one quota and all their items.
+
+``python -m tests.support.machines WORK`` is one of them, WORK being the JSON of a Work; it prints a
+Done as JSON. All of them work through the same items, each in an order of its own, so that claims
+alone keep them from asking twice. An item takes two calls: an answer, and a grade for it.
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+
+from evaluators.answerers import PromptedAnswer
+from evaluators.core import Ask, Case, Limits, Model, Reply, Request, Verdict
+from evaluators.ledger.places import read_place
+from evaluators.messages import Message
+from evaluators.models import connect
+from evaluators.models.secrets import Key
+from evaluators.models.spec import build
+from evaluators.runtime.engine import Task
+from evaluators.runtime.sender import CallSettings
+from evaluators.runtime.session import CallSession
+from tests.support.engine_bench import PROMPT, correct
+from tests.support.killing import SETTLED_SECONDS, Timed
+from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
+from tests.support.scripted import make_case
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a machine does: items ``first`` and following, in an order of its ``name``.
+
+    Without an ``url`` the model answers at once, without a network.
+    """
+
+    ledger: str
+    items: int
+    name: int = 0
+    url: str = ""
+    first: int = 1
+    quota: str = "shared"
+    rpm: int | None = None
+    concurrency: int = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """What came of it: items that are not graded CORRECT, requests sent, and its time."""
+
+    wrong: int
+    requests: int
+    begun: float
+    ended: float
+    cpu: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grader:
+    """A judge that asks the model for a grade, and takes any reply as a good one."""
+
+    model: Model
+    spec: str = "grader"
+
+    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+        asked = f"Question: {case.question} Answer: {answer} Grade: "
+        await ask(self.model, Request(messages=(Message(role="user", content=asked),)))
+        return Verdict(grade="CORRECT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instant:
+    """A model that answers at once with a reply of usual length."""
+
+    spec: str = "openai:instant"
+    limits: Limits = field(default_factory=lambda: Limits(host="instant"))
+
+    @property
+    def identity(self) -> Mapping[str, object]:
+        return {"name": self.spec}
+
+    async def complete(self, request: Request) -> Reply:
+        return Reply(text="A sentence of forty characters and more. " * 5)
+
+    async def close(self) -> None:
+        return
+
+
+def do(work: Work) -> Done:
+    """Do the work of a machine."""
+    model: Model = Instant()
+    if work.url:
+        url = f"{work.url}/v1"
+        spec = build("openai", "m", url, f"openai:m@{url}")
+        model = connect(spec, Key(f"machine-{work.name}"))
+    tasks = [
+        Task(
+            key=f"k{number}",
+            case=make_case(number),
+            repeat=1,
+            answerer=PromptedAnswer(model=model, prompt=PROMPT),
+            judge=Grader(model=model),
+            passes=correct,
+        )
+        for number in range(work.first, work.first + work.items)
+    ]
+    random.Random(work.name).shuffle(tasks)
+    settings = CallSettings(
+        ledger=read_place(work.ledger),
+        quota=work.quota,
+        rpm=work.rpm,
+        concurrency=work.concurrency,
+    )
+    session = CallSession({model.spec: model}, {}, settings)
+    begun, cpu = time.time(), time.process_time()
+    judged = session.judge({task.key: task for task in tasks}, lambda outcomes: None)
+    states = [outcome.state for outcome in judged.outcomes.values()]
+    return Done(
+        wrong=work.items - states.count("passed"),
+        requests=judged.requests,
+        begun=begun,
+        ended=time.time(),
+        cpu=time.process_time() - cpu,
+    )
+
+
+class Machine:
+    """A process group that does some work."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.machines", json.dumps(asdict(work))],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def kill(self) -> float:
+        """Kill the group with SIGKILL, and return when; in monotonic seconds."""
+        at = time.monotonic()
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.communicate()
+        return at
+
+    @property
+    def is_over(self) -> bool:
+        return self._process.poll() is not None
+
+    def result(self) -> Done:
+        """Return what came of its work, once it is done."""
+        said, _ = self._process.communicate()
+        assert self._process.returncode == 0, f"machine {self.work.name} failed"
+        return Done(**json.loads(said))
+
+
+@dataclass
+class Sending:
+    """One request as the server saw it, in monotonic seconds; ``left`` None has no reply yet."""
+
+    machine: int
+    at: float
+    left: float | None = None
+
+
+@dataclass
+class Traffic:
+    """What the server saw, by prompt; ``kills`` are the machine and the time of each."""
+
+    delay: float
+    sent: dict[str, list[Sending]] = field(default_factory=lambda: defaultdict(list))
+    kills: list[tuple[int, float]] = field(default_factory=list)
+
+    def answer(self, seen: Seen) -> Answer:
+        machine = int(seen.headers["authorization"].rpartition("-")[2])
+        one = Sending(machine, seen.at)
+        self.sent[seen.prompt].append(one)
+        leaves = partial(self._leaves, one)
+        return Timed(body=plausible()(seen).body, delay=self.delay, leaves=leaves)
+
+    def _leaves(self, one: Sending) -> None:
+        one.left = one.left or time.monotonic()
+
+    @property
+    def times(self) -> list[float]:
+        """When each request came, in order."""
+        return sorted(one.at for sendings in self.sent.values() for one in sendings)
+
+    @property
+    def repeats(self) -> int:
+        """How many requests came again, each time counted."""
+        return sum(len(sendings) - 1 for sendings in self.sent.values())
+
+    @property
+    def paid_twice(self) -> int:
+        """How many came again although their reply had arrived, before any kill or without one."""
+        again = (one for sendings in self.sent.values() for one in sendings[:-1])
+        return sum(not self._was_in_flight(one) for one in again)
+
+    def seen_since(self, machine: int, begun: float) -> bool:
+        """Whether a machine has sent anything since then."""
+        return any(
+            one.machine == machine and one.at > begun
+            for sendings in list(self.sent.values())
+            for one in sendings[-1:]
+        )
+
+    def _was_in_flight(self, one: Sending) -> bool:
+        left = one.left or float("inf")
+        return any(
+            machine == one.machine and one.at <= at <= left + SETTLED_SECONDS
+            for machine, at in self.kills
+        )
+
+
+@contextmanager
+def serving(delay: float) -> Iterator[tuple[Loopback, Traffic]]:
+    """Serve machines for a block, and note what they ask."""
+    traffic = Traffic(delay)
+    with loopback(handler=traffic.answer) as server:
+        yield server, traffic
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(asdict(do(Work(**json.loads(sys.argv[1]))))))
