@@ -27,7 +27,7 @@ from evaluators.ledger import Ledger
 from evaluators.ledger.places import PostgresUrl
 from evaluators.ledger.quota_store import QuotaStore
 from evaluators.runtime.quota_state import Need, QuotaState, Report
-from tests.support.machines import Machine, Work, serving
+from tests.support.machines import Fleet, Work, count, serving
 from tests.support.places import ask
 from tests.support.postgres import Cluster, running
 from tests.support.quotas import most_within
@@ -44,57 +44,46 @@ def say(line: str) -> None:
 
 def rate(cluster: Cluster, calls: int) -> bool:
     """Let all machines make so many calls at the limit; return whether the promises held."""
-    ledger = cluster.new_database()
     with serving(DELAY) as (server, traffic):
-        work = Work(ledger=ledger, url=server.url, items=calls // 2, rpm=RATE * 60)
-        machines = [Machine(replace(work, name=name)) for name in range(MACHINES)]
-        done = [one.result() for one in machines]
+        place = cluster.new_database()
+        work = Work(ledger=place, url=server.url, items=calls // 2, rpm=RATE * 60)
+        done = Fleet([replace(work, name=name) for name in range(MACHINES)]).results()
     times = traffic.times
     seconds = times[-1] - times[0] + DELAY
     ideal = calls / RATE
     most = most_within(1.0, times)
-    shares = sorted(one.requests for one in done)
+    wrong = sum(one.wrong for one in done)
     say(
         f"rate: {len(times):,} calls in {seconds:.1f} s, {seconds / ideal:.3f} x the ideal "
         f"({RATE} a second); most within a second: {most} ({most / RATE - 1:+.1%}); repeats: "
-        f"{traffic.repeats}; wrong: {sum(one.wrong for one in done)}; calls of each: {shares}"
+        f"{traffic.repeats}; wrong: {wrong}; calls of each: {sorted(one.requests for one in done)}"
     )
-    wrong = traffic.repeats or any(one.wrong for one in done) or len(times) != calls
-    return not wrong and most <= 1.05 * RATE and seconds <= 1.1 * ideal
+    held = not (traffic.repeats or wrong) and len(times) == calls
+    return held and most <= 1.05 * RATE and seconds <= 1.1 * ideal
 
 
-def kills(cluster: Cluster, count: int, chance: random.Random) -> bool:
+def kills(cluster: Cluster, number: int, chance: random.Random) -> bool:
     """Kill random machines so often, then let all end; return whether nothing was lost."""
-    ledger = cluster.new_database()
+    items = 60 + 40 * number
+    kept = [0]
     with serving(DELAY) as (server, traffic):
-        items = 60 + 40 * count
-        work = Work(ledger=ledger, url=server.url, items=items, rpm=100 * 60)
-        machines = [Machine(replace(work, name=name)) for name in range(MACHINES)]
-        begun = [time.monotonic()] * MACHINES
-        kept = [0]
-        while len(traffic.kills) < count and not all(one.is_over for one in machines):
-            name = chance.randrange(MACHINES)
-            while not traffic.seen_since(name, begun[name]) and not machines[name].is_over:
-                time.sleep(0.02)
-            time.sleep(chance.uniform(0.0, 1.5))
-            if machines[name].is_over:
-                continue
-            traffic.kills.append((name, machines[name].kill()))
-            kept.append(int(str(ask(PostgresUrl(ledger), "SELECT count(*) FROM calls"))))
-            begun[name] = time.monotonic()
-            machines[name] = Machine(replace(work, name=name))
-        done = [one.result() for one in machines]
+        place = cluster.new_database()
+        work = Work(ledger=place, url=server.url, items=items, rpm=2 * RATE * 60)
+        fleet = Fleet([replace(work, name=name) for name in range(MACHINES)])
+        while len(traffic.kills) < number and fleet.kill(traffic, chance):
+            kept.append(count(place))
+        done = fleet.results()
     falls = sum(later < earlier for earlier, later in pairwise(kept))
-    lost = 2 * items - int(str(ask(PostgresUrl(ledger), "SELECT count(*) FROM calls")))
+    lost = 2 * items - count(place)
     wrong = sum(one.wrong for one in done)
-    most = most_within(1.0, traffic.times)
     say(
         f"kills: {len(traffic.kills)} groups killed over {len(traffic.times):,} requests for "
         f"{2 * items:,} calls; in flight and asked again: {traffic.repeats - traffic.paid_twice}; "
         f"paid twice beyond that: {traffic.paid_twice}; lost: {lost}; wrong: {wrong}; progress "
-        f"went back {falls} times; most within a second: {most} of 100"
+        f"went back {falls} times; most within a second: {most_within(1.0, traffic.times)} of "
+        f"{2 * RATE}"
     )
-    return not (traffic.paid_twice or lost or wrong or falls) and len(traffic.kills) == count
+    return not (traffic.paid_twice or lost or wrong or falls) and len(traffic.kills) == number
 
 
 def ledger(cluster: Cluster, calls: int) -> bool:
@@ -104,22 +93,20 @@ def ledger(cluster: Cluster, calls: int) -> bool:
     before = cluster.cpu_seconds()
     items = calls // 2 // MACHINES
     work = Work(ledger=url, items=items, quota="", concurrency=128)
-    machines = [
-        Machine(replace(work, name=name, first=1 + name * items)) for name in range(MACHINES)
-    ]
-    done = [one.result() for one in machines]
+    parts = [replace(work, name=name, first=1 + name * items) for name in range(MACHINES)]
+    done = Fleet(parts).results()
     seconds = max(one.ended for one in done) - min(one.begun for one in done)
-    count = sum(one.requests for one in done)
+    calls = sum(one.requests for one in done)
     own = cluster.cpu_seconds() - before
     runs = sum(one.cpu for one in done)
     size = int(str(ask(PostgresUrl(url), "SELECT pg_database_size(current_database())")))
     say(
-        f"ledger: {count:,} calls in {seconds:.1f} s, {count / seconds:,.0f} a second beside the "
-        f"runs; {1000 * own / count:.2f} ms of the server's processors a call, so that two bear "
-        f"{2 * count / own:,.0f} a second; {1000 * runs / count:.2f} ms of the runs' own; "
-        f"{size / count:,.0f} bytes a call"
+        f"ledger: {calls:,} calls in {seconds:.1f} s, {calls / seconds:,.0f} a second beside the "
+        f"runs; {1000 * own / calls:.2f} ms of the server's processors a call, so that two bear "
+        f"{2 * calls / own:,.0f} a second; {1000 * runs / calls:.2f} ms of the runs' own; "
+        f"{size / calls:,.0f} bytes a call"
     )
-    return count == 2 * items * MACHINES
+    return calls == 2 * items * MACHINES
 
 
 def quota(cluster: Cluster, seconds: float, runs: int) -> bool:
@@ -132,7 +119,7 @@ def quota(cluster: Cluster, seconds: float, runs: int) -> bool:
     before = cluster.cpu_seconds()
 
     def report(name: int) -> int:
-        store, count = QuotaStore(place, "q"), 0
+        store, done = QuotaStore(place, "q"), 0
         said = Report(run=str(name), rates={"--rpm": need, "rpm of m": need}, calls=rooms)
 
         def work(kept: object, now: float) -> tuple[dict[str, object], None]:
@@ -142,18 +129,18 @@ def quota(cluster: Cluster, seconds: float, runs: int) -> bool:
 
         while time.monotonic() < end:
             store.change(work, last=False)
-            count += 1
+            done += 1
         store.close()
-        return count
+        return done
 
     with ThreadPoolExecutor(runs) as threads:
-        count = sum(threads.map(report, range(runs)))
-    own = (cluster.cpu_seconds() - before) / count
+        reports = sum(threads.map(report, range(runs)))
+    own = (cluster.cpu_seconds() - before) / reports
     say(
-        f"quota: {count / seconds:,.0f} reports a second of {runs} runs at once; "
+        f"quota: {reports / seconds:,.0f} reports a second of {runs} runs at once; "
         f"{1000 * own:.2f} ms of the server's processors each"
     )
-    return count > 0
+    return reports > 0
 
 
 def main() -> int:

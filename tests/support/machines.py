@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -21,7 +21,8 @@ from pathlib import Path
 
 from evaluators.answerers import PromptedAnswer
 from evaluators.core import Ask, Case, Limits, Model, Reply, Request, Verdict
-from evaluators.ledger.places import read_place
+from evaluators.ledger import postgres_store
+from evaluators.ledger.places import PostgresUrl, read_place
 from evaluators.messages import Message
 from evaluators.models import connect
 from evaluators.models.secrets import Key
@@ -30,8 +31,9 @@ from evaluators.runtime.engine import Task
 from evaluators.runtime.sender import CallSettings
 from evaluators.runtime.session import CallSession
 from tests.support.engine_bench import PROMPT, correct
-from tests.support.killing import SETTLED_SECONDS, Timed
+from tests.support.killing import SETTLED_SECONDS, Timed, until
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
+from tests.support.places import ask
 from tests.support.scripted import make_case
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +43,8 @@ ROOT = Path(__file__).parents[2]
 class Work:
     """What a machine does: items ``first`` and following, in an order of its ``name``.
 
-    Without an ``url`` the model answers at once, without a network.
+    Without an ``url`` the model answers at once, without a network. ``lease`` are the seconds that
+    the claims of a killed machine hold; 0 leaves them as they are.
     """
 
     ledger: str
@@ -52,6 +55,7 @@ class Work:
     quota: str = "shared"
     rpm: int | None = None
     concurrency: int = 64
+    lease: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +102,9 @@ class Instant:
 
 def do(work: Work) -> Done:
     """Do the work of a machine."""
+    if work.lease:
+        postgres_store.LEASE_SECONDS = work.lease
+        postgres_store.RENEW_SECONDS = work.lease / 5
     model: Model = Instant()
     if work.url:
         url = f"{work.url}/v1"
@@ -176,9 +183,13 @@ class Sending:
 
 @dataclass
 class Traffic:
-    """What the server saw, by prompt; ``kills`` are the machine and the time of each."""
+    """What the server saw, by prompt; ``kills`` are the machine and the time of each.
+
+    A reply is in flight for ``settled`` seconds after it has left.
+    """
 
     delay: float
+    settled: float = SETTLED_SECONDS
     sent: dict[str, list[Sending]] = field(default_factory=lambda: defaultdict(list))
     kills: list[tuple[int, float]] = field(default_factory=list)
 
@@ -208,26 +219,53 @@ class Traffic:
         again = (one for sendings in self.sent.values() for one in sendings[:-1])
         return sum(not self._was_in_flight(one) for one in again)
 
-    def seen_since(self, machine: int, begun: float) -> bool:
-        """Whether a machine has sent anything since then."""
-        return any(
-            one.machine == machine and one.at > begun
-            for sendings in list(self.sent.values())
-            for one in sendings[-1:]
-        )
+    def has_seen(self, machine: int, since: float) -> bool:
+        """Return whether a machine has sent anything since then."""
+        latest = [sendings[-1] for sendings in list(self.sent.values())]
+        return any(one.machine == machine and one.at > since for one in latest)
 
     def _was_in_flight(self, one: Sending) -> bool:
         left = one.left or float("inf")
         return any(
-            machine == one.machine and one.at <= at <= left + SETTLED_SECONDS
+            machine == one.machine and one.at <= at <= left + self.settled
             for machine, at in self.kills
         )
 
 
+class Fleet:
+    """Machines that do the same work; one that is killed begins again at once."""
+
+    def __init__(self, works: Sequence[Work]) -> None:
+        self.machines = [Machine(work) for work in works]
+        self._begun = [time.monotonic()] * len(works)
+
+    def kill(self, traffic: Traffic, chance: random.Random) -> bool:
+        """Kill one some time after its first request; return False once it has ended instead."""
+        name = chance.randrange(len(self.machines))
+        machine = self.machines[name]
+        until(lambda: machine.is_over or traffic.has_seen(name, self._begun[name]))
+        time.sleep(chance.uniform(0.0, 1.5))
+        if machine.is_over:
+            return False
+        traffic.kills.append((name, machine.kill()))
+        self._begun[name] = time.monotonic()
+        self.machines[name] = Machine(machine.work)
+        return True
+
+    def results(self) -> list[Done]:
+        """Return what came of each machine's work, once all of it is done."""
+        return [machine.result() for machine in self.machines]
+
+
+def count(ledger: str) -> int:
+    """Return how many replies a ledger has."""
+    return int(str(ask(PostgresUrl(ledger), "SELECT count(*) FROM calls")))
+
+
 @contextmanager
-def serving(delay: float) -> Iterator[tuple[Loopback, Traffic]]:
+def serving(delay: float, settled: float = SETTLED_SECONDS) -> Iterator[tuple[Loopback, Traffic]]:
     """Serve machines for a block, and note what they ask."""
-    traffic = Traffic(delay)
+    traffic = Traffic(delay, settled)
     with loopback(handler=traffic.answer) as server:
         yield server, traffic
 
