@@ -59,7 +59,8 @@ class Admission:
     def describe(self, now: float) -> str:
         """Return in a few words what calls wait for; empty if nothing is held back."""
         servers = list(self._servers.values())
-        return "; ".join(filter(None, (server.describe(now) for server in servers)))
+        waits = [server.describe(now) for server in servers]
+        return "; ".join(filter(None, [*waits, self._quota.describe() if self._quota else ""]))
 
     def queue(self, model: Model) -> ModelQueue:
         """Return the queue of a model."""

@@ -11,7 +11,7 @@ from itertools import chain
 from evaluators.core import Model, Reply, Request, StoppedError, UsageError
 from evaluators.models.spec import Spec
 from evaluators.runtime.prices import Pricing
-from evaluators.runtime.quota_state import ROUNDING
+from evaluators.runtime.quota_messages import ROUNDING
 
 BUDGET = "budget"
 

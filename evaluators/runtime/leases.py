@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 
-from evaluators.runtime.quota_state import Need, Slots
+from evaluators.runtime.quota_messages import Need, Slots
 
 NEVER = float("inf")
 LATELY = 2.0  # seconds

@@ -18,15 +18,8 @@ from evaluators.ledger.places import Place
 from evaluators.ledger.stores import open_quota_store
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.leases import BookedBucket, Room, SharedRate, SharedRoom
-from evaluators.runtime.quota_state import (
-    MONEY,
-    Grant,
-    MoneyNeed,
-    QuotaState,
-    Report,
-    interval,
-    lease,
-)
+from evaluators.runtime.quota_messages import MONEY, Grant, MoneyNeed, Report, interval, lease
+from evaluators.runtime.quota_state import QuotaState
 from evaluators.runtime.server_state import ServerState
 
 QUOTA = "quota"
@@ -58,6 +51,8 @@ class Quota:
         self._reporting: asyncio.Task[None] | None = None
         self._poked = asyncio.Event()
         self._is_idle = True
+        self._is_over = False
+        self._runs = 1
         self._reported: float | None = None
         self._clocks: deque[tuple[float, float]] = deque(maxlen=SAMPLES)
         self._expiry: asyncio.TimerHandle | None = None
@@ -70,6 +65,10 @@ class Quota:
             f"(here: {'none' if here is None else format(here, ',g')})"
             for key, (least, here) in self._lower.items()
         )
+
+    def describe(self) -> str:
+        """Return in a few words what is shared with whom; empty for a run that is alone."""
+        return f"--quota {self.name}: one of {self._runs} runs" if self._runs > 1 else ""
 
     def begin(self, changed: Callable[[], None], halt: Callable[[StoppedError], None]) -> None:
         """Start to report, unless it goes on already.
@@ -113,12 +112,11 @@ class Quota:
 
     async def close(self) -> None:
         """Give everything back; what was spent stays counted."""
-        if self._reporting is None:
+        if self._reporting is None or self._is_over:
             return
-        self._reporting.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._reporting
-        self._reporting = None
+        self._is_over = True
+        self._poked.set()
+        await self._reporting  # what is on its way must not come after the last report
         self._expire()
         spent = self._money_need()
         need = MoneyNeed(most=spent.most, spent=spent.spent)
@@ -128,7 +126,7 @@ class Quota:
     async def _keep_reporting(self) -> None:
         loop = asyncio.get_running_loop()
         pause = FIRST_PAUSE
-        while True:
+        while not self._is_over:
             await asyncio.sleep(0)  # whoever poked is to wait for what it wants by now
             self._poked.clear()
             sent = loop.time()
@@ -137,9 +135,11 @@ class Quota:
                 grant = await self._exchange(said)
             except Exception as error:  # noqa: BLE001  # whatever it is, no limit could be kept
                 why = str(error).strip() or type(error).__name__
-                return self._fail(f"the database cannot be asked: {why}")
+                self._fail(f"the database cannot be asked: {why}")
+                return
             if grant.refusal:
-                return self._fail(grant.refusal)
+                self._fail(grant.refusal)
+                return
             self._apply(grant, said, sent, loop.time())
             # What a run wants shows within its first calls: a few reports follow soon.
             pause = FIRST_PAUSE if self._is_idle else min(2 * pause, interval(grant.runs))
@@ -183,6 +183,7 @@ class Quota:
         """Use what was granted to a report that was sent at a time of the loop."""
         self._clocks.append((now - sent, now - grant.now))
         _, ahead = min(self._clocks)
+        self._runs = grant.runs
         for key in said.rates:
             self._rates[key].bucket.book(now, grant.rates.get(key), ahead, grant.runs)
         for key in said.calls:

@@ -11,7 +11,7 @@ from evaluators.runtime.overload import (
     CongestionWindow,
     probe_pause,
 )
-from evaluators.runtime.quota_state import ServerNews
+from evaluators.runtime.quota_messages import ServerNews
 from evaluators.runtime.rate_limits import RateEstimator
 
 LONGEST_WAIT = 120.0  # seconds; a server that asks for more is not waited for

@@ -36,12 +36,12 @@ def test_runs_keep_to_one_rate_and_use_it_up(runs: int) -> None:
     server, shared = Server(), Shared()
 
     async def scenario() -> None:
-        await ends(*(begin(shared, server, 1300 // runs, settings(rpm=3000)) for _ in range(runs)))
+        await ends(*(begin(shared, server, 780 // runs, settings(rpm=3000)) for _ in range(runs)))
         assert now() <= 1.1 * len(server.at) / 50
         assert shared.reports <= 2.5 * now() * runs
 
     run(scenario())
-    assert len(server.at) == 1300 // runs * runs
+    assert len(server.at) == 780 // runs * runs
     assert most_within(1.0, [at for at in server.at if at >= 1]) <= 52
     assert most_within(1.0, server.at) <= 50 + runs
 

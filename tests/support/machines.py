@@ -60,9 +60,13 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What came of it: items that are not graded CORRECT, requests sent, and its time."""
+    """What came of it: items that are not graded CORRECT, requests sent, and its time.
+
+    ``started`` is when each call was let go, in monotonic seconds, which all processes share.
+    """
 
     wrong: int
+    started: list[float]
     requests: int
     begun: float
     ended: float
@@ -110,6 +114,7 @@ def do(work: Work) -> Done:
         url = f"{work.url}/v1"
         spec = build("openai", "m", url, f"openai:m@{url}")
         model = connect(spec, Key(f"machine-{work.name}"))
+    model = clocked = Clocked(model=model)
     tasks = [
         Task(
             key=f"k{number}",
@@ -134,11 +139,39 @@ def do(work: Work) -> Done:
     states = [outcome.state for outcome in judged.outcomes.values()]
     return Done(
         wrong=work.items - states.count("passed"),
+        started=clocked.started,
         requests=judged.requests,
         begun=begun,
         ended=time.time(),
         cpu=time.process_time() - cpu,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clocked:
+    """A model that notes when each call starts."""
+
+    model: Model
+    started: list[float] = field(default_factory=list)
+
+    @property
+    def spec(self) -> str:
+        return self.model.spec
+
+    @property
+    def identity(self) -> Mapping[str, object]:
+        return self.model.identity
+
+    @property
+    def limits(self) -> Limits:
+        return self.model.limits
+
+    async def complete(self, request: Request) -> Reply:
+        self.started.append(time.monotonic())
+        return await self.model.complete(request)
+
+    async def close(self) -> None:
+        await self.model.close()
 
 
 class Machine:

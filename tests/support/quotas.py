@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.quota import Quota
-from evaluators.runtime.quota_state import Grant, QuotaState, Report
+from evaluators.runtime.quota_messages import Grant, Report
+from evaluators.runtime.quota_state import QuotaState
 from evaluators.runtime.sender import CallSettings
 from tests.support.simulated import Ended, Server, call_all, now
 
