@@ -53,6 +53,7 @@ class Total:
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cache_read_tokens: int = 0
     seconds: float = 0.0
     cost: float | None = 0.0
     first: float = float("inf")
@@ -65,6 +66,7 @@ class Total:
             calls=self.calls + 1,
             input_tokens=self.input_tokens + reply.input_tokens,
             output_tokens=self.output_tokens + reply.output_tokens,
+            cache_read_tokens=self.cache_read_tokens + reply.cache_read_tokens,
             seconds=self.seconds + reply.seconds,
             cost=None if cost is None or self.cost is None else self.cost + cost,
             first=min(self.first, at),

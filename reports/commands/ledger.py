@@ -29,7 +29,17 @@ DEFAULT = Path(".qa/ledger.sqlite3")
 DONE, REFUSED = 0, 4
 DAY = 86_400.0
 NAMED = 20  # bad lines that are named one by one
-HEAD = ("model", "calls", "tokens in", "tokens out", "call time", "cost", "first", "last")
+HEAD = (
+    "model",
+    "calls",
+    "tokens in",
+    "cached",
+    "tokens out",
+    "call time",
+    "cost",
+    "first",
+    "last",
+)
 NOTE = "exit codes: 0 done, 1 the disk or the file refuses, 4 wrong arguments or bad lines"
 
 Options = argparse.Namespace
@@ -53,6 +63,7 @@ def _stats_lines(place: Place, found: LedgerStats, size: int) -> Iterator[str]:
             one_line(spec),
             f"{total.calls:,}",
             f"{total.input_tokens:,}",
+            f"{total.cache_read_tokens:,}",
             f"{total.output_tokens:,}",
             f"{total.seconds:,.0f} s",
             "unknown" if total.cost is None else money(total.cost),

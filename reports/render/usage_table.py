@@ -83,5 +83,5 @@ def notes(report: Report) -> Iterator[str]:
 def tokens(report: Report) -> str:
     """Return how many tokens the run's replies took, and how many a provider's cache gave."""
     cached = sum(record.cached_tokens for record in report.records)
-    of_cache = f", {cached:,} of them read from a provider's cache" if cached else ""
+    of_cache = f", of them {cached:,} read from a provider's cache" if cached else ""
     return f"{report.tokens:,}{of_cache}"

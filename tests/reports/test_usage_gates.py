@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 import pytest
@@ -188,6 +189,14 @@ def test_a_slower_and_dearer_model_shows_without_any_gate() -> None:
     assert page.index("0.8 → 8") < page.index('id="gates"')
     shift = json.loads(files["run.json"])["comparison"]["slices"][0]["usage"]["seconds_p95"]
     assert (shift["before"]["value"], shift["now"]["value"]) == (0.8, 8.0)
+
+
+def test_tokens_of_a_cache_are_counted_apart() -> None:
+    """They are part of all tokens; where there are none nothing is said of them."""
+    files = rendered(run_of(answered("ccc", tokens=1000, cached_tokens=800)))
+    for name in ("summary.md", "report.html"):
+        assert "3,000, of them 2,400 read from a provider's cache" in unescape(files[name])
+    assert "cache" not in rendered(run_of(answered("ccc")))["summary.md"]
 
 
 def test_recorded_answers_have_no_table_of_what_they_took() -> None:
