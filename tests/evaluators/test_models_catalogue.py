@@ -62,6 +62,24 @@ def test_every_field_is_read(tmp_path: Path) -> None:
     assert spec.prices == Prices(input=0.15, output=0.6)
 
 
+def test_the_size_and_price_of_a_batch_are_read(tmp_path: Path) -> None:
+    """What an entry says of batches wins over the provider's terms; the rest stays the latter's."""
+    spec = load_catalogue(entries(tmp_path, f"{HEAD}  batch: {{calls: 5, megabytes: 1.5}}\n"))[
+        "mine"
+    ]
+    terms, own = spec.batching, PROVIDERS["openai"].batching
+    assert terms is not None
+    assert own is not None
+    assert (terms.calls, terms.size, terms.price) == (5, 1_500_000, own.price)
+
+
+@pytest.mark.parametrize("batch", ["{calls: 0}", "{megabytes: 0}", "{price: 1.5}", "{size: 5}"])
+def test_wrong_terms_of_a_batch_are_refused(tmp_path: Path, batch: str) -> None:
+    """None of them would send anything, or cost what was said."""
+    with pytest.raises(UsageError, match=r":4: mine: batch: key"):
+        load_catalogue(entries(tmp_path, f"{HEAD}  batch: {batch}\n"))
+
+
 def test_an_empty_file_has_no_models(tmp_path: Path) -> None:
     """A file of comments is a catalogue of nothing."""
     assert load_catalogue(entries(tmp_path, "# nothing yet\n")) == {}

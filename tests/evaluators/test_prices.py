@@ -1,5 +1,6 @@
 """Prices: models.yaml first, then published ones by address and name, and unknown is unknown."""
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -134,3 +135,24 @@ def test_the_most_is_never_less_than_the_cost(
     most = tariff.most(at_most, tokens) + 1e-12
     assert tariff.cost(used, tokens) <= most
     assert tariff.cost(used, tokens, read=used // 2, written=used // 3) <= most
+
+
+def test_calls_in_batches_cost_what_is_published_or_half() -> None:
+    """genai-prices' own price where it has one, else the provider's share; never that of a call."""
+    for text in ("openai:gpt-4.1", "anthropic:claude-opus-4-1"):  # with a batch price, and without
+        pricing = pricing_of(parse(text, {}), date(2026, 11, 1))
+        assert pricing is not None
+        assert pricing.way(batch=True).cost(1000, 1000) == pytest.approx(
+            pricing.cost(1000, 1000) / 2
+        )
+        reply = Reply(input_tokens=1000, output_tokens=1000)
+        assert pricing.of(replace(reply, batch=True)) == pytest.approx(pricing.of(reply) / 2)
+
+
+def test_the_users_own_share_of_a_batch_wins() -> None:
+    """It holds for the prices given beside it, and for published ones."""
+    for prices in (None, Prices(input=2.0, output=8.0)):
+        named = replace(parse("openai:gpt-4.1", {}), batch={"price": 0.25}, prices=prices)
+        pricing = pricing_of(named, date(2026, 11, 1))
+        assert pricing is not None
+        assert pricing.way(batch=True).cost(1000, 1000) == pytest.approx(0.0025)
