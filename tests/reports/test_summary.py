@@ -1,8 +1,10 @@
 """Claims about a slice's counts, measures, intervals and breakdowns."""
 
+import json
 import math
+import random
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given, settings
@@ -315,13 +317,26 @@ def sound(estimates: Sequence[Estimate]) -> bool:
 def test_any_graded_counts_give_sound_figures(
     correct: int, incorrect: int, not_attempted: int, error: int
 ) -> None:
-    """No NaN; the states sum to the plan; grades sum to the graded."""
+    """No NaN; the states sum to the plan; grades sum to the graded (F26)."""
+    check_graded(correct, incorrect, not_attempted, error)
+
+
+@pytest.mark.slow
+def test_thousands_of_tables_give_sound_figures() -> None:
+    """Small and empty counts are drawn most often: none gives what JSON cannot hold (F26)."""
+    chance = random.Random(26)
+    for _ in range(2000):
+        check_graded(*(chance.choice((0, 0, 1, 2, chance.randint(0, 60))) for _ in range(4)))
+
+
+def check_graded(correct: int, incorrect: int, not_attempted: int, error: int) -> None:
     records = graded(correct, incorrect, not_attempted, error)
     summary = summarise(records, make_slice())
     state = summary.counts
     assert sound(list(summary.measures.values()))
     assert state.passed + state.failed + state.error + state.missing == state.planned
     assert sum(summary.labels.values()) == state.passed + state.failed
+    assert json.dumps([asdict(one) for one in summary.measures.values()], allow_nan=False)
 
 
 @settings(max_examples=40, deadline=None)
