@@ -132,7 +132,7 @@ def test_a_failed_call_is_free_for_the_other_run(place: Place) -> None:
 def test_a_killed_run_holds_nothing_up(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The claim of a run that was killed is free: at once in a file, with its lease in a database.
 
-    The lease that it takes is short here.
+    So that the next run repeats only what the dead one had in flight (R3). The lease is short here.
     """
     key = key_of(1)
     holder = start(f"{SHORT_LEASE}{HOLDER}", text_of(place), key)

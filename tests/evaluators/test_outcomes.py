@@ -95,11 +95,11 @@ def test_a_test_waits_while_the_engine_lives(tmp_path: Path) -> None:
 
 
 def test_a_silent_engine_is_given_up(tmp_path: Path) -> None:
-    """When no beat comes for half a minute the test ends with an error that says so."""
+    """When no beat comes for half a minute the test ends with an error that says so (R9)."""
     OutcomeStore(tmp_path / "b").close()
     clock = Clock()
     watcher = OutcomeReader(tmp_path / "b", clock.time, clock.sleep)
-    with pytest.raises(EngineLostError, match="silent for 30 s"):
+    with pytest.raises(EngineLostError, match="silent for 30 s; run again to resume"):
         watcher.wait("nothing")
     before = clock.now
     with pytest.raises(EngineLostError):

@@ -78,7 +78,7 @@ def test_refusals_of_single_requests_stop_nothing(tmp_path: Path) -> None:
 @both
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_server_that_wants_no_retry_gets_none(tmp_path: Path, provider: str, status: int) -> None:
-    """``x-should-retry: false`` makes a failure final; ``true`` changes nothing."""
+    """``x-should-retry: false`` makes a failure final; ``true`` changes nothing (R6)."""
     headers = {"x-should-retry": "false"}
 
     def handle(seen: Seen) -> Answer:

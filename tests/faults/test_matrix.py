@@ -1,4 +1,6 @@
-"""Which test shows each row of the fault matrix (F1 to F29): the test is there, and names its row.
+"""Which test shows each row of the fault matrix, and each fault of an independent trial.
+
+F1 to F29, R1 to R12: the test is there, names its row, and can fail.
 
 ``NOT_SHOWN`` says honestly what no test shows yet.
 """
@@ -64,21 +66,41 @@ MATRIX = {
             "evaluators/test_metric_host.py::test_assert_test_and_evaluate_take_our_metrics"],
     "F28": ["evaluators/test_ledger.py::test_the_first_reply_stands"],
     "F29": ["faults/test_soak.py::test_a_run_among_faults_ends_as_one_without"],
+    "R1": ["faults/test_recovery.py::test_a_run_is_soon_at_its_former_pace"],
+    "R2": ["plugin/test_interrupts.py::test_an_interrupt_of_the_imports_is_one_line"],
+    "R3": ["evaluators/test_ledger_claims.py::test_a_killed_run_holds_nothing_up"],
+    "R4": ["faults/test_lost_ledger.py::test_a_table_that_is_dropped_ends_the_run"],
+    "R5": ["faults/test_output.py::test_a_terminal_that_is_gone_costs_no_report"],
+    "R6": ["faults/test_gateways.py::test_a_server_that_wants_no_retry_gets_none"],
+    "R7": ["evaluators/test_replies_calls.py::test_a_reason_that_is_no_text_is_asked_again"],
+    "R8": ["faults/test_dead_workers_run.py::test_workers_that_die_without_end"],
+    "R9": ["evaluators/test_outcomes.py::test_a_silent_engine_is_given_up"],
+    "R10": ["evaluators/test_ledger_runs.py::test_a_full_disk_stops_the_run_and_is_survived"],
+    "R11": ["cases/test_loading.py::test_a_blank_gold_is_refused_with_file_and_row"],
+    "R12": ["plugin/test_plugin.py::test_a_report_that_cannot_be_written_is_said"],
 }  # fmt: skip
 NOT_SHOWN: dict[str, str] = {}
 
 
-def docstring(node_id: str) -> str:
-    """Return the docstring of a test, joined to one line. Raises KeyError where there is none."""
+def function(node_id: str) -> ast.FunctionDef:
+    """Return a test. Raises KeyError where there is none."""
     path, _, name = node_id.partition("::")
     tree = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8"))
     tests = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    return " ".join((ast.get_docstring(tests[name]) or "").split())
+    return tests[name]
+
+
+def can_fail(test: ast.FunctionDef) -> bool:
+    """Return whether a test asserts something, itself or by a helper that says so in its name."""
+    calls = (node.func for node in ast.walk(test) if isinstance(node, ast.Call))
+    names = (ast.unparse(call).rpartition(".")[2] for call in calls)
+    helped = any(name.startswith(("assert", "check", "raises", "fnmatch")) for name in names)
+    return helped or any(isinstance(node, ast.Assert) for node in ast.walk(test))
 
 
 def test_every_row_is_in_the_table_once() -> None:
     """A row is shown by a test, or it is said why not."""
-    rows = {f"F{number}" for number in range(1, 30)}
+    rows = {f"F{number}" for number in range(1, 30)} | {f"R{number}" for number in range(1, 13)}
     assert MATRIX.keys() | NOT_SHOWN.keys() == rows
     assert MATRIX.keys() & NOT_SHOWN.keys() == set()
 
@@ -87,5 +109,7 @@ def test_every_row_is_in_the_table_once() -> None:
 def test_a_row_has_its_tests(row: str) -> None:
     """Each test named here exists and says in its docstring which row it shows."""
     for node_id in MATRIX[row]:
-        said = docstring(node_id).replace("(", " ").replace(")", " ").replace(",", " ")
+        test = function(node_id)
+        said = (ast.get_docstring(test) or "").replace("(", " ").replace(")", " ").replace(",", " ")
         assert row in said.replace(".", " ").replace(":", " ").split(), node_id
+        assert can_fail(test), node_id

@@ -138,7 +138,7 @@ def ended(project: Project, *command: str) -> "subprocess.CompletedProcess[str]"
 
 
 def test_an_interrupt_of_the_imports_is_one_line(project: Project) -> None:
-    """From the first module of ours on: exit 2 and one line, no traceback of Python's own."""
+    """From the first module of ours on: exit 2 and one line, no traceback of Python's own (R2)."""
     project.write("interrupted.py", f"import reports.first_seconds\n{INTERRUPT}")
     result = ended(project, "-m", "pytest", "-p", "interrupted", "qa")
     assert (result.returncode, result.stdout) == (2, "")
