@@ -90,7 +90,7 @@ def test_a_panel() -> None:
         ([*judges(A), "--audit", "0.1"], r"--audit: no rules stand before a model; name --judge"),
         ([*judges(f"lexical+{A}"), "--audit", "5"], "--audit: a share from 0 to 1 is needed"),
         ([*judges(f"lexical+{A}"), "--audit", "nan"], "--audit: a share from 0 to 1 .*got 'nan'"),
-        (["--calibration", "no"], "--calibration: on or off is needed, got 'no'"),
+        (["--calibration", "no"], "--calibration: on, off or a whole number is needed, got 'no'"),
         (["--model", A, *judges(A)], r"--judge .* is the model under test"),
         (["--model", A, *judges(f"lexical+{A}")], r"--judge lexical.* is the model under test"),
         (["--model", B, *judges(A, B)], r"--judge .* is the model under test"),
