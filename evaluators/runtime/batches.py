@@ -56,7 +56,7 @@ class Batches:
         self._tasks: set[asyncio.Task[None]] = set()
         self._sending: set[asyncio.Task[None]] = set()
         self._forming: asyncio.Task[None] | None = None
-        self._alone = asyncio.Lock()
+        self._alone, self._loading = asyncio.Lock(), asyncio.Lock()
         self._news_at = 0.0
         self._halted: StoppedError | None = None
 
@@ -72,9 +72,20 @@ class Batches:
 
     def holds(self, key: str) -> bool:
         """Whether a call was given to a provider, by this run or another, and has not come back."""
-        if time.monotonic() - self._loaded_at > FRESH_SECONDS:
-            self._load()
         return key in self._of_key
+
+    async def refresh(self) -> None:
+        """Take in what other runs have given away, unless that was done a moment ago.
+
+        In a thread: a database may take its time, and calls are in flight.
+        """
+        if time.monotonic() - self._loaded_at > FRESH_SECONDS:
+            async with self._loading:
+                before = self._loaded_at
+                if time.monotonic() - before > FRESH_SECONDS:
+                    waves = await asyncio.to_thread(waves_in, self._ledger)
+                    if self._loaded_at == before:  # else there is later news
+                        self._take_in(waves)
 
     def takes(self, model: Model) -> bool:
         """Whether calls to a model go in batches here."""
@@ -118,12 +129,12 @@ class Batches:
         """Return in a few words what is waited for; empty without any batch."""
         return self._desk.tally.describe()
 
-    # Parking
-
     def _load(self) -> None:
+        self._take_in(waves_in(self._ledger))
+
+    def _take_in(self, waves: dict[str, Wave]) -> None:
         self._loaded_at = time.monotonic()
-        self._waves = waves_in(self._ledger)
-        self._of_key = by_key(self._waves)
+        self._waves, self._of_key = waves, by_key(waves)
 
     def _add(self, call: Parked) -> None:
         """Have a call wait for its own wave, or for the batch that it is in already."""
@@ -165,8 +176,6 @@ class Batches:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-    # Sending
 
     async def _send(self, calls: Sequence[Parked]) -> None:
         """Send calls to one model, in as many batches as its provider's limits ask for."""
@@ -222,8 +231,6 @@ class Batches:
     def _batches_known(self) -> list[str]:
         return [wave.batch for wave in self._waves.values() if wave.batch]
 
-    # Waiting
-
     def _watch(self, wave: Wave, model: LazyModel) -> LiveWave:
         """Return a wave as this run sees it; begin to wait for it unless that has been done."""
         if wave.id not in self._live:
@@ -262,8 +269,6 @@ class Batches:
                 return
             error = StoppedError(KIND, f"{error}; run the same command again")
         self._failed(live.calls.values(), error)
-
-    # Ending a call
 
     def _retry(self, call: Parked, error: CallError | None = None) -> None:
         """Ask again what came back without a reply: in the next wave, or directly."""

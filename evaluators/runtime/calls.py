@@ -216,6 +216,7 @@ class Caller:
         documents = self._documents(model, request, key)
         row = partial(Row, key=key, spec=model.spec, documents=documents)
         try:
+            await self.batches.refresh()
             if self.batches.holds(key) or self.batches.takes(model):
                 reply = await self._in_batch(model, request, row, meter)
                 if reply is not None:
