@@ -87,20 +87,19 @@ def test_a_missing_shard_is_named_and_leaves_the_run_inconclusive(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Also where it alone held a slice, and where it held no item at all."""
-    prepared(project)
-    done = sharded(project, 9)
-    empty = [one for one in done if "0 of 0 items" in one.outlines[-1]]
-    assert empty
+    project.dataset("capital", {"en": ["Sofia"] * 3, "bg": ["Sofia"]}, YAML)
+    done = sharded(project, 5)
+    assert any("0 of 0 items" in one.outlines[-1] for one in done)
     assert {one.ret for one in done} == {6}
-    folders = [str(project.path / f"out-{number}") for number in range(1, 10)]
+    folders = [str(project.path / f"out-{number}") for number in range(1, 6)]
     to = str(project.path / "merged")
     assert main(["merge", *folders, "--to", to]) == 0
-    for number, _ in enumerate(folders):
-        left = [one for place, one in enumerate(folders) if place != number]
+    for number, folder in enumerate(folders, start=1):
+        left = [one for one in folders if one != folder]
         capsys.readouterr()
         assert main(["merge", *left, "--to", to]) == 6
         said = capsys.readouterr().out.splitlines()[-1]
-        assert said.startswith(f"SHARD {number + 1} of 9 MISSING: exit 6; ")
+        assert said.startswith(f"SHARD {number} of 5 MISSING: exit 6; ")
     assert main(["gate", folders[0]]) == 6
 
 
