@@ -4,6 +4,7 @@ The page is one file that has to open on a phone: all else stands in the transcr
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from reports.record import Record
 from reports.render.call_text import parts, title
@@ -15,7 +16,7 @@ _BUDGET = 2_000_000  # characters of the page that prompts and replies may take 
 
 def sent_block(
     records: Sequence[Record], source: Source | None, show: Callable[[str], str]
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Return ``texts``, ``calls`` made of them by number, and ``items``: numbers of calls by key.
 
     ``records`` are in the order in which they matter. An item is there with all its calls or not
@@ -23,6 +24,7 @@ def sent_block(
     """
     first = [record for record in records if record.calls][:_ITEMS]
     found = calls_of(source, keys_of(first)) if source else {}
+    first = [record for record in first if not found.keys().isdisjoint(record.calls)]
     texts: dict[str, int] = {}
     calls: dict[str, int] = {}
     shown: list[tuple[str, list[tuple[str, int]]]] = []
