@@ -9,7 +9,7 @@ from cases.dataset import Slice
 from cases.tools.review.adjudications import DIGEST, is_label
 from cases.tools.review.issued import Asked
 from cases.tools.review.reviews import AGREED, CONFLICT, Review, Settled, settle
-from cases.tools.review.sheet import UNCLEAR
+from cases.tools.review.sheet import UNCLEAR, draw
 from evaluators.core import NO, UNANSWERED, YES, Verdict
 from evaluators.judge_spec import PanelSpec
 from evaluators.judges.adjudicated import Adjudication, Adjudications, answer_digest
@@ -79,18 +79,12 @@ def pick(report: Report, sample: int = SAMPLE, seed: int = 0) -> tuple[Pick, ...
     the pass bar, and ``sample`` others drawn by a hash of ``seed`` for audit. What a person has
     decided already is left out, and so are items that test the judge.
     """
-    slices = {one.name: one for dataset in report.datasets for one in dataset.slices.values()}
     changes = report.comparison.changes if report.comparison else ()
     flips = {one.key for one in changes if one.flip in ("fixed", "broke")}
     found: dict[str, tuple[Record, Slice, list[str]]] = {}
-    for record in in_order(report.records):
-        part = slices[f"{record.dataset}:{record.language}"]
-        if not part.kind.choices or record.answer is None or record.adjudicated_by:
+    for id_, record, part in _answers(report):
+        if record.adjudicated_by:
             continue
-        if MASK in record.answer:  # what was masked in the files cannot be told from another
-            continue
-        name = f"{record.dataset}-{record.language}-{record.id}"
-        id_ = f"{name}@{answer_digest(record, record.answer)}"
         _, _, reasons = found.setdefault(id_, (record, part, []))
         reasons += _reasons(record, part, report.judge, flipped=record.key in flips)
     others = [id_ for id_, (_, _, reasons) in found.items() if not reasons]
@@ -107,6 +101,33 @@ def pick(report: Report, sample: int = SAMPLE, seed: int = 0) -> tuple[Pick, ...
         for id_, (record, part, why) in found.items()
         if why or id_ in drawn
     )
+
+
+def pick_at_random(report: Report, sample: int, seed: int = 0) -> tuple[Pick, ...]:
+    """Return ``sample`` answers, of each slice in proportion, drawn by a hash of ``seed``.
+
+    Whether judges or people have decided on an answer already plays no part.
+    """
+    found = {id_: (record, part) for id_, record, part in _answers(report)}
+    drawn = draw({id_: part.name for id_, (_, part) in found.items()}, sample, seed)
+    return tuple(
+        Pick(id=id_, record=record, part=part, reasons=("sample",))
+        for id_, (record, part) in found.items()
+        if id_ in drawn
+    )
+
+
+def _answers(report: Report) -> Iterator[tuple[str, Record, Slice]]:
+    """Yield all answers that a person may judge, with their ids, in the report's order."""
+    slices = {one.name: one for dataset in report.datasets for one in dataset.slices.values()}
+    for record in in_order(report.records):
+        part = slices[f"{record.dataset}:{record.language}"]
+        if not part.kind.choices or record.answer is None:
+            continue
+        if MASK in record.answer:  # what was masked in the files cannot be told from another
+            continue
+        name = f"{record.dataset}-{record.language}-{record.id}"
+        yield f"{name}@{answer_digest(record, record.answer)}", record, part
 
 
 def _reasons(record: Record, part: Slice, judge: str, *, flipped: bool) -> Iterator[str]:

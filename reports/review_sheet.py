@@ -1,9 +1,11 @@
 """The sheet of answers that people are to judge: what it shows of each, and what it does not."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cases.tools.review.adjudications import ABOUT
+from cases.tools.review.criteria import Criterion
 from cases.tools.review.issued import Asked, issue
 from cases.tools.review.sheet import Field, Sheet, SheetItem, choice_set
 from cases.tools.review.sheet_files import write_sheet
@@ -76,6 +78,29 @@ def issue_to(
         )
         for one in picks
     }
+    return *write_sheet(sheet, folder), issue(sheet, asked, folder)
+
+
+def issue_criteria(
+    folder: Path, picks: Sequence[Pick], criteria: Sequence[Criterion]
+) -> tuple[Path, ...]:
+    """Write the form in which these answers are rated by each criterion; return the paths."""
+    items, asked = [], {}
+    for one in picks:
+        shown = _item(one, {})
+        for criterion in criteria:
+            id_ = f"{one.id}#{criterion.name}"
+            own = replace(shown, id=id_, choices=criterion.name, question=criterion.text)
+            items.append(replace(own, page=one.id))
+            choices = tuple(choice.value for choice in criterion.choices)
+            asked[id_] = Asked(
+                choices=choices,
+                criterion=criterion.name,
+                question=criterion.text,
+                part=one.part.name,
+            )
+    choices_of = {criterion.name: criterion.choices for criterion in criteria}
+    sheet = Sheet(name="criteria", items=tuple(items), choices=choices_of)
     return *write_sheet(sheet, folder), issue(sheet, asked, folder)
 
 

@@ -13,6 +13,8 @@ from evaluators.statistics.count_table import RATINGS
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import clustered_rate
 
+_NUMBERS = ("0", *RATINGS)  # people's own scales may begin at 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairAgreement:
@@ -60,11 +62,11 @@ def kappas(
         places = [place for place, row in enumerate(rows) if row[one] and row[two]]
         pairs = [(rows[place][one], rows[place][two]) for place in places]
         own = [clusters[place] for place in places] if clusters else ()
-        kappa = cohen_kappa(pairs, RATINGS if _are_ratings(pairs) else (), own)
+        kappa = cohen_kappa(pairs, _NUMBERS if _are_ratings(pairs) else (), own)
         found.append(PairAgreement(first=raters[one], second=raters[two], kappa=kappa))
     return tuple(found)
 
 
 def _are_ratings(units: Iterable[Sequence[str]]) -> bool:
     found = {label for unit in units for label in unit}
-    return bool(found) and found <= set(RATINGS)
+    return bool(found) and found <= set(_NUMBERS)

@@ -15,6 +15,7 @@ from cases.tools.review.sheet_files import FALLBACK, texts_in
 from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE
 from evaluators.output import plural, say, write_texts
+from reports.commands.rate_criteria import accept_ratings, issue_form
 from reports.commands.recorded_runs import (
     RUN_HELP,
     Parser,
@@ -39,6 +40,9 @@ def main(argv: Sequence[str]) -> int:
     """Write the form, accept what reviewers sent back, or export labels; return the exit code."""
     options = _parser().parse_args(argv)
     if options.until_decided:
+        if options.criteria:
+            msg = "review: --criteria decides no gate; leave out --until-decided"
+            raise UsageError(msg)
         (run,) = _paths(options, "RUN")
         return until_decided(run, options)
     if options.accept:
@@ -59,6 +63,8 @@ def _read(options: argparse.Namespace, path: Path) -> tuple[Report, tuple[Pick, 
 
 def _sheet(options: argparse.Namespace) -> int:
     (path,) = _paths(options, "RUN")
+    if options.criteria:
+        return issue_form(path, options)
     _, picks = _read(options, path)
     if not picks:
         msg = f"{path}: nothing to review: no answer that a person has not judged yet"
@@ -72,11 +78,13 @@ def _sheet(options: argparse.Namespace) -> int:
 
 def _accept(options: argparse.Namespace) -> int:
     _paths(options)
-    path = options.to or Path(FILE)
-    old = load_adjudications(path) if path.exists() else {}
     issued = load_issued(options.sheet or ISSUED)
     reviews = read_sheets(options.accept)
     issued.check(reviews)
+    if any(issued.items[one.item].criterion for one in reviews):
+        return accept_ratings(reviews, issued, options)
+    path = options.to or Path(FILE)
+    old = load_adjudications(path) if path.exists() else {}
     today = datetime.now(UTC).date().isoformat()
     accepted = accept(reviews, today, issued.items, options.min_reviewers)
     adjudications, refused = merged(old, accepted.adjudications)
@@ -138,15 +146,8 @@ def _add_accepting(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--min-reviewers", metavar="N", type=whole_number, help=text)
 
 
-def _parser() -> Parser:
-    parser = Parser(
-        "review",
-        "Write the answers of a run that are worth a person's time as a form and as CSV; accept "
-        "the verdicts that come back; make labelled items for cases/judges of them.",
-        "0 done, 1 could not be written, 4 wrong arguments or unreadable files, 6 reviewers "
-        "disagree, are too few or contradict an earlier verdict (the rest is written)",
-    )
-    parser.add_argument("paths", metavar="RUN", nargs="*", type=Path, help=RUN_HELP)
+def _add_ways(parser: argparse.ArgumentParser) -> None:
+    """Declare what else can be done than writing the form of verdicts; one at a time."""
     either = parser.add_mutually_exclusive_group()
     either.add_argument(
         "--accept",
@@ -162,6 +163,25 @@ def _parser() -> Parser:
         help="write labelled items from two paths, adjudications.yaml and RUN, as JSONL; with the "
         "form's --sample, --seed and --baseline they keep why each was picked",
     )
+    either.add_argument(
+        "--criteria",
+        metavar="FILE",
+        type=Path,
+        help="have answers drawn at random rated by the questions in this YAML file, each with "
+        "name, question and scale (1..7); --accept takes the ratings into a file of their own",
+    )
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        "review",
+        "Write the answers of a run that are worth a person's time as a form and as CSV; accept "
+        "the verdicts that come back; make labelled items for cases/judges of them.",
+        "0 done, 1 could not be written, 4 wrong arguments or unreadable files, 6 reviewers "
+        "disagree, are too few or contradict an earlier verdict (the rest is written)",
+    )
+    parser.add_argument("paths", metavar="RUN", nargs="*", type=Path, help=RUN_HELP)
+    _add_ways(parser)
     text = f"the form's folder (default: that of the run), or with --accept the file ({FILE})"
     parser.add_argument("--to", metavar="PATH", type=Path, help=text)
     _add_accepting(parser)

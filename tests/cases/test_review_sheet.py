@@ -165,7 +165,8 @@ def test_an_empty_sheet_and_a_label_of_its_own_are_shown() -> None:
     choices = {"own": (Choice(value="KEEP", key="k", label="Пакінуць"),)}
     made = Sheet(name="s", items=(sheet_item("a", choices="own", edit=None),), choices=choices)
     (item,) = data_of(form_page(made))["items"]
-    assert item["choices"] == [{"value": "KEEP", "key": "k", "label": "Пакінуць"}]
+    choice = {"value": "KEEP", "key": "k", "label": "Пакінуць"}
+    assert item["questions"] == [{"id": "a", "text": "", "choices": [choice]}]
     assert item["edit"] is None
     assert "to_edit" not in csv_twin(made)
 

@@ -7,13 +7,15 @@
   let answers = new Map();
   let shown = data.items;
   let at = 0;
+  let current = 0;
   let keeps = true;
   let unsaved = false;
 
   const item = () => shown[at];
   const words = () => data.texts[(item() || data.items[0]).language];
   const answer = (one) => answers.get(one.id) || empty;
-  const done = () => shown.filter((one) => answer(one).verdict).length;
+  const openIn = (one) => one.questions.findIndex((asked) => !answer(asked).verdict);
+  const done = () => shown.filter((one) => openIn(one) < 0).length;
   const filled = (text, values) => text.replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);
 
   // A browser may forbid its storage altogether: the form then works without.
@@ -36,8 +38,9 @@
     }
   };
 
-  const change = (values) => {
-    answers.set(item().id, { ...answer(item()), ...values });
+  // What is typed belongs to the item, and is kept with its first question.
+  const change = (values, one = item()) => {
+    answers.set(one.id, { ...answer(one), ...values });
     unsaved = true;
     keep();
     count();
@@ -54,16 +57,29 @@
   };
 
   const press = () => {
-    for (const button of byId("choices").children) {
-      button.setAttribute("aria-pressed", String(button.dataset.value === answer(item()).verdict));
-    }
+    item().questions.forEach((asked, number) => {
+      const group = byId("choices").children[number];
+      group.setAttribute("aria-current", String(item().questions.length > 1 && number === current));
+      for (const button of group.querySelectorAll("button")) {
+        button.setAttribute("aria-pressed", String(button.dataset.value === answer(asked).verdict));
+      }
+    });
   };
 
-  const decide = (value) => {
-    const again = answer(item()).verdict === value;
-    change({ verdict: again ? "" : value });
+  const turn = (number) => {
+    current = Math.min(Math.max(number, 0), item().questions.length - 1);
     press();
-    if (!again && done() < shown.length) leap();
+    byId("choices").children[current].focus();
+  };
+
+  const decide = (asked, value) => {
+    const again = answer(asked).verdict === value;
+    current = item().questions.indexOf(asked);
+    change({ verdict: again ? "" : value }, asked);
+    press();
+    if (again) return;
+    if (openIn(item()) >= 0) turn(openIn(item()));
+    else if (done() < shown.length) leap();
   };
 
   const element = (name, text) => {
@@ -72,13 +88,26 @@
     return made;
   };
 
-  const button = (choice) => {
+  const button = (asked, choice) => {
     const made = element("button", choice.label);
     made.type = "button";
     made.dataset.value = choice.value;
-    made.append(element("kbd", choice.key.toUpperCase()));
+    if (choice.key !== choice.label) made.append(element("kbd", choice.key.toUpperCase()));
     made.setAttribute("aria-keyshortcuts", choice.key);
-    made.addEventListener("click", () => decide(choice.value));
+    made.addEventListener("click", () => decide(asked, choice.value));
+    return made;
+  };
+
+  const group = (asked) => {
+    const made = element("fieldset", "");
+    const points = element("div", "");
+    if (asked.text) {
+      made.tabIndex = -1;
+      made.className = "asked";
+    }
+    points.className = "points";
+    points.append(...asked.choices.map((choice) => button(asked, choice)));
+    made.append(element("legend", asked.text || words().verdict), points);
     return made;
   };
 
@@ -109,7 +138,8 @@
     byId("edit").lang = one.language;
     byId("edit").value = answer(one).edited || one.edit || "";
     byId("comment").value = answer(one).comment;
-    byId("choices").replaceChildren(...one.choices.map(button));
+    byId("choices").replaceChildren(...one.questions.map(group));
+    byId("more-keys").hidden = one.questions.length < 2;
     byId("previous").disabled = at === 0;
     byId("next").disabled = at + 1 === shown.length;
     press();
@@ -118,13 +148,14 @@
 
   const go = (number) => {
     at = Math.min(Math.max(number, 0), shown.length - 1);
+    current = Math.max(openIn(item()), 0);
     draw();
     byId("position").focus();
   };
 
   const leap = () => {
     const rest = shown.map((one, number) => (at + 1 + number) % shown.length);
-    const open = rest.find((number) => !answer(shown[number]).verdict);
+    const open = rest.find((number) => openIn(shown[number]) >= 0);
     if (open !== undefined) go(open);
   };
 
@@ -136,6 +167,7 @@
 
   const rows = () =>
     data.items
+      .flatMap((one) => one.questions)
       .filter((one) => answers.has(one.id))
       .map((one) => ({ item: one.id, ...answer(one) }))
       .filter((row) => row.verdict || row.edited || row.comment);
@@ -171,12 +203,16 @@
       return;
     }
     const key = keyOf(event);
-    const choice = item().choices.find((one) => one.key === key);
+    const asked = item().questions[current];
+    const choice = asked.choices.find((one) => one.key === key);
     const field = { e: item().edit === null ? null : "edit", m: "comment" }[key];
-    if (choice) decide(choice.value);
+    if (choice) decide(asked, choice.value);
     else if (field) byId(field).focus();
     else if (event.key === "ArrowLeft") go(at - 1);
     else if (event.key === "ArrowRight") go(at + 1);
+    else if (item().questions.length < 2 || event.target.tagName === "DD") return;
+    else if (event.key === "ArrowUp") turn(current - 1);
+    else if (event.key === "ArrowDown") turn(current + 1);
     else return;
     event.preventDefault();
   };
@@ -198,12 +234,17 @@
     byId("next").addEventListener("click", () => go(at + 1));
     byId("open").addEventListener("click", leap);
     byId("export").addEventListener("click", save);
+    byId("choices").addEventListener("focusin", (event) => {
+      current = Array.from(byId("choices").children).findIndex((one) => one.contains(event.target));
+      press();
+    });
     document.addEventListener("keydown", type);
     window.addEventListener("beforeunload", (event) => {
       if (unsaved && !keeps) event.preventDefault();
     });
     recall();
     keep();
+    current = Math.max(openIn(item()), 0);
     byId("form").hidden = false;
     draw();
   };

@@ -5,7 +5,7 @@ It stays with whoever gives the sheets out: it holds what the judge said.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,10 @@ from evaluators.reading import parse_json, read_text
 from evaluators.text import listed, shown
 
 FILE = "sheet.json"
-_KEYS = ("choices", "upgrades")
+_LISTS = ("choices", "upgrades", "about")
+_TEXTS = ("judged", "criterion", "question", "part")
+_KEYS = ("choices", "judged", "upgrades")
+"""What every item says; the rest is left out where it is empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,12 +29,17 @@ class Asked:
 
     ``judged`` is the judge's own, empty where it gave none; ``upgrades`` are the choices that would
     make an answer pass that it let fail. ``about`` says in words what was asked, line by line.
+    Where a rating by a criterion was asked for, ``criterion`` is its name, ``question`` the text
+    and ``part`` the answer's slice.
     """
 
     choices: tuple[str, ...]
     judged: str = ""
     upgrades: tuple[str, ...] = ()
     about: tuple[str, ...] = ()
+    criterion: str = ""
+    question: str = ""
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,19 +76,22 @@ def issue(sheet: Sheet, asked: Mapping[str, Asked], folder: Path) -> Path:
     """Add a sheet to those issued in a folder and return the path of ``sheet.json``.
 
     A form that was sent out earlier may still come back. Raises UsageError for a file that cannot
-    be read, QAError where it cannot be written.
+    be read or where a criterion has another question or scale than before, QAError where it cannot
+    be written.
     """
     path = folder / FILE
     old = load_issued(path) if path.exists() else Issued(path=path)
+    before = {one.criterion: (one.question, one.choices) for one in old.items.values()}
+    for one in asked.values():
+        own = (one.question, one.choices)
+        if one.criterion and before.get(one.criterion, own) != own:
+            what = f"criterion {shown(one.criterion)} was asked otherwise in a form issued there"
+            msg = f"{path}: {what}; give it another name, or the form another folder (--to)"
+            raise UsageError(msg)
     value = {
         "sheets": list(dict.fromkeys((*old.sheets, sheet.digest))),
         "items": {
-            item: {
-                "choices": one.choices,
-                "judged": one.judged,
-                "upgrades": one.upgrades,
-                "about": one.about,
-            }
+            item: {name: value for name, value in asdict(one).items() if value or name in _KEYS}
             for item, one in {**old.items, **asked}.items()
         },
     }
@@ -103,10 +114,20 @@ def load_issued(path: Path) -> Issued:
 
 
 def _asked(value: Any) -> Asked:
-    (judged,) = _texts([value["judged"]])
-    choices, upgrades = (_texts(value[key]) for key in _KEYS)
-    about = _texts(value.get("about", []))  # a sheet of an earlier version has none
-    return Asked(choices=choices, judged=judged, upgrades=upgrades, about=about)
+    if missing := {*_KEYS} - value.keys():
+        raise KeyError(*missing)
+    choices, upgrades, about = (_texts(value.get(key, [])) for key in _LISTS)
+    judged, *asked = _texts([value.get(key, "") for key in _TEXTS])
+    criterion, question, part = asked
+    return Asked(
+        choices=choices,
+        judged=judged,
+        upgrades=upgrades,
+        about=about,
+        criterion=criterion,
+        question=question,
+        part=part,
+    )
 
 
 def _texts(values: Sequence[object]) -> tuple[str, ...]:

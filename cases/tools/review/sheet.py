@@ -48,6 +48,8 @@ class SheetItem:
     the sheet's choice sets. ``edit`` is a text that the reviewer may change, None where nothing
     may be changed. ``group`` is the stratum for assignment and for agreement, such as a
     question's type. ``rubric`` is what the judge was told, empty where nothing is to be shown.
+    ``question`` is what is asked where that is not the verdict. Items that follow one another with
+    the same ``page`` are shown as one, with the texts of the first and all their questions.
     """
 
     id: str
@@ -58,6 +60,8 @@ class SheetItem:
     reasons: tuple[str, ...] = ()
     group: str = ""
     rubric: str = ""
+    question: str = ""
+    page: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +93,9 @@ class Sheet:
     @property
     def digest(self) -> str:
         """What tells this sheet from any other: a hash of its items, to 16 digits."""
-        return digest([[item.id, item.edit] for item in self.items])[:16]
+        allowed = self.allowed
+        asked = {one.id: [one.question, *allowed[one.id]] for one in self.items if one.question}
+        return digest([[one.id, one.edit, *asked.get(one.id, [])] for one in self.items])[:16]
 
     @property
     def allowed(self) -> Mapping[str, tuple[str, ...]]:

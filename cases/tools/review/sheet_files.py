@@ -8,8 +8,9 @@ import io
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from jinja2 import DictLoader, Environment, StrictUndefined
@@ -104,10 +105,11 @@ def form_page(sheet: Sheet) -> str:
         "texts": {name: {"lang": one.language, **one.form} for name, one in texts.items()},
         "items": [
             {
-                **_item(sheet, item, texts[item.language]),
+                **_item(item, texts[item.language]),
                 "rubric": rubrics.index(visible(item.rubric)) if item.rubric else None,
+                "questions": [_question(sheet, one, texts[item.language]) for one in (item, *more)],
             }
-            for item in sheet.items
+            for item, *more in pages_of(sheet)
         ],
     }
     return environment.get_template("form").render(
@@ -120,17 +122,30 @@ def form_page(sheet: Sheet) -> str:
     )
 
 
-def _item(sheet: Sheet, item: SheetItem, texts: Texts) -> dict[str, object]:
+def pages_of(sheet: Sheet) -> Iterator[list[SheetItem]]:
+    """Yield the items of each page of the form."""
+    for _, items in groupby(sheet.items, key=lambda item: item.page or item.id):
+        yield list(items)
+
+
+def _item(item: SheetItem, texts: Texts) -> dict[str, object]:
     return {
         "id": item.id,
         "language": item.language,
         "note": visible(texts.why(item.reasons)),
-        "rules": texts.rules.get(item.choices, ""),
+        "rules": "" if item.question else texts.rules.get(item.choices, ""),
         "edit": None if item.edit is None else visible(item.edit),
         "fields": [
             {"title": texts.titles.get(one.title, visible(one.title)), "text": visible(one.text)}
             for one in item.fields
         ],
+    }
+
+
+def _question(sheet: Sheet, item: SheetItem, texts: Texts) -> dict[str, object]:
+    return {
+        "id": item.id,
+        "text": visible(item.question),
         "choices": [
             {
                 "value": one.value,
@@ -157,7 +172,7 @@ def csv_twin(sheet: Sheet) -> str:
         texts = {one.title: one.text for one in item.fields}
         row = [item.id, item.language, *(texts.get(title, "") for title in titles)]
         own = words[item.language]
-        row += [own.why(item.reasons), own.rules.get(item.choices, "")]
+        row += [own.why(item.reasons), item.question or own.rules.get(item.choices, "")]
         row += [item.edit or ""] if edits else []
         row.append(BETWEEN.join(one.value for one in sheet.choices[item.choices]))
         rows.append([*row, "", "", "", sheet.reviewer])

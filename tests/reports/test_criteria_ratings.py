@@ -1,0 +1,356 @@
+"""Claims about ``review --criteria``: what is asked, what is taken back, and the figures."""
+
+import csv
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cases.tools.review.criteria import Criterion, load_criteria
+from evaluators.core import UsageError
+from reports.__main__ import main
+from reports.criteria_ratings import Rating, load_ratings, merged, save_ratings, summaries
+from reports.human_review import pick_at_random
+from reports.run_reader import load_report
+from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
+from tests.support.reviewing import saved
+
+CRITERIA = """\
+- name: accuracy
+  question: How accurate is the answer?
+  low: wrong throughout
+  high: wholly right
+- name: plain style
+  question: Стилът ясен ли е?
+  scale: 0..4
+"""
+
+
+class Rated:
+    """A run of two languages whose form by criteria was issued, and what comes back."""
+
+    def __init__(self, folder: Path, letters: str = "cin") -> None:
+        self.folder, self.file = folder, folder / "criteria.yaml"
+        self.file.write_text(CRITERIA, encoding="utf-8")
+        records = [*answered(letters, "bg"), *answered(letters, "en")]
+        made = run_of(records, facts_dataset(graded_slice("bg"), graded_slice("en")))
+        self.run = written(made, folder / "run")
+        self.ratings = self.run / "criteria-ratings.jsonl"
+        assert self.issue() == 0
+        self.issued: dict[str, Any] = json.loads((self.run / "sheet.json").read_text("utf-8"))
+        self.answers = [one.id for one in pick_at_random(load_report(self.run), 99)]
+
+    def issue(self, *more: str) -> int:
+        return main(["review", str(self.run), "--criteria", str(self.file), *more])
+
+    def back(self, name: str, ratings: Mapping[str, str], sheet: str = "") -> Path:
+        path = self.folder / f"{name}.json"
+        return saved(path, name, ratings, sheet=sheet or self.issued["sheets"][-1])
+
+    def by(self, name: str, *accuracy: int) -> Path:
+        """Return a form in which a person rated the accuracy of the first answers so."""
+        said = zip(self.answers, accuracy, strict=False)
+        return self.back(name, {f"{one}#accuracy": str(rating) for one, rating in said})
+
+    def accept(self, *files: Path, more: tuple[str, ...] = ()) -> int:
+        sheet = ("--sheet", str(self.run / "sheet.json"))
+        return main(["review", "--accept", *map(str, files), *sheet, *more])
+
+
+def test_criteria_are_read_as_they_stand(tmp_path: Path) -> None:
+    """Texts as given, 1 to 7 unless another scale is; every point has a digit of its own."""
+    path = tmp_path / "criteria.yaml"
+    path.write_text(CRITERIA + "- {name: last, question: q, scale: 1–10}\n", encoding="utf-8")
+    accuracy, style, last = load_criteria(path)
+    assert accuracy == Criterion(
+        name="accuracy",
+        question="How accurate is the answer?",
+        low="wrong throughout",
+        high="wholly right",
+    )
+    assert accuracy.text.split("\n")[1] == "1 = wrong throughout · 7 = wholly right"
+    assert [one.value for one in style.choices] == ["0", "1", "2", "3", "4"]
+    assert style.text == style.question == "Стилът ясен ли е?"
+    assert [one.key for one in last.choices] == [*"123456789", "0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", ":1: a YAML list of criteria is needed"),
+        ("name: x", ":1: a YAML list of criteria is needed"),
+        ("- x", ":1: a mapping of name, question, scale, low, high is needed"),
+        ("- name: x", ":1: key 'question': missing or empty"),
+        ("- {name: x, question: q}\n- {name: X, question: p}", ":2: name 'X' stands twice"),
+        ("- name: x\n  question: q\n  scales: 1..7", ":3: key 'scales': not known; did you mean"),
+        ("- name: x\n  question: [q]", ":2: key 'question': text is needed"),
+        *(
+            (f"- name: x\n  question: q\n  scale: {scale}", ":3: key 'scale': a scale such as 1..7")
+            for scale in ("7", "7..1", "0..10", "1..11", "3..3", "-3..3", "a..b", "1..7..9")
+        ),
+        (f"- name: {'x' * 61}\n  question: q", ":1: key 'name': one line of 1 to 60"),
+        ('- name: "a\\nb"\n  question: q', ":1: key 'name': one line of 1 to 60"),
+    ],
+)
+def test_wrong_criteria_are_named_with_their_line(text: str, message: str, tmp_path: Path) -> None:
+    """File, line and key; never a traceback."""
+    path = tmp_path / "criteria.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError) as caught:
+        load_criteria(path)
+    assert f"{path}{message}" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_form_asks_everything_of_answers_drawn_at_random(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of each slice in proportion; neither grade nor judge is in the form, its twin or the rest."""
+    rated = Rated(tmp_path, "cinci")
+    assert "10 answers drawn at random, to be rated by 2 criteria" in capsys.readouterr().out
+    for name in ("criteria.html", "criteria.csv", "sheet.json"):
+        text = (rated.run / name).read_text("utf-8")
+        assert "INCORRECT" not in text
+        assert "judge-2026" not in text
+    with (rated.run / "criteria.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 20
+    assert rows[0]["rules"].startswith("How accurate is the answer?")
+    assert (rows[0]["choices"], rows[1]["choices"]) == (
+        "1 | 2 | 3 | 4 | 5 | 6 | 7",
+        "0 | 1 | 2 | 3 | 4",
+    )
+    few = pick_at_random(load_report(rated.run), 4, 1)
+    assert sorted(one.part.name for one in few) == ["facts:bg"] * 2 + ["facts:en"] * 2
+    assert few != pick_at_random(load_report(rated.run), 4, 2)
+
+
+def test_ratings_are_kept_and_counted_and_change_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a file of their own; the same file twice adds nothing; run and gates stay as they are."""
+    rated = Rated(tmp_path)
+    before = (rated.run / "run.json").read_bytes(), (rated.run / "records.jsonl").read_bytes()
+    anna, jan = rated.by("Anna", 1, 4, 7, 2, 5, 6), rated.by("Jan", 2, 4, 6, 2, 5, 7)
+    capsys.readouterr()
+    assert rated.accept(anna) == rated.accept(anna, jan) == 0
+    out = capsys.readouterr().out
+    assert "6 new ratings, 12 in" in out
+    assert "ratings by criteria change no grade and no gate" in out
+    assert [one.rater for one in load_ratings(rated.ratings)] == ["Anna"] * 6 + ["Jan"] * 6
+    whole, bg, en = summaries(load_ratings(rated.ratings))
+    assert (whole.part, bg.part, en.part) == ("all", "facts:bg", "facts:en")
+    assert (whole.answers, whole.raters, whole.mean.n) == (6, 2, 12)
+    assert whole.mean.value == pytest.approx(51 / 12)
+    assert whole.counts == (1, 3, 0, 2, 2, 2, 2)
+    assert whole.alpha.value == pytest.approx(0.9425, abs=1e-3)
+    assert whole.kappa is not None
+    for one in (whole.mean, whole.alpha, whole.kappa):
+        assert one.value is not None
+        assert one.low is not None
+        assert one.high is not None
+        assert one.low < one.value <= one.high
+    assert whole.mean.text() in out
+    assert before == (
+        (rated.run / "run.json").read_bytes(),
+        (rated.run / "records.jsonl").read_bytes(),
+    )
+    assert not Path("adjudications.yaml").exists()
+
+
+def test_the_figures_are_written_as_tables(tmp_path: Path) -> None:
+    """Markdown for people, CSV for a spreadsheet; a negative figure stays a number."""
+    rated = Rated(tmp_path)
+    files = rated.by("Anna", 1, 7, 1, 7, 1, 7), rated.by("Jan", 7, 1, 7, 1, 7, 1)
+    assert rated.accept(*files) == 0
+    table = rated.ratings.with_suffix(".md").read_text("utf-8")
+    assert "| accuracy | all | 1-7 | 6 | 12 | 2 | 4.000 [" in table
+    assert "- accuracy: How accurate is the answer? · 1 = wrong throughout · 7 = wholly" in table
+    with rated.ratings.with_suffix(".csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["slice"] for row in rows] == ["all", "facts:bg", "facts:en"]
+    assert float(rows[0]["alpha"]) < -0.5
+    assert float(rows[0]["mean_low"]) < 4 < float(rows[0]["mean_high"])
+    assert rows[0]["counts"] == "6 0 0 0 0 0 6"
+
+
+def test_what_is_left_out_is_said_and_not_guessed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An answer rated by one criterion of two counts for that one only."""
+    rated = Rated(tmp_path)
+    one, two, *_ = rated.answers
+    full = {f"{one}#accuracy": "3", f"{one}#plain style": "0", f"{two}#plain style": "4"}
+    assert rated.accept(rated.back("Anna", full)) == 0
+    out = capsys.readouterr().out
+    assert "Anna rated 1 of 6 answers in full, 1 in part, 4 not at all" in out
+    item = two.rpartition("@")[0]
+    assert f"incomplete: {item}: no rating by Anna for accuracy" in out
+    found = {(one.first.criterion, one.mean.n) for one in summaries(load_ratings(rated.ratings))}
+    assert found == {("accuracy", 1), ("plain style", 2)}
+
+
+@pytest.mark.parametrize(
+    ("said", "sheet", "message"),
+    [
+        ({"accuracy": "8"}, "", "'8' is no choice; there are 1, 2, 3, 4, 5, 6, 7"),
+        ({"accuracy": "CORRECT"}, "", "'CORRECT' is no choice"),
+        ({"plain style": "5"}, "", "'5' is no choice; there are 0, 1, 2, 3, 4"),
+        ({"depth": "3"}, "", "verdicts on items that no sheet asked"),
+        ({"accuracy": "3"}, "feedbeef", "made from sheets that were not issued"),
+    ],
+)
+def test_what_was_not_asked_is_refused(
+    said: dict[str, str],
+    sheet: str,
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """One line, exit 4, and nothing is taken."""
+    rated = Rated(tmp_path)
+    ratings = {f"{rated.answers[0]}#{name}": rating for name, rating in said.items()}
+    file = rated.back("Anna", ratings, sheet)
+    capsys.readouterr()
+    assert rated.accept(file) == 4
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+    assert not rated.ratings.exists()
+
+
+def test_a_second_thought_does_not_overwrite_the_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Refused with exit 6 until the old line is taken out; the rest is taken."""
+    rated = Rated(tmp_path)
+    assert rated.accept(rated.by("Anna", 3)) == 0
+    assert rated.accept(rated.by("ANNA", 4, 5)) == 6
+    assert "ANNA says 4, but said 3; take that line out" in capsys.readouterr().out
+    assert [one.rating for one in load_ratings(rated.ratings)] == [3, 5]
+
+
+def test_ratings_and_verdicts_do_not_mix(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A rating of a criterion never becomes a verdict; both at once are refused."""
+    rated = Rated(tmp_path)
+    assert main(["review", str(rated.run), "--sample", "99"]) == 0
+    issued = json.loads((rated.run / "sheet.json").read_text("utf-8"))
+    verdict = saved(
+        tmp_path / "jan.json", "Jan", {rated.answers[0]: "CORRECT"}, sheet=issued["sheets"][-1]
+    )
+    assert rated.accept(rated.by("Anna", 3), verdict) == 4
+    assert "accept the two apart" in capsys.readouterr().err
+    target = tmp_path / "adj.yaml"
+    assert rated.accept(verdict, more=("--to", str(target))) == 0
+    assert "verdict: CORRECT" in target.read_text("utf-8")
+    assert rated.accept(rated.by("Anna", 3)) == 0
+
+
+def test_a_criterion_asked_otherwise_needs_another_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ratings of two questions are never taken for those of one; another folder is free."""
+    rated = Rated(tmp_path)
+    assert rated.issue() == 0
+    rated.file.write_text(CRITERIA.replace("How accurate", "How precise"), encoding="utf-8")
+    capsys.readouterr()
+    assert rated.issue() == 4
+    assert "criterion 'accuracy' was asked otherwise" in capsys.readouterr().err
+    assert rated.issue("--to", str(tmp_path / "new")) == 0
+    new = json.loads((tmp_path / "new" / "sheet.json").read_text("utf-8"))
+    assert new["sheets"] != rated.issued["sheets"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--criteria", "{file}", "--until-decided"), "leave out --until-decided"),
+        (("--criteria", "{file}", "--sample", "0"), "no answer to rate"),
+        (("--criteria", "{file}", "--accept", "x.json"), "not allowed with"),
+        (("--criteria", "missing.yaml"), "missing.yaml: cannot be read"),
+    ],
+)
+def test_wrong_words_are_one_line(
+    words: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 4."""
+    rated = Rated(tmp_path)
+    capsys.readouterr()
+    assert main(["review", str(rated.run), *(one.format(file=rated.file) for one in words)]) == 4
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_broken_file_of_ratings_is_named_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is written over it; another ending is refused too."""
+    rated = Rated(tmp_path)
+    file = rated.by("Anna", 3)
+    assert rated.accept(file) == 0
+    good = rated.ratings.read_text("utf-8")
+    rated.ratings.write_text(good + good.replace('"rating": 3', '"rating": 9'), encoding="utf-8")
+    capsys.readouterr()
+    assert rated.accept(file) == 4
+    assert f"{rated.ratings}:2: not a rating" in capsys.readouterr().err
+    assert rated.accept(file, more=("--to", str(tmp_path / "x.csv"))) == 4
+    assert "ends in .jsonl" in capsys.readouterr().err
+
+
+def rating(item: int, rater: str, given: int) -> Rating:
+    """Return a rating from 0 to 4 of one answer to an item."""
+    return Rating(
+        item=f"i{item}",
+        digest="d",
+        part="facts:en",
+        criterion="c",
+        question="q",
+        lowest=0,
+        highest=4,
+        rating=given,
+        rater=rater,
+    )
+
+
+@given(
+    st.dictionaries(
+        st.tuples(st.integers(0, 8), st.sampled_from("ABC")), st.integers(0, 4), min_size=1
+    )
+)
+def test_figures_hold_whatever_was_rated(given_: dict[tuple[int, str], int]) -> None:
+    """The mean is that of all ratings, within its interval and the scale; no figure is guessed."""
+    ratings = [rating(item, rater, said) for (item, rater), said in given_.items()]
+    kept, refused = merged(ratings, ratings)
+    assert (kept, refused) == (ratings, [])
+    (one,) = summaries(kept)
+    mean = sum(given_.values()) / len(given_)
+    assert one.mean.value == pytest.approx(mean)
+    assert one.mean.low is not None
+    assert one.mean.high is not None
+    assert 0 <= one.mean.low <= mean + 1e-9
+    assert mean - 1e-9 <= one.mean.high <= 4
+    assert sum(one.counts) == one.mean.n == len(given_)
+    paired = sum(1 for item in {item for item, _ in given_} if _raters(given_, item) > 1)
+    assert one.alpha.n == paired
+    assert (one.kappa is not None) == (one.raters == 2)
+    if not paired:
+        assert one.alpha.value is None
+
+
+def _raters(given_: Mapping[tuple[int, str], int], item: int) -> int:
+    return sum(1 for place, _ in given_ if place == item)
+
+
+def test_what_was_written_is_read_again(tmp_path: Path) -> None:
+    """Every field, in any script."""
+    ratings = [rating(0, "Ана", 0), rating(1, "Ян\n", 4)]
+    path = tmp_path / "to" / "r.jsonl"
+    assert [one.name for one in save_ratings(ratings, path)] == ["r.jsonl", "r.md", "r.csv"]
+    assert load_ratings(path) == ratings
