@@ -78,10 +78,11 @@ def kills(cluster: Cluster, number: int, chance: random.Random) -> bool:
     falls = sum(later < earlier for earlier, later in pairwise(kept))
     lost = 2 * items - count(place)
     wrong = sum(one.wrong for one in done)
+    late = [f"{lag:.2f}" for lag in traffic.lags if lag > traffic.settled]
     say(
         f"kills: {len(traffic.kills)} groups killed over {len(traffic.times):,} requests for "
         f"{2 * items:,} calls; in flight and asked again: {traffic.repeats - traffic.paid_twice}; "
-        f"paid twice beyond that: {traffic.paid_twice}; lost: {lost}; wrong: {wrong}; progress "
+        f"paid twice beyond that: {traffic.paid_twice} ({', '.join(late)}); lost: {lost}; wrong: {wrong}; progress "
         f"went back {falls} times; read by the server within a second: "
         f"{most_within(1.0, traffic.times)} of {RATE} at most"
     )
@@ -149,6 +150,7 @@ def main() -> int:
     """Print the figures and return the exit code."""
     parser = argparse.ArgumentParser(description="Machines that share one ledger and one quota.")
     parser.add_argument("--quick", action="store_true", help="a twentieth of it")
+    parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=("rate", "kills", "ledger", "quota"))
     options = parser.parse_args()
@@ -156,7 +158,9 @@ def main() -> int:
     with running({}) as cluster:
         parts = {
             "rate": lambda: rate(cluster, 20_000 // share),
-            "kills": lambda: kills(cluster, max(4, 50 // share), random.Random(options.seed)),
+            "kills": lambda: kills(
+                cluster, max(4, options.kills // share), random.Random(options.seed)
+            ),
             "ledger": lambda: ledger(cluster, 80_000 // share),
             "quota": lambda: quota(cluster, 60 / share, 16),
         }

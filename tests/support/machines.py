@@ -14,7 +14,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -195,6 +195,14 @@ class Machine:
         return at
 
     @property
+    def waited(self) -> float:
+        """For how many seconds all its threads were ready to go, but given no processor."""
+        threads = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
+        with suppress(OSError):  # a thread has just ended
+            return sum(int(one.read_text(encoding="ascii").split()[1]) for one in threads) / 1e9
+        return 0.0
+
+    @property
     def is_over(self) -> bool:
         return self._process.poll() is not None
 
@@ -214,17 +222,26 @@ class Sending:
     left: float | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Death:
+    """A kill, in monotonic seconds.
+
+    ``starved`` is for how long of its last second the machine was ready to go but had no processor.
+    """
+
+    machine: int
+    at: float
+    starved: float
+
+
 @dataclass
 class Traffic:
-    """What the server saw, by prompt; ``kills`` are the machine and the time of each.
-
-    A reply is in flight for ``settled`` seconds after it has left.
-    """
+    """What the server saw, by prompt; a reply is in flight for ``settled`` seconds more."""
 
     delay: float
     settled: float = SETTLED_SECONDS
     sent: dict[str, list[Sending]] = field(default_factory=lambda: defaultdict(list))
-    kills: list[tuple[int, float]] = field(default_factory=list)
+    kills: list[Death] = field(default_factory=list)
 
     def answer(self, seen: Seen) -> Answer:
         machine = int(seen.headers["authorization"].rpartition("-")[2])
@@ -248,21 +265,32 @@ class Traffic:
 
     @property
     def paid_twice(self) -> int:
-        """How many came again although their reply had arrived, before any kill or without one."""
+        """How many came again although their reply had arrived long before a kill, or without one.
+
+        What a starved machine had not read yet proves nothing.
+        """
+        return sum(lag > self.settled for lag in self.lags)
+
+    @property
+    def lags(self) -> list[float]:
+        """For each reply that was paid twice, how long before its machine's death it had left.
+
+        Less the time for which that machine was ready to go and got no processor.
+        """
         again = (one for sendings in self.sent.values() for one in sendings[:-1])
-        return sum(not self._was_in_flight(one) for one in again)
+        return sorted(self._lag(one) for one in again)
 
     def has_seen(self, machine: int, since: float) -> bool:
         """Return whether a machine has sent anything since then."""
         latest = [sendings[-1] for sendings in list(self.sent.values())]
         return any(one.machine == machine and one.at > since for one in latest)
 
-    def _was_in_flight(self, one: Sending) -> bool:
-        left = one.left or float("inf")
-        return any(
-            machine == one.machine and one.at <= at <= left + self.settled
-            for machine, at in self.kills
-        )
+    def _lag(self, one: Sending) -> float:
+        deaths = [kill for kill in self.kills if kill.machine == one.machine and kill.at >= one.at]
+        if not deaths:
+            return float("inf")
+        death = min(deaths, key=lambda kill: kill.at)
+        return death.at - death.starved - (one.left or death.at)
 
 
 class Fleet:
@@ -277,10 +305,13 @@ class Fleet:
         name = chance.randrange(len(self.machines))
         machine = self.machines[name]
         until(lambda: machine.is_over or traffic.has_seen(name, self._begun[name]))
-        time.sleep(chance.uniform(0.0, 1.5))
+        time.sleep(chance.uniform(0.0, 1.0))
+        waited = machine.waited
+        time.sleep(chance.uniform(0.0, 1.0))
         if machine.is_over:
             return False
-        traffic.kills.append((name, machine.kill()))
+        starved = machine.waited - waited
+        traffic.kills.append(Death(machine=name, at=machine.kill(), starved=starved))
         self._begun[name] = time.monotonic()
         self.machines[name] = Machine(machine.work)
         return True
