@@ -82,8 +82,8 @@ def kills(cluster: Cluster, number: int, chance: random.Random) -> bool:
     say(
         f"kills: {len(traffic.kills)} groups killed over {len(traffic.times):,} requests for "
         f"{2 * items:,} calls; in flight and asked again: {traffic.repeats - traffic.paid_twice}; "
-        f"paid twice beyond that: {traffic.paid_twice} ({', '.join(late)}); lost: {lost}; wrong: {wrong}; progress "
-        f"went back {falls} times; read by the server within a second: "
+        f"paid twice beyond that: {traffic.paid_twice} ({', '.join(late)}); lost: {lost}; "
+        f"wrong: {wrong}; progress went back {falls} times; read by the server within a second: "
         f"{most_within(1.0, traffic.times)} of {RATE} at most"
     )
     return not (traffic.paid_twice or lost or wrong or falls) and len(traffic.kills) == number
