@@ -32,9 +32,11 @@ _COLUMNS = ("criterion", "question", "slice", "lowest", "highest", "answers", "r
 class Rating:
     """What one person said of one answer by one criterion, on the scale ``lowest`` to ``highest``.
 
-    ``item`` names the item, ``digest`` (``answer_digest``) the answer, ``part`` the slice.
+    ``item`` names the item, ``digest`` (``answer_digest``) the answer that ``run`` gave, ``part``
+    the slice.
     """
 
+    run: str
     item: str
     digest: str
     part: str
@@ -59,28 +61,53 @@ class Rating:
 
 
 def ratings_of(reviews: Iterable[Review], items: Mapping[str, Asked], date: str) -> list[Rating]:
-    """Return the ratings in reviews of what was asked; a comment without a rating is none."""
+    """Return the ratings in reviews of what was asked; a comment stays with the answer's first."""
     found = []
-    for one in reviews:
-        asked = items[one.item]
-        item, _, digest = answer_of(one.item, asked).rpartition("@")
-        if one.verdict:
-            found.append(
-                Rating(
-                    item=item,
-                    digest=digest,
-                    part=asked.part,
-                    criterion=asked.criterion,
-                    question=asked.question,
-                    lowest=int(asked.choices[0]),
-                    highest=int(asked.choices[-1]),
-                    rating=int(one.verdict),
-                    rater=one.reviewer,
-                    comment=one.comment,
-                    date=date,
-                )
-            )
+    for said in _by_answer(reviews, items).values():
+        comments = " / ".join(one.comment for one in said if one.comment)
+        for one in said:
+            if one.verdict:
+                found.append(_rating(one, items[one.item], comments, date))
+                comments = ""
     return found
+
+
+def unrated_comments(reviews: Iterable[Review], items: Mapping[str, Asked]) -> list[str]:
+    """Return what people wrote of answers that they rated by no criterion."""
+    return [
+        f"{answer.rpartition('@')[0]}, {one.reviewer}: {one.comment}"
+        for (answer, _), said in _by_answer(reviews, items).items()
+        for one in said
+        if not any(other.verdict for other in said)
+    ]
+
+
+def _by_answer(
+    reviews: Iterable[Review], items: Mapping[str, Asked]
+) -> dict[tuple[str, str], list[Review]]:
+    """Return what each reviewer said of each answer."""
+    found = defaultdict(list)
+    for one in reviews:
+        found[answer_of(one.item, items[one.item]), one.reviewer].append(one)
+    return found
+
+
+def _rating(review: Review, asked: Asked, comment: str, date: str) -> Rating:
+    item, _, digest = answer_of(review.item, asked).rpartition("@")
+    return Rating(
+        run=asked.run,
+        item=item,
+        digest=digest,
+        part=asked.part,
+        criterion=asked.criterion,
+        question=asked.question,
+        lowest=int(asked.choices[0]),
+        highest=int(asked.choices[-1]),
+        rating=int(review.verdict),
+        rater=review.reviewer,
+        comment=comment,
+        date=date,
+    )
 
 
 def answer_of(item: str, asked: Asked) -> str:

@@ -82,9 +82,9 @@ def issue_to(
 
 
 def issue_criteria(
-    folder: Path, picks: Sequence[Pick], criteria: Sequence[Criterion]
+    folder: Path, picks: Sequence[Pick], criteria: Sequence[Criterion], run: str
 ) -> tuple[Path, ...]:
-    """Write the form in which these answers are rated by each criterion; return the paths."""
+    """Write the form in which a run's answers are rated by each criterion; return the paths."""
     items, asked = [], {}
     for one in picks:
         shown = _item(one, {})
@@ -98,6 +98,7 @@ def issue_criteria(
                 criterion=criterion.name,
                 question=criterion.text,
                 part=one.part.name,
+                run=run,
             )
     choices_of = {criterion.name: criterion.choices for criterion in criteria}
     sheet = Sheet(name="criteria", items=tuple(items), choices=choices_of)

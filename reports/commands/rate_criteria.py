@@ -12,6 +12,7 @@ from cases.tools.review.issued import Issued
 from cases.tools.review.reviews import Review
 from evaluators.core import UsageError
 from evaluators.output import plural, say
+from evaluators.text import listed
 from reports.commands.recorded_runs import home
 from reports.criteria_ratings import (
     answer_of,
@@ -21,6 +22,7 @@ from reports.criteria_ratings import (
     save_ratings,
     summaries,
     table_of,
+    unrated_comments,
 )
 from reports.human_review import at_most, pick_at_random
 from reports.render import clean
@@ -34,12 +36,14 @@ _REFUSED = 6
 def issue_form(run: Path, options: argparse.Namespace) -> int:
     """Write the form in which answers drawn at random are rated by each criterion; return 0."""
     criteria = load_criteria(options.criteria)
-    drawn = pick_at_random(load_report(run), options.sample, options.seed)
+    report = load_report(run)
+    drawn = pick_at_random(report, options.sample, options.seed)
     picks = at_most(drawn, options.limit, options.seed)
     if not picks:
         msg = f"{run}: no answer to rate; ask for some with --sample"
         raise UsageError(msg)
-    paths = issue_criteria(options.to or home(run), picks, criteria)
+    name = f"{report.run.get('id', '')} of {report.model}"
+    paths = issue_criteria(options.to or home(run), picks, criteria, name)
     rated = (
         f"{plural(len(picks), 'answer')} drawn at random, to be rated by {len(criteria)} criteria:"
     )
@@ -61,12 +65,17 @@ def accept_ratings(reviews: Sequence[Review], issued: Issued, options: argparse.
     old = load_ratings(path)
     today = datetime.now(UTC).date().isoformat()
     ratings, refused = merged(old, ratings_of(reviews, issued.items, today))
+    if len(runs := {one.run for one in ratings}) > 1:
+        what = f"ratings of two runs, {listed(sorted(runs))}, would have one mean"
+        msg = f"{path}: {what}; name another file with --to"
+        raise UsageError(msg)
     paths = save_ratings(ratings, path) if ratings else ()
     added = plural(len(ratings) - len(old), "new rating")
     lines = [
         *_completeness(reviews, issued),
         f"{added}, {len(ratings)} in {path}",
         *(f"refused: {line}" for line in refused),
+        *(f"comment without a rating: {line}" for line in unrated_comments(reviews, issued.items)),
     ]
     table = table_of(summaries(ratings), padded=True) if ratings else []
     said = "ratings by criteria change no grade and no gate"
@@ -86,12 +95,12 @@ def _completeness(reviews: Sequence[Review], issued: Issued) -> Iterator[str]:
         rated = given[review.reviewer][answer_of(review.item, one)]
         rated |= {one.criterion} if review.verdict else set()
     for name, answers in given.items():
-        full = Counter(asked[id_] == rated for id_, rated in answers.items())
+        full = Counter(asked[id_] == rated for id_, rated in answers.items() if rated)
         yield (
             f"{name} rated {full[True]} of {plural(len(asked), 'answer')} in full, "
             f"{full[False]} in part, {len(asked) - full.total()} not at all"
         )
         for id_, rated in answers.items():
-            if left := asked[id_] - rated:
+            if rated and (left := asked[id_] - rated):
                 item = id_.rpartition("@")[0]
                 yield f"incomplete: {item}: no rating by {name} for {', '.join(sorted(left))}"

@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -255,7 +256,7 @@ def test_ratings_and_verdicts_do_not_mix(
 def test_a_criterion_asked_otherwise_needs_another_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Ratings of two questions are never taken for those of one; another folder is free."""
+    """Ratings of two questions or runs are never those of one; another folder is free."""
     rated = Rated(tmp_path)
     assert rated.issue() == 0
     rated.file.write_text(CRITERIA.replace("How accurate", "How precise"), encoding="utf-8")
@@ -265,6 +266,57 @@ def test_a_criterion_asked_otherwise_needs_another_name(
     assert rated.issue("--to", str(tmp_path / "new")) == 0
     new = json.loads((tmp_path / "new" / "sheet.json").read_text("utf-8"))
     assert new["sheets"] != rated.issued["sheets"]
+    rated.file.write_text(CRITERIA, encoding="utf-8")
+    written(run_of(answered("cin"), run={"id": "r2"}), rated.run)
+    capsys.readouterr()
+    assert rated.issue() == 4
+    assert "was asked otherwise, or of another run" in capsys.readouterr().err
+
+
+def test_two_runs_have_no_mean_in_common(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where both are to be accepted into one file: nothing of the second is written."""
+    rated, target = Rated(tmp_path), tmp_path / "ratings.jsonl"
+    assert rated.accept(rated.by("Anna", 3), more=("--to", str(target))) == 0
+    before = target.read_bytes()
+    written(run_of(answered("cin"), run={"id": "r2"}), tmp_path / "other")
+    words = ("review", str(tmp_path / "other"), "--criteria", str(rated.file))
+    assert main(words) == 0
+    (one, *_) = pick_at_random(load_report(tmp_path / "other"), 99)
+    sheet = tmp_path / "other" / "sheet.json"
+    digest = json.loads(sheet.read_text("utf-8"))["sheets"][-1]
+    file = saved(tmp_path / "jan.json", "Jan", {f"{one.id}#accuracy": "3"}, sheet=digest)
+    capsys.readouterr()
+    accept = ["review", "--accept", str(file), "--sheet", str(sheet), "--to", str(target)]
+    assert main(accept) == 4
+    assert "ratings of two runs, 'r1 of openai:new', 'r2 of openai:new'" in capsys.readouterr().err
+    assert target.read_bytes() == before
+
+
+def test_a_filled_in_csv_is_taken_and_no_comment_is_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A comment beside an empty rating goes with the answer's first; without any it is said."""
+    rated = Rated(tmp_path)
+    path = rated.run / "criteria.csv"
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    rows[0] |= {"comment": "no idea", "reviewer": "Jan"}
+    rows[1] |= {"verdict": "4", "reviewer": "Jan", "comment": "nice"}
+    rows[2] |= {"comment": "What is this?", "reviewer": "Jan"}
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]))
+        table.writeheader()
+        table.writerows(rows)
+    capsys.readouterr()
+    assert rated.accept(path) == 0
+    out = capsys.readouterr().out
+    item = rated.answers[1].rpartition("@")[0]
+    assert f"comment without a rating: {item}, Jan: What is this?" in out
+    assert "Jan rated 0 of 6 answers in full, 1 in part, 5 not at all" in out
+    (one,) = load_ratings(rated.ratings)
+    assert (one.criterion, one.rating, one.comment) == ("plain style", 4, "no idea / nice")
 
 
 @pytest.mark.parametrize(
@@ -307,6 +359,7 @@ def test_a_broken_file_of_ratings_is_named_with_its_line(
 def rating(item: int, rater: str, given: int) -> Rating:
     """Return a rating from 0 to 4 of one answer to an item."""
     return Rating(
+        run="r1",
         item=f"i{item}",
         digest="d",
         part="facts:en",
@@ -346,6 +399,23 @@ def test_figures_hold_whatever_was_rated(given_: dict[tuple[int, str], int]) -> 
 
 def _raters(given_: Mapping[tuple[int, str], int], item: int) -> int:
     return sum(1 for place, _ in given_ if place == item)
+
+
+def test_a_scale_from_0_is_a_scale_like_any_other() -> None:
+    """Agreement counts how far ratings lie apart, also from 0: the same as one point higher up."""
+    said = [(0, 1), (1, 1), (2, 4), (3, 3), (4, 4), (0, 0), (1, 3)]
+    low = [rating(n, "AB"[who], pair[who]) for n, pair in enumerate(said) for who in (0, 1)]
+    high = [replace(one, lowest=1, highest=5, rating=one.rating + 1) for one in low]
+    (one,), (two,) = summaries(low), summaries(high)
+    assert one.kappa is not None
+    assert two.kappa is not None
+    assert one.kappa.value == pytest.approx(two.kappa.value)
+    assert one.alpha.interval == pytest.approx(two.alpha.interval)
+    flat = [value for pair in said for value in pair]
+    within = sum((a - b) ** 2 for a, b in said) * 2 / len(flat)
+    between = sum((a - b) ** 2 for a in flat for b in flat) / (len(flat) * (len(flat) - 1))
+    assert one.alpha.value == two.alpha.value == pytest.approx(1 - within / between)
+    assert one.mean.value == pytest.approx((two.mean.value or 0) - 1)
 
 
 def test_what_was_written_is_read_again(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from evaluators.text import listed, shown
 
 FILE = "sheet.json"
 _LISTS = ("choices", "upgrades", "about")
-_TEXTS = ("judged", "criterion", "question", "part")
+_TEXTS = ("judged", "criterion", "question", "part", "run")
 _KEYS = ("choices", "judged", "upgrades")
 """What every item says; the rest is left out where it is empty."""
 
@@ -29,8 +29,8 @@ class Asked:
 
     ``judged`` is the judge's own, empty where it gave none; ``upgrades`` are the choices that would
     make an answer pass that it let fail. ``about`` says in words what was asked, line by line.
-    Where a rating by a criterion was asked for, ``criterion`` is its name, ``question`` the text
-    and ``part`` the answer's slice.
+    Where a rating by a criterion was asked for, ``criterion`` is its name, ``question`` the text,
+    ``part`` the answer's slice and ``run`` that which gave the answer.
     """
 
     choices: tuple[str, ...]
@@ -40,6 +40,12 @@ class Asked:
     criterion: str = ""
     question: str = ""
     part: str = ""
+    run: str = ""
+
+    @property
+    def asks(self) -> tuple[object, ...]:
+        """What must be the same of all ratings by one criterion."""
+        return self.run, self.question, self.choices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,17 +82,16 @@ def issue(sheet: Sheet, asked: Mapping[str, Asked], folder: Path) -> Path:
     """Add a sheet to those issued in a folder and return the path of ``sheet.json``.
 
     A form that was sent out earlier may still come back. Raises UsageError for a file that cannot
-    be read or where a criterion has another question or scale than before, QAError where it cannot
-    be written.
+    be read or where a criterion has another question, scale or run than before, QAError where it
+    cannot be written.
     """
     path = folder / FILE
     old = load_issued(path) if path.exists() else Issued(path=path)
-    before = {one.criterion: (one.question, one.choices) for one in old.items.values()}
+    before = {one.criterion: one.asks for one in old.items.values()}
     for one in asked.values():
-        own = (one.question, one.choices)
-        if one.criterion and before.get(one.criterion, own) != own:
-            what = f"criterion {shown(one.criterion)} was asked otherwise in a form issued there"
-            msg = f"{path}: {what}; give it another name, or the form another folder (--to)"
+        if one.criterion and before.get(one.criterion, one.asks) != one.asks:
+            what = f"criterion {shown(one.criterion)} was asked otherwise, or of another run"
+            msg = f"{path}: {what}, in a form issued there; give the new form another folder (--to)"
             raise UsageError(msg)
     value = {
         "sheets": list(dict.fromkeys((*old.sheets, sheet.digest))),
@@ -118,7 +123,7 @@ def _asked(value: Any) -> Asked:
         raise KeyError(*missing)
     choices, upgrades, about = (_texts(value.get(key, [])) for key in _LISTS)
     judged, *asked = _texts([value.get(key, "") for key in _TEXTS])
-    criterion, question, part = asked
+    criterion, question, part, run = asked
     return Asked(
         choices=choices,
         judged=judged,
@@ -127,6 +132,7 @@ def _asked(value: Any) -> Asked:
         criterion=criterion,
         question=question,
         part=part,
+        run=run,
     )
 
 
