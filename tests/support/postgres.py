@@ -6,6 +6,7 @@ disk: what a client was promised then survives the server's death, but not the m
 """
 
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -48,8 +49,9 @@ class Cluster:
         # The server refuses to run as root.
         self._owner: dict[str, Any] = {}
         if os.geteuid() == 0:
-            self._owner = {"user": "nobody", "group": "nogroup", "extra_groups": []}
-            shutil.chown(folder, "nobody", "nogroup")
+            nobody = pwd.getpwnam("nobody")
+            self._owner = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+            os.chown(folder, nobody.pw_uid, nobody.pw_gid)
         options = ("--auth=trust", f"--username={USER}", "--encoding=UTF8", "--no-locale")
         self._run("initdb", *options, "--no-sync", f"--pgdata={self.data}")
 
