@@ -9,7 +9,7 @@ import psycopg
 from psycopg.errors import DiskFull
 
 from evaluators.ledger.database import StoreError
-from evaluators.ledger.places import PostgresUrl
+from evaluators.ledger_place import PostgresUrl
 
 T = TypeVar("T")
 

@@ -12,10 +12,10 @@ import psycopg
 
 from evaluators.core import UsageError
 from evaluators.ledger.database import StoreError
-from evaluators.ledger.places import PostgresUrl
 from evaluators.ledger.postgres_link import Connection, connect, store_error
 from evaluators.ledger.postgres_store import PostgresStore
 from evaluators.ledger.quota_store import QuotaStore
+from evaluators.ledger_place import PostgresUrl
 
 FORMAT = 1
 TABLES = f"""

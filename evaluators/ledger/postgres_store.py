@@ -17,8 +17,8 @@ import psycopg
 from psycopg.errors import ForeignKeyViolation
 
 from evaluators.ledger.database import StoreError, Transaction
-from evaluators.ledger.places import PostgresUrl
 from evaluators.ledger.postgres_link import Connection, PostgresLink, connect, store_error
+from evaluators.ledger_place import PostgresUrl
 
 T = TypeVar("T")
 

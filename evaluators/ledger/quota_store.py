@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from evaluators.ledger.places import PostgresUrl
 from evaluators.ledger.postgres_link import Connection, PostgresLink
+from evaluators.ledger_place import PostgresUrl
 
 T = TypeVar("T")
 

@@ -25,10 +25,10 @@ from evaluators.ledger.database import (
 )
 from evaluators.ledger.documents import StoredDocument, seal_document
 from evaluators.ledger.grouping import Grouped
-from evaluators.ledger.places import Place
 from evaluators.ledger.signing import Signer
 from evaluators.ledger.stores import open_store
 from evaluators.ledger.unkept import Unkept
+from evaluators.ledger_place import Place
 from evaluators.output import plural
 from evaluators.sent import TEXT
 

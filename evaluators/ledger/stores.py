@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evaluators.core import UsageError
 from evaluators.ledger.database import Store
 from evaluators.ledger.opening import open_to_read, open_to_write
-from evaluators.ledger.places import Place, PostgresUrl, require_database
+from evaluators.ledger_place import Place, PostgresUrl, require_database
 
 if TYPE_CHECKING:
     from evaluators.ledger.quota_store import QuotaStore

@@ -14,8 +14,8 @@ from typing import Any
 from uuid import uuid4
 
 from evaluators.core import StoppedError
-from evaluators.ledger.places import Place
 from evaluators.ledger.stores import open_quota_store
+from evaluators.ledger_place import Place
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.leases import BookedBucket, Room, SharedRate, SharedRoom
 from evaluators.runtime.quota_messages import MONEY, Grant, MoneyNeed, Report, interval, lease

@@ -18,7 +18,7 @@ from evaluators.core import (
     StoppedError,
     TransientError,
 )
-from evaluators.ledger.places import Place
+from evaluators.ledger_place import Place
 from evaluators.runtime.admission import NEVER, Admission
 from evaluators.runtime.batch_waves import BatchSettings
 from evaluators.runtime.budget import Budget

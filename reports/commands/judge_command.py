@@ -16,7 +16,7 @@ from evaluators.command_line import Parser
 from evaluators.core import GRADES, Case, Judge, Outcome, QAError, UsageError
 from evaluators.judge_spec import LEXICAL, PYTHON, parse_judges
 from evaluators.judges.factory import DEFAULT_RUBRIC, JudgeFactory, connect_judges, rubric_for
-from evaluators.ledger.places import read_place
+from evaluators.ledger_place import read_place
 from evaluators.models.catalogue import load_catalogue, replaced_entries
 from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names, require_key
 from evaluators.models.secrets import Key, mask

@@ -14,9 +14,9 @@ from evaluators.core import UsageError
 from evaluators.ledger import LedgerError, upkeep
 from evaluators.ledger.database import Store, StoreError
 from evaluators.ledger.importing import import_rows
-from evaluators.ledger.places import Place, read_place
 from evaluators.ledger.stores import exists, open_store
 from evaluators.ledger.upkeep import LedgerStats, Selection
+from evaluators.ledger_place import Place, read_place
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.keys import KEY_ENV, MODELS_FILE
 from evaluators.models.secrets import one_line

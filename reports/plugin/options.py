@@ -10,7 +10,7 @@ import pytest
 from cases.dataset import Choice
 from cases.shards import parse_shard
 from evaluators.core import UsageError
-from evaluators.ledger.places import Place, read_place, require_database
+from evaluators.ledger_place import Place, read_place, require_database
 from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names
 from reports.plugin import batch_options
 from reports.plugin.mistyped import Once, hint

@@ -24,8 +24,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from evaluators.ledger import Ledger
-from evaluators.ledger.places import PostgresUrl
 from evaluators.ledger.quota_store import QuotaStore
+from evaluators.ledger_place import PostgresUrl
 from evaluators.runtime.quota_messages import Need, Report
 from evaluators.runtime.quota_state import QuotaState
 from tests.support.machines import Fleet, Work, count, serving

@@ -12,7 +12,7 @@ import pytest
 
 from evaluators.core import Reply
 from evaluators.ledger import Ledger, LedgerError, Row
-from evaluators.ledger.places import PostgresUrl
+from evaluators.ledger_place import PostgresUrl
 from evaluators.models.spec import Prices
 from evaluators.runtime.batch_waves import keep_wave
 from evaluators.runtime.budget import budget_of

@@ -12,7 +12,7 @@ import pytest
 from evaluators.core import Reply, Request, UsageError
 from evaluators.ledger import Ledger, LedgerError, Row, opening, postgres_store, reply_store
 from evaluators.ledger.claims import Claims
-from evaluators.ledger.places import Place
+from evaluators.ledger_place import Place
 from evaluators.runtime.calls import Meter
 from tests.support.places import ask, text_of
 from tests.support.recorded import caller, key_of, put, reply_of
@@ -26,7 +26,7 @@ postgres_store.LEASE_SECONDS, postgres_store.RENEW_SECONDS = 1.0, 0.1
 HOLDER = """
 import asyncio, sys
 from evaluators.ledger import Ledger
-from evaluators.ledger.places import read_place
+from evaluators.ledger_place import read_place
 
 async def hold():
     with Ledger(read_place(sys.argv[1])) as ledger:
@@ -41,7 +41,7 @@ import asyncio, json, sys
 from evaluators.runtime.calls import Meter
 from evaluators.core import Reply
 from evaluators.ledger import Ledger
-from evaluators.ledger.places import read_place
+from evaluators.ledger_place import read_place
 from tests.support.recorded import caller
 from tests.support.scripted import Scripted, ask_for
 

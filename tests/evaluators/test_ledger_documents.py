@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from evaluators.__main__ import main
 from evaluators.ledger import Ledger
-from evaluators.ledger.places import Place
 from evaluators.ledger.signing import VARIABLE
+from evaluators.ledger_place import Place
 from tests.support.places import change
 from tests.support.recorded import fill, key_of, reply_of
 

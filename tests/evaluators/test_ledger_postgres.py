@@ -22,7 +22,7 @@ from evaluators.ledger import (
     postgres_opening,
     postgres_store,
 )
-from evaluators.ledger.places import PostgresUrl, read_place
+from evaluators.ledger_place import PostgresUrl, read_place
 from tests.support.places import ask, change, text_of
 from tests.support.postgres import Cluster, running
 from tests.support.recorded import SPEC, fill, key_of, put, reply_of

@@ -12,8 +12,8 @@ import pytest
 from evaluators.core import Limits, UsageError
 from evaluators.ledger import Ledger, quota_store
 from evaluators.ledger.database import StoreError
-from evaluators.ledger.places import PostgresUrl
 from evaluators.ledger.quota_store import QuotaStore
+from evaluators.ledger_place import PostgresUrl
 from evaluators.runtime.quota import open_quota
 from evaluators.runtime.sender import CallSettings
 from tests.support.postgres import Cluster, running

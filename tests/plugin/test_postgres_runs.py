@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from evaluators.ledger import postgres_store
-from evaluators.ledger.places import PostgresUrl
+from evaluators.ledger_place import PostgresUrl
 from tests.conftest import Project
 from tests.support.killing import chain
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible

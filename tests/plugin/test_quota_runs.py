@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from evaluators.ledger.places import PostgresUrl
+from evaluators.ledger_place import PostgresUrl
 from tests.conftest import Project
 from tests.plugin.test_plugin_money import good
 from tests.support.loopback import loopback

@@ -8,7 +8,7 @@ from typing import Any
 
 from evaluators.core import CallError, Reply
 from evaluators.ledger import Ledger
-from evaluators.ledger.places import Place
+from evaluators.ledger_place import Place
 from evaluators.models import connect
 from evaluators.models.secrets import Key
 from evaluators.runtime.batch_waves import BatchSettings, Wave, waves_in

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evaluators.core import UsageError
-from evaluators.ledger.places import read_place
 from evaluators.ledger.stores import open_store
+from evaluators.ledger_place import read_place
 from tests.conftest import INI, MODULE, item
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
 

@@ -68,7 +68,8 @@ class Seen:
         """The text of all messages, the system's first."""
         asked = self.body.get("messages") or self.body.get("input") or ()
         turns = [turn.get("content") for turn in asked]
-        system = [block["text"] for block in self.body.get("system", ())]  # Anthropic's own
+        given = self.body.get("system", ())  # Anthropic's own: a text, or blocks of it
+        system = [given] if isinstance(given, str) else [block["text"] for block in given]
         return "\n".join(str(part) for part in (*system, *turns) if part)
 
     @property

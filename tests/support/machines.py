@@ -22,7 +22,7 @@ from pathlib import Path
 from evaluators.answerers import PromptedAnswer
 from evaluators.core import Ask, Case, Limits, Model, Reply, Request, Verdict
 from evaluators.ledger import postgres_store
-from evaluators.ledger.places import PostgresUrl, read_place
+from evaluators.ledger_place import PostgresUrl, read_place
 from evaluators.messages import Message
 from evaluators.models import connect
 from evaluators.models.secrets import Key

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.ledger.places import Place, PostgresUrl
+from evaluators.ledger_place import Place, PostgresUrl
 
 
 @pytest.fixture(params=["file", "postgres"])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from evaluators.core import Reply
 from evaluators.ledger import Ledger, Row
-from evaluators.ledger.places import Place
+from evaluators.ledger_place import Place
 from evaluators.runtime.calls import Caller
 from evaluators.runtime.retries import RetryPolicy
 from evaluators.runtime.sender import CallSettings

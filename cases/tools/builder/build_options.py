@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from evaluators.command_line import Parser
 from evaluators.core import UsageError
-from evaluators.ledger.places import Place, read_place
+from evaluators.ledger_place import Place, read_place
 from evaluators.models.keys import KEY_ENV, MODELS_FILE
 from evaluators.text import shown
 
