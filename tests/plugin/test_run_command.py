@@ -305,3 +305,29 @@ def test_an_interrupt_ends_the_tasks_of_ray(with_ray: Project) -> None:
     assert out.splitlines()[-1].startswith("INTERRUPTED: exit 2; ")
     assert with_ray.report()["complete"] is False
     assert len(with_ray.records()) == 16
+
+
+@pytest.mark.slow
+def test_tasks_of_ray_share_a_ledger_in_a_database(with_ray: Project, database: str) -> None:
+    """What a killed task has paid for is not asked again; pytest finds every reply there.
+
+    Only calls that were under way when the task died may be asked a second time.
+    """
+    with_ray.dataset("capital", {"en": [None] * 24}, ASKED)
+    with_ray.write("qa/capital/answer.en.yaml", PROMPT)
+    with_ray.write("qa/capital/plain.en.yaml", RUBRIC)
+    fell = str(with_ray.path / "fell")
+    with_ray.write("killer.py", KILLER.format(name="SIGKILL").replace('"fell"', repr(fell)))
+    reply = plausible(lambda asked, name, schema: "fine")
+    with loopback(handler=reply) as server:
+        models = (f"--model=openai:m@{server.url}/v1", "--judge=python:killer:Judge")
+        options = (*models, f"--ledger={database}", "--concurrency=4")
+        made = run_on_ray(with_ray, *options, "--report-dir=here", "--shards", "3")
+        out, err = made.communicate()
+        assert Path(fell).exists(), err
+        assert 24 <= server.count <= 24 + 4
+        asked = server.count
+        code = with_ray.run_in_process("qa", *options, "--report-dir=pytest").ret
+        assert server.count == asked
+    assert made.returncode == code, out + err
+    assert differences(with_ray) == ["summary.md"]  # which says that all replies were there
