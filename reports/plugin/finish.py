@@ -78,8 +78,7 @@ def finish(
         outcomes = results.final(run.outcomes, kind_of_missing(run, interrupted=ending.interrupted))
         found = OutcomeFacts.of((plan.items[key], one) for key, one in outcomes.items())
         facts = facts_of(options, plan, run, ending, found)
-        report = with_trend(assemble(plan, outcomes, facts, *ending.beside(run)), options.here)
-        return report, publish(report, options)
+        return publish(assemble(plan, outcomes, facts, *ending.beside(run)), options)
 
 
 def facts_of(options: Options, plan: Plan, run: Run, ending: Ending, found: OutcomeFacts) -> Facts:
@@ -112,18 +111,19 @@ def facts_of(options: Options, plan: Plan, run: Run, ending: Ending, found: Outc
     )
 
 
-def publish(report: Report, options: Options) -> str:
-    """Write every file of a report, and its summary for CI; return a warning, or nothing.
+def publish(report: Report, options: Options) -> tuple[Report, str]:
+    """Write every file of a report, with the trend over promoted runs, and its summary for CI.
 
-    Raises WriteError where the folder cannot take it.
+    Return it and a warning, or nothing. Raises WriteError where the folder cannot take it.
     """
+    report = with_trend(report, options.here)
     unkept = keep_decided(options.report_dir)
     with ExitStack() as stack:
         transcripts, unread = _transcripts(options, report, stack)
         write(report, options.report_dir, transcripts)
     page = os.environ.get(STEP_SUMMARY)
     unappended = append_summary(report, Path(page)) if page else ""
-    return "; ".join(filter(None, (unkept, unread, unappended)))
+    return report, "; ".join(filter(None, (unkept, unread, unappended)))
 
 
 def _transcripts(options: Options, report: Report, stack: ExitStack) -> tuple[Source | None, str]:

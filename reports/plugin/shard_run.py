@@ -172,7 +172,7 @@ class ShardedRun:
             )
             with gc_paused(), _undisturbed():
                 report = self._report(planned, records, ending)
-                return report, publish(report, self.options)
+                return publish(report, self.options)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
