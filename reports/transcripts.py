@@ -24,6 +24,7 @@ from reports.render.run_json import plain
 TRANSCRIPTS = "transcripts.jsonl.gz"
 _AT_ONCE = 500  # calls that are looked up with one query
 _LONGEST = 64 * 1024 * 1024  # bytes: a longer line is none of ours
+_LEVEL = 3  # of 9: half the time of 6 for a tenth more bytes
 _GZIP = 31  # zlib's word for gzip's format; it writes no time and no name into the header
 _ODD = (AttributeError, KeyError, TypeError, ValueError)  # of a line that is none of ours
 
@@ -103,7 +104,7 @@ def _read(path: Path) -> Iterator[tuple[Line, tuple[str, ...]]]:
 
 def packed(lines: Iterable[Line]) -> Iterator[bytes]:
     """Yield a file of these lines, compressed; the same lines are the same bytes."""
-    packer = zlib.compressobj(wbits=_GZIP)
+    packer = zlib.compressobj(_LEVEL, wbits=_GZIP)
     for line in lines:
         yield packer.compress(f"{_text(line)}\n".encode())
     yield packer.flush()
