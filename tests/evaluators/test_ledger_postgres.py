@@ -5,7 +5,6 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -24,7 +23,7 @@ from evaluators.ledger import (
 )
 from evaluators.ledger_place import PostgresUrl, read_place
 from tests.support.places import ask, change, text_of
-from tests.support.postgres import Cluster, running
+from tests.support.postgres import Cluster
 from tests.support.recorded import SPEC, fill, key_of, put, reply_of
 
 SECRET = "canary-9f3d"
@@ -36,13 +35,6 @@ def row(number: int) -> Row:
 
 def command(*words: object) -> int:
     return main(["ledger", *map(str, words)])
-
-
-@pytest.fixture(scope="module")
-def own() -> Iterator[Cluster]:
-    """Return a server that these tests alone stop."""
-    with running() as cluster:
-        yield cluster
 
 
 @pytest.fixture

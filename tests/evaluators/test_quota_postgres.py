@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,16 +16,9 @@ from evaluators.ledger.quota_store import QuotaStore
 from evaluators.ledger_place import PostgresUrl
 from evaluators.runtime.quota import open_quota
 from evaluators.runtime.sender import CallSettings
-from tests.support.postgres import Cluster, running
+from tests.support.postgres import Cluster
 from tests.support.quotas import most_within
 from tests.support.simulated import Ended, Server, call_all
-
-
-@pytest.fixture(scope="module")
-def own() -> Iterator[Cluster]:
-    """Return a server that these tests alone stop."""
-    with running() as cluster:
-        yield cluster
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,7 +13,7 @@ from tests.conftest import Project
 from tests.support.killing import chain
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
 from tests.support.places import ask, text_of
-from tests.support.postgres import Cluster, running
+from tests.support.postgres import Cluster
 
 ITEMS = 12
 PROMPT = "name: answer\nlanguage: en\nversion: '1'\nuser: 'Answer: {question}'\n"
@@ -29,13 +28,6 @@ def capital(project: Project) -> Project:
     project.dataset("capital", {"en": [None] * ITEMS}, YAML)
     project.write("qa/capital/answer.en.yaml", PROMPT)
     return project
-
-
-@pytest.fixture(scope="module")
-def own() -> Iterator[Cluster]:
-    """Return a server that these tests alone stop."""
-    with running() as cluster:
-        yield cluster
 
 
 def options(server: Loopback, place: PostgresUrl) -> tuple[str, ...]:

@@ -149,6 +149,13 @@ def cluster() -> Iterator[Cluster]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def own() -> Iterator[Cluster]:
+    """A server that the tests of one module alone stop."""
+    with running() as made:
+        yield made
+
+
 @pytest.fixture
 def database(cluster: Cluster) -> str:
     """The address of a new, empty database."""
