@@ -35,8 +35,9 @@ def load_bundled(languages: Iterable[str], style: Style = "graded") -> list[Prob
     probes = []
     for language in languages or paths:
         if language not in paths:
-            msg = f"--languages: no attacks in {language!r}; there are {', '.join(paths)}"
-            raise UsageError(msg)
+            raise UsageError(
+                f"--languages: no attacks in {language!r}; there are {', '.join(paths)}"
+            )
         probes += load_pack(paths[language])
     return probes
 
@@ -54,8 +55,7 @@ def load_pack(path: Path) -> list[Probe]:
     counts = Counter(probe.case.id for probe in probes)
     for name, count in counts.items():
         if count > 1:
-            msg = f"{path}: id {name!r} stands twice; keep one"
-            raise UsageError(msg)
+            raise UsageError(f"{path}: id {name!r} stands twice; keep one")
     return probes
 
 

@@ -173,8 +173,7 @@ def _slice(file: _File, language: str) -> Slice:
 
 def _stand_in(file: _File, language: str, path: Path) -> Slice:
     if not LANGUAGE.fullmatch(language):
-        msg = f"--items: {shown(language)} is not a language code such as 'bg'"
-        raise UsageError(msg)
+        raise UsageError(f"--items: {shown(language)} is not a language code such as 'bg'")
     own = file.languages.part(STAND_IN)
     own.check_keys([key for key in LANGUAGE_KEYS if key not in ("file", "gates")])
     return replace(_bare(file, own, language, path), declared=False)

@@ -44,8 +44,9 @@ class GatesFile:
         """Raise UsageError where none of these data sets is named."""
         if not set(self.datasets) & set(names):
             there = ", ".join(names)
-            msg = f"{where}: no gate for any dataset of this run ({there}); name one of them"
-            raise UsageError(msg)
+            raise UsageError(
+                f"{where}: no gate for any dataset of this run ({there}); name one of them"
+            )
 
 
 def load_gates(path: Path) -> GatesFile:

@@ -22,11 +22,11 @@ def check_gold(gold: str, language: str) -> None:
     """
     if _PREMISE.match(gold):
         if not gold.startswith(FALSE_PREMISE.rstrip()):
-            msg = f"{shown(gold)}: the mark is {FALSE_PREMISE!r}, exactly so and at the beginning"
-            raise ValueError(msg)
+            raise ValueError(
+                f"{shown(gold)}: the mark is {FALSE_PREMISE!r}, exactly so and at the beginning"
+            )
         if not gold.removeprefix(FALSE_PREMISE.rstrip()).strip():
-            msg = f"only the mark {FALSE_PREMISE!r}; say after it what is true"
-            raise ValueError(msg)
+            raise ValueError(f"only the mark {FALSE_PREMISE!r}; say after it what is true")
     elif _RANGE.search(gold):
         _check_range(gold, language)
 
@@ -35,12 +35,14 @@ def _check_range(gold: str, language: str) -> None:
     parts = _RANGE.split(gold)
     ends = [_quantities(part, language) for part in parts]
     if [len(end) for end in ends] != [1, 1] or "..".join(parts) != gold:
-        msg = f"{shown(gold)} is no range; write two numbers and their unit: '1637..1642 m'"
-        raise ValueError(msg)
+        raise ValueError(
+            f"{shown(gold)} is no range; write two numbers and their unit: '1637..1642 m'"
+        )
     low, high = (_value(end[0]) for end in ends)
     if low > high:
-        msg = f"{shown(gold)}: the low end is the higher one; write the smaller number first"
-        raise ValueError(msg)
+        raise ValueError(
+            f"{shown(gold)}: the low end is the higher one; write the smaller number first"
+        )
 
 
 def with_tolerance(gold: str, tolerance: str, language: str) -> str:
@@ -53,13 +55,11 @@ def with_tolerance(gold: str, tolerance: str, language: str) -> str:
     """
     figures, found = list(_FIGURE.finditer(gold)), _quantities(gold, language)
     if len(figures) != 1 or len(found) != 1:
-        msg = f"a tolerance needs a gold with one number, in digits; got {shown(gold)}"
-        raise ValueError(msg)
+        raise ValueError(f"a tolerance needs a gold with one number, in digits; got {shown(gold)}")
     figure, quantity = figures[0], found[0]
     value = _value(quantity)
     if abs(value) != _value(_quantities(figure[0], language)[0]):
-        msg = f"a tolerance needs a gold in digits alone, as 2500000; got {shown(gold)}"
-        raise ValueError(msg)
+        raise ValueError(f"a tolerance needs a gold in digits alone, as 2500000; got {shown(gold)}")
     reach = _reach(tolerance, quantity, language)
     before = gold[: figure.start()][: -1 if value < 0 else None]
     mark = tables(language).decimal
@@ -71,20 +71,18 @@ def _reach(tolerance: str, gold: Quantity, language: str) -> Decimal:
     """Return how far from the gold an answer may be, in the gold's unit."""
     found, words = _quantities(tolerance, language), read(tolerance).words
     if len(found) != 1 or (found[0].start, found[0].end) != (0, len(words)):
-        msg = f"got {shown(tolerance)}; {_WANTED}"
-        raise ValueError(msg)
+        raise ValueError(f"got {shown(tolerance)}; {_WANTED}")
     one, percent = found[0], tables(language).units.get("percent", "percent")
     if _value(one) <= 0:
-        msg = f"got {shown(tolerance)}; it must be above nought: {_WANTED}"
-        raise ValueError(msg)
+        raise ValueError(f"got {shown(tolerance)}; it must be above nought: {_WANTED}")
     if one.unit == percent and gold.unit != percent:
         return abs(_value(gold)) * _value(one) / 100
     if one.unit == percent:
-        msg = f"{shown(tolerance)} of a percentage may be points or a share; write a bare number"
-        raise ValueError(msg)
+        raise ValueError(
+            f"{shown(tolerance)} of a percentage may be points or a share; write a bare number"
+        )
     if not one.shares_unit(gold):
-        msg = f"{shown(tolerance)} is not in the gold's unit; {_WANTED}"
-        raise ValueError(msg)
+        raise ValueError(f"{shown(tolerance)} is not in the gold's unit; {_WANTED}")
     return _value(one)
 
 

@@ -114,8 +114,7 @@ def read_labelled(path: Path, reading: Reading) -> LabelledFile:
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        msg = f"{path}: want a labelled file that ends in {', '.join(SUFFIXES)}"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: want a labelled file that ends in {', '.join(SUFFIXES)}")
     rows = _Rows((read_csv if suffix == ".csv" else read_jsonl)(path, read_text(path)))
     columns = _Columns.of(rows, reading)
     style = reading.style or _style(rows, columns)
@@ -232,8 +231,9 @@ def _style(rows: _Rows, columns: _Columns) -> Style:
     found = {rows.text(row, name).strip() for row in rows.records for name in names} - {""}
     numbers = bool(found) and all(map(is_number, found))
     if numbers and all(word in WORDS for word in found):
-        msg = f"{rows.path}: labels 0 and 1 may be grades or ratings; give --kind graded or rated"
-        raise UsageError(msg)
+        raise UsageError(
+            f"{rows.path}: labels 0 and 1 may be grades or ratings; give --kind graded or rated"
+        )
     return "rated" if numbers else "graded"
 
 

@@ -47,8 +47,9 @@ class Scale:
         """
         share = (number - self.worst) / (self.best - self.worst)
         if not 0 <= share <= 1:
-            msg = f"{number:g} is outside the scale {self.worst:g}:{self.best:g}; give --scale"
-            raise ValueError(msg)
+            raise ValueError(
+                f"{number:g} is outside the scale {self.worst:g}:{self.best:g}; give --scale"
+            )
         return 1 + 9 * share
 
 
@@ -63,8 +64,7 @@ def yes_or_no(text: str, yes: str = "", no: str = "") -> str:
     if word in NO_WORDS | {no.strip().casefold()} and word:
         return NO
     own = f"{yes!r} or {no!r}" if yes and no else "one word such as 'Yes' or 'No'"
-    msg = f"want {own}, got {shown(text)}"
-    raise ValueError(msg)
+    raise ValueError(f"want {own}, got {shown(text)}")
 
 
 def grade_or_rating(text: str, labels: Sequence[str] = GRADES) -> str:
@@ -76,22 +76,23 @@ def grade_or_rating(text: str, labels: Sequence[str] = GRADES) -> str:
         named = {label.casefold(): label for label in labels}
         if text.strip().casefold() in named:
             return named[text.strip().casefold()]
-        msg = f"want {', '.join(labels)}; got {shown(text)}"
-        raise ValueError(msg)
+        raise ValueError(f"want {', '.join(labels)}; got {shown(text)}")
     word = _word(text)
     grade = LETTERS.get(word, word)
     if grade in GRADES or RATING.fullmatch(grade):
         return grade
-    msg = f"want {', '.join(GRADES)}, a letter A, B, C, or a rating 1 to 10; got {shown(text)}"
-    raise ValueError(msg)
+    raise ValueError(
+        f"want {', '.join(GRADES)}, a letter A, B, C, or a rating 1 to 10; got {shown(text)}"
+    )
 
 
 def parse_scale(text: str) -> Scale:
     """Return the scale of ``WORST:BEST``, for instance ``0:5``. Raises UsageError."""
     match = _SCALE.fullmatch(text)
     if match is None or float(match[1]) == float(match[2]):
-        msg = f"--scale {shown(text)}: want WORST:BEST, two different numbers such as 0:5"
-        raise UsageError(msg)
+        raise UsageError(
+            f"--scale {shown(text)}: want WORST:BEST, two different numbers such as 0:5"
+        )
     return Scale(float(match[1]), float(match[2]))
 
 
@@ -105,16 +106,14 @@ def read_grade(text: str) -> str:
     word = _word(text)
     if word not in WORDS:
         names = ", ".join((*GRADES, "A, B, C", "yes or no"))
-        msg = f"want {names}; got {shown(text)}"
-        raise ValueError(msg)
+        raise ValueError(f"want {names}; got {shown(text)}")
     return WORDS[word]
 
 
 def read_number(text: str, scale: Scale) -> float:
     """Return a number of the file's scale on the judge's, 1 to 10. Raises ValueError."""
     if not is_number(text):
-        msg = f"want a plain number, got {shown(text)}"
-        raise ValueError(msg)
+        raise ValueError(f"want a plain number, got {shown(text)}")
     return scale.placed(float(text))
 
 

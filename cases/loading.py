@@ -157,11 +157,10 @@ def _check_cluster(slice_: Slice, cases: Sequence[Case]) -> None:
         return
     if not any(slice_.cluster in case.metadata for case in cases):
         there = listed(dict.fromkeys(name for case in cases for name in case.metadata))
-        msg = (
+        raise UsageError(
             f"{slice_.path}: no item has a field {slice_.cluster!r}, which 'cluster:' of "
             f"{slice_.dataset} names; add the column, or name one of the file's ({there or 'none'})"
         )
-        raise UsageError(msg)
 
 
 def _check_golds(rows: Sequence[Row], cases: Sequence[Case]) -> None:

@@ -38,8 +38,9 @@ def make_plan(files: Sequence[Path], choice: Choice) -> Plan:
         for item in _items(slice_, drawn, choice.repeats):
             if items.setdefault(item.key, item) is not item:
                 other = items[item.key].slice.path
-                msg = f"{slice_.path}: item {item.key!r} is also one of {other}; rename an id"
-                raise UsageError(msg)
+                raise UsageError(
+                    f"{slice_.path}: item {item.key!r} is also one of {other}; rename an id"
+                )
     slices = {item.slice.name: item.slice for item in items.values()}
     hashes = {name: file_hash(slice_.path) for name, slice_ in slices.items()}
     return Plan(
@@ -58,30 +59,26 @@ def _check_names(datasets: Sequence[Dataset], choice: Choice) -> None:
     for dataset in datasets:
         if folders[dataset.name] != dataset.folder:
             both = f"{dataset.folder} and {folders[dataset.name]}"
-            msg = f"two datasets are named {dataset.name!r}: {both}; rename one folder"
-            raise UsageError(msg)
+            raise UsageError(f"two datasets are named {dataset.name!r}: {both}; rename one folder")
     for option in (*choice.items, *choice.prompts):
         if option.dataset not in known:
-            msg = (
+            raise UsageError(
                 f"dataset {option.dataset!r} is not among those found ({', '.join(known)}); "
                 "name a folder that holds it, for instance `pytest cases/`"
             )
-            raise UsageError(msg)
     languages = {language for dataset in datasets for language in dataset.slices}
     languages.update(option.language for option in choice.items)
     for given in choice.languages:
         language, _, split = given.partition("/")
         if language not in languages:
             there = ", ".join(sorted(languages))
-            msg = f"--languages: no dataset has {language!r}; there are {there}"
-            raise UsageError(msg)
+            raise UsageError(f"--languages: no dataset has {language!r}; there are {there}")
         parts = [one.slices[language] for one in datasets if language in one.slices]
         if split and not any(_split(one, split) for one in parts):
-            msg = (
+            raise UsageError(
                 f"--languages: no dataset has a split {given!r}; it is a file such as "
                 f"{language}.{split}.jsonl beside the dataset's own"
             )
-            raise UsageError(msg)
 
 
 def _check_prompts(datasets: Sequence[Dataset], choice: Choice) -> None:
@@ -89,8 +86,9 @@ def _check_prompts(datasets: Sequence[Dataset], choice: Choice) -> None:
     for option in choice.prompts:
         name = f"{option.dataset}:{option.language}"
         if name not in there:
-            msg = f"--prompt: {name} is not asked in this run; there are {', '.join(sorted(there))}"
-            raise UsageError(msg)
+            raise UsageError(
+                f"--prompt: {name} is not asked in this run; there are {', '.join(sorted(there))}"
+            )
 
 
 def _narrow(dataset: Dataset, choice: Choice) -> Dataset:

@@ -23,8 +23,7 @@ class Shards:
     def __post_init__(self) -> None:
         """Check the numbers: a report folder may say anything."""
         if not (1 <= self.of <= MOST_SHARDS and {*self.held} <= {*range(1, self.of + 1)}):
-            msg = f"shards {self.held[:3]} of {self.of} cannot be"
-            raise ValueError(msg)
+            raise ValueError(f"shards {self.held[:3]} of {self.of} cannot be")
 
     def holds(self, case: Case) -> bool:
         """Return whether an item is in one of these parts."""
@@ -47,6 +46,7 @@ def parse_shard(text: str) -> Shards | None:
     try:
         shards = Shards(of=int(of), held=(int(number),))
     except ValueError:
-        msg = f"--shard: K/N is needed, part K of N (such as 2/8), got {shown(text)}"
-        raise UsageError(msg) from None
+        raise UsageError(
+            f"--shard: K/N is needed, part K of N (such as 2/8), got {shown(text)}"
+        ) from None
     return shards if shards.missing else None

@@ -76,8 +76,9 @@ def read_table(path: Path, bounds: Bounds | None = None) -> Table:
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         known = ", ".join(SUFFIXES)
-        msg = f"{path}: files ending in {shown(path.suffix)} are not read; give one of {known}"
-        raise UsageError(msg)
+        raise UsageError(
+            f"{path}: files ending in {shown(path.suffix)} are not read; give one of {known}"
+        )
     if suffix in (".yaml", ".yml"):
         return _table(path, _yaml_items(path, bounds), bounds)
     text = read_text(path, bounds.file, bounds.more)
@@ -119,8 +120,7 @@ def _header(path: Path, reader: "Reader") -> list[str]:
     except csv.Error as error:
         raise problem(path, 1, f"header: not valid CSV: {error}") from None
     if header is None:
-        msg = f"{path}: the file is empty; a header line and rows are needed"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: the file is empty; a header line and rows are needed")
     if len(header) == 1:
         for mark, word in OTHER_SEPARATORS.items():
             if mark in header[0]:
@@ -239,8 +239,7 @@ def _check_depth(value: object) -> None:
         level = [child for group in groups for child in group]
         if not level:
             return
-    msg = f"nested deeper than {MAX_DEPTH} levels"
-    raise ValueError(msg)
+    raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -248,14 +247,12 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(found) != len(pairs):
         counts = Counter(key for key, _ in pairs)
         twice = next(key for key, count in counts.items() if count > 1)
-        msg = f"key {shown(twice)} stands twice in one object; keep one"
-        raise ValueError(msg)
+        raise ValueError(f"key {shown(twice)} stands twice in one object; keep one")
     return found
 
 
 def _no_constant(name: str) -> NoReturn:
-    msg = f"{name} is not a JSON value; write text in quotes"
-    raise ValueError(msg)
+    raise ValueError(f"{name} is not a JSON value; write text in quotes")
 
 
 _DECODER = json.JSONDecoder(
@@ -295,6 +292,5 @@ def _table(path: Path, entries: Iterable[Entry], bounds: Bounds) -> Table:
             names.setdefault(name, key)
         records.append(Record(row, line, values))
     if not records:
-        msg = f"{path}: no rows"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: no rows")
     return Table(path=path, names=names, records=records)

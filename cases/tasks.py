@@ -86,18 +86,16 @@ def _judging_repeat(item: Item) -> int:
 def _answerer(slice_: Slice, model: Model | None, *, recorded: bool) -> Answerer:
     if model is not None and slice_.kind.answered:
         if slice_.prompt is None and not model.limits.takes_case:
-            msg = (
+            raise UsageError(
                 f"{slice_.name}: no answer prompt for {slice_.language!r}; add "
                 f"answer.{slice_.language}.yaml beside its dataset.yaml or give --prompt"
             )
-            raise UsageError(msg)
         return PromptedAnswer(model=model, prompt=slice_.prompt, whole=slice_.kind.words)
     if not recorded:
-        msg = (
+        raise UsageError(
             f"{slice_.path}: no item has a recorded answer, so there is nothing to judge; "
             "name a --model"
         )
-        raise UsageError(msg)
     return RecordedAnswer()
 
 
@@ -139,11 +137,10 @@ def measurers(slice_: Slice, cases: Sequence[Case], model: Model | None) -> tupl
     needing = [metric.name for metric in slice_.metrics if metric.needs_context]
     without = [case.id for case in cases if not case.context] if needing else []
     if without:
-        msg = (
+        raise UsageError(
             f"{slice_.path}: metric {needing[0]} reads an item's context, and item "
             f"{without[0]!r} has none; add it, or take the metric out"
         )
-        raise UsageError(msg)
     # Loads deepeval: seconds, and only for those who ask for it.
     from evaluators.judges.metric import measurers_of  # noqa: PLC0415
 

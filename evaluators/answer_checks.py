@@ -56,8 +56,7 @@ def schema_text(path: Path) -> str:
     try:
         return json.dumps(parse_json(read_text(path)), sort_keys=True)
     except ValueError as error:
-        msg = f"{path}: no JSON: {error}"
-        raise UsageError(msg) from None
+        raise UsageError(f"{path}: no JSON: {error}") from None
 
 
 @cache
@@ -67,12 +66,12 @@ def load_check(spec: CheckSpec) -> Callable[[Case, str], object]:
         return BUNDLED[spec.check](spec.text)
     if not spec.check.startswith(PYTHON):
         known = (*BUNDLED, f"{PYTHON}MODULE:FUNCTION")
-        msg = f"check {spec.check!r}: {hint(spec.check, known)}"
-        raise UsageError(msg)
+        raise UsageError(f"check {spec.check!r}: {hint(spec.check, known)}")
     _, found = load_named(spec.check.removeprefix(PYTHON), f"check {spec.check}", "function")
     if not callable(found) or inspect.isclass(found) or inspect.iscoroutinefunction(found):
-        msg = f"check {spec.check}: want a function of case and answer, not async; give its name"
-        raise UsageError(msg)
+        raise UsageError(
+            f"check {spec.check}: want a function of case and answer, not async; give its name"
+        )
     return found
 
 
@@ -80,8 +79,7 @@ def _score(said: object) -> Score:
     """Return a score of True, False, a number from 0 to 1, or a Score. Raises ValueError."""
     score = said if isinstance(said, Score) else Score(value=said)  # type: ignore[arg-type]
     if not isinstance(score.value, bool | int | float) or not 0 <= score.value <= 1:
-        msg = f"want a Score, true, false or a number from 0 to 1, got {said!r:.60}"
-        raise ValueError(msg)
+        raise ValueError(f"want a Score, true, false or a number from 0 to 1, got {said!r:.60}")
     return Score(value=float(score.value), reason=one_line(mask(str(score.reason))))
 
 
@@ -97,8 +95,7 @@ def _regex(text: str) -> Callable[[Case, str], Score]:
     try:
         pattern = regex.compile(text)
     except regex.error as error:
-        msg = f"pattern {text!r:.60}: {error}"
-        raise UsageError(msg) from None
+        raise UsageError(f"pattern {text!r:.60}: {error}") from None
 
     def check(case: Case, answer: str) -> Score:
         found = pattern.search(answer, timeout=RULE_SECONDS, concurrent=True)
@@ -117,8 +114,7 @@ def _json_schema(text: str) -> Callable[[Case, str], Score]:
     try:
         kind.check_schema(schema)
     except SchemaError as error:
-        msg = f"no JSON schema: {one_line(error.message)}"
-        raise UsageError(msg) from None
+        raise UsageError(f"no JSON schema: {one_line(error.message)}") from None
     validator = kind(schema, registry=Registry())  # which fetches nothing
 
     def check(case: Case, answer: str) -> Score:

@@ -72,8 +72,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError with what is wrong."""
-        msg = f"{message}; see `{self.prog} --help`"
-        raise UsageError(msg)
+        raise UsageError(f"{message}; see `{self.prog} --help`")
 
 
 def _ended(message: str, code: int) -> int:

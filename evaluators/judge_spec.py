@@ -108,20 +108,21 @@ class PanelSpec:
         """
         if not self.is_panel:
             if self.tie_breaker:
-                msg = "--tie-breaker: one judge cannot tie; name a panel (--judge A --judge B)"
-                raise UsageError(msg)
+                raise UsageError(
+                    "--tie-breaker: one judge cannot tie; name a panel (--judge A --judge B)"
+                )
             return
         for one in self.members:
             if one.is_cascade:
-                msg = (
+                raise UsageError(
                     f"--judge {one.name}: rules before a model are no member of a panel; name "
                     f"{one.model} alone, or the rules as a judge of their own"
                 )
-                raise UsageError(msg)
         for one, two in combinations(self.members, 2):
             if who.get(one.model, one.name) == who.get(two.model, two.name):
-                msg = f"--judge {two.name}: the same judge as --judge {one.name}; name it once"
-                raise UsageError(msg)
+                raise UsageError(
+                    f"--judge {two.name}: the same judge as --judge {one.name}; name it once"
+                )
 
 
 def returned_names(spec: str, models: Mapping[str, str]) -> str:

@@ -40,17 +40,20 @@ def read_place(text: str, here: Path = Path()) -> Place:
         parts = urlsplit(text)
         has_secret = parts.password is not None or _SECRETS & parse_qs(parts.query).keys()
     except ValueError:
-        msg = "--ledger: not a database's address; write postgresql://USER@HOST:PORT/DATABASE"
-        raise UsageError(msg) from None
+        raise UsageError(
+            "--ledger: not a database's address; write postgresql://USER@HOST:PORT/DATABASE"
+        ) from None
     if has_secret:
-        msg = f"--ledger: a password in the address is seen by others; take it out and use {_HOW}"
-        raise UsageError(msg)
+        raise UsageError(
+            f"--ledger: a password in the address is seen by others; take it out and use {_HOW}"
+        )
     return PostgresUrl(text)
 
 
 def require_database(place: Place, quota: str) -> PostgresUrl:
     """Return the database whose runs share a quota. Raises UsageError for a ledger in a file."""
     if not isinstance(place, PostgresUrl):
-        msg = f"--quota {quota}: runs share limits by a database; give --ledger postgresql://…"
-        raise UsageError(msg)
+        raise UsageError(
+            f"--quota {quota}: runs share limits by a database; give --ledger postgresql://…"
+        )
     return place

@@ -137,8 +137,9 @@ def write_texts(texts: Iterable[tuple[Path, str]]) -> None:
             path.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
             write_whole(path, [text.encode("utf-8", "backslashreplace")])
         except OSError as error:
-            msg = f"{path}: cannot be written ({error.strerror or error}); name another place"
-            raise UnwrittenError(msg) from None
+            raise UnwrittenError(
+                f"{path}: cannot be written ({error.strerror or error}); name another place"
+            ) from None
 
 
 def content_policy(script: str, style: str) -> str:

@@ -48,24 +48,20 @@ def read_text(path: Path, limit: int = MAX_BYTES, more: str = "") -> str:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            msg = f"{path}: not a regular file; give the path of a text file"
-            raise UsageError(msg)
+            raise UsageError(f"{path}: not a regular file; give the path of a text file")
         if status.st_size > limit:
-            msg = f"{path}: {status.st_size:,} bytes; at most {limit:,} are read{more}"
-            raise UsageError(msg)
+            raise UsageError(f"{path}: {status.st_size:,} bytes; at most {limit:,} are read{more}")
         raw = path.read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        msg = f"{path}: cannot be read ({reason}); check the path"
-        raise UsageError(msg) from None
+        raise UsageError(f"{path}: cannot be read ({reason}); check the path") from None
     return _decode(path, raw)
 
 
 def _decode(path: Path, raw: bytes) -> str:
     for mark, what in ARCHIVES.items():
         if raw.startswith(mark):
-            msg = f"{path}: {what}; archives are not read, give the text file itself"
-            raise UsageError(msg)
+            raise UsageError(f"{path}: {what}; archives are not read, give the text file itself")
     if b"\0" in raw[:2] or raw[:2] in UTF_16:
         raise problem(path, 1, "wrong encoding: UTF-16; save the file as UTF-8")
     try:
@@ -96,8 +92,9 @@ def parse_json(text: str) -> object:
     for token in _TOKEN.finditer(text):
         depth += (token[0] in "[{") - (token[0] in "]}")
         if depth > MAX_JSON_DEPTH:
-            msg = f"nested deeper than {MAX_JSON_DEPTH} levels at character {token.start() + 1}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"nested deeper than {MAX_JSON_DEPTH} levels at character {token.start() + 1}"
+            )
     try:
         return json.loads(
             text,
@@ -107,38 +104,35 @@ def parse_json(text: str) -> object:
             parse_int=_bounded,
         )
     except json.JSONDecodeError as error:
-        msg = f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
-        raise ValueError(msg) from None
+        raise ValueError(
+            f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        ) from None
 
 
 def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     result: dict[str, object] = {}
     for key, value in pairs:
         if key in result:
-            msg = f"key {key[:40]!r} stands twice in one object"
-            raise ValueError(msg)
+            raise ValueError(f"key {key[:40]!r} stands twice in one object")
         result[key] = value
     return result
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    msg = f"{name} is not a JSON number"
-    raise ValueError(msg)
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        msg = f"number {digits[:40]!r} is beyond the range of floats"
-        raise ValueError(msg)
+        raise ValueError(f"number {digits[:40]!r} is beyond the range of floats")
     return number
 
 
 def _bounded(digits: str) -> int:
     # int() refuses long texts with a message of its own that speaks of interpreter settings
     if len(digits) > MAX_DIGITS:
-        msg = f"a number of {len(digits)} digits; at most {MAX_DIGITS} are read"
-        raise ValueError(msg)
+        raise ValueError(f"a number of {len(digits)} digits; at most {MAX_DIGITS} are read")
     return int(digits)
 
 
@@ -178,8 +172,7 @@ def load_yaml(path: Path, limit: int = MAX_YAML_BYTES, more: str = "") -> object
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise problem(path, line, f"not valid YAML: {error.problem}") from None
     except yaml.YAMLError as error:
-        msg = f"{path}: not valid YAML: {str(error).splitlines()[0]}"
-        raise UsageError(msg) from None
+        raise UsageError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from None
     return documents[0] if documents else ""
 
 

@@ -148,8 +148,9 @@ def load_template(path: Path, language: str, protocol: Protocol = "letter") -> R
         return rubric
     named = _TEMPLATE_NAME.fullmatch(path.name)
     if named is None:
-        msg = f"{path}: language not declared; name the file like 'mine.bg.txt' (got {path.name!r})"
-        raise UsageError(msg)
+        raise UsageError(
+            f"{path}: language not declared; name the file like 'mine.bg.txt' (got {path.name!r})"
+        )
     user = canonical_places(read_text(path))
     data = Map(1)
     data["user"] = user
@@ -175,11 +176,10 @@ def check_language(rubric: Rubric | Prompt, language: str, where: str) -> None:
     ``where`` names the file or slice that asked for it.
     """
     if rubric.language != language:
-        msg = (
+        raise UsageError(
             f"{where}: {rubric.name!r} is written for language {rubric.language!r}, got a slice "
             f"in {language!r}; give a template of that language"
         )
-        raise UsageError(msg)
 
 
 def _load(path: Path, required: Sequence[str], optional: Sequence[str]) -> Settings:

@@ -19,8 +19,9 @@ def load_named(text: str, option: str, kind: str) -> tuple[ModuleType, object]:
 
     name, colon, attribute = text.partition(":")
     if not (name and colon and attribute):
-        msg = f"{option}: want python:MODULE:{kind.upper()}, for instance python:my_code:my_{kind}"
-        raise UsageError(msg)
+        raise UsageError(
+            f"{option}: want python:MODULE:{kind.upper()}, for instance python:my_code:my_{kind}"
+        )
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)
@@ -31,12 +32,14 @@ def load_named(text: str, option: str, kind: str) -> tuple[ModuleType, object]:
         missing = isinstance(error, ModuleNotFoundError) and error.name == name
         close = hint(name, _modules()) if missing else ""
         advice = close if close.startswith("did you mean") else "give one that can"
-        msg = f"{option}: module {name!r} cannot be imported ({reason}); {advice}"
-        raise UsageError(msg) from None
+        raise UsageError(
+            f"{option}: module {name!r} cannot be imported ({reason}); {advice}"
+        ) from None
     if not hasattr(module, attribute):
         known = [one for one in vars(module) if not one.startswith("_")]
-        msg = f"{option}: module {name!r} has no {kind} {attribute!r}; {hint(attribute, known)}"
-        raise UsageError(msg)
+        raise UsageError(
+            f"{option}: module {name!r} has no {kind} {attribute!r}; {hint(attribute, known)}"
+        )
     return module, getattr(module, attribute)
 
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reports.notebook import Run
+    from reports.run.notebook import Run
 
 __all__ = ["load"]
 
 
 def load(path: str | Path) -> Run:
     """Return a recorded run, given its report folder or ``run.json``. Raises UsageError."""
-    from reports.notebook import load as load_run  # noqa: PLC0415  # keeps the package light
+    from reports.run.notebook import load as load_run  # noqa: PLC0415  # keeps the package light
 
     return load_run(path)

@@ -44,8 +44,7 @@ class Shown(Protocol):
 
 async def ask_nobody(model: Model, request: Request) -> Reply:
     """Refuse to ask: for judges that never do."""
-    msg = f"{model.spec}: nobody is asked here"
-    raise UsageError(msg)
+    raise UsageError(f"{model.spec}: nobody is asked here")
 
 
 async def ask_model(
@@ -109,8 +108,7 @@ def checked_score(name: str, score: object) -> float:
     """Return a metric's score. Raises JudgeError where it is no number from 0 to 1."""
     if isinstance(score, int | float) and 0 <= score <= 1:
         return float(score)
-    msg = f"{name}: the score is {str(score)[:40]}, not a number from 0 to 1"
-    raise JudgeError(msg)
+    raise JudgeError(f"{name}: the score is {str(score)[:40]}, not a number from 0 to 1")
 
 
 def missing_field(test_case: Shown) -> str:
@@ -137,6 +135,5 @@ def gold_word(expected: str, yes: str, no: str) -> str:
     """Return YES or NO, as an expected answer says. Raises UsageError where it says neither."""
     gold = read_yes_no(expected, "stop", (yes,), (no,))
     if isinstance(gold, Invalid):
-        msg = f"expected_output {expected[:40]!r} is neither {yes!r} nor {no!r}"
-        raise UsageError(msg)
+        raise UsageError(f"expected_output {expected[:40]!r} is neither {yes!r} nor {no!r}")
     return gold

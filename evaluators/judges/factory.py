@@ -101,11 +101,10 @@ class JudgeFactory:
         """Return one judge; a cascade's model alone where its rules can settle nothing."""
         if one.is_offline:
             if place.style == "graded" and not can_settle(one.rules, place.style, place.labels):
-                msg = (
+                raise UsageError(
                     f"{place.name}: --judge {one.rules} gives {', '.join(GRADES)}, and the rubric "
                     f"has the labels {', '.join(place.labels)}; name a judge that gives these"
                 )
-                raise UsageError(msg)
             return offline_judge(one.rules, place.style, place.labels)
         model = self._llm(self.models[one.model], place)
         if not one.is_cascade or not can_settle(one.rules, place.style, place.labels):
@@ -116,8 +115,9 @@ class JudgeFactory:
 
     def _llm(self, model: Model, place: Place) -> Judge:
         if place.rubric is None:
-            msg = f"{place.name}: an LLM judge needs a rubric; name one in its dataset.yaml"
-            raise UsageError(msg)
+            raise UsageError(
+                f"{place.name}: an LLM judge needs a rubric; name one in its dataset.yaml"
+            )
         kind = RatingJudge if place.style == "rated" else ChoiceJudge
         return kind(model=model, rubric=place.rubric, repeat=place.repeat)
 
@@ -159,11 +159,10 @@ def resolve_judges(spec: PanelSpec, catalogue: Mapping[str, Spec] | None = None)
         try:
             found[one.model] = check_judge(parse(one.model, catalogue))
         except UsageError as problem:
-            msg = (
+            raise UsageError(
                 f"--{option}: {problem}; offline: {LEXICAL}; before a model: "
                 f"{LEXICAL}{BEFORE}SPEC; rules of your own: {PYTHON}MODULE:CLASS"
-            )
-            raise UsageError(msg) from None
+            ) from None
     return found
 
 
@@ -189,8 +188,9 @@ def rubric_for(name: str, language: str, style: Style) -> Rubric:
         rubric = load_rubric(_bundled(name, language))
     if rubric.style != style:
         other = "ratings" if rubric.style == "rated" else "grades"
-        msg = f"--rubric {name}: it asks for {other}, and the labels are {style}; give another"
-        raise UsageError(msg)
+        raise UsageError(
+            f"--rubric {name}: it asks for {other}, and the labels are {style}; give another"
+        )
     return rubric
 
 
@@ -200,5 +200,6 @@ def _bundled(name: str, language: str) -> Path:
         if path.is_file():
             return path
     known = sorted({path.name.split(".")[0] for path in RUBRICS.glob("*.*.yaml")})
-    msg = f"--rubric {name!r}: not known; known: {', '.join(known)}, or the path of a rubric file"
-    raise UsageError(msg)
+    raise UsageError(
+        f"--rubric {name!r}: not known; known: {', '.join(known)}, or the path of a rubric file"
+    )

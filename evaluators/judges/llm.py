@@ -44,8 +44,7 @@ async def ask_until_read(
             return result, reply
         problems.append(result.reason)
     said = "; ".join(problems[-ATTEMPTS:])
-    msg = f"{model.spec}: {len(problems)} replies without a verdict: {said}"
-    raise JudgeError(msg)
+    raise JudgeError(f"{model.spec}: {len(problems)} replies without a verdict: {said}")
 
 
 def judge_messages(rubric: Rubric, case: Case, answer: str) -> tuple[Message, ...]:

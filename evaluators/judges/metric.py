@@ -60,8 +60,7 @@ class Bridge(DeepEvalBaseLLM):  # type: ignore[no-untyped-call]
 
     def generate(self, prompt: str, schema: type[BaseModel] | None = None) -> NoReturn:
         """Refuse: a call that blocks would hold up every other one."""
-        msg = "this model is asked in an event loop only; use a_measure"
-        raise NotImplementedError(msg)
+        raise NotImplementedError("this model is asked in an event loop only; use a_measure")
 
     async def a_generate(self, prompt: str, schema: type[BaseModel] | None = None) -> Any:
         """Return the reply's text, or what it says as this schema. Raises CallError, JudgeError."""
@@ -293,6 +292,7 @@ def _begin(metric: _JudgeMetric, test_case: LLMTestCase, language: str) -> tuple
     metric.score_breakdown = {}
     metric.evaluation_cost = metric.input_tokens = metric.output_tokens = None
     if missing := deepeval_bridge.missing_field(test_case):
-        msg = f"'{missing}' cannot be None for the '{metric.__name__}' metric"
-        raise MissingTestCaseParamsError(msg)
+        raise MissingTestCaseParamsError(
+            f"'{missing}' cannot be None for the '{metric.__name__}' metric"
+        )
     return deepeval_bridge.case_of(test_case, language), str(test_case.actual_output)

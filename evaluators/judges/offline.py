@@ -81,12 +81,10 @@ def load_class(name: str) -> type:
     """
     _, found = load_named(name.removeprefix(PYTHON), f"--judge {name}", "class")
     if not inspect.isclass(found):
-        msg = f"--judge {name}: no class, and a judge is one; give its name"
-        raise UsageError(msg)
+        raise UsageError(f"--judge {name}: no class, and a judge is one; give its name")
     if not inspect.iscoroutinefunction(getattr(found, "judge", None)):
         wanted = "`async def judge(self, case, answer, ask)`"
-        msg = f"--judge {name}: {found.__name__} has no {wanted}; add it"
-        raise UsageError(msg)
+        raise UsageError(f"--judge {name}: {found.__name__} has no {wanted}; add it")
     return found
 
 
@@ -130,8 +128,9 @@ class PythonJudge:
         if self.style == "graded" and verdict.grade in self.labels:
             return replace(verdict, rating=None)
         wanted = ", ".join(self.labels) if self.style == "graded" else "a rating of 1 to 10"
-        msg = f"{self.spec}: want {wanted}; got grade {verdict.grade!r}, rating {verdict.rating!r}"
-        raise JudgeError(msg)
+        raise JudgeError(
+            f"{self.spec}: want {wanted}; got grade {verdict.grade!r}, rating {verdict.rating!r}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,8 +79,9 @@ def _read_lines(path: Path) -> Iterator[bytes]:
         with path.open("rb") as file:
             yield from file
     except OSError as error:
-        msg = f"{path}: cannot be read ({error.strerror}); give the path of an exported file"
-        raise UsageError(msg) from None
+        raise UsageError(
+            f"{path}: cannot be read ({error.strerror}); give the path of an exported file"
+        ) from None
 
 
 def _parse(line: bytes, signer: Signer) -> _Parsed:
@@ -98,26 +99,25 @@ def _parse(line: bytes, signer: Signer) -> _Parsed:
 
 def _row(values: Any, signer: Signer) -> StoredRow:
     if not isinstance(values, dict) or values.keys() != FIELDS:
-        msg = f"not a row of a ledger; needed are {', '.join(sorted(FIELDS))}"
-        raise ValueError(msg)
+        raise ValueError(f"not a row of a ledger; needed are {', '.join(sorted(FIELDS))}")
     if values["schema"] != SCHEMA:
-        msg = f"format {one_line(str(values['schema']), 20)}, this version reads format {SCHEMA}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"format {one_line(str(values['schema']), 20)}, this version reads format {SCHEMA}"
+        )
     row = StoredRow(**{**values, "reply": canonical(values["reply"])})
     if not row.is_sound:
-        msg = "the row is not what was exported: its checksum is wrong; export it again"
-        raise ValueError(msg)
+        raise ValueError("the row is not what was exported: its checksum is wrong; export it again")
     if not signer.accepts(row):
-        msg = f"unsigned: it was not written with this {VARIABLE}"
-        raise ValueError(msg)
+        raise ValueError(f"unsigned: it was not written with this {VARIABLE}")
     return row
 
 
 def _document(values: dict[str, Any], signer: Signer) -> StoredDocument:
     document = StoredDocument(**values)
     if not all(isinstance(text, str) for text in document) or document.opened(signer) is None:
-        msg = f"a document that is damaged, or was not written with this {VARIABLE}; export again"
-        raise ValueError(msg)
+        raise ValueError(
+            f"a document that is damaged, or was not written with this {VARIABLE}; export again"
+        )
     return document
 
 

@@ -55,8 +55,7 @@ def open_to_write(
                 raise
             if not alone:
                 what = f"the ledger is damaged ({error}); it is mended once no other run uses it"
-                msg = f"{path}: {what}"
-                raise UsageError(msg) from None
+                raise UsageError(f"{path}: {what}") from None
             notes.append(repair(path, str(error), now()))
             connection = _open(path)
         claims.join()
@@ -71,8 +70,9 @@ def open_to_read(path: Path, *, trusted: bool = False) -> SqliteStore:
     it, unless it is ``trusted``.
     """
     if not path.is_file():
-        msg = f"{path}: no ledger to replay from; run once without --replay or give --ledger"
-        raise UsageError(msg)
+        raise UsageError(
+            f"{path}: no ledger to replay from; run once without --replay or give --ledger"
+        )
     # A file that no run is writing can be read without making a log beside it.
     written = path.with_name(f"{path.name}-wal").exists()
     with _refusing(path), ExitStack() as on_error:
@@ -96,8 +96,9 @@ def _refusing(path: Path) -> Iterator[None]:
         yield
     except (OSError, sqlite3.Error) as error:
         reason = getattr(error, "strerror", None) or error
-        msg = f"{path}: cannot be opened as a ledger ({reason}); give another --ledger path"
-        raise UsageError(msg) from None
+        raise UsageError(
+            f"{path}: cannot be opened as a ledger ({reason}); give another --ledger path"
+        ) from None
 
 
 def _join(path: Path, claims: Claims) -> None:
@@ -105,8 +106,9 @@ def _join(path: Path, claims: Claims) -> None:
     end = time.monotonic() + OTHERS_SECONDS
     while not claims.join():
         if time.monotonic() > end:
-            msg = f"{path}: another process keeps this ledger to itself; wait until it has ended"
-            raise UsageError(msg)
+            raise UsageError(
+                f"{path}: another process keeps this ledger to itself; wait until it has ended"
+            )
         time.sleep(POLL_SECONDS)
 
 
@@ -115,8 +117,7 @@ def _open(path: Path) -> sqlite3.Connection:
     try:
         missing = _missing(path, connection)
         if not _is_sound(connection):
-            msg = "its pages contradict each other"
-            raise _DamagedError(msg)
+            raise _DamagedError("its pages contradict each other")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         if missing:
@@ -140,11 +141,10 @@ def _missing(path: Path, connection: sqlite3.Connection) -> set[str]:
         msg = f"{path}: cannot be opened as a ledger (a database of something else); give another "
         raise UsageError(msg + "--ledger path")
     if version > SCHEMA:
-        msg = (
+        raise UsageError(
             f"{path}: a ledger of format {version}, this version reads format {SCHEMA}; "
             "use the newer version, or give another --ledger path"
         )
-        raise UsageError(msg)
     return TABLES.keys() - {name for _, name in found}
 
 
@@ -166,20 +166,19 @@ def _warnings(path: Path, *, trusted: bool) -> list[str]:
     with suppress(FileNotFoundError):
         file = path.stat()
         if not stat.S_ISREG(file.st_mode):
-            msg = "not a regular file"
-            raise OSError(msg)
+            raise OSError("not a regular file")
         if is_foreign(file):
             if path.is_symlink():
                 own = "give the path of a ledger of your own"
-                msg = f"{path}: a link to a file of another user; {own}"
-                raise UsageError(msg)
+                raise UsageError(f"{path}: a link to a file of another user; {own}")
             warnings.append(f"{path} belongs to another user, who could change the replies in it")
         if file.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             who = "every user" if file.st_mode & stat.S_IWOTH else "its group"
             warnings.append(f"{path} can be changed by {who}; chmod 600 makes it private")
         if warnings and not trusted:
-            msg = f"{warnings[0]}; pytest and `ledger` use it all the same with --trust-ledger"
-            raise UsageError(msg)
+            raise UsageError(
+                f"{warnings[0]}; pytest and `ledger` use it all the same with --trust-ledger"
+            )
     mode = path.parent.stat().st_mode if path.parent.is_dir() else 0
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
         own = "keep the ledger in one of your own"

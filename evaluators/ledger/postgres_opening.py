@@ -64,8 +64,7 @@ def open_postgres(url: PostgresUrl, *, read_only: bool, trusted: bool) -> Postgr
             if _MARK not in _names(connection):
                 if read_only:
                     missing = "no ledger to replay from; run once without --replay"
-                    msg = f"{url}: {missing}, or give another --ledger"
-                    raise UsageError(msg)
+                    raise UsageError(f"{url}: {missing}, or give another --ledger")
                 _make(url, connection)
             _check_format(url, connection)
             notes = list(_notes(url, connection, trusted=trusted))
@@ -90,8 +89,9 @@ def _refusing(url: PostgresUrl) -> Iterator[None]:
         yield
     except (psycopg.Error, StoreError) as error:
         why = store_error(error) if isinstance(error, psycopg.Error) else error
-        msg = f"{url}: cannot be opened as a ledger ({why}); check address, user and PGPASSWORD"
-        raise UsageError(msg) from None
+        raise UsageError(
+            f"{url}: cannot be opened as a ledger ({why}); check address, user and PGPASSWORD"
+        ) from None
 
 
 def _names(connection: Connection) -> set[str]:
@@ -105,19 +105,19 @@ def _make(url: PostgresUrl, connection: Connection) -> None:
         if _MARK in names:
             return
         if names & _OURS:
-            msg = f"{url}: holds tables of something else; give the ledger a database of its own"
-            raise UsageError(msg)
+            raise UsageError(
+                f"{url}: holds tables of something else; give the ledger a database of its own"
+            )
         connection.execute(TABLES.encode())
 
 
 def _check_format(url: PostgresUrl, connection: Connection) -> None:
     ((found,),) = connection.execute("SELECT max(format) FROM qa_ledger").fetchall()
     if found != FORMAT:
-        msg = (
+        raise UsageError(
             f"{url}: a ledger of format {found}, this version reads format {FORMAT}; "
             "use the newer version, or give another --ledger"
         )
-        raise UsageError(msg)
 
 
 def _notes(url: PostgresUrl, connection: Connection, *, trusted: bool) -> Iterator[str]:
@@ -125,8 +125,7 @@ def _notes(url: PostgresUrl, connection: Connection, *, trusted: bool) -> Iterat
     if connection.execute(_OPEN_TO_ALL).fetchall() == [(True,)]:
         note = f"{url} can be changed by every user of the database; REVOKE that from PUBLIC"
         if not trusted:
-            msg = f"{note}; pytest and `ledger` use it all the same with --trust-ledger"
-            raise UsageError(msg)
+            raise UsageError(f"{note}; pytest and `ledger` use it all the same with --trust-ledger")
         yield note
     if not (connection.pgconn.ssl_in_use or _is_local(connection.info.hostaddr)):
         yield f"the connection to {url} is not encrypted; set PGSSLMODE=verify-full"

@@ -35,11 +35,10 @@ class Signer:
         if VARIABLE not in os.environ:
             return cls()
         if len(os.environ[VARIABLE]) < SHORTEST:
-            msg = (
+            raise UsageError(
                 f"{VARIABLE}: empty or too short; at least {SHORTEST} characters are needed, such "
                 "as `openssl rand -hex 32` makes; unset it to use a ledger without signatures"
             )
-            raise UsageError(msg)
         return cls(Key(os.environ[VARIABLE]))
 
     def signed(self, row: StoredRow) -> StoredRow:

@@ -51,6 +51,7 @@ def _postgres() -> ModuleType:
     try:
         from evaluators.ledger import postgres_opening  # noqa: PLC0415  # psycopg is optional
     except ImportError as error:
-        msg = f"--ledger postgresql://: {error}; pip install 'qagate[postgres]'"
-        raise UsageError(msg) from None
+        raise UsageError(
+            f"--ledger postgresql://: {error}; pip install 'qagate[postgres]'"
+        ) from None
     return postgres_opening

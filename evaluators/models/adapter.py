@@ -214,8 +214,7 @@ def _typed(value: object, kind: type[T], key: str) -> T:
 def _unique(pairs: list[tuple[str, object]]) -> JsonObject:
     found = JsonObject(pairs)
     if len(found) != len(pairs):
-        msg = "duplicate key"
-        raise ValueError(msg)
+        raise ValueError("duplicate key")
     return found
 
 

@@ -118,12 +118,12 @@ def _reply(said: object) -> Reply:
     from evaluators.text import hint  # noqa: PLC0415
 
     if not isinstance(said, Mapping):
-        msg = f"returned {type(said).__name__}; want text, or a mapping of {', '.join(REPLY_KEYS)}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"returned {type(said).__name__}; want text, or a mapping of {', '.join(REPLY_KEYS)}"
+        )
     for key in said:
         if key not in REPLY_KEYS:
-            msg = f"returned the key {str(key)[:40]!r}; {hint(str(key), REPLY_KEYS)}"
-            raise ValueError(msg)
+            raise ValueError(f"returned the key {str(key)[:40]!r}; {hint(str(key), REPLY_KEYS)}")
     content = parse_body(json.dumps(dict(said)).encode())
     calls = content.mappings("tool_calls") if content.get("tool_calls") else []
     return Reply(

@@ -35,11 +35,10 @@ def read_key_names(texts: Sequence[str]) -> Mapping[str, str]:
     for text in texts:
         url, equals, name = text.rpartition("=")
         if not equals or not VARIABLE.fullmatch(name):
-            msg = (
+            raise UsageError(
                 "--key-env: URL=NAME is needed, with the name of an environment variable that "
                 f"holds the key; got {mask(url) or 'no URL'} and a name that is not shown"
             )
-            raise UsageError(msg)
         found[normalise_url(url)] = name
     return found
 
@@ -63,12 +62,11 @@ def require_key(spec: Spec, names: Mapping[str, str] = NONE) -> Key:
     if key.is_empty and spec.is_loopback:
         return Key(PLACEHOLDER)
     if not variable:
-        msg = (
+        raise UsageError(
             f"{spec.text}: no key is named for {spec.base_url}, and {spec.adapter.api_key_env} "
             f"goes to {spec.adapter.base_url} only; name the variable that holds its key: "
             f"--key-env {spec.base_url}=NAME, or api_key_env in models.yaml"
         )
-        raise UsageError(msg)
     return _checked(spec, variable)
 
 
@@ -83,16 +81,14 @@ def _checked(spec: Spec, variable: str, form: str = KEY_FORM) -> Key:
     """Return the key in a variable. Raises UsageError where no header can hold what is there."""
     key = _read(variable)
     if key.is_empty:
-        msg = (
+        raise UsageError(
             f"{spec.text}: no API key; set the environment variable {variable}, or note it in .env"
         )
-        raise UsageError(msg)
     if not re.fullmatch(form, key.reveal()):
-        msg = (
+        raise UsageError(
             f"{variable}: the key holds a space, a line break or a non-ASCII character; "
             "set it again (its value is not shown)"
         )
-        raise UsageError(msg)
     return key
 
 

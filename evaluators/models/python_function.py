@@ -58,14 +58,16 @@ def _load(name: str) -> tuple[Function, str, bool]:
     option = f"{PROVIDER}:{name}"
     module, found = load_named(name, option, "function")
     if not callable(found) or inspect.isclass(found):
-        msg = f"{option}: no function, and no object that can be called; give one that takes a case"
-        raise UsageError(msg)
+        raise UsageError(
+            f"{option}: no function, and no object that can be called; give one that takes a case"
+        )
     declared = getattr(found, "version", None) or getattr(module, "__version__", None)
     if declared:
         return found, str(declared), False
     if not module.__file__:
-        msg = f"{option}: its module has no file to tell versions by; say {option}@VERSION"
-        raise UsageError(msg)
+        raise UsageError(
+            f"{option}: its module has no file to tell versions by; say {option}@VERSION"
+        )
     return found, f"sha256:{_source_hash(module)}", True
 
 

@@ -85,8 +85,7 @@ class Key:
         return MASK
 
     def __reduce__(self) -> NoReturn:
-        msg = "a Key is not pickled: it would leave this process"
-        raise TypeError(msg)
+        raise TypeError("a Key is not pickled: it would leave this process")
 
 
 def mask(text: str, mark: str = MASK) -> str:

@@ -203,8 +203,7 @@ def build(provider: str, name: str, base_url: str | None, text: str) -> Spec:
 def check_judge(spec: Spec) -> Spec:
     """Return the model. Raises UsageError for one that can only answer items, not be asked."""
     if spec.takes_case:
-        msg = f"{spec.text}: it answers items, and cannot judge or write; name a model"
-        raise UsageError(msg)
+        raise UsageError(f"{spec.text}: it answers items, and cannot judge or write; name a model")
     return spec
 
 
@@ -227,21 +226,20 @@ def check_name(name: str, where: str) -> str:
     if re.fullmatch(r"\S+", name) and name.isprintable() and "://" not in name:
         if len(name) <= MAX_NAME:
             return name
-        msg = f"{_shown(where)}: the model's name is longer than {MAX_NAME} characters"
-        raise UsageError(msg)
-    msg = (
+        raise UsageError(f"{_shown(where)}: the model's name is longer than {MAX_NAME} characters")
+    raise UsageError(
         f"{_shown(where)}: {_shown(name)} is not a model's name; "
         "write openai:NAME or openai:NAME@https://HOST/v1"
     )
-    raise UsageError(msg)
 
 
 def _name_and_url(rest: str) -> tuple[str, str | None]:
     """Split at the last ``@http(s)://``: names may hold ``@``, ``/`` and ``:`` themselves."""
     marks = list(re.finditer(r"@(?=https?://)", rest, re.IGNORECASE))
     if not marks and re.search(r"@(?:https?:|\[|localhost\b|[\w.-]+:\d)", rest, re.IGNORECASE):
-        msg = f"{_shown(rest)}: an address starts with http:// or https://; write NAME@http://HOST"
-        raise UsageError(msg)
+        raise UsageError(
+            f"{_shown(rest)}: an address starts with http:// or https://; write NAME@http://HOST"
+        )
     if not marks:
         return rest, None
     return rest[: marks[-1].start()], rest[marks[-1].end() :]

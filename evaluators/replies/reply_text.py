@@ -146,8 +146,7 @@ def read_lexicon(path: Path, labels: tuple[str, ...] = GRADES) -> Lexicon:
     """Return the words of a labels file; one word may not mean two labels."""
     data = load_yaml(path)
     if not isinstance(data, Map) or not {"letters", "hints"} <= data.keys():
-        msg = f"{path}:1: want a mapping with 'letters', 'hints' and one key a language"
-        raise UsageError(msg)
+        raise UsageError(f"{path}:1: want a mapping with 'letters', 'hints' and one key a language")
     languages = [data[key] for key in data if key not in ("letters", "hints")]
     keys = Counter(map(folded, labels))
     names: dict[str, list[str]] = {}
@@ -173,8 +172,9 @@ def _words(path: Path, blocks: Iterable[object], kind: str) -> Iterator[str]:
     for block in blocks:
         words = block.get(kind, []) if isinstance(block, Map) else None
         if not isinstance(words, list):
-            msg = f"{path}: key {kind!r}: want a list of words in each block, got {words!r:.60}"
-            raise UsageError(msg)
+            raise UsageError(
+                f"{path}: key {kind!r}: want a list of words in each block, got {words!r:.60}"
+            )
         yield from map(str, words)
 
 
@@ -185,8 +185,9 @@ def _by_label(
     for label in words:
         for word in words[label]:
             if table.setdefault(key(word), label) != label:
-                msg = f"{path}: {word!r} stands for {table[key(word)]} and for {label}; keep one"
-                raise UsageError(msg)
+                raise UsageError(
+                    f"{path}: {word!r} stands for {table[key(word)]} and for {label}; keep one"
+                )
     return table
 
 

@@ -151,11 +151,10 @@ def budget_of(
         return None
     unknown = [text for text, price in pricing.items() if price is None]
     if unknown:
-        msg = (
+        raise UsageError(
             f"{option}: no price is known for {', '.join(unknown)}, so that no limit could be "
             "kept; give prices: {input: , output: } in evaluators/models.yaml and name that entry"
         )
-        raise UsageError(msg)
     known = {text: (specs[text], price) for text, price in pricing.items() if price is not None}
     return Budget(limit, known)
 

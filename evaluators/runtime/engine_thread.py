@@ -53,8 +53,7 @@ class Job:
         except UsageError:
             raise
         except Exception as error:  # noqa: BLE001  # no traceback, of another process even
-            msg = f"the engine failed: {type(error).__name__}: {error}"
-            raise UsageError(msg) from None
+            raise UsageError(f"the engine failed: {type(error).__name__}: {error}") from None
 
     def words(self, engine: Engine) -> Mapping[str, Callable[..., None]]:
         """Return what may be told to an engine at work, by the names of EngineHandle's methods."""

@@ -130,8 +130,9 @@ class CallSession:
             return JudgedTasks(requests=self.run(work), outcomes=writer.outcomes)
         except KeyboardInterrupt:
             done = f"{len(writer.outcomes)} of {len(tasks)} judged"
-            msg = f"interrupted: {done}; replies are kept, run again to go on"
-            raise InterruptedJudgingError(msg) from None
+            raise InterruptedJudgingError(
+                f"interrupted: {done}; replies are kept, run again to go on"
+            ) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

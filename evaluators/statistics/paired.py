@@ -128,6 +128,5 @@ def smallest_n(margin: float) -> int:
     is within 0 to 1, both excluded; raises ValueError otherwise.
     """
     if not 0 < margin < 1:
-        msg = f"a margin is above 0 and below 1, got {margin!r}"
-        raise ValueError(msg)
+        raise ValueError(f"a margin is above 0 and below 1, got {margin!r}")
     return math.floor(Z95**2 * (1 - margin) / margin) + 1

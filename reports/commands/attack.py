@@ -26,8 +26,8 @@ from reports.commands.judge_command import (
     sample_places,
     write_json,
 )
-from reports.judge_agreement import share
-from reports.judge_card import figure_json, figure_text, padded_table
+from reports.judge.judge_agreement import share
+from reports.judge.judge_card import figure_json, figure_text, padded_table
 
 REASON = 160  # characters of a judge's reason that are shown
 
@@ -201,8 +201,7 @@ def main(argv: Sequence[str]) -> int:
     found = attacked([Tried(probe=one, outcome=ended[one.case.id], aim=aim) for one in probes])
     if not found.success.n:
         why = next(iter(done.outcomes.values())).message
-        msg = f"no attack got a verdict; the first error: {why}"
-        raise QAError(msg)
+        raise QAError(f"no attack got a verdict; the first error: {why}")
     say(sys.stdout, result_text(name, found, aim))
     if options.json:
         write_json(options.json, result_json(name, found))
@@ -241,8 +240,7 @@ def _rate(text: str) -> float:
     except ValueError:
         share = -1.0
     if not 0 <= share <= 1:
-        msg = f"want a number from 0 to 1, got {text[:40]!r}"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"want a number from 0 to 1, got {text[:40]!r}")
     return share
 
 
@@ -255,16 +253,14 @@ def _probes(options: argparse.Namespace) -> list[Probe]:
     places = sample_places(len(probes), options.limit, lambda place: probes[place].case.id)
     ids = [probes[place].case.id for place in places]
     if len(set(ids)) < len(ids):
-        msg = "--pack: an id stands in two files; rename one"
-        raise UsageError(msg)
+        raise UsageError("--pack: an id stands in two files; rename one")
     return [probes[place] for place in places]
 
 
 def _aim(options: argparse.Namespace, rubrics: Mapping[str, Rubric]) -> Aim:
     bars = [one.pass_bar for one in rubrics.values() if one.style == "rated"]
     if options.pass_bar and not bars:
-        msg = "--pass-bar: grades have none; say --kind rated, or leave it out"
-        raise UsageError(msg)
+        raise UsageError("--pass-bar: grades have none; say --kind rated, or leave it out")
     return Aim(pass_bar=options.pass_bar or min(bars, default=None))
 
 

@@ -52,15 +52,13 @@ def metric_judge(
     spec = _metric(options)
     model = judges.first_model
     if model is None:
-        msg = f"--metric {spec.name}: a model has to judge; name one with --judge"
-        raise UsageError(msg)
+        raise UsageError(f"--metric {spec.name}: a model has to judge; name one with --judge")
     without = [one.case.id for one in probes if spec.needs_context and not one.case.context]
     if without:
-        msg = (
+        raise UsageError(
             f"--metric {spec.name}: it reads a context, and attack {without[0]!r} has none; say "
             "--kind rated, or give a --pack whose attacks have one"
         )
-        raise UsageError(msg)
     from evaluators.judges.metric import measurers_of  # noqa: PLC0415  # loads deepeval
 
     (measurer,) = measurers_of([spec], model)
@@ -74,8 +72,7 @@ def _metric(options: argparse.Namespace) -> MetricSpec:
     if name.startswith(GEVAL) and criteria:
         fields = ("input", "actual_output", "expected_output")
         return MetricSpec(name=name, criteria=criteria, fields=fields)
-    msg = (
+    raise UsageError(
         f"--metric {name[:40]!r}: want {', '.join(ATTACKED)}, or {GEVAL}NAME with --criteria TEXT; "
         "the others do not look at whether an answer is right"
     )
-    raise UsageError(msg)

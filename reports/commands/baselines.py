@@ -7,10 +7,10 @@ from pathlib import Path
 from evaluators.core import UsageError
 from evaluators.output import plural, say
 from reports.commands.recorded_runs import RUN_HELP, Parser, run_path
-from reports.promoted import BASELINES, check_name, promoted
 from reports.render.views import date
-from reports.run_reader import RUN, load_run, load_summaries
-from reports.writer import WriteError, keep, previous
+from reports.render.writer import WriteError, keep, previous
+from reports.run.run_reader import RUN, load_run, load_summaries
+from reports.verdict.promoted import BASELINES, check_name, promoted
 
 OUT = Path("reports", "out")
 
@@ -35,11 +35,13 @@ def promote(argv: Sequence[str]) -> int:
     run, records = load_run(options.run)
     verdict = run.get("verdict")
     if verdict != "PASS" and not options.anyway:
-        msg = f"{options.run}: its verdict is {verdict}, and what shipped passed; or say --anyway"
-        raise UsageError(msg)
+        raise UsageError(
+            f"{options.run}: its verdict is {verdict}, and what shipped passed; or say --anyway"
+        )
     if to.exists() and not options.replace:
-        msg = f"{to}: a run of that name is there; choose another name, or say --replace"
-        raise UsageError(msg)
+        raise UsageError(
+            f"{to}: a run of that name is there; choose another name, or say --replace"
+        )
     home = options.run if options.run.is_dir() else options.run.parent
     try:
         keep(home, to)

@@ -7,18 +7,11 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
-from cases.tools.builder.build_options import DATASET, EVALUATE, Options, read_options
-from cases.tools.builder.build_step import Build
-from cases.tools.builder.datasheet import interval_text
-from cases.tools.builder.freeze import data_file
-from cases.tools.builder.pipeline import STEPS, run_steps
-from cases.tools.builder.recipe import Recipe, find_recipe, load_recipe
-from cases.tools.builder.work_folder import Folder, Values, locked
-from cases.tools.review.sheet_files import spreadsheet_text, visible
-from evaluators.core import UsageError
-from evaluators.output import markdown_table, say, write_texts
-from evaluators.statistics.metrics import METRICS
-from reports.model_answers import (
+from cases.builder.build_options import DATASET, EVALUATE, Options, read_options
+from cases.builder.build_step import Build
+from cases.builder.datasheet import interval_text
+from cases.builder.freeze import data_file
+from cases.builder.model_answers import (
     Facet,
     ModelAnswers,
     ModelScores,
@@ -28,6 +21,13 @@ from reports.model_answers import (
     read_models,
     score_models,
 )
+from cases.builder.pipeline import STEPS, run_steps
+from cases.builder.recipe import Recipe, find_recipe, load_recipe
+from cases.builder.work_folder import Folder, Values, locked
+from cases.review.sheet_files import spreadsheet_text, visible
+from evaluators.core import UsageError
+from evaluators.output import markdown_table, say, write_texts
+from evaluators.statistics.metrics import METRICS
 
 PARSERS = ("mwxml", "mwparserfromhell")  # of dumps, and of an article's markup
 
@@ -39,12 +39,12 @@ def main(argv: Sequence[str]) -> int:
     """
     options = read_options(argv, {name: step.help for name, step in STEPS.items()})
     if missing := [name for name in PARSERS if find_spec(name) is None]:
-        msg = f"{', '.join(missing)}: not installed; pip install 'qagate[builder]'"
-        raise UsageError(msg)
+        raise UsageError(f"{', '.join(missing)}: not installed; pip install 'qagate[builder]'")
     recipe = load_recipe(options.recipe or find_recipe(DATASET, options.language))
     if recipe.language != options.language:
-        msg = f"{recipe.path}: a recipe for {recipe.language!r}, not for {options.language!r}"
-        raise UsageError(msg)
+        raise UsageError(
+            f"{recipe.path}: a recipe for {recipe.language!r}, not for {options.language!r}"
+        )
     if options.step == EVALUATE:
         lines = evaluate(options, recipe)
     else:
@@ -80,8 +80,9 @@ def evaluate(options: Options, recipe: Recipe) -> list[str]:
     Raises UsageError for any wrong input.
     """
     if not options.run and not options.predictions:
-        msg = "build: evaluate: name models: --run NAME=REPORT_FOLDER or --predictions NAME=FILE"
-        raise UsageError(msg)
+        raise UsageError(
+            "build: evaluate: name models: --run NAME=REPORT_FOLDER or --predictions NAME=FILE"
+        )
     path = options.data or _frozen_file(options)
     data = read_data(path, recipe.language, recipe.labels)
     models = read_models(
@@ -107,8 +108,9 @@ def _frozen_file(options: Options) -> Path:
         with locked(options.folder):
             to = Folder(options.folder).options("freeze").get("to")
     if not to:
-        msg = "build: evaluate: say which items: --data FILE; nothing was frozen in this folder"
-        raise UsageError(msg)
+        raise UsageError(
+            "build: evaluate: say which items: --data FILE; nothing was frozen in this folder"
+        )
     return data_file(Path(to), options.language)
 
 

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from cases.download.labelled_sets import LabelledSet, load_labelled_sets
 from cases.labelled_file import LabelledAnswer, LabelledFile, Reading, read_labelled
 from cases.labels import parse_scale
-from cases.tools.download.labelled_sets import LabelledSet, load_labelled_sets
 from evaluators.core import QAError, UsageError
 from evaluators.judges.factory import JudgeFactory, Place
 from evaluators.output import say
@@ -28,7 +28,7 @@ from reports.commands.judge_command import (
     today,
     write_json,
 )
-from reports.judge_card import Provenance, card_json, card_text, job_key, measured
+from reports.judge.judge_card import Provenance, card_json, card_text, job_key, measured
 
 COMMAND = "calibrate"
 SCALE = "1:10"
@@ -53,8 +53,7 @@ def main(argv: Sequence[str]) -> int:
     if sum(found.errors.values()) == found.judgements:
         texts = Counter(f"{one.kind}: {one.message}" for one in done.outcomes.values())
         text, count = texts.most_common(1)[0]
-        msg = f"no answer got a verdict; {count} of {len(done.outcomes)}: {text}"
-        raise QAError(msg)
+        raise QAError(f"no answer got a verdict; {count} of {len(done.outcomes)}: {text}")
     about = Provenance(
         judge=judges.name,
         version=judges.version,
@@ -105,19 +104,18 @@ def _named(path: Path) -> LabelledSet | None:
     sets = load_labelled_sets()
     found = sets.get(str(path))
     if not found and not path.suffix:
-        msg = f"{path}: no such file, and no set of this name; {hint(str(path), sets)}"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: no such file, and no set of this name; {hint(str(path), sets)}")
     if found and not found.path().exists():
-        msg = f"{found.path()} is not there; fetch it: python -m cases download {found.name}"
-        raise UsageError(msg)
+        raise UsageError(
+            f"{found.path()} is not there; fetch it: python -m cases download {found.name}"
+        )
     return found
 
 
 def _reading(options: argparse.Namespace, set_: LabelledSet | None) -> Reading:
     own = set_.scale if set_ else ""
     if options.two_way and options.kind == "rated":
-        msg = "--two-way: ratings are not grades; leave it out"
-        raise UsageError(msg)
+        raise UsageError("--two-way: ratings are not grades; leave it out")
     return Reading(
         language=options.language,
         style=options.kind or ("rated" if own else None),

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from cases.check.checks import CheckResult, check_datasets, check_files
 from cases.config import FILE
-from cases.tools.check.checks import CheckResult, check_datasets, check_files
 from evaluators.command_line import Parser
 from evaluators.core import UsageError
 from evaluators.output import plural, say

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from cases.tools.download.benchmarks import Benchmark, load_benchmarks
-from cases.tools.download.labelled_sets import LabelledSet, bring_to_form, load_labelled_sets
-from cases.tools.download.public_files import (
+from cases.download.benchmarks import Benchmark, load_benchmarks
+from cases.download.labelled_sets import LabelledSet, bring_to_form, load_labelled_sets
+from cases.download.public_files import (
     DATA_FOLDER,
     Order,
     PublicFile,
@@ -17,7 +17,7 @@ from cases.tools.download.public_files import (
     obtain,
     recorded_hash,
 )
-from cases.tools.download.resumable import DownloadError, check_address
+from cases.download.resumable import DownloadError, check_address
 from evaluators.command_line import Parser
 from evaluators.core import UsageError
 from evaluators.output import say
@@ -86,8 +86,9 @@ def _in_place(target: Path) -> Iterator[None]:
     except OSError as error:
         where = error.filename or target
         reason = error.strerror or type(error).__name__
-        msg = f"{where}: cannot be written or read ({reason}); mend that, or choose another --to"
-        raise DownloadError(msg) from None
+        raise DownloadError(
+            f"{where}: cannot be written or read ({reason}); mend that, or choose another --to"
+        ) from None
 
 
 def _parser(
@@ -127,8 +128,7 @@ def _table(benchmarks: Mapping[str, Benchmark], sets: Mapping[str, LabelledSet])
 def _order(file: PublicFile, options: argparse.Namespace, url: str = "", sha256: str = "") -> Order:
     given = sha256.strip().lower()
     if sha256 and not is_sha256(given):
-        msg = f"download: --sha256 {shown(sha256)}: 64 hexadecimal digits are needed"
-        raise UsageError(msg)
+        raise UsageError(f"download: --sha256 {shown(sha256)}: 64 hexadecimal digits are needed")
     check_address(url or file.url)
     target = options.to / file.file
     expected = given or file.sha256 or recorded_hash(target)

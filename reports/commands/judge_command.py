@@ -32,8 +32,7 @@ from evaluators.text import digest
 def check_target(path: Path) -> None:
     """Raise UsageError where no file could be written, before anything is paid for."""
     if not path.parent.is_dir() or path.is_dir():
-        msg = f"--json {path}: its folder does not exist, or it is a folder itself"
-        raise UsageError(msg)
+        raise UsageError(f"--json {path}: its folder does not exist, or it is a folder itself")
 
 
 def write_json(path: Path, value: Mapping[str, object]) -> None:
@@ -42,8 +41,9 @@ def write_json(path: Path, value: Mapping[str, object]) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        msg = f"{path}: cannot be written ({error.strerror}); choose another --json"
-        raise QAError(msg) from None
+        raise QAError(
+            f"{path}: cannot be written ({error.strerror}); choose another --json"
+        ) from None
 
 
 LEDGER = Path(".qa/ledger.sqlite3")
@@ -80,8 +80,7 @@ def judge_parser(command: str, description: str, failed: str) -> Parser:
 def positive(text: str) -> int:
     """Return a whole number from 1. Raises ArgumentTypeError."""
     if not re.fullmatch(r"[1-9][0-9]{0,8}", text):
-        msg = f"want a whole number from 1, got {text[:40]!r}"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"want a whole number from 1, got {text[:40]!r}")
     return int(text)
 
 
@@ -98,8 +97,9 @@ def judges_of(options: argparse.Namespace) -> JudgeFactory:
     if replaced := replaced_entries(options.models):
         say(sys.stderr, replaced)
     if options.rubric and not judges.models:
-        msg = f"--rubric {options.rubric}: {judges.name} asks no model, so no rubric is used"
-        raise UsageError(msg)
+        raise UsageError(
+            f"--rubric {options.rubric}: {judges.name} asks no model, so no rubric is used"
+        )
     return judges
 
 
@@ -107,11 +107,10 @@ def rubric_of(options: argparse.Namespace, language: str, style: Style) -> Rubri
     """Return the rubric that the options name in a language, or the style's usual one."""
     rubric = rubric_for(options.rubric or DEFAULT_RUBRIC[style], language, style)
     if rubric.has_own_labels:
-        msg = (
+        raise UsageError(
             f"--rubric {options.rubric}: it has the labels {', '.join(rubric.labels)}, and answers "
             f"are measured here by {', '.join(GRADES)}; give another"
         )
-        raise UsageError(msg)
     return rubric
 
 

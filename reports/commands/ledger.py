@@ -128,14 +128,14 @@ def import_(options: Options) -> int:
 def prune(options: Options) -> int:
     """Say which rows would go; with --yes take them out."""
     if options.older_than is None and options.model is None:
-        msg = "prune: say what is to go: --older-than 90d, --model SPEC, or both"
-        raise UsageError(msg)
+        raise UsageError("prune: say what is to go: --older-than 90d, --model SPEC, or both")
     before = None if options.older_than is None else time.time() - options.older_than
     selection = Selection(spec=options.model, before=before)
     with closing(_opened(options)) as opened:
         if not opened.alone():
-            msg = f"{options.ledger}: a run is using this ledger; prune it once the run has ended"
-            raise UsageError(msg)
+            raise UsageError(
+                f"{options.ledger}: a run is using this ledger; prune it once the run has ended"
+            )
         rows, size = upkeep.count(opened, selection)
         if options.yes and rows:
             upkeep.prune(opened, selection)
@@ -152,15 +152,13 @@ def _date(text: str) -> float:
     try:
         return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
     except ValueError:
-        msg = f"{text!r} is not a day such as 2026-05-31"
-        raise argparse.ArgumentTypeError(msg) from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a day such as 2026-05-31") from None
 
 
 def _days(text: str) -> float:
     match = re.fullmatch(r"([0-9]{1,5})d", text, re.ASCII)
     if match is None:
-        msg = f"{text!r} is not a number of days such as 90d"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days such as 90d")
     return int(match[1]) * DAY
 
 
@@ -180,15 +178,15 @@ def main(argv: Sequence[str]) -> int:
     """
     options = _parser().parse_args(argv)
     if options.command != "import" and not exists(options.ledger):
-        msg = f"{options.ledger}: no ledger there; give its path as --ledger"
-        raise UsageError(msg)
+        raise UsageError(f"{options.ledger}: no ledger there; give its path as --ledger")
     try:
         _, run = COMMANDS[options.command]
         return run(options)
     except (OSError, StoreError) as error:
         reason = getattr(error, "strerror", None) or error
-        msg = f"{options.ledger}: {options.command} could not be done ({reason}); nothing is lost"
-        raise LedgerError(msg) from None
+        raise LedgerError(
+            f"{options.ledger}: {options.command} could not be done ({reason}); nothing is lost"
+        ) from None
 
 
 def _parser() -> Parser:

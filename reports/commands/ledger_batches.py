@@ -40,8 +40,9 @@ def batches(options: argparse.Namespace) -> int:
         wave = next((one for one in waves.values() if options.cancel in (one.named, one.id)), None)
         if wave is None or not wave.is_open:
             why = "known" if wave is None else f"open any more ({STATES[wave.state]})"
-            msg = f"--cancel {options.cancel}: no such batch is {why}; `ledger batches` lists them"
-            raise UsageError(msg)
+            raise UsageError(
+                f"--cancel {options.cancel}: no such batch is {why}; `ledger batches` lists them"
+            )
         spec = parse(wave.spec, load_catalogue(own=options.models))
         model = LazyModel(spec, require_key(spec, read_key_names(options.key_env)))
         known = [one.batch for one in waves.values() if one.batch]

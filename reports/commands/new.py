@@ -101,15 +101,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     name, language = options.name, options.lang
     if not _NAME.fullmatch(name):
-        msg = f"{shown(name)}: a name of small letters, digits and '_' is needed, a letter first"
-        raise UsageError(msg)
+        raise UsageError(
+            f"{shown(name)}: a name of small letters, digits and '_' is needed, a letter first"
+        )
     if not LANGUAGE.fullmatch(language):
-        msg = f"--lang: a language code such as de is needed, got {shown(language)}"
-        raise UsageError(msg)
+        raise UsageError(f"--lang: a language code such as de is needed, got {shown(language)}")
     folder = options.to / name
     if folder.exists():
-        msg = f"{folder}: is there already; choose another name, or write into it by hand"
-        raise UsageError(msg)
+        raise UsageError(
+            f"{folder}: is there already; choose another name, or write into it by hand"
+        )
     folder.mkdir(parents=True)
     for file, text in _files(name, language, TEMPLATES[options.kind]).items():
         (folder / file).write_text(text, encoding="utf-8")

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cases.tools.review.criteria import load_criteria
-from cases.tools.review.issued import Issued
-from cases.tools.review.reviews import Review
+from cases.review.criteria import load_criteria
+from cases.review.issued import Issued
+from cases.review.reviews import Review
 from evaluators.core import UsageError
 from evaluators.output import plural, say
 from evaluators.text import listed
 from reports.commands.recorded_runs import home
-from reports.criteria_ratings import (
+from reports.review.criteria_ratings import (
     answer_of,
     load_ratings,
     merged,
@@ -24,10 +24,10 @@ from reports.criteria_ratings import (
     table_of,
     unrated_comments,
 )
-from reports.human_review import at_most, pick_at_random
-from reports.render import clean
-from reports.review_sheet import issue_criteria
-from reports.run_reader import load_report
+from reports.review.human_review import at_most, pick_at_random
+from reports.review.review_sheet import issue_criteria
+from reports.run import clean
+from reports.run.run_reader import load_report
 
 FILE = "criteria-ratings.jsonl"
 _REFUSED = 6
@@ -40,8 +40,7 @@ def issue_form(run: Path, options: argparse.Namespace) -> int:
     drawn = pick_at_random(report, options.sample, options.seed)
     picks = at_most(drawn, options.limit, options.seed)
     if not picks:
-        msg = f"{run}: no answer to rate; ask for some with --sample"
-        raise UsageError(msg)
+        raise UsageError(f"{run}: no answer to rate; ask for some with --sample")
     name = f"{report.run.get('id', '')} of {report.model}"
     paths = issue_criteria(options.to or home(run), picks, criteria, name)
     rated = (
@@ -59,16 +58,16 @@ def accept_ratings(reviews: Sequence[Review], issued: Issued, options: argparse.
     """
     others = [one for one in reviews if not issued.items[one.item].criterion]
     if others:
-        msg = f"{others[0].source}: a verdict, beside ratings by criteria; accept the two apart"
-        raise UsageError(msg)
+        raise UsageError(
+            f"{others[0].source}: a verdict, beside ratings by criteria; accept the two apart"
+        )
     path = options.to or issued.path.parent / FILE
     old = load_ratings(path)
     today = datetime.now(UTC).date().isoformat()
     ratings, refused = merged(old, ratings_of(reviews, issued.items, today))
     if len(runs := {one.run for one in ratings}) > 1:
         what = f"ratings of two runs, {listed(sorted(runs))}, would have one mean"
-        msg = f"{path}: {what}; name another file with --to"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: {what}; name another file with --to")
     paths = save_ratings(ratings, path) if ratings else ()
     added = plural(len(ratings) - len(old), "new rating")
     lines = [

@@ -8,19 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from cases.gates_file import load_gates
-from cases.tools.review.adjudications import load_adjudications
+from cases.review.adjudications import load_adjudications
 from evaluators import command_line
 from evaluators.core import UsageError
 from evaluators.output import say
-from reports.baseline import Baseline, load_baseline
-from reports.promoted import find_run
-from reports.recount import merged, rebuilt, regated
 from reports.render import console
 from reports.render.report_files import FORMATS, Files
-from reports.report import Report, Role
-from reports.run_reader import load_report
-from reports.transcripts import TRANSCRIPTS, Source, of_files
-from reports.writer import PREVIOUS, write, write_files
+from reports.render.writer import PREVIOUS, write, write_files
+from reports.run.baseline import Baseline, load_baseline
+from reports.run.report import Report, Role
+from reports.run.run_reader import load_report
+from reports.run.transcripts import TRANSCRIPTS, Source, of_files
+from reports.verdict.promoted import find_run
+from reports.verdict.recount import merged, rebuilt, regated
 
 RUN_HELP = "a report folder, its run.json, or the name of a promoted run"
 
@@ -64,16 +64,16 @@ def folder(text: str) -> Path:
     """Return the path of a folder to write to, which need not exist."""
     path = Path(text)
     if not text or (path.exists() and not path.is_dir()):
-        msg = f"{text!r} is not a folder; name one, it is made where it does not exist"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a folder; name one, it is made where it does not exist"
+        )
     return path
 
 
 def whole_number(text: str) -> int:
     """Return a number of at least 0 from the command line."""
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        msg = f"a whole number of at least 0 is needed, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"a whole number of at least 0 is needed, got {text!r}")
     return int(text)
 
 
@@ -98,19 +98,22 @@ def _baseline(given: Path | None, reports: Sequence[Report], role: Role) -> Base
     if given is not None:
         return load_baseline(given, role)
     if len(known) > 1:
-        msg = f"the runs were compared with {' and '.join(known)}; say which with --{role}=RUN"
-        raise UsageError(msg)
+        raise UsageError(
+            f"the runs were compared with {' and '.join(known)}; say which with --{role}=RUN"
+        )
     if not known:
         return None
     try:
         found = load_baseline(Path(known[0]), role)
     except UsageError as problem:
-        msg = f"the run was compared with its {role}: {problem}; or say where with --{role}=RUN"
-        raise UsageError(msg) from None
+        raise UsageError(
+            f"the run was compared with its {role}: {problem}; or say where with --{role}=RUN"
+        ) from None
     comparisons = (one.comparison if role == "baseline" else one.since_anchor for one in reports)
     if any(one and one.sha256 != found.sha256 for one in comparisons):
-        msg = f"{found.path} is no longer what the run was compared with; give --{role}=RUN"
-        raise UsageError(msg)
+        raise UsageError(
+            f"{found.path} is no longer what the run was compared with; give --{role}=RUN"
+        )
     return found
 
 
@@ -160,11 +163,11 @@ def render(argv: Sequence[str]) -> int:
 def _formats(text: str) -> tuple[str, ...]:
     words = tuple(filter(None, map(str.strip, text.split(","))))
     if unknown := [word for word in words if word not in FORMATS]:
-        msg = f"{unknown[0]!r} is no format; there are {', '.join(FORMATS)}"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(
+            f"{unknown[0]!r} is no format; there are {', '.join(FORMATS)}"
+        )
     if not words:
-        msg = f"name a format: {', '.join(FORMATS)}"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"name a format: {', '.join(FORMATS)}")
     return words
 
 
@@ -184,8 +187,9 @@ def compare(argv: Sequence[str]) -> int:
     anchor = read_baseline(options.anchor, [report], "anchor")
     compared = rebuilt(report, read_baseline(options.old, [report]), anchor)
     if compared.comparison is None or not any(one.shared for one in compared.comparison.slices):
-        msg = f"{options.old} and {options.new} have no item in common; compare runs of one dataset"
-        raise UsageError(msg)
+        raise UsageError(
+            f"{options.old} and {options.new} have no item in common; compare runs of one dataset"
+        )
     say(sys.stdout, *console.comparison(compared), *save(compared, options.to, options.new))
     return 0
 
@@ -254,6 +258,5 @@ def _matched(text: str) -> list[Path]:
         return [Path(text)]
     found = [Path(one) for one in sorted(glob.glob(text)) if not one.endswith(PREVIOUS)]  # noqa: PTH207
     if not found:
-        msg = f"{text}: no report folder matches"
-        raise UsageError(msg)
+        raise UsageError(f"{text}: no report folder matches")
     return found

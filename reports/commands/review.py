@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cases.tools.review.adjudications import load_adjudications, merged, save_adjudications
-from cases.tools.review.issued import FILE as SHEET
-from cases.tools.review.issued import load_issued
-from cases.tools.review.reviews import read_sheets
-from cases.tools.review.sheet_files import FALLBACK, texts_in
+from cases.review.adjudications import load_adjudications, merged, save_adjudications
+from cases.review.issued import FILE as SHEET
+from cases.review.issued import load_issued
+from cases.review.reviews import read_sheets
+from cases.review.sheet_files import FALLBACK, texts_in
 from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE
 from evaluators.output import plural, say, write_texts
@@ -25,12 +25,12 @@ from reports.commands.recorded_runs import (
     whole_number,
 )
 from reports.commands.until_decided import add_options, agreement_lines, until_decided
-from reports.human_review import SAMPLE, Pick, accept, at_most, labelled, pick, reasons_of
-from reports.recount import rebuilt
-from reports.render import clean
-from reports.report import Report
-from reports.review_sheet import issue_to
-from reports.run_reader import load_report
+from reports.review.human_review import SAMPLE, Pick, accept, at_most, labelled, pick, reasons_of
+from reports.review.review_sheet import issue_to
+from reports.run import clean
+from reports.run.report import Report
+from reports.run.run_reader import load_report
+from reports.verdict.recount import rebuilt
 
 UNDECIDED = 6
 ISSUED = Path("reports", "out", SHEET)
@@ -41,8 +41,7 @@ def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     if options.until_decided:
         if options.criteria:
-            msg = "review: --criteria decides no gate; leave out --until-decided"
-            raise UsageError(msg)
+            raise UsageError("review: --criteria decides no gate; leave out --until-decided")
         (run,) = _paths(options, "RUN")
         return until_decided(run, options)
     if options.accept:
@@ -67,8 +66,7 @@ def _sheet(options: argparse.Namespace) -> int:
         return issue_form(path, options)
     _, picks = _read(options, path)
     if not picks:
-        msg = f"{path}: nothing to review: no answer that a person has not judged yet"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: nothing to review: no answer that a person has not judged yet")
     paths = issue_to(options.to or home(path), picks, transcripts=transcripts_of(path))
     words = texts_in(FALLBACK).reasons
     counts = [f"{count:>6}  {words[reason]}" for reason, count in reasons_of(picks).items()]
@@ -108,8 +106,7 @@ def _export(options: argparse.Namespace) -> int:
     report, picks = _read(options, run)
     found = labelled(report, load_adjudications(file), picks)
     if not found:
-        msg = f"{file}: no grade or rating of an answer in {run}; nothing to export"
-        raise UsageError(msg)
+        raise UsageError(f"{file}: no grade or rating of an answer in {run}; nothing to export")
     for (language, rated), rows in sorted(found.items()):
         path: Path = options.export_judges
         if len(found) > 1:  # one language and one scale a file: a labelled dataset has no mixture
@@ -131,8 +128,7 @@ def _paths(options: argparse.Namespace, *names: str) -> list[Path]:
     if len(found) != len(names):
         wanted = " ".join(names) or "no path"
         advice = "see `python -m reports review --help`"
-        msg = f"review: {wanted} is needed here, got {len(found)}; {advice}"
-        raise UsageError(msg)
+        raise UsageError(f"review: {wanted} is needed here, got {len(found)}; {advice}")
     return found
 
 

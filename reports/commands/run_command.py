@@ -19,8 +19,8 @@ from reports.plugin.options import Options, declare, read_options
 from reports.plugin.run_paths import DATASET_FILE, check_report_folder, check_there, dataset_files
 from reports.plugin.shard_run import Executor, InThisProcess, ShardedRun
 from reports.render import console
-from reports.render.clean import mask
-from reports.report import Report
+from reports.run.clean import mask
+from reports.run.report import Report
 
 RAY = "ray"
 PLACES = "--languages, paths, --items, --limit, --first and --shard choose items here"
@@ -43,14 +43,12 @@ def main(argv: Sequence[str]) -> int:
     for name in PYTESTS:
         if getattr(options, name):
             option = f"--{name.replace('_', '-')}"
-            msg = f"{option} needs pytest's tests: `pytest {words.paths[0]} {option} …`"
-            raise UsageError(msg)
+            raise UsageError(f"{option} needs pytest's tests: `pytest {words.paths[0]} {option} …`")
     check_there(words.paths, here)
     root = Path(os.path.commonpath([here, *(here / path for path in words.paths)]))
     files = dataset_files(words.paths, here, root)
     if not files:
-        msg = f"no {DATASET_FILE} is in, under or beside the given paths; try cases/"
-        raise UsageError(msg)
+        raise UsageError(f"no {DATASET_FILE} is in, under or beside the given paths; try cases/")
     check_report_folder(options.report_dir)
     return _run(words, options, files, root, shlex.join(["python", "-m", "reports", "run", *argv]))
 
@@ -71,22 +69,18 @@ def _parse(argv: Sequence[str]) -> _Words:
     declare(parser.add_argument)
     words, others = parser.parse_known_intermixed_args(argv, _Words())
     for word in (*others, *(path for path in words.paths if "::" in path)):
-        msg = f"{word}: only pytest knows it, and there are no tests here; {PLACES}"
-        raise UsageError(msg)
+        raise UsageError(f"{word}: only pytest knows it, and there are no tests here; {PLACES}")
     if words.shards < 0 or words.shards > 100_000:
-        msg = f"--shards: a number from 1 to 100,000 is needed, got {words.shards}"
-        raise UsageError(msg)
+        raise UsageError(f"--shards: a number from 1 to 100,000 is needed, got {words.shards}")
     return words
 
 
 def _run(words: _Words, options: Options, files: Sequence[Path], root: Path, command: str) -> int:
     engine, _, address = words.on.partition(":")
     if engine not in ("", RAY):
-        msg = f"--on: ray or ray:ADDRESS is needed, got {words.on!r}"
-        raise UsageError(msg)
+        raise UsageError(f"--on: ray or ray:ADDRESS is needed, got {words.on!r}")
     if options.batch and (engine or words.shards > 1):
-        msg = "--batch: one process can wait for all of it; leave out --on and --shards"
-        raise UsageError(msg)
+        raise UsageError("--batch: one process can wait for all of it; leave out --on and --shards")
     ray = load_ray(address) if engine else None
 
     def executor() -> Executor:
@@ -106,8 +100,9 @@ def _run(words: _Words, options: Options, files: Sequence[Path], root: Path, com
     try:
         report, warning = run.report()
     except OSError as error:
-        msg = f"{options.report_dir}: cannot be written ({error.strerror}); free space, run again"
-        raise UnwrittenError(msg) from None
+        raise UnwrittenError(
+            f"{options.report_dir}: cannot be written ({error.strerror}); free space, run again"
+        ) from None
     finally:
         signal.signal(signal.SIGTERM, former)
         progress.close()

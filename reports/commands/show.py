@@ -8,11 +8,11 @@ from evaluators.core import UsageError
 from evaluators.output import say
 from evaluators.text import hint, shown
 from reports.commands.recorded_runs import RUN_HELP, Parser, transcripts_of
-from reports.record import Record
 from reports.render.call_text import parts, title
-from reports.render.clean import visible
-from reports.run_reader import load_run
-from reports.transcripts import Source, calls_of
+from reports.run.clean import visible
+from reports.run.record import Record
+from reports.run.run_reader import load_run
+from reports.run.transcripts import Source, calls_of
 
 HERE = Path("reports", "out")
 _INDENT = "    "
@@ -44,8 +44,7 @@ def _find(item: str, records: Sequence[Record]) -> Record:
     if len(alike) == 1:
         return alike[0]
     known = [record.key for record in alike] or list(named)
-    msg = f"no item {shown(name)} in this run; {hint(name, known)}"
-    raise UsageError(msg)
+    raise UsageError(f"no item {shown(name)} in this run; {hint(name, known)}")
 
 
 def _about(record: Record) -> Iterator[str]:

@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cases.tools.review.adjudications import load_adjudications, merged, save_adjudications
-from cases.tools.review.issued import FILE as SHEET
-from cases.tools.review.issued import load_issued
-from cases.tools.review.reviews import Review, agreement, read_sheets
+from cases.review.adjudications import load_adjudications, merged, save_adjudications
+from cases.review.issued import FILE as SHEET
+from cases.review.issued import load_issued
+from cases.review.reviews import Review, agreement, read_sheets
 from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE, Adjudication, Adjudications, answer_digest
 from evaluators.output import plural, say
@@ -18,12 +18,12 @@ from reports.commands.recorded_runs import home, read_baseline, transcripts_of, 
 from reports.compare.audit import AuditedPair
 from reports.gates.audited import AuditedGate
 from reports.gates.decide import FAILED, INCONCLUSIVE, OK
-from reports.human_review import Pick, accept
-from reports.recount import audits_of
-from reports.render import clean
-from reports.review_sheet import issue_to
-from reports.run_reader import load_report
-from reports.transcripts import Source
+from reports.review.human_review import Pick, accept
+from reports.review.review_sheet import issue_to
+from reports.run import clean
+from reports.run.run_reader import load_report
+from reports.run.transcripts import Source
+from reports.verdict.recount import audits_of
 
 FORM = "audit"
 _CODES = {"FAIL": FAILED, "INCONCLUSIVE": INCONCLUSIVE, "PASS": OK}  # the worst first
@@ -53,13 +53,11 @@ def until_decided(run: Path, options: argparse.Namespace) -> int:
     )
     beside = [one for one in earlier if one]
     if not beside:
-        msg = f"{run}: people compare it with a baseline; say which with --baseline=OLD"
-        raise UsageError(msg)
+        raise UsageError(f"{run}: people compare it with a baseline; say which with --baseline=OLD")
     gates = audits_of(report, *(replace(one, people=people) for one in beside))
     if not gates:
         how = "declare `drop: {max: 0.05, evidence: audited}`"
-        msg = f"{run}: people decide no gate of it; {how}"
-        raise UsageError(msg)
+        raise UsageError(f"{run}: people decide no gate of it; {how}")
     said: list[str] = []
     folder = options.to or home(run)
     if options.accept:

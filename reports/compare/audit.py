@@ -19,8 +19,8 @@ from evaluators.kinds import Cluster
 from evaluators.statistics.betting import ENOUGH, Observations, log_capital
 from evaluators.text import digest
 from reports.compare.pairs import Pair, PairedSlice, unanswered
-from reports.record import Record
-from reports.render.clean import MASK
+from reports.run.clean import MASK
+from reports.run.record import Record
 
 SAMPLE = "sample"
 

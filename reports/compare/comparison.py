@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from cases.dataset import Dataset, Slice
 from evaluators.kinds import FACT, Cluster
 from evaluators.output import plural
-from reports.baseline import Baseline
 from reports.compare.differences import differences
 from reports.compare.pairs import Lone, PairedSlice, difference_of, paired_difference
 from reports.compare.usage_change import usage_shifts
-from reports.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison
-from reports.provenance import named_model
-from reports.record import Record
+from reports.run.baseline import Baseline
+from reports.run.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison
+from reports.run.provenance import named_model
+from reports.run.record import Record
 
 Facts = Mapping[tuple[str, int], Record]
 """Graded records of a slice by fact and repeat."""

@@ -40,8 +40,8 @@ from reports.compare.pairs import (
     paired_difference,
     passes,
 )
-from reports.record import Record
-from reports.summary import gold_of, missing_extras
+from reports.metrics.summary import gold_of, missing_extras
+from reports.run.record import Record
 
 if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array

@@ -18,8 +18,8 @@ from evaluators.statistics.paired_bootstrap import moved_interval, resample_pair
 from evaluators.statistics.sample import Sample
 from evaluators.statistics.sparse import Fill
 from reports.compare.pairs import PairedSlice
-from reports.record import Record
-from reports.summary import axes_of, count_table, gold_of, scores_of
+from reports.metrics.summary import axes_of, count_table, gold_of, scores_of
+from reports.run.record import Record
 
 if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array

@@ -23,9 +23,9 @@ from evaluators.statistics.paired import (
     tango,
 )
 from evaluators.statistics.paired_power import confirmed_margin, pairs_needed
-from reports.evidence import Calibration
-from reports.record import Record
-from reports.report import Role
+from reports.run.evidence import Calibration
+from reports.run.record import Record
+from reports.run.report import Role
 
 Lone = Literal["added", "changed", "ungraded", "repeat"]
 MOST_UNPAIRED = 0.05

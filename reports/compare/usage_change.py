@@ -11,7 +11,15 @@ from evaluators.statistics.metrics import USAGE
 from evaluators.statistics.usage_estimates import UsageMetric
 from reports.compare.differences import Change, ResampledDifference, change_of
 from reports.compare.pair_counts import Sides, matches_of
-from reports.usage_summary import BEST, WORST, Unknown, UsageShift, taken, usage_change, usage_shift
+from reports.run.usage_summary import (
+    BEST,
+    WORST,
+    Unknown,
+    UsageShift,
+    taken,
+    usage_change,
+    usage_shift,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

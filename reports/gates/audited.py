@@ -15,9 +15,9 @@ from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
 from reports.compare.audit import Audit, AuditedPair, audit_of
 from reports.compare.pair_counts import elsewhere, not_asked, scopes
 from reports.compare.pairs import PairedSlice, paired_difference
-from reports.evidence import AuditStep, AuditTrail
-from reports.gates.judge_scale import judge_scale
-from reports.report import GateResult, GateState
+from reports.judge.judge_scale import judge_scale
+from reports.run.evidence import AuditStep, AuditTrail
+from reports.run.report import GateResult, GateState
 
 _STEPS = 200  # points of a plot
 _LOG10 = math.log(10)

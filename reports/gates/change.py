@@ -17,9 +17,9 @@ from reports.compare.differences import Difference
 from reports.compare.pair_counts import elsewhere, not_asked, scopes
 from reports.compare.pairs import Lone, PairedSlice
 from reports.compare.usage_change import change_for
-from reports.gates.gate import BY_RUN, ROUNDING
-from reports.gates.judge_scale import JudgeScale, judge_scale
-from reports.report import GateResult, GateState, Role
+from reports.judge.judge_scale import JudgeScale, judge_scale
+from reports.metrics.gate import BY_RUN, ROUNDING
+from reports.run.report import GateResult, GateState, Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

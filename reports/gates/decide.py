@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 from cases.shards import Shards
 from evaluators.output import plural
-from reports.report import Decision, GateResult, SessionEnd
+from reports.run.report import Decision, GateResult, SessionEnd
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, INCONCLUSIVE = range(7)
 _MERGE = "a part decides nothing: python -m reports merge decides over all shards"

@@ -13,8 +13,8 @@ from evaluators.statistics.intervals import wilson
 from evaluators.statistics.metrics import METRICS, RATE
 from evaluators.statistics.paired import smallest_n
 from evaluators.statistics.paired_power import ENOUGH, confirmed_margin, power
-from reports.evidence import Calibration
-from reports.gates.judge_scale import JudgeScale, expected_scale
+from reports.judge.judge_scale import JudgeScale, expected_scale
+from reports.run.evidence import Calibration
 
 DISCORDANCES = (0.1, 0.2, 0.3)
 """Shares of pairs that may differ between two runs, shown where none is known."""

@@ -19,9 +19,9 @@ from evaluators.statistics.metrics import DROP
 from reports.compare.differences import ShareChange, change_of
 from reports.compare.pair_counts import elsewhere, not_asked, scopes
 from reports.compare.pairs import Hit, PairedRecords, PairedSlice, passes
-from reports.gates.judge_scale import JudgeScale, judge_scale
-from reports.record import Record
-from reports.report import GateResult, GateState, SliceSummary
+from reports.judge.judge_scale import JudgeScale, judge_scale
+from reports.run.record import Record
+from reports.run.report import GateResult, GateState, SliceSummary
 
 SEQUENTIAL = "sequential"
 

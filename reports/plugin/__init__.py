@@ -4,7 +4,7 @@ One process, the one that the user started, is the controller: it validates, run
 writes the report. Tests, in xdist's workers or in the same process, wait for their own item.
 """
 
-import reports.first_seconds
+import reports.plugin.first_seconds
 
 # isort: split
 import gc
@@ -19,11 +19,10 @@ try:
     import evaluators.core  # noqa: F401
 except ModuleNotFoundError as error:
     lost = str(error.name).partition(".")[0]
-    msg = (
+    raise pytest.UsageError(
         f"another package named {lost!r} is in the way of qagate's own; rename it, or run "
         "`qagate run` instead of pytest"
-    )
-    raise pytest.UsageError(msg) from None
+    ) from None
 from evaluators.core import UsageError
 from evaluators.text import harmless
 from reports.plugin.options import Options, pytest_addoption, read_options
@@ -57,8 +56,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Validate everything in the controller, before any call; exit code 4 for the user's errors."""
     config.addinivalue_line("markers", "qa(dataset): one case for each item of a dataset")
     config.pluginmanager.register(Verdicts(), "qa-verdicts")
-    reports.first_seconds.take_over(_stop)
-    config.add_cleanup(lambda: reports.first_seconds.give_back(_stop))
+    reports.plugin.first_seconds.take_over(_stop)
+    config.add_cleanup(lambda: reports.plugin.first_seconds.give_back(_stop))
     try:
         if hasattr(config, "workerinput"):
             given = read_worker_input(config.workerinput)
@@ -72,13 +71,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _stop(number: int, frame: FrameType | None) -> None:
     """End the run as pytest ends what is not a session yet: with a line, and tidied up."""
-    pytest.exit(reports.first_seconds.LINE, returncode=reports.first_seconds.EXIT_CODE)
+    pytest.exit(
+        reports.plugin.first_seconds.LINE, returncode=reports.plugin.first_seconds.EXIT_CODE
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart() -> None:
     """Give Ctrl-C back to pytest, which ends a session well."""
-    reports.first_seconds.give_back(_stop)
+    reports.plugin.first_seconds.give_back(_stop)
 
 
 def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:
@@ -88,8 +89,9 @@ def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:
     files = dataset_files(config.args, here, config.rootpath)
     if not files:
         if options.touched:
-            msg = f"no {DATASET_FILE} is in, under or beside the given paths; try `pytest cases/`"
-            raise UsageError(msg)
+            raise UsageError(
+                f"no {DATASET_FILE} is in, under or beside the given paths; try `pytest cases/`"
+            )
         return None
     check_report_folder(options.report_dir)
     from reports.plugin.lost_output import LostOutput  # noqa: PLC0415  # workers have no terminal
@@ -110,8 +112,9 @@ def _plan(config: pytest.Config, options: Options, files: list[Path]) -> WorkerI
         plan = make_plan(files, options.choice)
     if options.until_decided:
         if options.gates_off:
-            msg = "--until-decided: nothing is decided with --gates off; leave one of them out"
-            raise UsageError(msg)
+            raise UsageError(
+                "--until-decided: nothing is decided with --gates off; leave one of them out"
+            )
         from reports.plugin.settling import in_sequence  # noqa: PLC0415  # brings numpy along
 
         plan = in_sequence(plan, paired=bool(options.baseline or options.anchor))

@@ -33,20 +33,20 @@ def read_batch(given: Mapping[str, Any]) -> dict[str, Any]:
     wait, rest = given.get("batch-wait"), given.get("batch-rest")
     for name in ("batch-wait", "batch-rest"):
         if name in given and "batch" not in given:
-            msg = f"--{name}: does nothing without --batch; add it, or leave this out"
-            raise UsageError(msg)
+            raise UsageError(f"--{name}: does nothing without --batch; add it, or leave this out")
     if "batch" in given and "until-decided" in given:
-        msg = "--batch: it asks all at once, and --until-decided a few at a time; leave one out"
-        raise UsageError(msg)
+        raise UsageError(
+            "--batch: it asks all at once, and --until-decided a few at a time; leave one out"
+        )
     if rest not in (None, _DIRECT):
-        msg = f"--batch-rest: {_DIRECT} is needed, got {shown(rest)}"
-        raise UsageError(msg)
+        raise UsageError(f"--batch-rest: {_DIRECT} is needed, got {shown(rest)}")
     return {"batch_wait": None if wait is None else _time(wait), "batch_direct": rest == _DIRECT}
 
 
 def _time(text: str) -> float:
     found = _TIME.fullmatch(text.strip())
     if found is None:
-        msg = f"--batch-wait: a time such as 2h, 30m, 90s or 0 is needed, got {shown(text)}"
-        raise UsageError(msg)
+        raise UsageError(
+            f"--batch-wait: a time such as 2h, 30m, 90s or 0 is needed, got {shown(text)}"
+        )
     return float(found[1]) * _SECONDS[found[2]]

@@ -17,11 +17,11 @@ from evaluators.judges.factory import JudgeFactory
 from evaluators.kinds import JUDGED
 from evaluators.runtime.engine import Task
 from evaluators.settings import load_settings
-from reports.evidence import Calibration
+from reports.judge.trust import calibrate, unmeasured
 from reports.plugin.options import Options
 from reports.plugin.run_models import judges_of
 from reports.plugin.run_paths import dataset_files
-from reports.trust import calibrate, unmeasured
+from reports.run.evidence import Calibration
 
 BUNDLED = Path(cases.__file__).parent / "judges"
 """The labelled datasets that come with this package."""

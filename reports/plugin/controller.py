@@ -29,10 +29,10 @@ from reports.plugin.run_models import earlier_runs
 from reports.plugin.session_results import SessionResults, key_of
 from reports.plugin.status_words import StatusWords
 from reports.plugin.worker import OUTCOMES
-from reports.render.clean import mask
+from reports.run.clean import mask
 
 if TYPE_CHECKING:
-    from reports.report import Report
+    from reports.run.report import Report
 
 TIDY_EVERY = 500  # tests
 COLOURS = {0: "green", 6: "yellow"}

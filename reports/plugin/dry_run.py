@@ -32,9 +32,9 @@ from evaluators.runtime.budget import money
 from evaluators.runtime.engine import Task
 from evaluators.runtime.prices import Pricing, pricing_of
 from evaluators.text import fresh_key
-from reports.evidence import Calibration
 from reports.gates.power import Clusters, expected_shares, power_lines
-from reports.judge_errors import calibrations_in
+from reports.judge.judge_errors import calibrations_in
+from reports.judge.trust import distrust
 from reports.plugin.calibrator import Calibrator, find_labelled
 from reports.plugin.gate_chances import chance_lines, discordance
 from reports.plugin.options import Options
@@ -42,7 +42,7 @@ from reports.plugin.run_models import adjudications_of, connect_models, earlier_
 from reports.plugin.session_results import SessionResults
 from reports.plugin.settling import stoppable
 from reports.render.console import wrapped
-from reports.trust import distrust
+from reports.run.evidence import Calibration
 
 T = TypeVar("T")
 

@@ -16,23 +16,24 @@ from cases.dataset import Plan
 from evaluators.core import QAError
 from evaluators.ledger import Ledger
 from evaluators.models.catalogue import replaced_entries
-from reports.assemble import Facts, assemble
-from reports.baseline import Baseline
 from reports.gates.decide import SessionFacts
-from reports.outcome_facts import OutcomeFacts
+from reports.metrics.summary import extra_notes
 from reports.plugin.options import Options
 from reports.plugin.run import Run
 from reports.plugin.run_models import provenance_of
 from reports.plugin.session_results import SessionResults
 from reports.plugin.worker_setup import gc_paused
-from reports.promoted import with_trend
-from reports.provenance import provenance
-from reports.render import clean, console, html, words
+from reports.render import console, html, words
 from reports.render.console import annotations
-from reports.report import GateResult, Report, SliceSummary
-from reports.summary import extra_notes
-from reports.transcripts import Source, of_ledger
-from reports.writer import append_summary, keep_decided, previous, write
+from reports.render.writer import append_summary, keep_decided, previous, write
+from reports.run import clean
+from reports.run.baseline import Baseline
+from reports.run.outcome_facts import OutcomeFacts
+from reports.run.provenance import provenance
+from reports.run.report import GateResult, Report, SliceSummary
+from reports.run.transcripts import Source, of_ledger
+from reports.verdict.assemble import Facts, assemble
+from reports.verdict.promoted import with_trend
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 _GITHUB_RUN = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
@@ -192,7 +193,7 @@ def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path)
     notes = console.notes(report) if verbosity > 0 else console.brief(report)
     ends = [*console.origin(report), *console.totals(report), f"report: {folder / 'report.html'}"]
     before = previous(folder) / "report.html"
-    if words.verdict(report) not in ("PASS", "FAIL") and before.is_file():
+    if report.verdict not in ("PASS", "FAIL") and before.is_file():
         ends.append(f"the last one that decided: {before}")
     for line in (*notes, *ends):
         reporter.write_line(line)

@@ -13,9 +13,15 @@ from time import perf_counter
 from cases.dataset import Item, Plan
 from evaluators.core import Outcome, UsageError
 from evaluators.output import plural
-from reports.assemble import Facts
-from reports.baseline import Baseline, load_baseline
-from reports.chances import (
+from reports.gates.decide import SessionFacts, listed
+from reports.gates.power import DISCORDANCES
+from reports.judge.judge_errors import calibrations_in
+from reports.plugin.options import Options
+from reports.run.baseline import Baseline, load_baseline
+from reports.run.evidence import Calibration
+from reports.run.record import Record, make_record
+from reports.verdict.assemble import Facts
+from reports.verdict.chances import (
     MARGIN,
     RUNS,
     SEED,
@@ -24,13 +30,7 @@ from reports.chances import (
     discordance_between,
     discordance_of_repeats,
 )
-from reports.counted_run import Material
-from reports.evidence import Calibration
-from reports.gates.decide import SessionFacts, listed
-from reports.gates.power import DISCORDANCES
-from reports.judge_errors import calibrations_in
-from reports.plugin.options import Options
-from reports.record import Record, make_record
+from reports.verdict.counted_run import Material
 
 LOSSES = {0.5: "worse by half the margin", 1.0: "worse by the margin", 2.0: "worse by two margins"}
 SLOW = 2.0  # seconds from which on it is said how many it will take

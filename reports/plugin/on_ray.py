@@ -37,15 +37,15 @@ def load_ray(address: str) -> Any:
     try:
         ray = import_module("ray")
     except ImportError:
-        msg = "--on ray: Ray is not installed; pip install 'qagate[ray]'"
-        raise UsageError(msg) from None
+        raise UsageError("--on ray: Ray is not installed; pip install 'qagate[ray]'") from None
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
         if host and port.isdigit():  # Ray itself would try for minutes
             socket.create_connection((host, int(port)), ANSWER_SECONDS).close()
     except (OSError, OverflowError) as error:
-        msg = f"--on ray:{address}: no cluster answers there ({error}); start it, or say --on ray"
-        raise UsageError(msg) from None
+        raise UsageError(
+            f"--on ray:{address}: no cluster answers there ({error}); start it, or say --on ray"
+        ) from None
     return ray
 
 
@@ -69,19 +69,17 @@ class RayTasks:
             ray.init(**where, logging_level=logging.ERROR, log_to_driver=False)
         except (OSError, ValueError, RuntimeError) as error:
             self.close()
-            msg = (
+            raise UsageError(
                 f"--on ray: {str(error).splitlines()[0]}; is a cluster there, and this its version?"
-            )
-            raise UsageError(msg) from None
+            ) from None
         self.slots = max(1, int(ray.cluster_resources().get("CPU", 1)))
         machines = sum(bool(node["Alive"]) for node in ray.nodes())
         if machines > 1 and "://" not in str(options.ledger):
             self.close()
-            msg = (
+            raise UsageError(
                 f"--on ray:{address}: {machines} machines cannot share {options.ledger}; "
                 "name a --ledger postgresql://…"
             )
-            raise UsageError(msg)
 
     def run(self, jobs: Iterator[ShardJob], slots: int, show: Show) -> Ends:
         """Yield each job with what came of it, None where it was lost."""
@@ -130,8 +128,9 @@ class RayTasks:
             if isinstance(error.cause, QAError | OSError):
                 raise error.cause from None
             what = f"{type(error.cause).__name__}: {error.cause}"
-            msg = f"--on ray: a shard failed ({what}); is qagate the same on every machine?"
-            raise UsageError(msg) from None
+            raise UsageError(
+                f"--on ray: a shard failed ({what}); is qagate the same on every machine?"
+            ) from None
         except errors.RayError:
             return None
         return end

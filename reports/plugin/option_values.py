@@ -18,8 +18,9 @@ _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9}")
 def read_name(name: str, text: str) -> str:
     """Return a name that may stand in files and keys."""
     if not _NAME.fullmatch(text):
-        msg = f"--{name}: a name of letters, digits, '.', '_' and '-' is needed, got {shown(text)}"
-        raise UsageError(msg)
+        raise UsageError(
+            f"--{name}: a name of letters, digits, '.', '_' and '-' is needed, got {shown(text)}"
+        )
     return text
 
 
@@ -27,8 +28,7 @@ def read_whole(name: str, text: str, low: int = 1) -> int:
     """Return a whole number of at most nine digits."""
     text = text.strip()
     if not (text.isascii() and text.isdigit() and len(text) < 10) or int(text) < low:
-        msg = f"--{name}: a whole number of at least {low} is needed, got {text!r}"
-        raise UsageError(msg)
+        raise UsageError(f"--{name}: a whole number of at least {low} is needed, got {text!r}")
     return int(text)
 
 
@@ -36,8 +36,7 @@ def _number(name: str, text: str, fits: Callable[[float], bool], needed: str) ->
     text = text.strip()
     number = float(text) if _NUMBER.fullmatch(text) else math.nan
     if not fits(number):
-        msg = f"--{name}: {needed} is needed, got {text!r}"
-        raise UsageError(msg)
+        raise UsageError(f"--{name}: {needed} is needed, got {text!r}")
     return number
 
 
@@ -50,8 +49,7 @@ def read_labels(name: str, word: str) -> int | None:
     if word in ("on", "off"):
         return None if word == "on" else 0
     if not word.isdigit():
-        msg = f"--{name}: on, off or a whole number is needed, got {word!r}"
-        raise UsageError(msg)
+        raise UsageError(f"--{name}: on, off or a whole number is needed, got {word!r}")
     return read_whole(name, word)
 
 
@@ -62,12 +60,10 @@ def read_slice_files(name: str, given: Mapping[str, Any], here: Path) -> tuple[S
         slice_, equals, path = text.partition("=")
         dataset, colon, language = slice_.partition(":")
         if not (equals and colon and dataset and language and path):
-            msg = (
+            raise UsageError(
                 f"--{name}: DATASET:LANG=FILE is needed (such as simpleqa:bg=my.csv), got {text!r}"
             )
-            raise UsageError(msg)
         if slice_ in found:
-            msg = f"--{name}: {slice_} is given twice; give it once"
-            raise UsageError(msg)
+            raise UsageError(f"--{name}: {slice_} is given twice; give it once")
         found[slice_] = SliceFile(dataset=dataset, language=language, path=here / path)
     return tuple(found.values())

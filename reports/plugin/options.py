@@ -22,7 +22,7 @@ from reports.plugin.option_values import (
     read_slice_files,
     read_whole,
 )
-from reports.promoted import find_run
+from reports.verdict.promoted import find_run
 
 OFF = "off"
 
@@ -172,8 +172,9 @@ def read_options(config: Chosen, here: Path) -> Options:
         return read(name, given[name]) if name in given else default
 
     if "until-decided" in given and "shard" in given:
-        msg = "--until-decided: a shard decides nothing; leave out one of it and --shard"
-        raise UsageError(msg)
+        raise UsageError(
+            "--until-decided: a shard decides nothing; leave out one of it and --shard"
+        )
     return Options(
         here=here,
         model=given.get("model", "recorded"),
@@ -228,6 +229,5 @@ def _given(config: Chosen) -> dict[str, Any]:
     given = {name: value for name, value in values.items() if value not in (None, False)}
     for name, value in given.items():
         if value == "" or (isinstance(value, list) and "" in value):
-            msg = f"--{name}: empty; give a value or leave the option out"
-            raise UsageError(msg)
+            raise UsageError(f"--{name}: empty; give a value or leave the option out")
     return given

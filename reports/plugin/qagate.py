@@ -35,11 +35,10 @@ def come_first() -> None:
         before = sys.modules.get(name)
         where = list(getattr(before, "__path__", ())) or [getattr(before, "__file__", None)]
         if before is not None and Path(str(where[0])).resolve() != HOME / name:
-            msg = (
+            raise pytest.UsageError(
                 f"another package named {name!r} is in the way of qagate's own: {where[0]}; rename "
                 "it, or run `qagate run` instead of pytest"
             )
-            raise pytest.UsageError(msg)
     sys.path.insert(0, str(HOME))
     try:
         for name in PACKAGES:

@@ -36,8 +36,7 @@ def refuse_reruns(config: pytest.Config) -> None:
     """Raise UsageError where failing items would be run again."""
     found = rerun_settings(config)
     if found:
-        msg = (
+        raise UsageError(
             f"{', '.join(found)}: a miss is a finding and is not run again until it passes; a call "
             "that fails is retried anyway. Leave it out (PYTEST_ADDOPTS too), or give --gates off"
         )
-        raise UsageError(msg)

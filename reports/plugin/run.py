@@ -23,13 +23,13 @@ from evaluators.runtime.schedule import UNLIMITED, Schedule
 from evaluators.runtime.sender import DEADLINE, CallSettings
 from evaluators.runtime.session import CallSession
 from evaluators.runtime.stopping import Stopping
-from reports.evidence import Calibration
 from reports.plugin.calibrator import Calibrator
 from reports.plugin.options import Options
 from reports.plugin.run_models import adjudications_of, connect_models
+from reports.run.evidence import Calibration
 
 if TYPE_CHECKING:
-    from reports.baseline import Baseline
+    from reports.run.baseline import Baseline
 
 WINDOW_PER_CALL = 4  # how far ahead of the tests the engine may work, per call in flight
 SMALLEST_WINDOW = 64

@@ -19,7 +19,7 @@ from evaluators.text import digest
 from reports.plugin.options import Options
 
 if TYPE_CHECKING:
-    from reports.baseline import Baseline
+    from reports.run.baseline import Baseline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,20 +78,19 @@ def _check(
     options: Options, answering: Spec | None, judges: PanelSpec, judging: dict[str, Spec]
 ) -> None:
     if answering is None and options.choice.prompts:
-        msg = "--prompt: the recorded answers need no prompt; name a --model"
-        raise UsageError(msg)
+        raise UsageError("--prompt: the recorded answers need no prompt; name a --model")
     for one in judges.every:
         same = answering and one.model and address(answering) == address(judging[one.model])
         if same and not options.allow_self_judge:
             option = "tie-breaker" if one is judges.tie_breaker else "judge"
-            msg = (
+            raise UsageError(
                 f"--{option} {one.name} is the model under test; name another judge, "
                 "or give --allow-self-judge"
             )
-            raise UsageError(msg)
     if options.audit is not None and not any(one.is_cascade for one in judges.every):
-        msg = f"--audit: no rules stand before a model; name --judge {LEXICAL}{BEFORE}SPEC"
-        raise UsageError(msg)
+        raise UsageError(
+            f"--audit: no rules stand before a model; name --judge {LEXICAL}{BEFORE}SPEC"
+        )
 
 
 def adjudications_of(options: Options, plan: Plan) -> Adjudications:
@@ -103,7 +102,7 @@ def adjudications_of(options: Options, plan: Plan) -> Adjudications:
     there = options.adjudications or any((folder / FILE).is_file() for folder in folders)
     if options.adjudications_off or not there:
         return {}
-    from cases.tools.review.adjudications import (  # noqa: PLC0415  # brings the forms for people along
+    from cases.review.adjudications import (  # noqa: PLC0415  # brings the forms for people along
         beside,
         load_adjudications,
     )
@@ -125,7 +124,7 @@ def earlier_runs(options: Options) -> "tuple[Baseline | None, Baseline | None]":
     """Return the baseline and the anchor. Raises UsageError where one cannot be read."""
     if options.baseline is None and options.anchor is None:
         return None, None
-    from reports.baseline import load_baseline  # noqa: PLC0415  # not at the start of every run
+    from reports.run.baseline import load_baseline  # noqa: PLC0415  # not at the start of every run
 
     baseline = load_baseline(options.baseline) if options.baseline else None
     return baseline, load_baseline(options.anchor, "anchor") if options.anchor else None

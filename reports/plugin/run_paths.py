@@ -14,8 +14,7 @@ def check_there(arguments: Iterable[str], here: Path) -> None:
     """Refuse a path that is not there: workers of xdist would pass over it without a word."""
     for argument in arguments:
         if not (here / argument.partition("::")[0]).exists():
-            msg = f"file or directory not found: {argument}"
-            raise UsageError(msg)
+            raise UsageError(f"file or directory not found: {argument}")
 
 
 def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path]:
@@ -28,11 +27,10 @@ def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path
     found = sorted({file.resolve() for path in paths for file in _candidates(path)})
     for file in found:
         if not file.is_relative_to(root.resolve()):
-            msg = (
+            raise UsageError(
                 f"rootdir is {root}, but {file} lies outside it: an option's path stood as a word "
                 "of its own; write --option=PATH, or give --rootdir"
             )
-            raise UsageError(msg)
     return found
 
 
@@ -52,5 +50,6 @@ def check_report_folder(folder: Path) -> None:
     """Refuse a report folder that could not be written after everything is paid for."""
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        msg = f"--report-dir: {folder} cannot be written ({nearest} is in the way); name another"
-        raise UsageError(msg)
+        raise UsageError(
+            f"--report-dir: {folder} cannot be written ({nearest} is in the way); name another"
+        )

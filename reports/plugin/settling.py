@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from cases.dataset import Dataset, Item, Plan, Slice, Threshold
 from evaluators.core import Outcome, UsageError
 from evaluators.runtime.stopping import stopped
-from reports.assemble import sequences
-from reports.baseline import Baseline
-from reports.counted_run import Material
 from reports.gates.sequential import SEQUENTIAL, Evidence, SequentialGate, place_of, places_of
 from reports.plugin.calibrator import Calibrator
-from reports.record import Record, make_record
-from reports.report import GateState
+from reports.run.baseline import Baseline
+from reports.run.record import Record, make_record
+from reports.run.report import GateState
+from reports.verdict.assemble import sequences
+from reports.verdict.counted_run import Material
 
 FEWEST = 16
 """Items of a lane in hand at its beginning."""
@@ -54,11 +54,10 @@ def in_sequence(plan: Plan, *, paired: bool) -> Plan:
     lanes = stoppable(plan, paired=paired)
     if not any(item.slice.name in lanes for item in plan.items.values()):
         without = "" if paired else " or give --baseline=RUN for those on a change"
-        msg = (
+        raise UsageError(
             "--until-decided: no slice has gates with `evidence: sequential` alone; declare them "
             f"(drop: {{max: 0.05, evidence: sequential}}){without}"
         )
-        raise UsageError(msg)
     by_lane: dict[str, list[Item]] = defaultdict(list)
     for item in plan.items.values():
         by_lane[lanes.get(item.slice.name, item.slice.name)].append(item)

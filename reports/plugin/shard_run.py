@@ -24,11 +24,7 @@ from evaluators.core import UsageError
 from evaluators.output import PRIVATE_FOLDER, write_whole
 from evaluators.runtime.engine import Status
 from evaluators.runtime.engine_thread import EngineHandle
-from reports.assemble import account
-from reports.baseline import Baseline
-from reports.counted_run import Material
 from reports.gates.decide import FAILED, INTERRUPTED, OK
-from reports.outcome_facts import OutcomeFacts
 from reports.plugin.calibrator import find_labelled
 from reports.plugin.finish import Ending, facts_of, publish
 from reports.plugin.options import Options
@@ -37,8 +33,12 @@ from reports.plugin.run_models import earlier_runs
 from reports.plugin.shard_limits import Shares
 from reports.plugin.shard_work import Ends, Part, ShardEnd, ShardJob, Show, combined, work
 from reports.plugin.worker_setup import gc_paused
-from reports.report import Report
-from reports.stored_records import RecordFile, StoredRecord
+from reports.run.baseline import Baseline
+from reports.run.outcome_facts import OutcomeFacts
+from reports.run.report import Report
+from reports.run.stored_records import RecordFile, StoredRecord
+from reports.verdict.assemble import account
+from reports.verdict.counted_run import Material
 
 PREFIX = ".shards-"
 LOST = "its shard was lost: the processes that worked on it died; run again to go on"
@@ -276,12 +276,12 @@ def _scan(part: Part, end: ShardEnd, slices: Mapping[str, Slice]) -> list[Stored
     try:
         found = list(RecordFile(end.records).scan(slices))
     except OSError as error:
-        msg = (
+        raise UsageError(
             f"{end.records}: cannot be read ({error.strerror}); --report-dir must be a folder that "
             "all machines share"
-        )
-        raise UsageError(msg) from None
+        ) from None
     if len(found) != part.count:
-        msg = f"{end.records}: {len(found):,} records of {part.count:,}; run again to go on"
-        raise UsageError(msg)
+        raise UsageError(
+            f"{end.records}: {len(found):,} records of {part.count:,}; run again to go on"
+        )
     return found

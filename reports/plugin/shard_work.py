@@ -21,12 +21,12 @@ from evaluators.runtime.outcomes import OutcomeWriter
 from evaluators.runtime.schedule import UNLIMITED, Schedule
 from evaluators.runtime.sender import CallSettings
 from evaluators.runtime.session import CallSession, finish
-from reports.outcome_facts import OutcomeFacts
 from reports.plugin.options import Options
 from reports.plugin.run import FIRST_ITEMS, call_settings, stopped_by
 from reports.plugin.run_models import connect_models
-from reports.record import make_record
-from reports.render.run_json import line
+from reports.run.outcome_facts import OutcomeFacts
+from reports.run.record import make_record
+from reports.run.run_json import line
 
 Show = Callable[[int], None]
 """Told how many items more have ended."""

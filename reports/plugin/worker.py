@@ -45,11 +45,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     given = metafunc.config.stash.get(WORKER_INPUT, None)
     folder = metafunc.definition.path.parent
     if given is None:
-        msg = (
+        raise pytest.Collector.CollectError(
             f"qa marker: no dataset.yaml under {folder}; write one beside this module, with kind, "
             "rubric and languages"
         )
-        raise pytest.Collector.CollectError(msg)
     metafunc.parametrize("qa_item", _cases(given.plan, marker, folder))
 
 
@@ -59,8 +58,9 @@ def _cases(plan: Plan, marker: pytest.Mark, folder: Path) -> list[Any]:
     dataset = next((one for one in plan.datasets if one.name == name), None)
     if dataset is None:
         known = ", ".join(one.name for one in plan.datasets)
-        msg = f"qa marker: no dataset {name!r} among those found ({known}); name one of them"
-        raise pytest.Collector.CollectError(msg)
+        raise pytest.Collector.CollectError(
+            f"qa marker: no dataset {name!r} among those found ({known}); name one of them"
+        )
     marks = {
         language: (getattr(pytest.mark, name), getattr(pytest.mark, language))
         for language in dataset.slices
@@ -124,8 +124,7 @@ class Verdicts:
         if outcome.state in SKIPPED:
             pytest.skip(f"{outcome.state.upper()} ({outcome.kind}): {outcome.message}")
         if outcome.state == "error":
-            msg = f"{outcome.kind}: {outcome.message}"
-            raise NoVerdictError(msg)
+            raise NoVerdictError(f"{outcome.kind}: {outcome.message}")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_makereport(

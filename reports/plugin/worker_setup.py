@@ -45,8 +45,9 @@ class WorkerSetup:
             try:
                 path.write_bytes(pickle.dumps(self._given, pickle.HIGHEST_PROTOCOL))
             except OSError as error:
-                msg = f"{path}: the plan cannot be written ({error.strerror}); free space there"
-                raise pytest.UsageError(msg) from None
+                raise pytest.UsageError(
+                    f"{path}: the plan cannot be written ({error.strerror}); free space there"
+                ) from None
         node.workerinput[INPUT_KEY] = str(path)
 
     @pytest.hookimpl(tryfirst=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from evaluators.core import Reply, Request
 from evaluators.output import plural
 from evaluators.text import flat
-from reports.transcripts import Call
+from reports.run.transcripts import Call
 
 _JSON = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str)
 

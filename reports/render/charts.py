@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from evaluators.statistics.betting import ENOUGH
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.metrics import DROP
-from reports.evidence import AuditTrail, ConfusionCell
-from reports.report import Counts, GateResult, SliceSummary
+from reports.run.evidence import AuditTrail, ConfusionCell
+from reports.run.report import Counts, GateResult, SliceSummary
 
 _TONES = {
     "passed": "right",

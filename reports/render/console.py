@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 from evaluators.output import plural
 from evaluators.statistics.estimate import number
-from reports.evidence import Comparison, SliceComparison
-from reports.render import clean, words
-from reports.report import GateResult, Report
+from reports.render import words
+from reports.run import clean
+from reports.run.evidence import Comparison, SliceComparison
+from reports.run.report import GateResult, Report
 
 WIDTH = 100
 STATE = 13  # columns of a verdict

@@ -11,11 +11,11 @@ from operator import attrgetter
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import GRADED
-from reports.record import Record, in_order
-from reports.render import clean
-from reports.render.clean import find_plain
-from reports.render.run_json import dump, ordered
-from reports.report import Report, SliceSummary
+from reports.run import clean
+from reports.run.clean import find_plain
+from reports.run.record import Record, in_order
+from reports.run.report import Report, SliceSummary
+from reports.run.run_json import dump, ordered
 
 BOM = "\ufeff"  # without it a spreadsheet takes UTF-8 for the local code page
 GRADED_HEADER = ("Question number", "Classification")

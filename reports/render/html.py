@@ -16,13 +16,14 @@ from markupsafe import Markup, escape
 
 from evaluators.output import content_policy, plural
 from evaluators.statistics.estimate import number
-from reports.render import charts, clean, views, words
-from reports.render.clean import find_plain
+from reports.render import charts, views, words
 from reports.render.page_items import DRAWN, block, inert, listed, mark, shower
 from reports.render.page_sent import sent_block
-from reports.render.run_json import dump, ordered
-from reports.report import Report
-from reports.transcripts import Source
+from reports.run import clean
+from reports.run.clean import find_plain
+from reports.run.report import Report
+from reports.run.run_json import dump, ordered
+from reports.run.transcripts import Source
 
 LONGEST = 4_000  # characters of one text on the page
 _PAGE = 16_000_000  # characters that all answers together may take, so that the page opens
@@ -50,7 +51,7 @@ def render(
         .get_template("report.html.j2")
         .render(
             report=report,
-            verdict=words.verdict(report),
+            verdict=report.verdict,
             model=words.model(report),
             origin=words.origin(report.run),
             exit=views.exit_meaning(report.decision.code),

@@ -4,8 +4,9 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
 from evaluators.statistics.estimate import number
-from reports.render import clean, words
-from reports.report import GateResult, Report
+from reports.render import words
+from reports.run import clean
+from reports.run.report import GateResult, Report
 
 _ELEMENTS = {"FAIL": "failure", "INCONCLUSIVE": "error"}
 
@@ -58,7 +59,7 @@ def _case(gate: GateResult, parts: str) -> ET.Element:
 def _run_case(report: Report) -> ET.Element:
     case = _element("testcase", classname="run", name="the run ends with exit code 0", time="0")
     tag = "failure" if report.complete and report.decision.code == 1 else "error"
-    case.append(_problem(tag, words.verdict(report), report.decision.line))
+    case.append(_problem(tag, report.verdict, report.decision.line))
     return case
 
 

@@ -8,10 +8,11 @@ from itertools import chain, islice
 from evaluators.core import NOT_ATTEMPTED, UNANSWERED
 from evaluators.output import markdown_table, plural
 from evaluators.statistics.estimate import number
-from reports.evidence import Change, SliceComparison
-from reports.record import Record, in_order
-from reports.render import clean, usage_table, words
-from reports.report import GateResult, Report, SliceSummary
+from reports.render import usage_table, words
+from reports.run import clean
+from reports.run.evidence import Change, SliceComparison
+from reports.run.record import Record, in_order
+from reports.run.report import GateResult, Report, SliceSummary
 
 MAX_BYTES = 60_000  # GitHub cuts a comment at 65,536 characters
 _MAX_ROWS = 60
@@ -64,7 +65,7 @@ def _head(report: Report) -> str:
     origin = f" {origin}." if origin else ""
     link = f" [The whole report]({page})." if _PLAIN_LINK.fullmatch(page) else ""
     return (
-        f"## {words.verdict(report)} (exit code {report.decision.code})\n\n"
+        f"## {report.verdict} (exit code {report.decision.code})\n\n"
         f"{clean.prose(report.decision.line)}\n\n"
         f"Model {clean.span(words.model(report))}, judge {clean.span(report.judge)}{compared}.\n"
         f"{plural(counts.planned, 'item')} planned: {counts.passed:,} passed, "

@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 from cases.dataset import Item
 from evaluators.core import Outcome, Verdict
-from reports.record import make_record
-from reports.render.clean import cut, line, mask
+from reports.run.clean import cut, line, mask
+from reports.run.record import make_record
 
 WIDTH = 300  # characters of each text that are shown
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from hashlib import sha256
 
-from reports.evidence import Change
-from reports.record import Record, in_order
-from reports.render import clean
-from reports.report import Report
+from reports.run import clean
+from reports.run.evidence import Change
+from reports.run.record import Record, in_order
+from reports.run.report import Report
 
 _CODED = (
     *("dataset", "language", "outcome", "grade", "flip", "kind"),

@@ -6,9 +6,9 @@ The page is one file that has to open on a phone: all else stands in the transcr
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from reports.record import Record
 from reports.render.call_text import parts, title
-from reports.transcripts import Source, calls_of, keys_of
+from reports.run.record import Record
+from reports.run.transcripts import Source, calls_of, keys_of
 
 _ITEMS = 300  # are looked at, those that matter most
 _BUDGET = 2_000_000  # characters of the page that prompts and replies may take together

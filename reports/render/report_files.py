@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from reports.render import csv_files, html, junit, markdown, run_json
-from reports.render.clean import find_plain
-from reports.report import Report
-from reports.transcripts import TRANSCRIPTS, Source, keys_of, packed
+from reports.render import csv_files, html, junit, markdown
+from reports.run import run_json
+from reports.run.clean import find_plain
+from reports.run.report import Report
+from reports.run.transcripts import TRANSCRIPTS, Source, keys_of, packed
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash

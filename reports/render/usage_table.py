@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from evaluators.statistics.estimate import Estimate, number
 from evaluators.statistics.metrics import USAGE
-from reports.report import Report
-from reports.usage_summary import UsageShift
+from reports.run.report import Report
+from reports.run.usage_summary import UsageShift
 
 HEADER = ("Slice", *(row.title for row in USAGE.values()))
 UNKNOWN = "–"

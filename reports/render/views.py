@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 from evaluators.output import plural
 from evaluators.statistics.estimate import UNDEFINED
 from evaluators.statistics.metrics import USAGE, columns, counts_every_item
-from reports.evidence import SliceComparison
 from reports.render import usage_table, words
 from reports.render.charts import plot, reach_of, trend
-from reports.report import GateResult, Report, SliceSummary
+from reports.run.evidence import SliceComparison
+from reports.run.report import GateResult, Report, SliceSummary
 
 _EXITS = {
     0: "every gate passes, and nothing failed but misses that the gates count",

@@ -9,27 +9,15 @@ from evaluators.core import NOT_ATTEMPTED, UNANSWERED
 from evaluators.output import plural
 from evaluators.statistics.estimate import Estimate, number
 from evaluators.statistics.metrics import DROP, RISE, floor_ends, headlines
-from reports.evidence import Change, Comparison
-from reports.provenance import named_model
-from reports.record import Record
-from reports.render import clean
-from reports.report import GateResult, Report, SliceSummary
+from reports.run import clean
+from reports.run.evidence import Change, Comparison
+from reports.run.provenance import named_model
+from reports.run.record import Record
+from reports.run.report import GateResult, Report, SliceSummary
 
-_VERDICTS = {0: "PASS", 1: "FAIL", 2: "INCOMPLETE", 6: "INCONCLUSIVE"}
 FEWER_REPEATS = "repeats left out, as the baseline has fewer"
-_PROMOTED = ("reports", "baselines")  # where reports/promoted.py has them, which needs this module
+_PROMOTED = ("reports", "baselines")  # as in reports/verdict/promoted.py, which needs this module
 _URGENCY = {"FAIL": 0, "INCONCLUSIVE": 1, "PASS": 2}
-
-
-def verdict(report: Report) -> str:
-    """Return PASS, FAIL, INCONCLUSIVE or INCOMPLETE; NO GATES or ERROR where none of them fits.
-
-    A run that was cut short is INCOMPLETE whatever its gates say.
-    """
-    if not report.complete:
-        return "INCOMPLETE"
-    word = _VERDICTS.get(report.decision.code, "ERROR")
-    return "NO GATES" if word == "PASS" and not report.decision.gates else word
 
 
 def model(report: Report) -> str:

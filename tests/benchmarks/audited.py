@@ -27,7 +27,7 @@ from evaluators.judges.lexical.lexical_judge import grade
 from evaluators.statistics.betting import ENOUGH, Observations, log_capital
 from reports.compare.audit import Audit, audit_of
 from reports.compare.pairs import PairedSlice, pair_records
-from reports.record import Record
+from reports.run.record import Record
 from tests.benchmarks.labelled import LETTERS
 from tests.support.made_records import make_record, make_slice
 

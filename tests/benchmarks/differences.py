@@ -24,7 +24,7 @@ from reports.compare.differences import ResampledDifference
 from reports.compare.pair_counts import PairCounts
 from reports.compare.pairs import PairedDifference, difference_of
 from reports.gates.change import ChangeGate, Evidence
-from reports.report import GateState
+from reports.run.report import GateState
 
 Array = npt.NDArray[np.float64]
 

@@ -25,8 +25,8 @@ from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import Z95
 from evaluators.statistics.metrics import YOUDEN
 from evaluators.statistics.youden import Separation, class_rates, youden_interval
-from reports.evidence import Calibration
-from reports.gates.judge_scale import expected_scale
+from reports.judge.judge_scale import expected_scale
+from reports.run.evidence import Calibration
 from tests.benchmarks.coverage import scores
 
 Array = npt.NDArray[np.float64]

@@ -30,13 +30,13 @@ from cases.gates_file import load_gates, with_gates
 from cases.plan import make_plan
 from cases.tasks import make_tasks
 from evaluators.judges.forecast import known_outcome
-from reports.assemble import Facts, account, decision_of
-from reports.baseline import Baseline
-from reports.chances import Simulation, margin_of, seen_by_judge
-from reports.counted_run import Material
 from reports.gates.decide import SessionFacts
-from reports.record import Record, make_record
-from reports.report import Decision, Report
+from reports.run.baseline import Baseline
+from reports.run.record import Record, make_record
+from reports.run.report import Decision, Report
+from reports.verdict.assemble import Facts, account, decision_of
+from reports.verdict.chances import Simulation, margin_of, seen_by_judge
+from reports.verdict.counted_run import Material
 from tests.support.judging import judges
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice
 

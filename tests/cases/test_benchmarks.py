@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.config import load_dataset
-from cases.tools.download.benchmarks import FILE, load_benchmarks
-from cases.tools.download.public_files import (
+from cases.download.benchmarks import FILE, load_benchmarks
+from cases.download.public_files import (
     DATA_FOLDER,
     is_sha256,
     record_hash,
     recorded_hash,
     watching,
 )
-from cases.tools.download.resumable import check_address
+from cases.download.resumable import check_address
 from evaluators.core import UsageError
 from evaluators.reading import file_hash
 from reports.commands.download import main

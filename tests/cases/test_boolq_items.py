@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from cases.builder.question_rules import check_questions, question_only
+from cases.builder.recipe import Recipe, find_recipe, load_recipe
+from cases.builder.work_folder import Item, Origin
+from cases.check.checks import check_datasets
 from cases.config import load_dataset
 from cases.loading import load_cases
-from cases.tools.builder.question_rules import check_questions, question_only
-from cases.tools.builder.recipe import Recipe, find_recipe, load_recipe
-from cases.tools.builder.work_folder import Item, Origin
-from cases.tools.check.checks import check_datasets
 from evaluators.core import YES, Case
 
 PATH = Path(__file__).parents[2] / "cases" / "boolq" / "dataset.yaml"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cases.tools.builder import article_sources
-from cases.tools.builder import wiki as wiki_module
-from cases.tools.builder.article_sources import Source
-from cases.tools.builder.sampling import articles
-from cases.tools.builder.wiki import Wiki, WikiError, user_agent
-from cases.tools.builder.work_folder import Article
+from cases.builder import article_sources
+from cases.builder import wiki as wiki_module
+from cases.builder.article_sources import Source
+from cases.builder.sampling import articles
+from cases.builder.wiki import Wiki, WikiError, user_agent
+from cases.builder.work_folder import Article
 from evaluators.core import UsageError
 from tests.support.building_texts import WikiServer, dump_xml, pages, write_dump, write_news
 from tests.support.loopback import Answer, Seen, loopback

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from cases.tools.builder.generation import Generator
-from cases.tools.builder.work_folder import drop_failed, locked
+from cases.builder.generation import Generator
+from cases.builder.work_folder import drop_failed, locked
 from evaluators.core import Reply, Request, TransientError
 from tests.cases.test_builder_generation import as_text, texts
 from tests.support.building import entries, make_item, models, recipe, rows, texts_of, with_calls

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases.builder import freeze
+from cases.builder.datasheet import Facts, datasheet
+from cases.builder.freeze import balanced
+from cases.builder.work_folder import Item
 from cases.config import load_dataset
 from cases.loading import load_cases
-from cases.tools.builder import freeze
-from cases.tools.builder.datasheet import Facts, datasheet
-from cases.tools.builder.freeze import balanced
-from cases.tools.builder.work_folder import Item
-from cases.tools.review.reviews import agreement
+from cases.review.reviews import agreement
 from evaluators.core import UsageError
 from evaluators.output import write_texts
 from tests.support.building import make_item, recipe, rows

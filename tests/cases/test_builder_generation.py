@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.tools.builder.generation import Generator, Written, read_listing
-from cases.tools.builder.work_folder import BuildError, Item
+from cases.builder.generation import Generator, Written, read_listing
+from cases.builder.work_folder import BuildError, Item
 from evaluators.core import (
     NO,
     YES,

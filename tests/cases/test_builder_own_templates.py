@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from cases.tools.builder.generation import Generator, read_listing
-from cases.tools.builder.own_templates import numbered
-from cases.tools.builder.recipe import find_recipe, load_recipe
-from cases.tools.builder.validation import Validator
+from cases.builder.generation import Generator, read_listing
+from cases.builder.own_templates import numbered
+from cases.builder.recipe import find_recipe, load_recipe
+from cases.builder.validation import Validator
 from evaluators.core import NO, YES, Reply, Request, UsageError
 from evaluators.replies import Invalid
 from evaluators.rubric import load_rubric

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.tools.builder.paragraphs import (
+from cases.builder.paragraphs import (
     bounded,
     known_language,
     language_fault,
@@ -12,7 +12,7 @@ from cases.tools.builder.paragraphs import (
     sentences,
     wiki_paragraphs,
 )
-from cases.tools.builder.recipe import ParagraphRules, SpellingRules
+from cases.builder.recipe import ParagraphRules, SpellingRules
 from evaluators.core import UsageError
 from tests.support.building import recipe
 from tests.support.building_texts import paragraph

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cases.tools.builder.people import (
+from cases.builder.people import (
     accepted,
     agreed,
     assigned,
@@ -14,9 +14,9 @@ from cases.tools.builder.people import (
     reviewers_of,
     sheet_of,
 )
-from cases.tools.builder.recipe import find_recipe, load_recipe
-from cases.tools.review.reviews import Review
-from cases.tools.review.sheet import Duty
+from cases.builder.recipe import find_recipe, load_recipe
+from cases.review.reviews import Review
+from cases.review.sheet import Duty
 from evaluators.core import UsageError
 from tests.support.building import make_item, recipe
 from tests.support.building_people import (

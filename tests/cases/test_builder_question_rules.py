@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from cases.tools.builder.question_rules import check_questions, question_only
-from cases.tools.builder.work_folder import Item
+from cases.builder.question_rules import check_questions, question_only
+from cases.builder.work_folder import Item
 from evaluators.core import NO, YES
 from tests.support.building import make_item, question, recipe
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.tools.builder.sampling import Group, Sampler
-from cases.tools.builder.work_folder import Article, Item, Origin
+from cases.builder.sampling import Group, Sampler
+from cases.builder.work_folder import Article, Item, Origin
 from tests.support.building import recipe
 from tests.support.building_texts import paragraph
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cases.tools.builder.validation import Validator, check_pair, is_contested, with_second
-from cases.tools.builder.work_folder import Item
+from cases.builder.validation import Validator, check_pair, is_contested, with_second
+from cases.builder.work_folder import Item
 from evaluators.core import NO, YES, RefusedError, Reply, Request, TransientError, UsageError
 from evaluators.models.spec import build
 from evaluators.replies import read_reason

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from cases.tools.builder.build_options import read_options
-from cases.tools.builder.build_step import ModelCalls, StepCalls
-from cases.tools.builder.pipeline import final_states, report
-from cases.tools.builder.recipe import filled, load_recipe
-from cases.tools.builder.work_folder import BuildError, Folder, from_row, locked, to_row
+from cases.builder.build_options import read_options
+from cases.builder.build_step import ModelCalls, StepCalls
+from cases.builder.pipeline import final_states, report
+from cases.builder.recipe import filled, load_recipe
+from cases.builder.work_folder import BuildError, Folder, from_row, locked, to_row
 from evaluators.core import Model, Reply, StoppedError, UsageError
 from evaluators.models.spec import Prices, build
 from tests.support.building import make_item
 from tests.support.loopback import loopback, plausible
 from tests.support.scripted import ask_for
 
-BE = Path(__file__).parents[2] / "cases/tools/builder/recipes/boolq.be.yaml"
+BE = Path(__file__).parents[2] / "cases/builder/recipes/boolq.be.yaml"
 ITEMS = [make_item(1), make_item(2, state="dropped", reason="length", batch=("a", "b"))]
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.tools.check.checks import DATASET_CHECKS, SLICE_CHECKS, check_dataset, check_slice
-from cases.tools.check.findings import Finding, Subject
+from cases.check.checks import DATASET_CHECKS, SLICE_CHECKS, check_dataset, check_slice
+from cases.check.findings import Finding, Subject
 from evaluators.core import Case
 from tests.support.hostile import HOSTILE
 from tests.support.linting import dataset_of, item, slice_of

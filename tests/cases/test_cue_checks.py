@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from cases.tools.check.cue_checks import (
+from cases.check.cue_checks import (
     closed_book,
     cue_words,
     twins,
     types_of_question,
     unclustered_twins,
 )
-from cases.tools.check.findings import Note, Subject
+from cases.check.findings import Note, Subject
 from evaluators.core import NO, YES, Case
 from tests.support.linting import found, item, said, subject
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.dataset import Threshold
-from cases.tools.check.field_checks import (
+from cases.check.field_checks import (
     aliases,
     ids,
     label_sources,
@@ -20,8 +19,9 @@ from cases.tools.check.field_checks import (
     ungated,
     unused_breakdowns,
 )
-from cases.tools.check.findings import Subject, rows_listed
-from cases.tools.check.item_checks import balance
+from cases.check.findings import Subject, rows_listed
+from cases.check.item_checks import balance
+from cases.dataset import Threshold
 from tests.support.linting import dataset_of, found, from_file, item, said, slice_of, subject
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cases.tools.check.gold_checks import coarse_golds, function_words
+from cases.check.gold_checks import coarse_golds, function_words
 from tests.support.linting import found, item, subject
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.tools.check.item_checks import (
+from cases.check.item_checks import (
     SIMILAR,
     _alike,
     _candidates,

@@ -11,8 +11,8 @@ from cases.loading import load_cases
 from evaluators.core import Case
 from evaluators.rating_parts import combined
 from evaluators.rubric import Rubric
-from reports.gates.gate import floor_gates, gate_inputs
-from reports.summary import summarise
+from reports.metrics.gate import floor_gates, gate_inputs
+from reports.metrics.summary import summarise
 from tests.support.made_records import numbered
 
 CASES = Path(__file__).parents[2] / "cases"

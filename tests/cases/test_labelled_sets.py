@@ -9,17 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cases.labelled_file import Reading, read_labelled
-from cases.labels import parse_scale
-from cases.tables import read_csv, read_json
-from cases.tools.download.labelled_sets import (
+from cases.download.labelled_sets import (
     FILE,
     LabelledSet,
     bring_to_form,
     labelled_rows,
     load_labelled_sets,
 )
-from cases.tools.download.resumable import check_address
+from cases.download.resumable import check_address
+from cases.labelled_file import Reading, read_labelled
+from cases.labels import parse_scale
+from cases.tables import read_csv, read_json
 from evaluators.core import UsageError
 from tests.support.downloading import BEM, EVOUNA, MOHLER, NQ301
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cases.tools.check.overlap_checks import calibration_overlap
+from cases.check.overlap_checks import calibration_overlap
 from tests.support.linting import found, item, said, subject
 
 

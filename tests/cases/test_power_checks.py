@@ -2,8 +2,8 @@
 
 import pytest
 
-from cases.tools.check.findings import Subject
-from cases.tools.check.power_checks import too_easy
+from cases.check.findings import Subject
+from cases.check.power_checks import too_easy
 from tests.support.linting import found, item, said, slice_of, subject
 
 

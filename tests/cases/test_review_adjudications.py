@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from cases.dataset import Item, Slice
-from cases.tasks import make_tasks
-from cases.tools.review.adjudications import (
+from cases.review.adjudications import (
     beside,
     is_label,
     load_adjudications,
     merged,
     save_adjudications,
 )
+from cases.tasks import make_tasks
 from evaluators.core import Case, JudgeError, Model, Reply, Request, UsageError, Verdict
 from evaluators.judges.adjudicated import AdjudicatedJudge, Adjudication, answer_digest
 from evaluators.judges.forecast import single_judges
@@ -39,8 +39,7 @@ def decided(label: str = "CORRECT", digest: str = KEY, name: str = "Ана") -> 
 
 
 async def never(model: Model, request: Request) -> Reply:
-    msg = "no call may be made"
-    raise AssertionError(msg)
+    raise AssertionError("no call may be made")
 
 
 def judged(judge: AdjudicatedJudge, answer: str, case: Case = CASE) -> Verdict:

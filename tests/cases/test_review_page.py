@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cases.tools.review.reviews import read_sheets
-from cases.tools.review.sheet import Field, SheetItem
-from cases.tools.review.sheet_files import write_sheet
+from cases.review.reviews import read_sheets
+from cases.review.sheet import Field, SheetItem
+from cases.review.sheet_files import write_sheet
 from tests.support.hostile import HOSTILE
 from tests.support.reviewing import sheet, sheet_item
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cases.tools.review.sheet import UNCLEAR, Choice, Field, Sheet, choice_set
-from cases.tools.review.sheet_files import (
+from cases.review.sheet import UNCLEAR, Choice, Field, Sheet, choice_set
+from cases.review.sheet_files import (
     CELL,
     cell,
     csv_twin,

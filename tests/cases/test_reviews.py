@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.tools.review.reviews import (
+from cases.review.reviews import (
     AGREED,
     CONFLICT,
     UNREVIEWED,
@@ -19,8 +19,8 @@ from cases.tools.review.reviews import (
     read_sheets,
     settle,
 )
-from cases.tools.review.sheet import Duty, Sheet, assign, draw, sheets_for
-from cases.tools.review.sheet_files import csv_twin
+from cases.review.sheet import Duty, Sheet, assign, draw, sheets_for
+from cases.review.sheet_files import csv_twin
 from evaluators.core import UsageError
 from tests.support.reviewing import review, saved, sheet, sheet_item
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cases.tools.check.alphabets import known, language_of
-from cases.tools.check.text_checks import (
+from cases.check.alphabets import known, language_of
+from cases.check.text_checks import (
     alphabet,
     invisible,
     language,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cases.tools.check.findings import CheckSettings
-from cases.tools.check.upkeep_checks import (
+from cases.check.findings import CheckSettings
+from cases.check.upkeep_checks import (
     BUNDLED,
     amended_acts,
     amendments,

@@ -366,8 +366,7 @@ def test_a_ledger_that_fails_lets_no_call_wait(
     """A full disk while results are read ends the run; the batch is there for the next one."""
 
     async def full(ledger: Ledger, row: Row) -> None:
-        msg = "the disk is full"
-        raise LedgerError(msg)
+        raise LedgerError("the disk is full")
 
     with batch_server() as server:
         runs = BatchRuns(tmp_path, server, "openai")

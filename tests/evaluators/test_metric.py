@@ -145,8 +145,7 @@ def test_errors_of_deepeval_are_told_in_one_line() -> None:
     assert empty.value.kind == "not_measurable"
 
     def handler(request: Request) -> Reply:
-        msg = "a\nb"
-        raise ZeroDivisionError(msg)
+        raise ZeroDivisionError("a\nb")
 
     with pytest.raises(JudgeError, match=r"^faithfulness: ZeroDivisionError: a b$") as other:
         measured(FAITHFUL, handler)

@@ -25,7 +25,7 @@ from evaluators.ledger import LedgerError
 from evaluators.rubric import Prompt
 from evaluators.runtime.engine import Task
 from evaluators.text import request_key
-from reports.provenance import dump_datasets, load_datasets
+from reports.run.provenance import dump_datasets, load_datasets
 from tests.support.declaring import GRADED, JUDGED, RATED, gates, refusal
 from tests.support.declaring import declared as loaded
 from tests.support.made_records import make_slice

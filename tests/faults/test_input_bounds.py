@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cases.bounds import LARGE, Bounds
+from cases.check.findings import LOOKED_AT, read_subject
 from cases.tables import read_table
-from cases.tools.check.findings import LOOKED_AT, read_subject
 from evaluators.core import UsageError
 from tests.conftest import Project
 from tests.support.loading import made

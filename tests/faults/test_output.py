@@ -11,7 +11,7 @@ import pytest
 from evaluators.command_line import Command, Program
 from evaluators.core import QAError, UsageError
 from reports.plugin.lost_output import LossyStream, discard
-from reports.writer import WriteError
+from reports.render.writer import WriteError
 from tests.conftest import Project
 
 ITEMS = 120  # under -v more lines than a pipe or a buffer holds back

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from cases.dataset import Threshold
-from cases.tools.review.adjudications import load_adjudications, save_adjudications
+from cases.review.adjudications import load_adjudications, save_adjudications
 from evaluators.core import CORRECT, INCORRECT
 from evaluators.judges.adjudicated import Adjudication
 from evaluators.kinds import kind_of
 from reports.__main__ import main
-from reports.human_review import Pick, pick
-from reports.review_sheet import issue_to
-from reports.run_reader import load_report
+from reports.review.human_review import Pick, pick
+from reports.review.review_sheet import issue_to
+from reports.run.run_reader import load_report
 from tests.conftest import Project
 from tests.support.made_records import make_record
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.first_seconds import LINE, WORKER
+from reports.plugin.first_seconds import LINE, WORKER
 from tests.conftest import Project
 from tests.support.killing import Victim, alive, chain, until
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
@@ -139,7 +139,7 @@ def ended(project: Project, *command: str) -> "subprocess.CompletedProcess[str]"
 
 def test_an_interrupt_of_the_imports_is_one_line(project: Project) -> None:
     """From the first module of ours on: exit 2 and one line, no traceback of Python's own (R2)."""
-    project.write("interrupted.py", f"import reports.first_seconds\n{INTERRUPT}")
+    project.write("interrupted.py", f"import reports.plugin.first_seconds\n{INTERRUPT}")
     result = ended(project, "-m", "pytest", "-p", "interrupted", "qa")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == f"{LINE}\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.writer import keep_decided, previous, write
+from reports.render.writer import keep_decided, previous, write
 from tests.conftest import Project
 from tests.support.samples import full, report
 

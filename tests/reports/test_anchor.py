@@ -7,10 +7,10 @@ import pytest
 
 from cases.dataset import Threshold
 from reports.__main__ import main
-from reports.assemble import Facts, account
-from reports.counted_run import Material
 from reports.gates.decide import SessionFacts
-from reports.report import Report
+from reports.run.report import Report
+from reports.verdict.assemble import Facts, account
+from reports.verdict.counted_run import Material
 from tests.support.made_runs import (
     SPEC,
     answered,

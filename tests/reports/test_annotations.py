@@ -8,7 +8,7 @@ from cases.dataset import Threshold
 from reports.plugin.finish import ci_lines, ci_link
 from reports.render import markdown
 from reports.render.console import LIMIT, annotations
-from reports.report import Decision, GateResult, Report
+from reports.run.report import Decision, GateResult, Report
 from tests.conftest import Project
 from tests.support.hostile import HOSTILE
 from tests.support.samples import gate, report

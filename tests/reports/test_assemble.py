@@ -11,10 +11,10 @@ from evaluators.core import Outcome, Verdict
 from evaluators.kinds import kind_of
 from evaluators.rubric import Rubric
 from evaluators.usage import Usage
-from reports.assemble import Facts, assemble
-from reports.baseline import Baseline
 from reports.gates.decide import SessionFacts
-from reports.report import Report
+from reports.run.baseline import Baseline
+from reports.run.report import Report
+from reports.verdict.assemble import Facts, assemble
 from tests.support.made_runs import before
 from tests.support.scripted import make_case
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from cases.dataset import Evidence, Sampling, SliceSample, Threshold
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
-from reports.record import Record
-from reports.report import GateResult, Report
+from reports.run.record import Record
+from reports.run.report import GateResult, Report
 from tests.support.made_records import make_dataset, make_slice
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of
 

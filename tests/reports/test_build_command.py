@@ -239,7 +239,7 @@ def test_a_language_without_a_recipe(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_a_recipe_of_another_language(good: Site, capsys: pytest.CaptureFixture[str]) -> None:
     """A file given by mistake is noticed."""
-    english = ROOT / "cases/tools/builder/recipes/boolq.en.yaml"
+    english = ROOT / "cases/builder/recipes/boolq.en.yaml"
     said = refused(good, capsys, "--recipe", str(english))
     assert "a recipe for 'en', not for 'be'" in said
 
@@ -248,7 +248,7 @@ def test_a_recipe_without_a_prompt_for_the_probe(
     good: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It is told before anything is asked; --no-probe goes without."""
-    text = (ROOT / "cases/tools/builder/recipes/boolq.be.yaml").read_text(encoding="utf-8")
+    text = (ROOT / "cases/builder/recipes/boolq.be.yaml").read_text(encoding="utf-8")
     path = good.path / "mine.yaml"
     path.write_text(text.partition("\nprobe:")[0] + "\n", encoding="utf-8")
     words = ["--recipe", str(path), *good.sources(4), *good.writer, *good.checker]
@@ -298,7 +298,7 @@ def test_a_wiki_is_sampled_to_the_end(tmp_path: Path) -> None:
 def test_real_sentences_are_sampled(tmp_path: Path) -> None:
     """Human-written Belarusian passes the checks of language and spelling."""
     recipe = tmp_path / "short.yaml"
-    text = (ROOT / "cases/tools/builder/recipes/boolq.be.yaml").read_text("utf-8")
+    text = (ROOT / "cases/builder/recipes/boolq.be.yaml").read_text("utf-8")
     text = text.replace("shortest: 200", "shortest: 20").replace("sentences: 2", "sentences: 1")
     recipe.write_text(text, encoding="utf-8")
     with site(tmp_path, models(), articles=5) as made:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cases.tools.download.public_files import DATA_FOLDER
-from cases.tools.download.resumable import DownloadError
+from cases.download.public_files import DATA_FOLDER
+from cases.download.resumable import DownloadError
 from evaluators.__main__ import main as evaluators
 from reports.commands.download import main as download
 from tests.support.downloading import BEM, EVOUNA, MOHLER, NQ301, sha256

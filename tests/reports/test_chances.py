@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from cases.dataset import Threshold
 from evaluators.core import CORRECT
 from evaluators.statistics.paired_power import power
-from reports.assemble import Facts, account, decision_of
-from reports.chances import (
+from reports.gates.decide import SessionFacts
+from reports.run.record import Record
+from reports.verdict.assemble import Facts, account, decision_of
+from reports.verdict.chances import (
     Chances,
     Simulation,
     SliceAgain,
@@ -21,9 +23,7 @@ from reports.chances import (
     discordance_of_repeats,
     margin_of,
 )
-from reports.counted_run import Material
-from reports.gates.decide import SessionFacts
-from reports.record import Record
+from reports.verdict.counted_run import Material
 from tests.support.made_records import make_record, make_slice
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of
 

@@ -12,8 +12,8 @@ from cases.dataset import Evidence, Fail, Threshold
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
 from reports.gates.power import margin_warnings, no_baseline_note
-from reports.record import Record
-from reports.report import GateResult
+from reports.run.record import Record
+from reports.run.report import GateResult
 from tests.support.made_records import graded, make_dataset, make_record, make_slice
 
 CONFIDENT: Evidence = "confident"

@@ -13,8 +13,8 @@ from evaluators.core import CORRECT, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, Y
 from reports.compare.differences import differences
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
-from reports.record import Record
-from reports.report import GateResult
+from reports.run.record import Record
+from reports.run.report import GateResult
 from tests.support.made_records import make_dataset, make_record, make_slice
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 

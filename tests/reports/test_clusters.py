@@ -19,11 +19,11 @@ from reports.compare.comparison import compare
 from reports.compare.differences import ShareChange, differences
 from reports.compare.pairs import PairedSlice, pair_records, paired_difference
 from reports.gates.change import change_gates
-from reports.judge_agreement import Pair, graded_figures
-from reports.judging import panels
-from reports.provenance import dump_datasets, load_datasets
-from reports.record import Record
-from reports.summary import extra_estimates, summarise
+from reports.judge.judge_agreement import Pair, graded_figures
+from reports.judge.judging import panels
+from reports.metrics.summary import extra_estimates, summarise
+from reports.run.provenance import dump_datasets, load_datasets
+from reports.run.record import Record
 from tests.benchmarks.clusters import PANELS, Panel, gate, panel_coverage
 from tests.support.made_records import make_dataset, make_record, make_slice
 from tests.support.made_runs import before, run_of

@@ -8,8 +8,8 @@ import pytest
 from cases.dataset import Threshold
 from evaluators.statistics.paired import tango
 from reports.compare.comparison import parity
-from reports.evidence import Change, Comparison, LanguageGap, MissedFact, SliceComparison
-from reports.record import Record
+from reports.run.evidence import Change, Comparison, LanguageGap, MissedFact, SliceComparison
+from reports.run.record import Record
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 
 DROP = Threshold(measure="drop", max=0.1, evidence="confident")

@@ -13,7 +13,7 @@ from evaluators.statistics.intervals import Z95
 from evaluators.statistics.paired import tango
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
-from reports.record import Record
+from reports.run.record import Record
 from tests.benchmarks.coverage import Cell, coverage, grid, outcomes, scores, wrong_fail, wrong_pass
 from tests.support.made_records import make_dataset, make_record, make_slice
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.tools.review.criteria import Criterion, load_criteria
+from cases.review.criteria import Criterion, load_criteria
 from evaluators.core import UsageError
 from reports.__main__ import main
-from reports.criteria_ratings import Rating, load_ratings, merged, save_ratings, summaries
-from reports.human_review import pick_at_random
-from reports.run_reader import load_report
+from reports.review.criteria_ratings import Rating, load_ratings, merged, save_ratings, summaries
+from reports.review.human_review import pick_at_random
+from reports.run.run_reader import load_report
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.reviewing import saved
 

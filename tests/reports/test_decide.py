@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cases.dataset import Threshold
 from evaluators.statistics.estimate import Estimate
 from reports.gates.decide import SessionFacts, decide
-from reports.report import GateResult, GateState
+from reports.run.report import GateResult, GateState
 
 P: GateState = "PASS"
 F: GateState = "FAIL"

@@ -8,7 +8,7 @@ import pytest
 from evaluators.statistics.estimate import Estimate
 from reports.compare.differences import differences
 from reports.compare.pairs import PairedSlice, pair_records
-from reports.record import Record
+from reports.run.record import Record
 from tests.support.made_records import make_record, make_slice
 
 

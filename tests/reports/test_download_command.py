@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.config import load_dataset, with_items
+from cases.download.benchmarks import load_benchmarks
+from cases.download.public_files import recorded_hash
+from cases.download.resumable import DownloadError, Partial, version_of
 from cases.loading import load_cases
-from cases.tools.download.benchmarks import load_benchmarks
-from cases.tools.download.public_files import recorded_hash
-from cases.tools.download.resumable import DownloadError, Partial, version_of
 from tests.support.downloading import (
     BOOLQ,
     CASES,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cases.tools.download.public_files import wrong_content
-from cases.tools.download.resumable import (
+from cases.download.public_files import wrong_content
+from cases.download.resumable import (
     DownloadError,
     Partial,
     Source,

@@ -7,10 +7,10 @@ import pytest
 from cases.dataset import Item, Threshold
 from evaluators.core import Outcome
 from evaluators.extra_metrics import MetricSpec
-from reports.gates.gate import slice_gates
-from reports.outcome_facts import OutcomeFacts
-from reports.record import Record
-from reports.summary import extra_estimates, extra_notes, missing_extras, summarise
+from reports.metrics.gate import slice_gates
+from reports.metrics.summary import extra_estimates, extra_notes, missing_extras, summarise
+from reports.run.outcome_facts import OutcomeFacts
+from reports.run.record import Record
 from tests.support.made_records import make_record, make_slice
 from tests.support.scripted import make_case
 

@@ -12,10 +12,10 @@ from cases.dataset import Dataset, Slice, Threshold
 from cases.gates_file import DatasetGates, GatesFile, with_gates
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import kind_of
-from reports.assemble import Facts, decision_of
-from reports.counted_run import Material
 from reports.gates.decide import SessionFacts
-from reports.record import Record
+from reports.run.record import Record
+from reports.verdict.assemble import Facts, decision_of
+from reports.verdict.counted_run import Material
 from tests.support.made_records import make_record
 from tests.support.made_runs import (
     ORIGIN,

@@ -12,10 +12,10 @@ from cases.dataset import Evidence, Slice, Threshold
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, YES
 from evaluators.statistics.count_table import RATINGS
 from evaluators.statistics.metrics import ANSWERS, METRICS, metrics_of
-from reports.gates.gate import evaluate, floor_gates, slice_gates
-from reports.record import Record
-from reports.report import GateResult
-from reports.summary import summarise, tabulate
+from reports.metrics.gate import evaluate, floor_gates, slice_gates
+from reports.metrics.summary import summarise, tabulate
+from reports.run.record import Record
+from reports.run.report import GateResult
 from tests.support.made_records import graded, inputs_of, make_slice, numbered
 
 CONFIDENT: Evidence = "confident"

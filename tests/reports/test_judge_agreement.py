@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import wilson
-from reports.judge_agreement import (
+from reports.judge.judge_agreement import (
     Pair,
     confusion,
     correlation,

@@ -8,20 +8,20 @@ import pytest
 from cases.dataset import Slice
 from evaluators.core import CORRECT, INCORRECT
 from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
-from reports.baseline import Baseline
 from reports.compare.pairs import PairedSlice, pair_records
-from reports.evidence import Calibration
-from reports.gates.gate import gate_inputs
-from reports.judge_errors import (
+from reports.judge.judge_errors import (
     correct_rates,
     corrected_notes,
     drift_notes,
     measuring,
     separations,
 )
-from reports.record import Record
-from reports.summary import summarise
-from reports.trust import confusion_cells
+from reports.judge.trust import confusion_cells
+from reports.metrics.gate import gate_inputs
+from reports.metrics.summary import summarise
+from reports.run.baseline import Baseline
+from reports.run.evidence import Calibration
+from reports.run.record import Record
 from tests.support.made_records import graded, make_slice, numbered
 
 JUDGED = make_slice("judged", dataset="labels")

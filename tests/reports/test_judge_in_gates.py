@@ -7,11 +7,11 @@ from pathlib import Path
 from cases.dataset import Dataset, Slice, Threshold
 from evaluators.core import CORRECT, INCORRECT
 from evaluators.kinds import kind_of
-from reports.evidence import Calibration
-from reports.record import Record
-from reports.recount import rebuilt
-from reports.report import GateResult, Report
-from reports.run_reader import load_report
+from reports.run.evidence import Calibration
+from reports.run.record import Record
+from reports.run.report import GateResult, Report
+from reports.run.run_reader import load_report
+from reports.verdict.recount import rebuilt
 from tests.support.made_runs import (
     RUBRIC,
     answered,

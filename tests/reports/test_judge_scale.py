@@ -13,11 +13,11 @@ from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
 from evaluators.statistics.youden import ClassRate, Separation
 from reports.compare.pairs import PairedSlice, pair_records
-from reports.evidence import Calibration
 from reports.gates.change import change_gates
-from reports.gates.judge_scale import JudgeScale, judge_scale
-from reports.record import Record
-from reports.report import GateResult
+from reports.judge.judge_scale import JudgeScale, judge_scale
+from reports.run.evidence import Calibration
+from reports.run.record import Record
+from reports.run.report import GateResult
 from tests.benchmarks.judge_error import is_shown_within
 from tests.support.made_records import graded, make_dataset, make_record, make_slice
 

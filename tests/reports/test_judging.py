@@ -8,8 +8,8 @@ import pytest
 from cases.dataset import Dataset, Slice
 from evaluators.core import Vote
 from evaluators.kinds import kind_of
-from reports.evidence import Judging
-from reports.record import Record
+from reports.run.evidence import Judging
+from reports.run.record import Record
 from tests.support.made_runs import RUBRIC, answered, facts_dataset, graded_slice, run_of
 
 JUDGED = Slice(

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.core import NO, UNANSWERED, YES, Case, UsageError
-from reports.commands.build import csv_table, error_sheet, json_table, markdown
-from reports.model_answers import (
+from cases.builder.model_answers import (
     ModelAnswers,
     YesNoData,
     facets_of,
@@ -20,6 +18,8 @@ from reports.model_answers import (
     score_models,
     scores,
 )
+from evaluators.core import NO, UNANSWERED, YES, Case, UsageError
+from reports.commands.build import csv_table, error_sheet, json_table, markdown
 from tests.support.building import recipe
 from tests.support.scripted import make_case
 

@@ -7,7 +7,7 @@ import pytest
 
 import reports
 from evaluators.core import UsageError
-from reports.notebook import Run
+from reports.run.notebook import Run
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 
 BOTH = facts_dataset(graded_slice("en"), graded_slice("bg"))

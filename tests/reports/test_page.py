@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.writer import write
+from reports.render.writer import write
 from tests.support.browsing import Browser, Tab, browser, needs_browser
 from tests.support.made_runs import answered, run_of
 from tests.support.samples import ended, full, record, report

@@ -3,10 +3,10 @@
 import pytest
 
 from evaluators.core import State
-from reports.evidence import Change, Comparison
-from reports.record import Record
 from reports.render import html, page_items
 from reports.render.page_items import listed
+from reports.run.evidence import Change, Comparison
+from reports.run.record import Record
 from tests.support.samples import ended, report
 
 STATES: tuple[State, ...] = ("passed", "failed", "error")

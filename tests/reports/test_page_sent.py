@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from evaluators.ledger import Ledger
-from reports.record import Record
 from reports.render import html, page_sent, words
 from reports.render.page_items import shower
 from reports.render.page_sent import sent_block
-from reports.transcripts import Source, of_ledger
-from reports.writer import write
+from reports.render.writer import write
+from reports.run.record import Record
+from reports.run.transcripts import Source, of_ledger
 from tests.reports.test_transcripts import LONG, fill
 from tests.support.browsing import Browser, Tab, browser, needs_browser
 from tests.support.hostile import HOSTILE

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reports.render import html
-from reports.writer import write
+from reports.render.writer import write
 from tests.support.browsing import Browser, Tab, browser, needs_browser
 from tests.support.hostile import HOSTILE, needs_kit
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of

@@ -9,9 +9,9 @@ from cases.dataset import Dataset, Slice, Threshold
 from evaluators.kinds import kind_of
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.youden import ClassRate, Separation
-from reports.evidence import Calibration
-from reports.gates.judge_scale import JudgeScale
 from reports.gates.power import expected_shares, power_lines, units_needed
+from reports.judge.judge_scale import JudgeScale
+from reports.run.evidence import Calibration
 from tests.support.made_runs import facts_dataset, graded_slice
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from evaluators.core import UsageError
 from reports.__main__ import main
-from reports.promoted import BASELINES, find_run, with_trend
-from reports.report import Report
-from reports.run_reader import load_report
+from reports.run.report import Report
+from reports.run.run_reader import load_report
+from reports.verdict.promoted import BASELINES, find_run, with_trend
 from tests.conftest import Project
 from tests.support.made_runs import answered, run_of, written
 from tests.support.samples import rendered

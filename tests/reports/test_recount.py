@@ -9,10 +9,10 @@ from cases.dataset import Threshold
 from cases.gates_file import DatasetGates, GatesFile
 from evaluators.core import UsageError
 from evaluators.statistics.estimate import UNDEFINED, Estimate
-from reports.evidence import Calibration
 from reports.gates.decide import SessionFacts
-from reports.recount import merged, rebuilt, regated
-from reports.report import Report
+from reports.run.evidence import Calibration
+from reports.run.report import Report
+from reports.verdict.recount import merged, rebuilt, regated
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of
 from tests.support.samples import rendered
 

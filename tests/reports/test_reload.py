@@ -10,10 +10,10 @@ import pytest
 from cases.dataset import Threshold
 from evaluators.core import UsageError, Vote
 from evaluators.statistics.estimate import Estimate
-from reports.codec import decode
-from reports.evidence import Comparison, Judging, LanguageGap, SliceComparison
-from reports.report import Report, SessionEnd
-from reports.run_reader import load_report
+from reports.run.codec import decode
+from reports.run.evidence import Comparison, Judging, LanguageGap, SliceComparison
+from reports.run.report import Report, SessionEnd
+from reports.run.run_reader import load_report
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.samples import full, rendered
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.models import secrets
-from reports.render import clean
+from reports.run import clean
 from tests.support.hostile import HOSTILE
 
 ANY_TEXT = st.text(st.characters(), max_size=300) | st.sampled_from(HOSTILE)

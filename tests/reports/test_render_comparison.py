@@ -3,9 +3,9 @@
 import pytest
 
 from evaluators.statistics.estimate import Estimate
-from reports.evidence import Change, Comparison
 from reports.render import console, markdown, words
-from reports.report import Report
+from reports.run.evidence import Change, Comparison
+from reports.run.report import Report
 from tests.support.hostile import HOSTILE
 from tests.support.made_records import make_record
 from tests.support.made_runs import answered, run_of

@@ -9,9 +9,10 @@ import pytest
 
 from cases.dataset import Threshold
 from evaluators.core import Vote
-from reports.record import Record
-from reports.render import clean, html, words
-from reports.report import Decision
+from reports.render import html
+from reports.run import clean
+from reports.run.record import Record
+from reports.run.report import Decision
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.pages import Page, items
@@ -158,7 +159,7 @@ def test_without_gates_the_page_says_that_nothing_is_decided() -> None:
     text = html.render(report(decision=Decision(gates=(), code=6, line="-")))
     assert "No gate was declared" in text
     assert "or none was declared" in text
-    assert words.verdict(report()) == "PASS"
+    assert report().verdict == "PASS"
 
 
 def test_reasons_beside_the_verdict_are_few() -> None:

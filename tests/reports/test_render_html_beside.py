@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from evaluators.core import Vote
-from reports.evidence import Audit, ConfusionCell, Judging
 from reports.render import html
-from reports.report import Report
+from reports.run.evidence import Audit, ConfusionCell, Judging
+from reports.run.report import Report
 from tests.reports.test_judging import judged_dataset, labelled
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.pages import Page, items

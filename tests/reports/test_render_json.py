@@ -10,9 +10,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.record import Record
-from reports.render import run_json
-from reports.report import Counts
+from reports.run import run_json
+from reports.run.record import Record
+from reports.run.report import Counts
 from tests.support.samples import estimate, full, hostile, part, record, rendered, report
 
 NUMBERS = st.floats() | st.integers() | st.none()

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from reports.render import junit
-from reports.report import Decision, Report
+from reports.run.report import Decision, Report
 from tests.support.hostile import HOSTILE
 from tests.support.junit_schema import violations
 from tests.support.samples import full, gate, report

@@ -7,7 +7,7 @@ import pytest
 
 from evaluators.statistics.estimate import Estimate, number
 from reports.render import markdown, words
-from reports.report import Decision
+from reports.run.report import Decision
 from tests.support.hostile import HOSTILE
 from tests.support.samples import ended, full, gate, part, record, report
 
@@ -124,7 +124,7 @@ def test_no_gates_is_not_a_pass() -> None:
 def test_the_word_for_each_code(code: int, complete: bool, word: str) -> None:
     """A run that was cut short is never shown as passed."""
     decision = replace(report().decision, code=code)
-    assert words.verdict(report(decision=decision, complete=complete)) == word
+    assert report(decision=decision, complete=complete).verdict == word
 
 
 def test_numbers_in_words() -> None:

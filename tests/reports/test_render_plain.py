@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.core import Vote
-from reports.record import Record
-from reports.render import clean, csv_files, html, run_json
-from reports.render.clean import find_plain
+from reports.render import csv_files, html
+from reports.run import clean, run_json
+from reports.run.clean import find_plain
+from reports.run.record import Record
 from tests.support.hostile import HOSTILE
 from tests.support.samples import hostile, record, report
 

@@ -6,9 +6,9 @@ from dataclasses import fields, replace
 
 import pytest
 
-from reports.record import Record
 from reports.render import csv_files
-from reports.report import Report
+from reports.run.record import Record
+from reports.run.report import Report
 from tests.support.samples import full, hostile, part, record, report
 
 

@@ -8,9 +8,9 @@ from cases.dataset import Threshold
 from evaluators.kinds import kind_of
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import wilson
-from reports.promoted import BASELINES
 from reports.render import charts, views, words
-from reports.report import GateResult, GateState
+from reports.run.report import GateResult, GateState
+from reports.verdict.promoted import BASELINES
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.samples import full, gate, report
 

@@ -9,9 +9,9 @@ import pytest
 
 from cases.dataset import Slice
 from cases.loading import load_cases
-from cases.tools.review.adjudications import load_adjudications, save_adjudications
-from cases.tools.review.issued import load_issued
-from cases.tools.review.sheet_files import texts_in
+from cases.review.adjudications import load_adjudications, save_adjudications
+from cases.review.issued import load_issued
+from cases.review.sheet_files import texts_in
 from evaluators.core import CORRECT, INCORRECT, Vote
 from evaluators.judges.adjudicated import Adjudication
 from evaluators.judges.factory import RUBRICS
@@ -19,12 +19,12 @@ from evaluators.kinds import kind_of
 from evaluators.ledger import Ledger
 from evaluators.rubric import load_rubric
 from reports.__main__ import main
-from reports.human_review import accept, adjudication_notes, at_most, labelled, pick
-from reports.record import Record
-from reports.report import Report
-from reports.review_sheet import issue_to, rubric_texts, sheet_of
-from reports.run_reader import load_report
-from reports.transcripts import of_ledger
+from reports.review.human_review import accept, adjudication_notes, at_most, labelled, pick
+from reports.review.review_sheet import issue_to, rubric_texts, sheet_of
+from reports.run.record import Record
+from reports.run.report import Report
+from reports.run.run_reader import load_report
+from reports.run.transcripts import of_ledger
 from tests.reports.test_transcripts import LONG, fill
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written

@@ -8,9 +8,9 @@ from cases.dataset import Sampling, SliceSample, Threshold
 from cases.gates_file import DatasetGates, GatesFile
 from evaluators.core import UsageError
 from evaluators.kinds import kind_of
-from reports.recount import merged, rebuilt, regated
-from reports.report import Report
-from reports.run_reader import report_from
+from reports.run.report import Report
+from reports.run.run_reader import report_from
+from reports.verdict.recount import merged, rebuilt, regated
 from tests.support.made_runs import RUBRIC, answered, before, facts_dataset, graded_slice, run_of
 from tests.support.samples import rendered
 

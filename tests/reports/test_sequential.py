@@ -14,12 +14,12 @@ from cases.thresholds import read_gates
 from evaluators.core import Case, Outcome, State, UsageError, Verdict
 from evaluators.runtime.stopping import stopped
 from evaluators.settings import load_settings
-from reports.evidence import Calibration
 from reports.gates.sequential import place_of, places_of
 from reports.plugin.calibrator import Calibrator
 from reports.plugin.settling import FEWEST, Settling, in_sequence
-from reports.record import Record, make_record
-from reports.report import GateResult, Report
+from reports.run.evidence import Calibration
+from reports.run.record import Record, make_record
+from reports.run.report import GateResult, Report
 from tests.support.made_runs import SPEC, answered, before, facts_dataset, graded_slice, run_of
 
 DROP = Threshold(measure="drop", max=0.1, evidence="sequential", fail="margin")

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import Vote
-from reports.record import Record, in_order
-from reports.render.run_json import line
-from reports.stored_records import ON_DISK, RecordFile, StoredRecord
+from reports.run.record import Record, in_order
+from reports.run.run_json import line
+from reports.run.stored_records import ON_DISK, RecordFile, StoredRecord
 from tests.support.made_records import make_record, make_slice
 
 SLICE = make_slice()

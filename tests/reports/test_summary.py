@@ -24,9 +24,9 @@ from evaluators.rubric import Rubric
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import wilson
 from evaluators.statistics.metrics import DROP, METRICS, RISE, USAGE, gate_ranges
-from reports.record import Record
-from reports.report import SliceSummary
-from reports.summary import summarise
+from reports.metrics.summary import summarise
+from reports.run.record import Record
+from reports.run.report import SliceSummary
 from tests.support.made_records import graded, make_record, make_slice, numbered
 
 RUBRIC = Rubric(

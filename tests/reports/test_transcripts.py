@@ -14,9 +14,9 @@ from evaluators.messages import Message
 from evaluators.sent import REQUEST, TEXT, documents_of
 from evaluators.text import request_key
 from reports.__main__ import main
-from reports.record import Record
-from reports.transcripts import TRANSCRIPTS, calls_of, keys_of, of_files, of_ledger, packed
-from reports.writer import write
+from reports.render.writer import write
+from reports.run.record import Record
+from reports.run.transcripts import TRANSCRIPTS, calls_of, keys_of, of_files, of_ledger, packed
 from tests.support.hostile import HOSTILE
 from tests.support.places import change
 from tests.support.samples import record, report

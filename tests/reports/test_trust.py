@@ -14,16 +14,16 @@ from evaluators.kinds import kind_of
 from evaluators.rubric import Protocol, Rubric
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.usage import Usage
-from reports.evidence import Calibration, ConfusionCell
-from reports.record import Record
-from reports.summary import summarise
-from reports.trust import (
+from reports.judge.trust import (
     calibrate,
     calibration_notes,
     calibration_of,
     distrust,
     measured_among,
 )
+from reports.metrics.summary import summarise
+from reports.run.evidence import Calibration, ConfusionCell
+from reports.run.record import Record
 from tests.support.made_records import graded, make_slice, numbered
 from tests.support.scripted import make_case
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cases.tools.review.adjudications import load_adjudications
+from cases.review.adjudications import load_adjudications
 from evaluators.core import State
 from evaluators.judges.adjudicated import Adjudications, answer_digest
 from reports.__main__ import main
-from reports.record import Record
-from reports.run_reader import load_report
+from reports.run.record import Record
+from reports.run.run_reader import load_report
 from tests.support.auditing import answers, audited, filled_in, verdicts, with_noise
 from tests.support.made_runs import before, facts_dataset, graded_slice, run_of, written
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from cases.dataset import Threshold
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
-from reports.gates.gate import slice_gates
-from reports.record import Record
-from reports.report import GateResult
-from reports.summary import summarise
+from reports.metrics.gate import slice_gates
+from reports.metrics.summary import summarise
+from reports.run.record import Record
+from reports.run.report import GateResult
 from tests.support.made_records import make_dataset, make_record, make_slice
 from tests.support.made_runs import answered, run_of
 from tests.support.samples import rendered

@@ -12,10 +12,10 @@ from evaluators.statistics.agreement import cohen_kappa
 from evaluators.statistics.alpha import krippendorff_alpha
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import wilson
-from reports.codec import decode
-from reports.evidence import Audit, Calibration, ConfusionCell, Corrected, Judging
-from reports.judging import audit, panels, vote_notes
-from reports.record import Record
+from reports.judge.judging import audit, panels, vote_notes
+from reports.run.codec import decode
+from reports.run.evidence import Audit, Calibration, ConfusionCell, Corrected, Judging
+from reports.run.record import Record
 from tests.support.made_records import make_record, make_slice, numbered
 
 CASCADE = "lexical+openai:j"

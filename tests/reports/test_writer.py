@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import QAError, UsageError
-from reports.writer import WriteError, append_summary, write
+from reports.render.writer import WriteError, append_summary, write
 from tests.support.hostile import HOSTILE, needs_kit
 from tests.support.samples import full, hostile, part, record, report
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from cases.dataset import Fail, Threshold
 from evaluators.core import CORRECT, INCORRECT
 from evaluators.judges.adjudicated import Adjudication, answer_digest
-from reports.record import Record
+from reports.run.record import Record
 from tests.support.made_runs import answered
 
 GRADES = {"c": CORRECT, "i": INCORRECT}

@@ -10,9 +10,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cases.tools.builder.build_step import StepCalls
-from cases.tools.builder.recipe import Recipe, find_recipe, load_recipe
-from cases.tools.builder.work_folder import Item, Origin
+from cases.builder.build_step import StepCalls
+from cases.builder.recipe import Recipe, find_recipe, load_recipe
+from cases.builder.work_folder import Item, Origin
 from evaluators.ledger import Ledger
 from evaluators.runtime.calls import Caller
 from evaluators.runtime.retries import RetryPolicy

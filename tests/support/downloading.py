@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cases.tools.download.benchmarks import load_benchmarks
-from cases.tools.download.resumable import DownloadError
+from cases.download.benchmarks import load_benchmarks
+from cases.download.resumable import DownloadError
 from reports.commands.download import main
 from tests.support.file_server import FileServer
 

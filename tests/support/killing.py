@@ -255,8 +255,7 @@ def until(condition: Callable[[], bool]) -> None:
         if condition():
             return
         time.sleep(0.01)
-    msg = "it did not happen within a minute"
-    raise AssertionError(msg)
+    raise AssertionError("it did not happen within a minute")
 
 
 def make_project(folder: Path, items: int) -> None:

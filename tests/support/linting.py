@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from cases.check.findings import Note, Subject, read_subject
 from cases.dataset import Dataset, Slice, Threshold
-from cases.tools.check.findings import Note, Subject, read_subject
 from evaluators.core import Case
 from evaluators.kinds import kind_of
 

@@ -212,8 +212,7 @@ class Loopback:
         """Listen; returns when connections are taken."""
         self._thread.start()
         if not self._ready.wait(10):
-            msg = "the loopback server did not start"
-            raise RuntimeError(msg)
+            raise RuntimeError("the loopback server did not start")
 
     def stop(self) -> None:
         """Cut all connections and end the thread."""

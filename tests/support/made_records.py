@@ -7,9 +7,9 @@ from pathlib import Path
 from cases.dataset import Dataset, Slice, Threshold
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import kind_of
-from reports.gates.gate import GateInputs, gate_inputs
-from reports.record import Record
-from reports.summary import summarise
+from reports.metrics.gate import GateInputs, gate_inputs
+from reports.metrics.summary import summarise
+from reports.run.record import Record
 
 BLANK = Record(
     key="",

@@ -9,14 +9,14 @@ from cases.dataset import Dataset, Slice, SliceSample, Threshold
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import kind_of
 from evaluators.rubric import Rubric
-from reports.assemble import Facts, account
-from reports.baseline import Baseline
-from reports.counted_run import Material
-from reports.evidence import Calibration
 from reports.gates.decide import SessionFacts
-from reports.record import Record
-from reports.report import Report
-from reports.writer import write
+from reports.render.writer import write
+from reports.run.baseline import Baseline
+from reports.run.evidence import Calibration
+from reports.run.record import Record
+from reports.run.report import Report
+from reports.verdict.assemble import Facts, account
+from reports.verdict.counted_run import Material
 from tests.support.made_records import make_record
 from tests.support.samples import rendered
 

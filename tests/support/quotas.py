@@ -38,8 +38,7 @@ class Shared:
         if report.run in self.dead:
             await asyncio.get_running_loop().create_future()
         if self.down:
-            msg = "connection refused"
-            raise OSError(msg)
+            raise OSError("connection refused")
         state = self.state
         grant = state.report(report, now() + SKEW)
         self.kept = json.dumps(state.as_json())

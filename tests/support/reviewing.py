@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cases.tools.review.reviews import Review
-from cases.tools.review.sheet import Field, Sheet, SheetItem, choice_set
+from cases.review.reviews import Review
+from cases.review.sheet import Field, Sheet, SheetItem, choice_set
 
 
 def sheet_item(id_: str, **fields: object) -> SheetItem:

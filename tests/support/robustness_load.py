@@ -53,8 +53,7 @@ def config(path: Path) -> dict[str, object]:
     settings = load_settings(path)
     settings.check_keys(KEYS)
     if not settings.values:
-        msg = f"{path}:1: no key; known: {', '.join(KEYS)}"
-        raise UsageError(msg)
+        raise UsageError(f"{path}:1: no key; known: {', '.join(KEYS)}")
     for key in settings.values:
         KEYS[key](settings, key)
     return cast("dict[str, object]", dict(settings.values))
@@ -77,14 +76,14 @@ def _model(settings: Settings, key: str) -> None:
 
 def _provider(name: str) -> None:
     if name not in spec.PROVIDERS:
-        msg = f"{shown(name)} is not known; {hint(name, spec.PROVIDERS)}"
-        raise UsageError(msg)
+        raise UsageError(f"{shown(name)} is not known; {hint(name, spec.PROVIDERS)}")
 
 
 def _variable(name: str) -> None:
     if not keys.VARIABLE.fullmatch(name):
-        msg = "the name of an environment variable is needed (what stands here is not shown)"
-        raise UsageError(msg)
+        raise UsageError(
+            "the name of an environment variable is needed (what stands here is not shown)"
+        )
 
 
 def _name(name: str) -> None:

@@ -16,10 +16,10 @@ sys.path.insert(0, str(ROOT))  # the kit runs from a folder of its own
 from cases.dataset import Slice  # noqa: E402
 from evaluators.kinds import GRADED  # noqa: E402
 from evaluators.text import sendable  # noqa: E402
-from reports.record import Record  # noqa: E402
-from reports.report import Decision, Report  # noqa: E402
-from reports.summary import summarise  # noqa: E402
-from reports.writer import write  # noqa: E402
+from reports.metrics.summary import summarise  # noqa: E402
+from reports.render.writer import write  # noqa: E402
+from reports.run.record import Record  # noqa: E402
+from reports.run.report import Decision, Report  # noqa: E402
 from tests.support import samples  # noqa: E402
 
 Row = Mapping[str, str]
@@ -91,8 +91,7 @@ def _run_pytest(cases: Sequence[Row], folder: Path) -> None:
         )
     (folder / "terminal.log").write_bytes(done.stdout)
     if done.returncode not in (0, 1):
-        msg = f"pytest ended with {done.returncode}: {done.stdout.decode()[-500:]}"
-        raise RuntimeError(msg)
+        raise RuntimeError(f"pytest ended with {done.returncode}: {done.stdout.decode()[-500:]}")
 
 
 def _files(cases: Sequence[Row], folder: Path) -> dict[str, Path]:

@@ -8,9 +8,9 @@ from cases.dataset import Threshold
 from evaluators.core import State
 from evaluators.kinds import kind_of
 from evaluators.statistics.estimate import Estimate
-from reports.record import Record
 from reports.render.report_files import Files
-from reports.report import Counts, Decision, GateResult, GateState, Report, SliceSummary
+from reports.run.record import Record
+from reports.run.report import Counts, Decision, GateResult, GateState, Report, SliceSummary
 from tests.support.hostile import HOSTILE
 
 QUESTIONS = {

@@ -177,8 +177,7 @@ def _peaks(process: "subprocess.Popen[str]", longest: float = 600.0) -> Mapping[
     while process.poll() is None:
         if time.monotonic() > end:
             process.kill()
-            msg = f"the run did not end within {longest:g} s"
-            raise RuntimeError(msg)
+            raise RuntimeError(f"the run did not end within {longest:g} s")
         for role, pids in members(process.pid).items():
             peaks[role] = max(peaks.get(role, 0.0), *map(_megabytes, pids), 0.0)
         time.sleep(0.1)

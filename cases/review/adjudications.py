@@ -1,0 +1,151 @@
+"""``adjudications.yaml``: what people decided, item by item, kept with the data."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import takewhile
+from pathlib import Path
+
+import yaml
+
+from cases.labels import grade_or_rating
+from evaluators.core import NO, UNANSWERED, YES, UsageError
+from evaluators.judges.adjudicated import FILE, Adjudication, Adjudications
+from evaluators.output import write_texts
+from evaluators.reading import Map, Seq, load_yaml, problem, read_text
+from evaluators.settings import Settings
+from evaluators.text import shown
+
+_KEYS = ("item", "digest", "verdict", "name", "reason", "date")
+_AUDIT = ("picked", "probability", "pair")
+DIGEST = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_HEAD = """\
+# Verdicts by people. Each holds for one answer to one item, named by the digest of both; it takes
+# the judge's place wherever that answer is judged again. Written by `python -m reports review`.
+
+"""
+ABOUT = ("question", "answer")
+_ABOUT = re.compile(rf"# ((?:{'|'.join(ABOUT)}): .*)")
+
+
+def load_adjudications(path: Path) -> dict[str, Adjudication]:
+    """Return the verdicts of a file by digest.
+
+    Raises UsageError naming file and line for a verdict that cannot be read, or a second one.
+    """
+    document = load_yaml(path)
+    if document == "":
+        return {}
+    if not isinstance(document, Seq):
+        raise problem(path, 1, "a YAML list of verdicts is needed: each begins with '- '")
+    found: dict[str, Adjudication] = {}
+    text = read_text(path).split("\n")
+    for entry, line in zip(document, document.lines, strict=True):
+        if not isinstance(entry, Map):
+            raise problem(path, line, f"a mapping of {', '.join(_KEYS)} is needed")
+        one = _read(Settings(path, "", entry))
+        if one.digest in found:
+            raise problem(path, line, f"digest {one.digest} stands twice; keep one verdict")
+        found[one.digest] = replace(one, about=_comments_above(text, line))
+    return found
+
+
+def _comments_above(text: Sequence[str], line: int) -> tuple[str, ...]:
+    """Return what stands in the comments right above an entry, which begins in this line."""
+    above = takewhile(bool, (_ABOUT.fullmatch(one) for one in reversed(text[: line - 1])))
+    return tuple(match[1] for match in above if match)[::-1]
+
+
+def _read(settings: Settings) -> Adjudication:
+    settings.check_keys((*_KEYS, *_AUDIT))
+    for key in ("item", "digest", "verdict", "name"):
+        if not settings.text(key):
+            raise settings.problem(key, "missing; say it")
+    digest = settings.text("digest")
+    if not DIGEST.fullmatch(digest):
+        what = f"32 hexadecimal digits are needed, not {shown(digest)}"
+        raise problem(settings.path, settings.values.lines["digest"], f"digest: {what}")
+    try:
+        label = _label(settings.text("verdict"))
+    except ValueError as error:
+        line = settings.values.lines["verdict"]
+        raise problem(settings.path, line, f"verdict: {error}") from None
+    optional = {key: settings.values.get(key) or "" for key in ("reason", "date", "picked", "pair")}
+    for key, value in optional.items():
+        if not isinstance(value, str):
+            raise settings.problem(key, f"text is needed, not {shown(value)}")
+    return Adjudication(
+        item=settings.text("item"),
+        digest=digest,
+        label=label,
+        name=settings.text("name"),
+        reason=str(optional["reason"]),
+        date=str(optional["date"]),
+        picked=str(optional["picked"]),
+        probability=settings.number("probability", 0, 1) or 0.0,
+        pair=str(optional["pair"]),
+    )
+
+
+def _label(text: str) -> str:
+    word = text.strip().upper()
+    return word if word in (YES, NO, UNANSWERED) else grade_or_rating(text)
+
+
+def is_label(text: str) -> bool:
+    """Return whether a text is a verdict: a grade, a rating or a reading of yes or no."""
+    try:
+        return _label(text) == text
+    except ValueError:
+        return False
+
+
+def merged(
+    old: Adjudications, new: Iterable[Adjudication]
+) -> tuple[dict[str, Adjudication], tuple[str, ...]]:
+    """Return old and new verdicts together, and a line for each new one that was refused.
+
+    A verdict that contradicts an old one is refused, not put over it.
+    """
+    found = dict(old)
+    refused = []
+    for one in new:
+        before = found.setdefault(one.digest, one)
+        if before.label != one.label:
+            refused.append(
+                f"{one.item}: {one.name} says {one.label}, but {before.name} decided "
+                f"{before.label}; take that entry out to decide anew"
+            )
+    return found, tuple(refused)
+
+
+def save_adjudications(adjudications: Mapping[str, Adjudication], path: Path) -> None:
+    """Write the file, by item, so that a change of one verdict is a change of its lines.
+
+    Raises QAError where it cannot be written.
+    """
+    ordered = sorted(adjudications.values(), key=lambda one: (one.item, one.digest))
+    text = _HEAD if ordered else f"{_HEAD}[]\n"
+    for one in ordered:
+        values = (one.item, one.digest, one.label, one.name, one.reason, one.date)
+        entry: dict[str, str | float] = dict(zip(_KEYS, values, strict=True))
+        if one.pair:
+            entry |= zip(_AUDIT, (one.picked, one.probability, one.pair), strict=True)
+        text += "".join(f"# {line}\n" for line in one.about)
+        text += yaml.safe_dump([entry], allow_unicode=True, sort_keys=False, width=100)
+    write_texts([(path, text)])
+
+
+def beside(folders: Iterable[Path]) -> dict[str, Adjudication]:
+    """Return the verdicts in the ``adjudications.yaml`` of these folders, where there is one.
+
+    Raises UsageError where one cannot be read, or two say different things of one answer.
+    """
+    found: dict[str, Adjudication] = {}
+    for folder in folders:
+        path = folder / FILE
+        if path.is_file():
+            found, refused = merged(found, load_adjudications(path).values())
+            if refused:
+                raise UsageError(f"{path}: {refused[0]}")
+    return found

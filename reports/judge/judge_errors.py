@@ -1,0 +1,183 @@
+"""What a judge's errors on labelled answers say of a run: rates freed of them, and its drift."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from cases.dataset import Slice
+from cases.labels import CONSTRUCTED
+from evaluators.kinds import GRADED
+from evaluators.output import plural
+from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import corrected_rate, wilson
+from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
+from evaluators.statistics.ratios import correct
+from evaluators.statistics.youden import (
+    ClassRate,
+    Separation,
+    class_rates,
+    clustered,
+    incorrect_label,
+    passing_labels,
+    weighted_mean,
+)
+from reports.compare.pairs import PairedSlice, paired_difference
+from reports.metrics.gate import GateInputs
+from reports.metrics.summary import tabulate
+from reports.run.baseline import Baseline
+from reports.run.codec import decode
+from reports.run.evidence import Calibration, Corrected
+from reports.run.record import Record
+
+ENOUGH = 30
+"""Labels of each class from which on they speak for themselves: fewer correct no rate, and a
+language with fewer borrows from the others of its labelled data set."""
+
+CLASSES = {YOUDEN: passing_labels, YOUDEN_INCORRECT: incorrect_label}
+
+
+def separations(inputs: GateInputs) -> dict[str, Separation]:
+    """Return how well a labelled slice shows the judge to tell classes apart, by measure.
+
+    A measure that is undefined in one of the worst cases of the ungraded items is left out. One
+    whose class has no graded item is not: else a judge that refuses these would seem unmeasured.
+    """
+    sample, found = inputs.graded, {}
+    for name, labels in CLASSES.items():
+        if name not in inputs.summary.measures:
+            continue
+        rates = class_rates(sample.patterns, sample.items, labels(sample.patterns))
+        values, ends = inputs.values(name), inputs.ends(name)
+        if values and ends:
+            youden = Estimate.of(values[0], ends, inputs.summary.counts.planned)
+            found[name] = Separation(youden=youden, rates=rates)
+    return found
+
+
+def constructed_in(records: Sequence[Record]) -> int:
+    """Return how many labelled items say that their answer was constructed."""
+    return sum(CONSTRUCTED in str(one.metadata.get("label_source", "")) for one in records)
+
+
+def measuring(slice_: Slice, calibrations: Sequence[Calibration]) -> tuple[Calibration, ...]:
+    """Return what says how the judge of a slice errs: its own language, then the others.
+
+    They are of one labelled dataset. Nothing where its ratings pass at another bar.
+    """
+    bar = slice_.pass_bar if slice_.kind.rated else None
+    alike = [one for one in calibrations if one.pass_bar == bar]
+    own = [one for one in alike if slice_.name in one.graders][:1]
+    others = [one for one in alike if own and one.dataset == own[0].dataset]
+    return (*own, *(one for one in others if one.language != slice_.language))
+
+
+def correct_rates(
+    slices: Sequence[Slice],
+    records: Mapping[str, Sequence[Record]],
+    calibrations: Sequence[Calibration],
+) -> tuple[Corrected, ...]:
+    """Return ``correct`` freed of the judge's errors where 30 labels of each class show them.
+
+    ``records`` are by the name of a slice. What a person decided counts as it is. The estimate is
+    Rogan and Gladen's, its interval from both samples (``corrected_rate``).
+    """
+    by_slice = {name: one for one in reversed(calibrations) for name in one.graders}
+    found = (
+        _corrected(one, records[one.name], by_slice[one.name])
+        for one in slices
+        if one.kind == GRADED and one.name in by_slice
+    )
+    return tuple(one for one in found if one)
+
+
+def _corrected(
+    slice_: Slice, records: Sequence[Record], calibration: Calibration
+) -> Corrected | None:
+    errors = calibration.separations.get(YOUDEN)
+    if errors is None or errors.fewest < ENOUGH or calibration.ungraded:
+        return None
+    graded = [one for one in records if one.is_graded]
+    people = _called(slice_, [one for one in graded if one.adjudicated_by])
+    judged = _called(slice_, [one for one in graded if not one.adjudicated_by])
+    if judged is None:
+        return None
+    sensitivity, specificity = errors.rates
+    right, wrong = sensitivity.independent, specificity.independent
+    rate = corrected_rate(judged.independent, right, wrong)
+    if rate is None:
+        return None
+    parts = [(Estimate.of(rate.value, rate.interval, judged.trials), float(judged.trials))]
+    if people:
+        own = Estimate.of(people.value, wilson(*people.independent), people.trials)
+        parts.append((own, float(people.trials)))
+    return Corrected(
+        slice=slice_.name,
+        correct=weighted_mean(parts),
+        labelled=sum(one.trials for one in errors.rates),
+        sensitivity=sensitivity.value,
+        specificity=specificity.value,
+        by_people=people.trials if people else 0,
+        constructed=calibration.constructed,
+    )
+
+
+def _called(slice_: Slice, records: Sequence[Record]) -> ClassRate | None:
+    """Return how many of these graded answers were called right, None of none."""
+    if not records:
+        return None
+    sample = tabulate(records, slice_)
+    return clustered(*correct(sample.patterns), sample.items)
+
+
+def corrected_notes(found: Sequence[Corrected]) -> list[str]:
+    """Return a line for each corrected rate."""
+    return [
+        f"{one.slice}: correct {one.correct.text()} once the judge's errors are taken out "
+        f"(sensitivity {one.sensitivity:.3f}, specificity {one.specificity:.3f} over "
+        f"{plural(one.labelled, 'labelled item')}){f'; {one.caution}' if one.caution else ''}"
+        for one in found
+    ]
+
+
+def drift_notes(
+    calibrations: Sequence[Calibration],
+    sides: Mapping[str, PairedSlice],
+    baseline: Baseline | None,
+) -> Iterator[str]:
+    """Yield a line for each language in which the judge read the same labelled items before.
+
+    ``sides`` are the slices beside the baseline's, by name. Where the items pair, the difference is
+    over the pairs.
+    """
+    kept = calibrations_in(baseline.run) if baseline else ()
+    before = {(one.dataset, one.language): one for one in kept}
+    for one in calibrations:
+        name, old = f"{one.dataset}:{one.language}", before.get((one.dataset, one.language))
+        found = paired_difference([sides[name]]) if name in sides else None
+        then, now = ((each and each.measures.get("agreement")) for each in (old, one))
+        if found and found.n:
+            right = sum(bool(pair.old.passes()) for pair in sides[name].graded) / found.n
+            said = f"agreement {right:.3f} then, {right + found.value:.3f} now"
+            said += f", new - old {found.estimate.text()}, over {plural(found.n, 'pair')}"
+        elif then and now and old and _labels(old) == _labels(one):
+            said = f"agreement {then.text()} then, {now.text()} now"
+        else:
+            continue
+        yield f"judge beside the baseline, on the labelled items of {name}: {said}"
+
+
+def calibrations_in(run: Mapping[str, object]) -> Iterator[Calibration]:
+    """Yield those calibrations of a ``run.json`` that this version can read."""
+    block = run.get("judging")
+    parts = block.get("calibrations") if isinstance(block, Mapping) else None
+    for part in parts if isinstance(parts, (list, tuple)) else ():
+        with suppress(ValueError):
+            yield decode(Calibration, part)
+
+
+def _labels(one: Calibration) -> Counter[str]:
+    """Return how many graded items have each label."""
+    found: Counter[str] = Counter()
+    for cell in one.confusion:
+        found[cell.label] += cell.count
+    return found

@@ -1,0 +1,143 @@
+"""A judge's errors in a paired gate: what it shows of a true change, and how sure that is.
+
+A judge with sensitivity Se and specificity Sp, alike on both runs' answers, shows J = Se + Sp - 1
+times a true change of the share that passes. A margin therefore has to shrink by J, or a poor judge
+would let pass what a good one would not.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cases.dataset import Slice
+from evaluators.output import plural
+from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
+from evaluators.statistics.metrics import USAGE, YOUDEN, YOUDEN_INCORRECT
+from evaluators.statistics.youden import corrected_difference, weighted_mean
+from reports.compare.pairs import PairedSlice
+from reports.judge.judge_errors import ENOUGH, measuring
+from reports.run.evidence import Calibration
+
+MEASURED_BY = {"": YOUDEN, "correct": YOUDEN, "pass_rate": YOUDEN, "incorrect": YOUDEN_INCORRECT}
+"""Which J scales a change, by the measure that changes; empty stands for the share that passes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeScale:
+    """How a judge's errors shrink a change.
+
+    ``youden`` is undefined where nothing measures it: then the gate is about the judge's opinion.
+    ``basis`` says which labels it is from, or why there is none.
+    """
+
+    youden: Estimate
+    basis: str
+
+    def shrunk(self, margin: float, *, confident: bool) -> float:
+        """Return the most that the judge may show of a change for the true one to be in a margin.
+
+        By the lower end of J for ``confident`` evidence, else by its estimate. The margin itself
+        where nothing measures J; -infinity, which nothing keeps to, where it may be 0.
+        """
+        gain = self.youden.low if confident else self.youden.value
+        if gain is None:
+            return margin
+        return margin * gain if gain > 0 else -math.inf
+
+    def corrected(self, difference: Estimate) -> Estimate:
+        """Return the difference as it would be without the judge's errors."""
+        return corrected_difference(difference, self.youden)
+
+    def text(self, difference: Estimate) -> str:
+        """Return in words what the judge's errors make of a difference."""
+        if self.youden.value is None:
+            return f"the verdict is about the judge's opinion: {self.basis}"
+        found = self.corrected(difference)
+        gain = f"Youden's J {self.youden.text('{value}, {low} to {high}')} {self.basis}"
+        if found.value is None or found.interval is None:
+            return f"the judge's errors leave nothing to conclude from ({gain})"
+        ends = span_of(found.interval)
+        value = figure(found.value)
+        return f"freed of the judge's errors it is {value}, 95 % interval {ends} ({gain})"
+
+
+def judge_scale(sides: Sequence[PairedSlice], measure: str = "") -> JudgeScale | None:
+    """Return the scale of a gate over these slices; None where no judge's verdict is in it.
+
+    ``measure`` is what changes, empty for the share that passes. One slice counts by the labels of
+    its own language; where either class has fewer than 30 of them by those of all, held to what its
+    own allow (``_at_most``). Several slices are weighed by their pairs, and one without labels is
+    taken to be like the others.
+    """
+    judged = [one for one in sides if _is_judged(one)]
+    parts = [(one.slice_, one.calibrations, len(one.pairing.pairs)) for one in judged]
+    return _scale(parts, measure)
+
+
+def expected_scale(
+    slices: Sequence[tuple[Slice, int]], calibrations: Sequence[Calibration], measure: str = ""
+) -> JudgeScale | None:
+    """Return ``judge_scale`` as it will be by these calibrations, over so many items of slices."""
+    judged = [(one, items) for one, items in slices if one.kind.by_rubric]
+    return _scale([(one, measuring(one, calibrations), items) for one, items in judged], measure)
+
+
+def _is_judged(side: PairedSlice) -> bool:
+    """Return whether a judge, not a person or a rule of words, decided on some pair of a slice."""
+    both = ((pair.new, pair.old) for pair in side.pairing.pairs)
+    return side.slice_.kind.by_rubric and any(
+        not record.adjudicated_by for pair in both for record in pair
+    )
+
+
+_Part = tuple[Slice, Sequence[Calibration], int]
+"""A slice that a judge decides, what measures the judge (``measuring``), and its weight."""
+
+
+def _scale(parts: Sequence[_Part], measure: str) -> JudgeScale | None:
+    name = MEASURED_BY.get(measure)
+    if not parts or measure in USAGE:
+        return None
+    if name is None:
+        return _unknown(f"its errors are not known on the scale of {measure}")
+    if len(parts) == 1:
+        return _single(*parts[0][:2], name)
+    own = [(one, found[0].separations.get(name), items) for one, found, items in parts if found]
+    known = [(found.youden, float(items)) for _, found, items in own if found]
+    return _pooled(known, [one.language for one, found, _ in own if found])
+
+
+def _unknown(why: str) -> JudgeScale:
+    return JudgeScale(youden=UNDEFINED, basis=why)
+
+
+def _single(slice_: Slice, calibrations: Sequence[Calibration], name: str) -> JudgeScale:
+    known = [(one, found) for one in calibrations if (found := one.separations.get(name))]
+    own = calibrations[0].separations.get(name) if calibrations else None
+    if own and own.fewest >= ENOUGH:
+        known = known[:1]
+    parts = [(found.youden, float(found.youden.n)) for _, found in known]
+    scale = _pooled(parts, [one.language for one, _ in known])
+    if not own or len(parts) < 2:
+        return scale
+    few = f"; {slice_.language} alone has fewer than {ENOUGH} of a class"
+    return JudgeScale(youden=_at_most(scale.youden, own.youden), basis=scale.basis + few)
+
+
+def _pooled(parts: Sequence[tuple[Estimate, float]], languages: Sequence[str]) -> JudgeScale:
+    if not parts:
+        return _unknown("no labelled items measure its errors")
+    youden = weighted_mean(parts)
+    basis = f"over {plural(youden.n, 'labelled item')} in {', '.join(languages)}"
+    return JudgeScale(youden=youden, basis=basis)
+
+
+def _at_most(pooled: Estimate, own: Estimate) -> Estimate:
+    """Return J of several languages, held to what the few labels of one of them allow.
+
+    Its value is no higher than the language's own, its lower end no higher than half way from
+    there to the own lower end, so that a judge who errs more in one language is not excused.
+    """
+    top, bottom = own.value or 0.0, own.low or 0.0
+    value, low = min(pooled.value or 0.0, top), min(pooled.low or 0.0, (top + bottom) / 2)
+    return replace(pooled, value=value, low=min(value, low))

@@ -1,0 +1,215 @@
+"""What a report says of the judge: who graded, how it was measured, what votes of several show."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from cases.dataset import Dataset, Slice
+from evaluators.judge_spec import LEXICAL, JudgeSpec, PanelSpec
+from evaluators.judges.lexical.language_tables import has_tables
+from evaluators.kinds import Cluster
+from evaluators.statistics.estimate import UNDEFINED, Estimate
+from evaluators.statistics.intervals import clustered_rate, wilson
+from evaluators.statistics.rater_agreement import alpha_of, kappas
+from reports.judge.judge_errors import correct_rates, corrected_notes
+from reports.judge.trust import calibration_notes, is_measured
+from reports.run.evidence import Audit, Calibration, Judging, PanelAgreement
+from reports.run.record import Record
+
+_NAMED = 10  # items named in a note; run.json has all
+
+
+def judging(
+    datasets: Sequence[Dataset],
+    records: Mapping[str, Sequence[Record]],
+    judge: str,
+    calibrations: Sequence[Calibration] = (),
+) -> Judging:
+    """Return the judge's part of the report. ``records`` holds those of each slice by its name.
+
+    ``judge`` is the SPEC. An item counts as settled without a call where rules alone decided it.
+    """
+    graded_slices = [one for one in _slices(datasets, records) if one.kind.by_rubric]
+    judged_slices = [one for one in _slices(datasets, records) if not one.kind.answered]
+    every = [(one, records[one.name]) for one in (*graded_slices, *judged_slices)]
+    decided = [record for _, some in every for record in some if record.is_graded]
+    split = tuple(
+        one.key for one in decided if len({vote.label for vote in one.votes if vote.label}) > 1
+    )
+    deciders = Counter("people" if one.adjudicated_by else one.judge for one in decided)
+    cascade = PanelSpec.parse(judge).is_cascade
+    measured = {name for one in calibrations if is_measured(one) for name in one.graders}
+    return Judging(
+        graded=len(decided),
+        settled=sum(_settled(record, judge, cascade=cascade) for record in decided),
+        by_judge=dict(sorted(deciders.items())),
+        calibrations=tuple(calibrations),
+        unmeasured=tuple(one.name for one in graded_slices if one.name not in measured),
+        disagreements=() if cascade else split,
+        audited=sum(len(record.votes) > 1 for record in decided) if cascade else 0,
+        audit_disagreements=split if cascade else (),
+        audit=audit([(part, one) for part in graded_slices for one in records[part.name]], judge),
+        panels=panels(every, judge),
+        corrected=correct_rates(graded_slices, records, calibrations),
+    )
+
+
+def judging_notes(
+    found: Judging, judge: str, slices: Collection[Slice], datasets: Sequence[Dataset]
+) -> list[str]:
+    """Return what votes and labelled items say of the judge, a line each.
+
+    ``slices`` are those that were run.
+    """
+    judges = PanelSpec.parse(judge)
+    waivers = {} if judges.is_offline else _waivers(found, datasets)
+    notes = [*waivers.values(), *_lexicon_notes(judges, slices)]
+    if any(one.is_cascade for one in judges.members) and any(one.kind.rated for one in slices):
+        notes.append(f"{judge}: ratings are the model's alone, no rule settles one")
+    noted = {name for one in found.calibrations for name in one.graders} | waivers.keys()
+    unknown = [name for name in found.unmeasured if name not in noted]
+    if unknown:
+        rules = "; rules decide without" if judges.is_offline else ""
+        why = f"no labelled items were judged{rules}"
+        notes.append(f"judge not measured for {', '.join(unknown)}: {why}")
+    return [
+        *notes,
+        *calibration_notes(found.calibrations),
+        *vote_notes(judge, found.audit, found.panels),
+        *corrected_notes(found.corrected),
+    ]
+
+
+def _waivers(found: Judging, datasets: Sequence[Dataset]) -> dict[str, str]:
+    """Return a line for each slice whose gates decide although nobody measured its judge."""
+    waived = {one.name for one in datasets if one.judge_unmeasured}
+    names = [name for name in found.unmeasured if name.partition(":")[0] in waived]
+    why = "no labelled items measure its judge, and its dataset.yaml says that the gates decide"
+    return {name: f"judge: unmeasured for {name}: {why}" for name in names}
+
+
+def _slices(datasets: Sequence[Dataset], records: Mapping[str, Sequence[Record]]) -> list[Slice]:
+    every = (one for dataset in datasets for one in dataset.slices.values())
+    return [one for one in every if one.name in records]
+
+
+def _settled(record: Record, judge: str, *, cascade: bool) -> bool:
+    """Rules before a model sign with the first vote; where no model was called the SPEC signs."""
+    if record.adjudicated_by:
+        return False
+    if cascade and record.votes:
+        return JudgeSpec.parse(record.votes[0].judge).is_offline
+    return not record.votes and (JudgeSpec.parse(record.judge).is_offline or record.judge == judge)
+
+
+def audit(records: Sequence[tuple[Slice, Record]], judge: str) -> Audit | None:
+    """Return what the audit of a cascade showed; None for any other judge, or without verdicts.
+
+    ``records`` are given with their slices. The interval is Wilson's, over clusters of items.
+    """
+    judges = PanelSpec.parse(judge)
+    judged = [(part, one) for part, one in records if one.is_graded and one.votes]
+    if not judges.is_cascade or not judged:
+        return None
+    rules = judges.members[0].rules
+    settled = [(part, one) for part, one in judged if one.votes[0].judge == rules]
+    drawn = [(part, one) for part, one in settled if len(one.votes) > 1]
+    audited = [(part, one) for part, one in drawn if one.votes[1].label]
+    return Audit(
+        judged=len(judged),
+        settled=len(settled),
+        disagreement=_disagreement(audited),
+        silent=len(drawn) - len(audited),
+    )
+
+
+def _disagreement(records: Sequence[tuple[Slice, Record]]) -> Estimate:
+    import numpy as np
+
+    if not records:
+        return UNDEFINED
+    groups: dict[tuple[str, Cluster], list[bool]] = defaultdict(list)
+    for part, record in records:
+        first, second = record.votes
+        cluster = part.dataset, part.cluster_of(record)
+        groups[cluster].append(first.label != second.label)
+    hits = np.array([sum(group) for group in groups.values()], dtype=np.float64)
+    sizes = np.array([len(group) for group in groups.values()], dtype=np.float64)
+    differing, n = float(hits.sum()), len(records)
+    once = len(groups) == n
+    interval = wilson(differing, n) if once else clustered_rate(hits, sizes, np.ones_like(hits))
+    return Estimate.of(differing / n, interval, n)
+
+
+def _lexicon_notes(judges: PanelSpec, slices: Iterable[Slice]) -> Iterator[str]:
+    """Yield in which languages the lexical judge takes a refusal for a wrong answer."""
+    if not any(one.rules == LEXICAL for one in judges.members):
+        return
+    graded = {one.language for one in slices if one.kind.by_rubric and not one.kind.rated}
+    if bare := sorted(language for language in graded if not has_tables(language)):
+        yield (
+            f"lexical has no words of {', '.join(bare)}: it may take a refusal for a wrong answer; "
+            "add evaluators/judges/lexical/LANGUAGE.yaml, or let a model judge"
+        )
+
+
+def panels(
+    records: Sequence[tuple[Slice, Sequence[Record]]], judge: str
+) -> tuple[PanelAgreement, ...]:
+    """Return a panel's agreement on each slice, of which ``records`` has the records."""
+    members = PanelSpec.parse(judge).names
+    if len(members) < 2:
+        return ()
+    voted = [(slice_, [one for one in some if one.votes]) for slice_, some in records]
+    return tuple(_panel(slice_, some, members) for slice_, some in voted if some)
+
+
+def _panel(slice_: Slice, records: Sequence[Record], members: tuple[str, ...]) -> PanelAgreement:
+    rows = [record.votes[: len(members)] for record in records]  # a tie-breaker comes after
+    labels = [[vote.label for vote in row] for row in rows]
+    given = [[label for label in row if label] for row in labels]
+    clusters = [slice_.cluster_of(record) for record in records]
+    split = [one for one, row in zip(records, given, strict=True) if len(set(row)) > 1]
+    silent = Counter(vote.judge for row in rows for vote in row if not vote.label)
+    return PanelAgreement(
+        slice=slice_.name,
+        judges=members,
+        alpha=alpha_of(given, clusters),
+        pairs=kappas(members, labels, clusters),
+        split=tuple(record.key for record in split),
+        undecided=sum(not record.is_graded for record in split),
+        silent=dict(silent),
+    )
+
+
+def vote_notes(judge: str, found: Audit | None, panels: Sequence[PanelAgreement]) -> list[str]:
+    """Return in one line each what the audit and the panels showed."""
+    notes = [] if found is None else [_audit_note(judge, found)]
+    return [*notes, *(_panel_note(panel) for panel in panels)]
+
+
+def _audit_note(judge: str, found: Audit) -> str:
+    share = found.settled / found.judged
+    said = f"{judge}: rules settled {found.settled} of {found.judged} verdicts ({share:.0%})"
+    checked = found.disagreement
+    if checked.value is None:
+        return f"{said}; none of them was audited"
+    differs = round(checked.value * checked.n)
+    silent = f", {found.silent} without a verdict" if found.silent else ""
+    return (
+        f"{said}; of {checked.n} audited{silent} the model differs on {differs}: {checked.text()}"
+    )
+
+
+def _panel_note(panel: PanelAgreement) -> str:
+    kappas = ", ".join(f"{one.first} and {one.second} {one.kappa.text()}" for one in panel.pairs)
+    alpha = f"alpha of {len(panel.judges)} judges {panel.alpha.text()}"
+    parts = [f"{panel.slice}: {alpha}; kappa of {kappas}"]
+    if panel.split:
+        more = len(panel.split) - _NAMED
+        named = ", ".join(panel.split[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+        parts.append(
+            f"they differ on {len(panel.split)} ({panel.undecided} without a verdict), "
+            f"to be reviewed: {named}"
+        )
+    parts += [f"{name} gave no vote on {count}" for name, count in panel.silent.items()]
+    return "; ".join(parts)

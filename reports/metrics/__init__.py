@@ -1,0 +1,1 @@
+"""A slice counted: its metrics, and what they are worth against their bars."""

@@ -1,0 +1,284 @@
+"""Gates on one run's metrics: PASS, FAIL or INCONCLUSIVE, and the sentence that says why."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cases.dataset import Evidence, Slice, Threshold
+from evaluators.extra_metrics import CHECK
+from evaluators.output import plural
+from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
+from evaluators.statistics.intervals import Interval
+from evaluators.statistics.metrics import floor_ends, metrics_of
+from evaluators.statistics.repeats import is_repeated, tries_of
+from evaluators.statistics.sample import Sample
+from reports.metrics.repeat_summary import gated_repeats, repeat_estimate
+from reports.metrics.summary import missing_extras, tabulate
+from reports.metrics.usage_inputs import UsageInputs
+from reports.run.record import Record
+from reports.run.report import GateResult, GateState, SliceSummary
+
+BY_RUN = ("estimate", "confident")
+"""Evidence that is weighed once, over all items of a run."""
+
+ROUNDING = 1e-12  # a metric that equals its bar on paper may miss it by this much in floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateInputs:
+    """A slice as its gates see it.
+
+    ``graded`` are the graded items. ``cases`` holds a sample for each worst case: each way in which
+    the ungraded items may all have come out; where nothing is ungraded, the graded items alone.
+    ``distrust`` says why its judge is not trusted. ``missing`` counts the planned items that lack
+    an extra metric, by its name; ``repeated`` has the worst and the best estimate of a measure of
+    repeats, by its name; ``remedy`` is what would get ungraded items a grade.
+    """
+
+    summary: SliceSummary
+    graded: Sample
+    cases: tuple[Sample, ...]
+    distrust: str = ""
+    missing: Mapping[str, int] = field(default_factory=dict)
+    repeated: Mapping[str, tuple[Estimate, Estimate]] = field(default_factory=dict)
+    remedy: str = ""
+
+    def is_bounded(self, name: str) -> bool:
+        """Say whether a metric's worst and best value over the ungraded items are known."""
+        sample = self.cases[0]
+        row = metrics_of(sample.kind, sample.whole).get(name)
+        return row is not None and (row.bounded or not self.summary.counts.ungraded)
+
+    def values(self, name: str) -> Interval | None:
+        """Return a metric's lowest and highest value over all worst cases, None if undefined."""
+        if ends := self.repeated.get(name):
+            return _hull([None if one.value is None else (one.value, one.value) for one in ends])
+        if name in self.missing:
+            value = self.summary.measures[name].value
+            return None if value is None or self.missing[name] else (value, value)
+        if not self.is_bounded(name):
+            return None
+        values = [sample.value(name) for sample in self.cases]
+        return _hull([None if value is None else (value, value) for value in values])
+
+    def ends(self, name: str) -> Interval | None:
+        """Return the lowest and the highest end of its 95 % intervals over all worst cases."""
+        if ends := self.repeated.get(name):
+            return _hull([one.interval for one in ends])
+        if name in self.missing:
+            return self.summary.measures[name].interval
+        return _hull([sample.estimates((name,))[name].interval for sample in self.cases])
+
+    def obstacle(self, name: str) -> str:
+        """Return why the figures cannot decide a gate on a metric, or nothing."""
+        if name not in self.summary.measures and is_repeated(name):
+            return f"{name} needs --repeats {tries_of(name)}; run with so many"
+        if name not in self.summary.measures:
+            return f"{name} is not measured on this slice of kind {self.summary.kind}"
+        estimate = self.summary.measures[name]
+        if estimate.value is None:
+            return f"{name} is undefined over {plural(estimate.n, 'graded item')}"
+        if lacking := self.missing.get(name, 0):
+            return f"{name} could not be taken of {plural(lacking, 'item')}; see the notes"
+        apart = name in self.missing or name in self.repeated
+        if not apart and not self.is_bounded(name):
+            ungraded = plural(self.summary.counts.ungraded, "ungraded item")
+            return f"{name} has no bounds with {ungraded}; {self.remedy}"
+        return ""
+
+    def sentence(
+        self, threshold: Threshold, state: GateState, estimate: Estimate, bounds: Interval
+    ) -> str:
+        """Return a verdict's sentence; ``bounds`` are those of ``reason``."""
+        return reason(threshold, state, estimate, bounds, self)
+
+
+def _hull(intervals: Sequence[Interval | None]) -> Interval | None:
+    """Return what these intervals span together, None where one of them is not known."""
+    known = [interval for interval in intervals if interval]
+    if len(known) < len(intervals):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
+
+
+def gate_inputs(
+    slice_: Slice, records: Sequence[Record], summary: SliceSummary, distrust: str = ""
+) -> GateInputs:
+    """Return what the gates of a slice need. ``records`` holds every planned item of it."""
+    sample = tabulate(records, slice_)
+    cases: tuple[Sample, ...] = (sample,)
+    if summary.counts.ungraded:
+        cases = tuple(tabulate(records, slice_, fill) for fill in sample.worst_case_bounds())
+    return GateInputs(
+        summary=summary,
+        graded=sample,
+        cases=cases,
+        distrust=distrust,
+        missing=missing_extras(records),
+        repeated={
+            name: (repeat_estimate(records, slice_, name, False),
+                   repeat_estimate(records, slice_, name, True))
+            for name in gated_repeats(slice_) if name in summary.measures
+        },
+        remedy=remedy_for(records),
+    )  # fmt: skip
+
+
+_REMEDIES = {
+    "judge_unreadable": "ask their judge anew with --reask-invalid",
+    "no_recorded_answer": "give the data file answers, or name a --model",
+}
+
+
+def remedy_for(records: Iterable[Record]) -> str:
+    """Return what the user can do about ungraded items: mostly, run the same command again."""
+    kinds = {record.error.partition(":")[0] for record in records if not record.is_graded}
+    (kind, *others) = kinds or {""}
+    known = "" if others else _REMEDIES.get(kind, "")
+    return known or "run the same command again to grade them"
+
+
+def slice_gates(
+    slice_: Slice, records: Sequence[Record], summary: SliceSummary, distrust: str = ""
+) -> tuple[GateResult, ...]:
+    """Return the slice's gates on this run alone: every threshold on no change, in their order.
+
+    ``distrust`` says why the slice's judge is not trusted (``trust.distrust``); empty where it is.
+    """
+    own = (one for one in slice_.thresholds if not one.paired)
+    thresholds = [one for one in own if one.evidence in BY_RUN]
+    if not thresholds:
+        return ()
+    judged = gate_inputs(slice_, records, summary, distrust)
+    used = UsageInputs(slice_=slice_, records=records, summary=summary)
+    return tuple(evaluate(one, used if one.of_usage else judged) for one in thresholds)
+
+
+def floor_gates(
+    floor: Mapping[str, float], inputs: GateInputs, limit: Mapping[str, float] | None = None
+) -> tuple[GateResult, ...]:
+    """Return the floor of a labelled slice as gates: what its judge has to reach to be trusted.
+
+    ``limit`` is what the whole 95 % interval has to keep to.
+    """
+    bars = [*_floor_bars(floor, "estimate"), *_floor_bars(limit or {}, "confident")]
+    return tuple(evaluate(threshold, inputs) for threshold in bars)
+
+
+def _floor_bars(floor: Mapping[str, float], evidence: Evidence) -> Iterator[Threshold]:
+    for name, bar in floor.items():
+        low, high = floor_ends(name, bar)
+        yield Threshold(measure=name, min=low, max=high, evidence=evidence)
+
+
+def evaluate(threshold: Threshold, inputs: GateInputs | UsageInputs) -> GateResult:
+    """Return the verdict of one ``min``/``max`` threshold.
+
+    PASS where the metric (or, with ``evidence: confident``, its whole interval) keeps to the bar
+    in every worst case of the ungraded items; FAIL where it does so in none; else INCONCLUSIVE.
+    """
+    name, summary = threshold.measure, inputs.summary
+    no_bar = threshold.min is None and threshold.max is None
+    obstacle = (
+        summary.obstacle
+        or ("" if name.startswith(CHECK) else inputs.distrust)  # no judge has a say in a check
+        or (f"{name} has no bar; give min or max" if no_bar else "")
+        or inputs.obstacle(name)
+    )
+    estimate = summary.measures.get(name, UNDEFINED)
+    values = inputs.values(name)
+    confident = threshold.evidence == "confident"
+    bounds = None if obstacle else inputs.ends(name) if confident else values
+    missing = "95 % interval" if confident else "bounds"
+    state: GateState = "INCONCLUSIVE"
+    sentence = obstacle or f"{name} has no {missing} over these items"
+    if bounds:
+        state = _state(threshold, bounds)
+        sentence = inputs.sentence(threshold, state, estimate, bounds)
+    low, high = (one if math.isfinite(one) else None for one in values or (math.nan, math.nan))
+    return GateResult(
+        dataset=summary.dataset,
+        language=summary.language,
+        threshold=threshold,
+        state=state,
+        estimate=estimate,
+        worst=high if threshold.min is None else low,
+        best=low if threshold.min is None else high,
+        reason=sentence,
+    )
+
+
+def _state(threshold: Threshold, bounds: Interval) -> GateState:
+    low, high = bounds
+    floor = -math.inf if threshold.min is None else threshold.min - ROUNDING
+    ceiling = math.inf if threshold.max is None else threshold.max + ROUNDING
+    if floor <= low and high <= ceiling:
+        return "PASS"
+    return "FAIL" if high < floor or low > ceiling else "INCONCLUSIVE"
+
+
+def reason(
+    threshold: Threshold,
+    state: GateState,
+    estimate: Estimate,
+    bounds: Interval,
+    inputs: GateInputs,
+) -> str:
+    """Return a verdict's sentence.
+
+    ``bounds`` are the extremes over all worst cases of ungraded items: of the metric, or of the
+    ends of its interval where the threshold asks for ``confident`` evidence.
+    """
+    value, counts = estimate.value or 0.0, inputs.summary.counts
+    stem = f"{threshold.measure} {figure(value, threshold.min, threshold.max)}"
+    stem += f" is {_side(threshold, value)}"
+    size = f"n={estimate.n}" + (f", {counts.ungraded} ungraded" if counts.ungraded else "")
+    if threshold.evidence == "confident":
+        interval = f"95 % interval, {span_of(bounds)}"
+        if state != "INCONCLUSIVE":
+            return f"{stem} with its whole {interval} ({size})"
+        needed = items_to_decide(threshold, estimate, counts.passed + counts.failed)
+        items = f"about {plural(needed, 'item')} would decide it" if needed else ""
+        remedy = items or "no number can be named"
+        return f"{stem}, but its {interval}, does not clear the bar; {remedy} ({size})"
+    if state == "INCONCLUSIVE":
+        ungraded = plural(counts.ungraded, "ungraded item")
+        range_ = f"{ungraded} could bring it anywhere from {span_of(bounds)}"
+        return f"{stem}, but {range_}; {inputs.remedy} ({size})"
+    return f"{stem} ({size}{_extreme(threshold, state, bounds) if counts.ungraded else ''})"
+
+
+def _side(threshold: Threshold, value: float) -> str:
+    """Return on which side of its bars a value lies, for instance ``below 0.35``."""
+    if threshold.min is not None and value < threshold.min - 1e-12:
+        return f"below {threshold.min:g}"
+    if threshold.max is not None and value > threshold.max + 1e-12:
+        return f"above {threshold.max:g}"
+    bars = [("at least", threshold.min), ("at most", threshold.max)]
+    return " and ".join(f"{word} {bar:g}" for word, bar in bars if bar is not None)
+
+
+def _extreme(threshold: Threshold, state: GateState, bounds: Interval) -> str:
+    """Return the value in the worst case of the ungraded items; of a FAIL, in the best case."""
+    if threshold.min is not None and threshold.max is not None:
+        return f"; {span_of(bounds)} whatever became of them"
+    lowest = (state == "PASS") == (threshold.min is not None)
+    value = figure(bounds[0 if lowest else 1], threshold.min, threshold.max)
+    return f"; at {'worst' if state == 'PASS' else 'best'} {value}"
+
+
+def items_to_decide(threshold: Threshold, estimate: Estimate, graded: int) -> int | None:
+    """Return about how many graded items would bring the interval clear of the nearest bar.
+
+    An interval shrinks with the square root of the number of items. None where no number would:
+    the estimate lies on the bar, or there is no interval.
+    """
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return None
+    bars = (bar for bar in (threshold.min, threshold.max) if bar is not None)
+    gap = min(abs(estimate.value - bar) for bar in bars)
+    half = max(estimate.high - estimate.value, estimate.value - estimate.low)
+    if gap < 1e-9:
+        return None
+    leading = float(f"{graded * (half / gap) ** 2:.1e}")  # two digits: it should not look exact
+    return max(graded + 1, int(leading))

@@ -1,0 +1,244 @@
+"""One slice's records counted: end states, metrics of its kind, extra metrics, breakdowns."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from cases.dataset import Slice
+from evaluators.core import QAError
+from evaluators.kinds import Axes, Cluster, Kind
+from evaluators.output import plural
+from evaluators.statistics.count_table import CountTable, count_patterns
+from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.metrics import SELF_AGREEMENT, USAGE
+from evaluators.statistics.repeats import clustered_mean
+from evaluators.statistics.sample import Sample
+from evaluators.statistics.sparse import Fill
+from reports.metrics.repeat_summary import repeat_estimates
+from reports.run.record import Record
+from reports.run.report import Counts, SliceSummary
+from reports.run.usage_summary import usage_estimates
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+
+NO_VALUE = "(none)"
+"""The heading of the items that lack the field of a breakdown."""
+
+
+def count(records: Sequence[Record]) -> Counts:
+    """Return how many records ended in which state; each is one planned item."""
+    states = Counter(record.outcome for record in records)
+    return Counts(
+        planned=len(records),
+        passed=states["passed"],
+        failed=states["failed"],
+        error=states["error"],
+        missing=states["missing"],
+        stopped=states["stopped"],
+    )
+
+
+def summarise(
+    records: Sequence[Record],
+    slice_: Slice,
+    *,
+    partial: bool = False,
+    note: str = "",
+    for_gates: bool = False,
+) -> SliceSummary:
+    """Return the summary of one slice.
+
+    ``records`` holds every planned item of the slice. Those that ended in an error or are missing
+    are counted, and are in no metric. ``partial`` and ``note`` are passed on. ``for_gates`` leaves
+    out breakdowns, and all metrics of an answered slice that no gate of its own looks at.
+    """
+    sample = tabulate(records, slice_)
+    brief = for_gates and slice_.kind.answered
+    measures = _gated(sample, records, slice_) if brief else _measures(sample, records, slice_)
+    totals = sample.whole.counts.sum(axis=0)
+    return SliceSummary(
+        dataset=slice_.dataset,
+        language=slice_.language,
+        kind=slice_.kind,
+        counts=count(records),
+        measures=measures,
+        labels={label: int(n) for label, n in zip(sample.patterns.outcomes, totals, strict=True)},
+        confusion=_confusion(sample) if slice_.kind.has_labels else {},
+        breakdowns={} if for_gates else _breakdowns(records, slice_),
+        partial=partial,
+        note=note,
+    )
+
+
+def _measures(sample: Sample, records: Sequence[Record], slice_: Slice) -> dict[str, Estimate]:
+    """Return every metric of a slice; of judgements asked again, how often two of them agree."""
+    repeats = {}
+    if not slice_.kind.answered:
+        by_item = tabulate(records, slice_, cluster_of=lambda record: (record.id,))
+        repeats = {SELF_AGREEMENT: by_item.self_agreement()} if by_item.clustered else {}
+    extras = extra_estimates(records, slice_)
+    tries = repeat_estimates(records, slice_)
+    used = usage_estimates(records, slice_)
+    return {**sample.estimates(), **repeats, **tries, **extras, **used}
+
+
+def _gated(sample: Sample, records: Sequence[Record], slice_: Slice) -> dict[str, Estimate]:
+    """Return the metrics that a slice's own gates look at."""
+    named = {one.measure for one in slice_.thresholds if not one.of_usage}
+    used = [one.measure for one in slice_.thresholds if one.measure in USAGE]
+    extras = extra_estimates(records, slice_)
+    return {
+        **(sample.estimates(named) if named else {}),
+        **{name: one for name, one in extras.items() if name in named},
+        **repeat_estimates(records, slice_, shown=False),
+        **usage_estimates(records, slice_, used),
+    }
+
+
+def _confusion(sample: Sample) -> dict[tuple[str, str], int]:
+    """Count the (given label, outcome) pairs that occurred."""
+    whole = sample.whole
+    cells = ((gold, outcome) for gold in whole.golds for outcome in whole.outcomes)
+    counts = {(gold, outcome): int(whole.of(outcome, gold)) for gold, outcome in cells}
+    return {cell: n for cell, n in counts.items() if n}
+
+
+def _breakdowns(
+    records: Sequence[Record], slice_: Slice
+) -> dict[str, dict[str, dict[str, Estimate]]]:
+    """Return the metrics by each field that is asked for and that any graded item has."""
+    found = {by: _breakdown(records, slice_, by) for by in slice_.by}
+    return {by: values for by, values in found.items() if values.keys() != {NO_VALUE}}
+
+
+def _breakdown(
+    records: Sequence[Record], slice_: Slice, name: str
+) -> dict[str, dict[str, Estimate]]:
+    """Return every metric for each value of a metadata field, over the graded items."""
+    groups: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        if record.is_graded:
+            groups[str(record.metadata.get(name, NO_VALUE))].append(record)
+    return {
+        text: {**tabulate(some, slice_).estimates(), **extra_estimates(some, slice_)}
+        for text, some in sorted(groups.items())
+    }
+
+
+def gold_of(record: Record, kind: Kind) -> str:
+    """Return the label that the outcome is held against, empty where there is none."""
+    return (record.label or "") if kind.has_labels else ""
+
+
+def axes_of(records: Sequence[Record], slice_: Slice) -> Axes:
+    """Return the gold labels and the outcomes to count, in the order to show them."""
+    labels = {gold_of(record, slice_.kind) for record in records}
+    results = {record.result for record in records if record.is_graded}
+    return slice_.kind.axes(slice_.labels, labels, results)
+
+
+def tabulate(
+    records: Sequence[Record],
+    slice_: Slice,
+    fill: Fill | None = None,
+    cluster_of: Callable[[Record], Cluster] | None = None,
+) -> Sample:
+    """Count the graded records; with ``fill``, the ungraded too, as it says.
+
+    They are clustered as the slice does it, unless ``cluster_of`` is given. Raises QAError for a
+    record whose label or grade does not belong to the slice's kind.
+    """
+    golds, outcomes = axes_of(records, slice_)
+    cluster_of = cluster_of or slice_.cluster_of
+    clusters: dict[Cluster, list[tuple[int, int]]] = defaultdict(list)
+    for record in records:
+        if record.is_graded or fill is not None:
+            gold = gold_of(record, slice_.kind)
+            outcome = record.result if record.is_graded else (fill or {}).get(gold, "")
+            if gold not in golds or outcome not in outcomes:
+                what = f"label {gold!r} with {outcome!r} makes no sense for kind {slice_.kind}"
+                raise QAError(f"{record.key}: {what}")
+            clusters[cluster_of(record)].append((golds.index(gold), outcomes.index(outcome)))
+    patterns, items = count_patterns(clusters.values(), (len(golds), len(outcomes)))
+    return Sample(
+        kind=slice_.kind,
+        patterns=count_table(slice_, patterns, (golds, outcomes), scores_of(records, slice_)),
+        items=items,
+        clustered=any(len(cells) > 1 for cells in clusters.values()),
+    )
+
+
+def scores_of(records: Sequence[Record], slice_: Slice) -> Mapping[str, float]:
+    """Return what each grade is worth, empty where no record has a score."""
+    seen = {one.grade: one.score for one in records if one.grade and one.score is not None}
+    declared = slice_.rubric.scores if seen and slice_.rubric else {}
+    return {**declared, **seen}
+
+
+def count_table(
+    slice_: Slice, counts: Array, axes: Axes, scores: Mapping[str, float]
+) -> CountTable:
+    """Return counts over these axes with the slice's bar, penalty and passing grades."""
+    return CountTable(
+        counts=counts,
+        golds=axes[0],
+        outcomes=axes[1],
+        pass_bar=slice_.pass_bar,
+        penalty=slice_.penalty,
+        scores=scores,
+        passing=slice_.passing,
+    )
+
+
+def missing_extras(records: Sequence[Record]) -> dict[str, int]:
+    """Return how many items lack each extra metric, items without a grade included."""
+    return {
+        name: sum(record.measures.get(name) is None for record in records)
+        for name in _extra_names(records)
+    }
+
+
+def extra_estimates(records: Sequence[Record], slice_: Slice) -> dict[str, Estimate]:
+    """Return the mean of each extra metric over the items that have it.
+
+    The interval is a bootstrap over clusters, all items and repeats of one together, and never
+    narrower than what unseen clusters leave open.
+    """
+    found = {}
+    for name in _extra_names(records):
+        clusters: dict[Cluster, list[float]] = defaultdict(list)
+        for record in records:
+            value = record.measures.get(name)
+            if value is not None:
+                clusters[slice_.cluster_of(record)].append(value)
+        found[name] = clustered_mean(list(clusters.values()))
+    return found
+
+
+def _extra_names(records: Iterable[Record]) -> tuple[str, ...]:
+    """Return the names of all extra metrics that some item has or should have."""
+    return tuple(dict.fromkeys(name for record in records for name in record.measures))
+
+
+def extra_notes(
+    slices: Iterable[Slice], unmeasured: Mapping[str, tuple[int, str]], judge: str
+) -> list[str]:
+    """Return what a reader must know of extra metrics that were not measured.
+
+    ``slices`` are those that were run; ``unmeasured`` has for each metric how many items lack it,
+    and why one of them does; ``judge`` is named where it asks no model, else empty.
+    """
+    if judge:
+        named = ((one.name, ", ".join(metric.name for metric in one.metrics)) for one in slices)
+        why = f"not measured: --judge {judge} asks no model"
+        return [f"{name}: {metrics} {why}" for name, metrics in named if metrics]
+    return [
+        f"{name}: {plural(count, 'item')} not measured: {reason}"
+        for name, (count, reason) in unmeasured.items()
+    ]

@@ -1,0 +1,161 @@
+"""The one writer: every report file whole or not at all, and ``run.json`` last."""
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from evaluators.core import UsageError
+from evaluators.output import PRIVATE_FOLDER, UnwrittenError, write_part
+from evaluators.reading import parse_json, read_text
+from reports.render.csv_files import GRADED_HEADER, GRADED_NAME
+from reports.render.markdown import render as render_summary
+from reports.render.report_files import LAST, OF_FIGURES, OF_ITEMS, Files
+from reports.run.report import Report
+from reports.run.transcripts import TRANSCRIPTS, Source
+
+PREVIOUS = ".previous"
+"""What the name of the folder ends with that keeps the last report that decided."""
+
+
+class WriteError(UnwrittenError):
+    """The report could not be written. ``needed`` is its size in bytes."""
+
+    def __init__(self, path: Path, needed: int, error: OSError) -> None:
+        reason = error.strerror or type(error).__name__
+        super().__init__(
+            f"{path}: the report cannot be written ({reason}); it needs {needed:,} bytes: "
+            "free the space, or choose another folder (--report-dir, --to)"
+        )
+        self.path = path
+        self.needed = needed
+
+
+def write(report: Report, folder: Path, transcripts: Source | None = None) -> tuple[Path, ...]:
+    """Write every report file into ``folder`` and return their paths, ``run.json`` last.
+
+    All files are complete on disk before the first takes its place, so a full disk leaves the
+    report of an earlier run as it was. Raises WriteError.
+    """
+    return write_files(Files(report, transcripts=transcripts), folder, whole=True)
+
+
+def write_files(
+    files: Iterable[tuple[str, Iterable[str | bytes]]], folder: Path, *, whole: bool = False
+) -> tuple[Path, ...]:
+    """Write these files as ``write`` does; ``whole`` says that they are all there are of a report.
+
+    ``files`` is passed over again where they cannot be written, to say what they need. Raises
+    WriteError.
+    """
+    parts: dict[str, Path] = {}
+    try:
+        folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+        for name, pieces in files:
+            parts[name] = write_part(folder / name, map(_raw, pieces))
+        *others, last = parts
+        for name in others:
+            parts[name].replace(folder / name)
+        if whole:
+            _remove_stale(folder, parts)
+        parts[last].replace(folder / last)
+    except OSError as error:
+        needed = sum(len(_raw(piece)) for _, pieces in files for piece in pieces)
+        raise WriteError(folder, needed, error) from error
+    finally:
+        for part in parts.values():
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+    return tuple(folder / name for name in parts)
+
+
+def _raw(piece: str | bytes) -> bytes:
+    return piece if isinstance(piece, bytes) else piece.encode()
+
+
+def _remove_stale(folder: Path, files: Iterable[str]) -> None:
+    """Take away what another run left: transcripts, and letters for a slice not run this time."""
+    kept = {name.casefold() for name in files}
+    for path in (*filter(Path.is_file, [folder / TRANSCRIPTS]), *_graded(folder)):
+        if path.name.casefold() not in kept:
+            path.unlink()
+
+
+def _graded(folder: Path) -> Iterator[Path]:
+    """Yield the files of letters that are ours, as their first line says."""
+    header = ",".join(GRADED_HEADER).encode()
+    for path in folder.glob("*-graded.csv"):
+        if GRADED_NAME.fullmatch(path.name) and path.is_file() and not path.is_symlink():
+            with path.open("rb") as file:
+                ours = file.readline(len(header) + 2).rstrip(b"\r\n") == header
+            if ours:
+                yield path
+
+
+def previous(folder: Path) -> Path:
+    """Return where the last report that decided is kept once another takes its place."""
+    whole = Path(os.path.abspath(folder))  # noqa: PTH100  # a link to a folder stays a link
+    return whole.with_name(f"{whole.name}{PREVIOUS}")
+
+
+def keep_decided(folder: Path) -> str:
+    """Keep the report in ``folder`` as ``previous`` if its gates passed or failed.
+
+    One that decided nothing is not worth the place of one that did. Returns why it could not be
+    kept, or nothing. ``run.json`` comes last there too.
+    """
+    if not _is_decided(folder):
+        return ""
+    to = previous(folder)
+    try:
+        keep(folder, to)
+    except OSError as error:
+        return f"{to}: the report before cannot be kept there ({error.strerror})"
+    return ""
+
+
+def keep(folder: Path, to: Path) -> None:
+    """Keep the report in ``folder`` in ``to`` as well, in place of one there; raises OSError."""
+    to.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+    for path in (to / LAST, *_report_files(to)):
+        path.unlink(missing_ok=True)
+    for path in (*_report_files(folder), folder / LAST):
+        _link(path, to / path.name)
+
+
+def _is_decided(folder: Path) -> bool:
+    try:
+        run = parse_json(read_text(folder / LAST))
+    except (UsageError, ValueError, RecursionError):
+        return False
+    return (
+        isinstance(run, dict) and run.get("verdict") in ("PASS", "FAIL") and bool(run.get("gates"))
+    )
+
+
+def _report_files(folder: Path) -> list[Path]:
+    """Return the files of the report that is there, all but ``run.json``."""
+    named = (folder / name for name in (*OF_ITEMS, TRANSCRIPTS, *OF_FIGURES))
+    return [*filter(Path.is_file, named), *_graded(folder)]
+
+
+def _link(path: Path, to: Path) -> None:
+    """Let ``to`` be the same file, which a later report replaces but never writes into."""
+    try:
+        to.hardlink_to(path)
+    except OSError:  # a file system without links
+        shutil.copy2(path, to)
+
+
+def append_summary(report: Report, path: Path) -> str:
+    """Append ``summary.md`` to a page of the CI system; return why that failed, or nothing.
+
+    The report itself stands by then, so a failure here is said and changes no exit code.
+    """
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(render_summary(report) + "\n")
+    except OSError as error:
+        return f"{path}: the summary cannot be appended ({error.strerror}); the report is complete"
+    return ""

@@ -1,0 +1,1 @@
+"""A run as data: its records, its report, and both as files."""

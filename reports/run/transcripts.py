@@ -1,0 +1,165 @@
+"""What was sent and what came back, call by call: out of a ledger, or a report's own file of it.
+
+``transcripts.jsonl.gz`` has a line for each call of a run, by the key that its records name, and
+one for each long text, before the first call that names it. API keys in it are masked.
+"""
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evaluators.core import Reply, Request, UsageError
+from evaluators.ledger import Ledger
+from evaluators.models.secrets import may_hold_key
+from evaluators.sent import REQUEST, TEXT, encode, texts_named, whole
+from evaluators.text import flat, fresh_key, request_key
+from reports.run.codec import decode
+from reports.run.record import Record, in_order
+from reports.run.run_json import plain
+
+TRANSCRIPTS = "transcripts.jsonl.gz"
+_AT_ONCE = 500  # calls that are looked up with one query
+_LONGEST = 64 * 1024 * 1024  # bytes: a longer line is none of ours
+_LEVEL = 3  # of 9: half the time of 6 for a tenth more bytes
+_GZIP = 31  # zlib's word for gzip's format; it writes no time and no name into the header
+_ODD = (AttributeError, KeyError, TypeError, ValueError)  # of a line that is none of ours
+
+Line = Mapping[str, Any]
+"""``{"text": digest, "content": …}``, or ``{"call": key, "sent": …, "reply": …}``.
+
+``sent`` is the request as ``evaluators.sent`` keeps it, None where an earlier version kept none;
+``reply`` is None where the call failed.
+"""
+
+Source = Callable[[Sequence[str]], Iterator[Line]]
+"""Yields the lines of the calls with these keys, each once; nothing for what is not kept."""
+
+
+def keys_of(records: Iterable[Record]) -> list[str]:
+    """Return the keys of all calls for these records, each once, in the records' order."""
+    return list(dict.fromkeys(key for record in in_order(records) for key in record.calls))
+
+
+def of_ledger(ledger: Ledger) -> Source:
+    """Return what a ledger has kept."""
+
+    def lines(keys: Sequence[str]) -> Iterator[Line]:
+        known: set[str] = set()
+        for start in range(0, len(keys), _AT_ONCE):
+            some = keys[start : start + _AT_ONCE]
+            replies = ledger.replies(some)
+            sent = {key: json.loads(text) for key, text in ledger.some(REQUEST, some).items()}
+            named = dict.fromkeys(name for one in sent.values() for name in texts_named(one))
+            texts = ledger.some(TEXT, [name for name in named if name not in known])
+            known.update(texts)
+            for name in filter(texts.__contains__, named):
+                yield {"text": name, "content": json.loads(texts[name])}
+            for key in some:
+                if key in sent or key in replies:
+                    yield {"call": key, "sent": sent.get(key), "reply": _data(replies.get(key))}
+
+    return lines
+
+
+def _data(reply: Reply | None) -> dict[str, object] | None:
+    return None if reply is None else {**flat(reply), "calls": [flat(call) for call in reply.calls]}
+
+
+def of_files(paths: Iterable[Path]) -> Source | None:
+    """Return what the files of these reports have; None where none of them is there.
+
+    The source raises UsageError for a file that is damaged.
+    """
+    found = [path for path in paths if path.is_file()]
+
+    def lines(keys: Sequence[str]) -> Iterator[Line]:
+        wanted, done = set(keys), set[str]()
+        for path in found:
+            calls = (names for one, names in _read(path) if one.get("call") in wanted)
+            named = {name for names in calls for name in names}
+            for one, _ in _read(path):
+                name = str(one.get("call") or one.get("text"))
+                if name in (wanted if "call" in one else named) and name not in done:
+                    done.add(name)
+                    yield one
+
+    return lines if found else None
+
+
+def _read(path: Path) -> Iterator[tuple[Line, tuple[str, ...]]]:
+    """Yield each line of a file, and the keys of the texts that it names."""
+    try:
+        with gzip.open(path) as file:
+            while line := file.readline(_LONGEST):
+                one = dict(json.loads(line))
+                yield one, tuple(texts_named(one["sent"])) if one.get("sent") else ()
+    except (OSError, EOFError, zlib.error, RecursionError, *_ODD) as error:
+        raise UsageError(
+            f"{path}: not readable as transcripts ({error}); restore the file from the run"
+        ) from None
+
+
+def packed(lines: Iterable[Line]) -> Iterator[bytes]:
+    """Yield a file of these lines, compressed; the same lines are the same bytes."""
+    packer = zlib.compressobj(_LEVEL, wbits=_GZIP)
+    for line in lines:
+        yield packer.compress(f"{_text(line)}\n".encode())
+    yield packer.flush()
+
+
+def _text(line: Line) -> str:
+    """Return a line as JSON, its API keys masked."""
+    text = encode(line)
+    return encode(plain(line)) if may_hold_key(text) else text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call as people read it: what was put to the model ``spec``, and what came back.
+
+    ``request`` is None where an earlier version kept none, ``reply`` where the call failed.
+    ``is_exact`` says that the key, which is the hash of all that was asked, fits the request.
+    """
+
+    key: str
+    spec: str
+    request: Request | None
+    reply: Reply | None
+    is_exact: bool
+
+
+def calls_of(source: Source, keys: Sequence[str]) -> dict[str, Call]:
+    """Return these calls by key, as far as they are kept. Raises UsageError for odd lines."""
+    texts: dict[str, str] = {}
+    calls: dict[str, Line] = {}
+    for one in source(keys):
+        if "text" in one:
+            texts[one["text"]] = one["content"]
+        else:
+            calls[one["call"]] = one
+    try:
+        return {key: _call(calls[key], texts) for key in keys if key in calls}
+    except _ODD as error:
+        raise UsageError(
+            f"{TRANSCRIPTS}: a call is not as it was written ({error}); restore the file"
+        ) from None
+
+
+def _call(line: Line, texts: Mapping[str, str]) -> Call:
+    key, sent = line["call"], line["sent"]
+    reply = line["reply"] and decode(Reply, line["reply"])
+    if not sent:
+        return Call(key=key, spec=reply.model, request=None, reply=reply, is_exact=False)
+    frame, fields = whole(sent, lambda name: texts.get(name, "(not kept)"))
+    request = decode(Request, fields)
+    return Call(
+        key=key,
+        spec=str(frame["spec"]),
+        request=request,
+        reply=reply,
+        is_exact=fresh_key(request_key(frame["model"], request), frame["fresh"]) == key,
+    )

@@ -1,0 +1,1 @@
+"""From all records to one report: counted, compared, decided."""

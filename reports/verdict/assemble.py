@@ -1,0 +1,287 @@
+"""From the end state of every item to the one Report: summaries, gates, comparison, decision."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cases.dataset import Plan, clusters_in
+from evaluators.core import Outcome
+from evaluators.output import plural
+from reports.compare.comparison import anchor_notes, compare, parity
+from reports.compare.pairs import PairedSlice
+from reports.gates.audited import AuditedGate, audited_gates
+from reports.gates.change import change_gates
+from reports.gates.decide import SessionFacts, decide, shard_notes
+from reports.gates.power import margin_warnings, no_baseline_note
+from reports.gates.sequential import SequentialGate, sequential_gates, settled_notes
+from reports.judge.judge_errors import drift_notes
+from reports.judge.judging import judging, judging_notes
+from reports.metrics.gate import slice_gates
+from reports.metrics.summary import count
+from reports.review.human_review import adjudication_notes
+from reports.run.baseline import Baseline
+from reports.run.evidence import Calibration, Comparison
+from reports.run.record import Record, causes, in_order, make_record, total_cost
+from reports.run.report import Decision, GateResult, Report
+from reports.verdict.counted_run import CountedRun, Material, count_run, paired_slices
+
+FEW = 20  # items: below it a 95 % interval of a share spans 0.4 and more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What only the session knows. ``session`` still lacks the counts of items."""
+
+    model: str
+    judge: str
+    session: SessionFacts
+    provenance: Mapping[str, object]
+    run: Mapping[str, object]
+    notes: tuple[str, ...] = ()
+    complete: bool = True
+    calibrations: tuple[Calibration, ...] = ()
+
+    @property
+    def every_judge(self) -> str:
+        """The SPECs of all judges, the tie-breaker's last: a model has to be measured there too."""
+        return f"{self.judge} {self.provenance.get('tie_breaker') or ''}".strip()
+
+
+def assemble(
+    plan: Plan,
+    outcomes: Mapping[str, Outcome],
+    facts: Facts,
+    baseline: Baseline | None,
+    anchor: Baseline | None = None,
+) -> Report:
+    """Return the report of a run. ``outcomes`` has the end state of every planned item.
+
+    Paired gates are decided beside the baseline, and once more beside the anchor.
+    """
+    items = [item for key, item in plan.items.items() if key in outcomes]
+    material = Material(
+        datasets=plan.datasets,
+        records=tuple(make_record(item, outcomes[item.key]) for item in items),
+        whole=Counter(item.slice.name for item in plan.items.values()),
+        samples=plan.samples,
+        outside=facts.calibrations,
+        shards=plan.shard,
+    )
+    return account(material, facts, baseline, anchor)
+
+
+def account(
+    material: Material, facts: Facts, baseline: Baseline | None, anchor: Baseline | None = None
+) -> Report:
+    """Return the report over these records: the same for the same records, wherever from."""
+    records = tuple(in_order(material.records))
+    run = count_run(material, records, facts.every_judge)
+    sides, anchored = (paired_slices(run, facts.judge, one) for one in (baseline, anchor))
+    since = compare(tuple(anchored.values()), anchor) if anchor else None
+    decision, session = _decided(run, (sides, anchored), facts.session)
+    found = judging(run.datasets, run.records, facts.judge, run.calibrations)
+    return Report(
+        model=facts.model,
+        judge=facts.judge,
+        counts=count(records),
+        slices=tuple(run.summaries.values()),
+        decision=decision,
+        records=records,
+        provenance=facts.provenance,
+        run=facts.run,
+        cost=total_cost(one.cost for some in (records, material.outside) for one in some),
+        tokens=sum(one.tokens for some in (records, material.outside) for one in some),
+        baseline=baseline.path if baseline else "",
+        anchor=anchor.path if anchor else "",
+        complete=facts.complete,
+        notes=(
+            *facts.notes,
+            *causes(records),
+            *_people_notes(material, facts, (baseline, anchor), decision),
+            *_gate_notes(run, baseline, since, session.ungated, decision.gates),
+            *judging_notes(found, facts.every_judge, run.slices.values(), run.datasets),
+            *drift_notes(run.calibrations, sides, baseline),
+        ),
+        datasets=material.datasets,
+        session=session.end(facts.notes),
+        comparison=compare(tuple(sides.values()), baseline) if baseline else None,
+        since_anchor=since,
+        parity=tuple(gap for one in run.datasets for gap in parity(one, run.records)),
+        judging=found,
+        shards=material.shards,
+    )
+
+
+def decision_of(
+    material: Material,
+    facts: Facts,
+    baseline: Baseline | None,
+    anchor: Baseline | None = None,
+    known: Report | None = None,
+) -> Decision:
+    """Return how the gates decide over these records, as ``account`` does, without its report.
+
+    What labelled items say of the judge is taken from a ``known`` report of the same ones.
+    """
+    records, judges = in_order(material.records), facts.every_judge
+    run = count_run(material, records, judges, for_gates=True, known=known)
+    sides = [paired_slices(run, facts.judge, one) for one in (baseline, anchor)]
+    return _decided(run, sides, facts.session)[0]
+
+
+def _decided(
+    run: CountedRun, beside: Sequence[Mapping[str, PairedSlice]], session: SessionFacts
+) -> tuple[Decision, SessionFacts]:
+    """Return the decision, and the session with its counts of items."""
+    gates = tuple(_gates(run, beside))
+    session = _session(session, run, gates)
+    return decide(() if session.gates_off else gates, session), session
+
+
+def audits(
+    material: Material, judge: str, baselines: Iterable[Baseline | None]
+) -> tuple[AuditedGate, ...]:
+    """Return the gates that people decide, with the pairs that they are to look at."""
+    run = count_run(material, in_order(material.records), judge)
+    beside = [paired_slices(run, judge, one) for one in baselines]
+    return tuple(
+        gate
+        for dataset in run.datasets
+        for sides in filter(None, beside)
+        for gate in audited_gates(dataset, [sides[one.name] for one in run.of(dataset)])
+    )
+
+
+def sequences(
+    material: Material, judge: str, baselines: Iterable[Baseline | None]
+) -> tuple[SequentialGate, ...]:
+    """Return the gates that are decided in a fixed order of the items, one after another."""
+    run = count_run(material, in_order(material.records), judge, for_gates=True)
+    return tuple(_sequences(run, [paired_slices(run, judge, one) for one in baselines]))
+
+
+def _sequences(
+    run: CountedRun, beside: Iterable[Mapping[str, PairedSlice]]
+) -> Iterator[SequentialGate]:
+    blocked = {name: one.obstacle or run.distrusted[name] for name, one in run.summaries.items()}
+    for dataset in run.datasets:
+        own = run.of(dataset)
+        scopes = [[sides[one.name] for one in own] for sides in filter(None, beside)]
+        yield from sequential_gates(dataset, own, run.records, blocked, scopes)
+
+
+def _gates(run: CountedRun, beside: Sequence[Mapping[str, PairedSlice]]) -> Iterator[GateResult]:
+    for dataset in run.datasets:
+        own = run.of(dataset)
+        for one in own:
+            name = one.name
+            yield from slice_gates(
+                one, run.records[name], run.summaries[name], run.distrusted[name]
+            )
+        for sides in filter(None, beside):
+            scope = [sides[one.name] for one in own]
+            yield from change_gates(dataset, scope)
+            yield from (one.result() for one in audited_gates(dataset, scope))
+    yield from (one.result() for one in _sequences(run, beside))
+
+
+def _people_notes(
+    material: Material, facts: Facts, beside: Sequence[Baseline | None], decision: Decision
+) -> Iterator[str]:
+    """Yield how many verdicts people gave, and the gates that would not pass without these.
+
+    What the judge would have said of these is not known: they count as ungraded. Gates that people
+    decide by design are left out.
+    """
+    yield from adjudication_notes(material.records)
+    given = Counter(f"{r.dataset}:{r.language}" for r in material.records if r.adjudicated_by)
+    passed = [gate for gate in decision.gates if gate.state == "PASS" and gate.audit is None]
+    if not given or not passed:
+        return
+    records = [_unjudged(one) if one.adjudicated_by else one for one in in_order(material.records)]
+    run = count_run(material, records, facts.every_judge, for_gates=True)
+    sides = [paired_slices(run, facts.judge, one) for one in beside]
+    still = {(one.slice, one.name, one.bar) for one in _gates(run, sides) if one.state == "PASS"}
+    for gate in passed:
+        own = [n for name, n in given.items() if gate.slice in (name, _pooled(name))]
+        if own and (gate.slice, gate.name, gate.bar) not in still:
+            owed = f"passes only with {plural(sum(own), 'verdict')} by people"
+            yield f"{gate.slice} {gate.name} {gate.bar}: {owed}"
+
+
+def _pooled(name: str) -> str:
+    return f"{name.partition(':')[0]}:*"
+
+
+def _unjudged(record: Record) -> Record:
+    """Return a record that a person judged as it would be without any verdict."""
+    return replace(
+        record, outcome="error", error="by people", grade=None, rating=None, score=None, votes=()
+    )
+
+
+def _session(session: SessionFacts, run: CountedRun, gates: Sequence[GateResult]) -> SessionFacts:
+    """Return the session with its counts of items, and the slices that nothing decides on.
+
+    A labelled slice whose judge reaches its floor needs no gate.
+    """
+    every = run.summaries.values()
+    decided = {one.slice for one in gates if one.language and not one.threshold.of_usage}
+    decided |= {f"{one.dataset}:{one.language}" for one in run.calibrations if one.trusted}
+    return replace(
+        session,
+        selected=sum(one.counts.planned for one in every),
+        misses=sum(one.counts.failed for one in every),
+        errors=sum(one.counts.error for one in every),
+        missing=sum(one.counts.missing for one in every),
+        stopped=sum(one.counts.stopped for one in every),
+        stand_in=any(one.stand_in for one in run.calibrations),
+        ungated=tuple(name for name in run.summaries if name not in decided),
+        shards=run.shards,
+    )
+
+
+def _small_notes(gates: Sequence[GateResult]) -> Iterator[str]:
+    """Yield which slices are so small that a gate on the estimate alone is decided by chance."""
+    found = {
+        f"{gate.slice} ({gate.estimate.n})": None
+        for gate in gates
+        if gate.threshold.evidence == "estimate" and 0 < gate.estimate.n < FEW
+    }
+    if found:
+        yield (
+            f"few items: {', '.join(found)}: their gates go by the estimate alone, which chance "
+            "moves widely; add items, or write `evidence: confident`"
+        )
+
+
+def _gate_notes(
+    run: CountedRun,
+    baseline: Baseline | None,
+    since: Comparison | None,
+    ungated: Sequence[str],
+    gates: Sequence[GateResult],
+) -> Iterator[str]:
+    yield from _small_notes(gates)
+    yield from anchor_notes(since)
+    yield from shard_notes(run.shards)
+    drawn = [f"{name} {one.sample.text}" for name, one in run.summaries.items() if one.sample]
+    if drawn:
+        yield f"only a sample was asked: {'; '.join(drawn)}"
+    every = in_order(record for some in run.records.values() for record in some)
+    if baseline and in_order(baseline.records) == every:
+        yield "the baseline has the records of this very run: nothing can differ from itself"
+    yield from settled_notes(run.summaries.values())
+    for name in ungated:
+        what = " on verdicts" if run.slices[name].thresholds else ""
+        yield f"{name}: no gate of its own{what}; a run passes only over slices that have one"
+    for dataset in run.datasets:
+        own = run.of(dataset)
+        if own:
+            asked = ((one, record) for one in own for record in run.records[one.name])
+            yield from margin_warnings(dataset, clusters_in(asked))
+            if not (baseline or since) and (without := no_baseline_note(dataset, own)):
+                yield without
+        if dataset.left_out:
+            gone = ", ".join(dataset.left_out)
+            yield f"gates left out, as the gates file replaces all: {gone}"

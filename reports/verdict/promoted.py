@@ -1,0 +1,105 @@
+"""Runs that were promoted: kept by name under ``reports/baselines``, and shown as a trend."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evaluators.core import UsageError
+from evaluators.text import shown
+
+if TYPE_CHECKING:
+    from reports.run.report import Report, SliceSummary, TrendFigure, TrendPoint
+
+BASELINES = Path("reports", "baselines")
+"""Where promoted runs lie, from the working folder: a folder each, to be committed."""
+_MOST = 12  # promoted runs in a trend, the latest ones
+
+
+def find_run(given: str, here: Path) -> Path:
+    """Return the run that ``--baseline`` or ``--anchor`` names: a path, or a promoted run's name.
+
+    Raises UsageError where it is neither, with the names that there are.
+    """
+    path, named = here / given, here / BASELINES / given
+    if path.exists() or Path(given).name != given:
+        return path
+    if (named / "run.json").is_file():
+        return named
+    names = [one.name for one in promoted(here)]
+    near = get_close_matches(given, names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"promoted: {', '.join(names) or 'none'}"
+    raise UsageError(f"{given}: no such path, and no run was promoted under this name; {hint}")
+
+
+def promoted(here: Path) -> list[Path]:
+    """Return the folders of the promoted runs, by name."""
+    return sorted(path.parent for path in (here / BASELINES).glob("*/run.json"))
+
+
+def with_trend(report: "Report", here: Path) -> "Report":
+    """Return the report with what promoted runs had for its slices, oldest first.
+
+    One that cannot be read is named in a note.
+    """
+    points, unread = [], []
+    for folder in promoted(here):
+        try:
+            points.append(_point(folder, report))
+        except UsageError as problem:
+            unread.append(f"left out of the trend: {problem}")
+    points.sort(key=lambda point: point.started)
+    found = tuple(point for point in points if point.slices)[-_MOST:]
+    return replace(report, trend=found, notes=(*report.notes, *unread))
+
+
+def _point(folder: Path, report: "Report") -> "TrendPoint":
+    from reports.run.report import TrendPoint  # noqa: PLC0415  # workers only look for a name
+    from reports.run.run_reader import load_summaries  # noqa: PLC0415
+
+    run, slices = load_summaries(folder)
+    then = {one.name: one for one in slices if not one.partial}
+    about = run.get("run")
+    return TrendPoint(
+        name=folder.name,
+        started=str(about.get("started", "") if isinstance(about, Mapping) else ""),
+        model=str(run.get("model", "")),
+        slices=dict(_figures(report, run, then)),
+    )
+
+
+def _figures(
+    report: "Report", run: Mapping[str, object], then: Mapping[str, "SliceSummary"]
+) -> "Iterator[tuple[str, TrendFigure]]":
+    """Yield each slice's headline metric as it was, with what else was different."""
+    from reports.render.words import headline  # noqa: PLC0415  # as above
+    from reports.run.report import TrendFigure  # noqa: PLC0415
+
+    for now in report.slices:
+        measure = next(iter(headline(now)), "")
+        before = then.get(now.name)
+        if before is not None and measure in before.measures:
+            was, is_ = (
+                _origin(run.get("provenance"), now.name),
+                _origin(report.provenance, now.name),
+            )
+            odd = [what for what in is_ if was[what] != is_[what]]
+            odd += ["judge"] if run.get("judge") != report.judge else []
+            estimate = before.measures[measure]
+            yield now.name, TrendFigure(measure=measure, estimate=estimate, changed=tuple(odd))
+
+
+def _origin(provenance: object, name: str) -> dict[str, object]:
+    """Return what a slice's figure rests on beside model and judge: its data and its rubric."""
+    slices = provenance.get("slices") if isinstance(provenance, Mapping) else None
+    part = slices.get(name) if isinstance(slices, Mapping) else None
+    known = part if isinstance(part, Mapping) else {}
+    return {"data": known.get("data_sha256"), "rubric": known.get("rubric")}
+
+
+def check_name(name: str) -> str:
+    """Return a name for a run to be promoted under; raises UsageError where it is no plain one."""
+    if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or name[0] in ".-":
+        raise UsageError(f"{shown(name)}: a name of letters, digits, '.', '_' and '-' is needed")
+    return name

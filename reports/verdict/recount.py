@@ -1,0 +1,235 @@
+"""Recorded runs counted again: with other gates or another baseline, or several as one run."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+
+from cases.dataset import Dataset, Slice, Threshold
+from cases.gates_file import GatesFile, with_gates
+from cases.shards import Shards
+from evaluators.core import UsageError
+from reports.gates.audited import AuditedGate
+from reports.gates.decide import FAILED, INTERRUPTED, OK, SessionFacts
+from reports.run.baseline import Baseline
+from reports.run.evidence import Calibration
+from reports.run.record import Record
+from reports.run.report import Report, SliceSummary
+from reports.verdict.assemble import Facts, account, audits
+from reports.verdict.counted_run import Material
+
+UNITED = ("models_returned", "judges_returned")  # lists of what the providers named
+MAY_DIFFER = ("python", "packages")  # kept side by side
+
+
+def rebuilt(
+    report: Report,
+    baseline: Baseline | None,
+    anchor: Baseline | None = None,
+    datasets: tuple[Dataset, ...] | None = None,
+) -> Report:
+    """Return the report with everything counted again, beside this baseline and this anchor.
+
+    ``datasets`` are declared in place of the report's own.
+    """
+    material = _material(report, report.datasets if datasets is None else datasets)
+    notes = report.session.notes
+    facts = replace(_facts([report]), provenance=report.provenance, run=report.run, notes=notes)
+    return account(material, facts, baseline, anchor)
+
+
+def _material(report: Report, datasets: tuple[Dataset, ...]) -> Material:
+    return Material(
+        datasets=datasets,
+        records=report.records,
+        whole={one.name: one.whole for one in report.slices},
+        samples={one.name: one.sample for one in report.slices if one.sample},
+        outside=_outside_of(report),
+        shards=report.shards,
+    )
+
+
+def audits_of(report: Report, *baselines: Baseline | None) -> tuple[AuditedGate, ...]:
+    """Return the gates of a report that people decide, beside these runs and what they said."""
+    return audits(_material(report, report.datasets), report.judge, baselines)
+
+
+def _outside_of(report: Report) -> tuple[Calibration, ...]:
+    """Return what labelled items that are not among the records say of the judge."""
+    return tuple(one for one in report.judging.calibrations if one.source != "records")
+
+
+def regated(
+    report: Report, gates: GatesFile, baseline: Baseline | None, anchor: Baseline | None = None
+) -> Report:
+    """Return the report with these gates in place of the run's own for the same measures.
+
+    Raises UsageError where the gates name none of the run's datasets, or a language or metric
+    that one of them does not have.
+    """
+    gates.check_names([dataset.name for dataset in report.datasets], "--gates")
+    datasets = tuple(with_gates(one, gates) for one in report.datasets)
+    return rebuilt(report, baseline, anchor, datasets)
+
+
+def merged(
+    reports: Sequence[Report], baseline: Baseline | None, anchor: Baseline | None = None
+) -> Report:
+    """Return the report of all items of these runs, of which there is at least one.
+
+    Raises UsageError where the runs are not parts of one: another model, judge, seed, prompt,
+    rubric, data file or gate, or an item with two different outcomes.
+    """
+    for name in ("model", "judge"):
+        _same(name, [getattr(report, name) for report in reports])
+    groups: dict[str, list[Dataset]] = defaultdict(list)
+    for dataset in (dataset for report in reports for dataset in report.datasets):
+        groups[dataset.name].append(dataset)
+    parts: dict[str, SliceSummary] = {}
+    for part in (part for report in reports for part in report.slices):
+        first = parts.setdefault(part.name, part)
+        _same(f"number of items in {part.name}", [first.whole, part.whole])
+        _same(f"sample of {part.name}", [one.sample and one.sample.text for one in (first, part)])
+    material = Material(
+        datasets=tuple(map(_dataset, groups.values())),
+        records=_records(reports),
+        whole={name: part.whole for name, part in parts.items()},
+        samples={name: part.sample for name, part in parts.items() if part.sample},
+        outside=_outside(reports),
+        shards=_shards(reports),
+    )
+    return account(material, _facts(reports), baseline, anchor)
+
+
+def _shards(reports: Sequence[Report]) -> Shards | None:
+    """Return the shards that these runs are; None where none is missing, or none is a shard."""
+    known = [report.shards for report in reports]
+    _same("number of shards", [one.of if one else "no shard" for one in known])
+    held = {number for one in known if one for number in one.held}
+    found = Shards(of=known[0].of, held=tuple(sorted(held))) if known[0] else None
+    return found if found and found.missing else None
+
+
+def _facts(reports: Sequence[Report]) -> Facts:
+    """Return what the sessions knew, as one session in which all of this had happened."""
+    ends = [report.session for report in reports]
+    codes = [end.pytest_code for end in ends]
+    odd = [code for code in codes if code not in (OK, FAILED, INTERRUPTED)]
+    worst = INTERRUPTED if INTERRUPTED in codes else max(codes)
+    parts = [report.provenance for report in reports]
+    names = dict.fromkeys(name for part in parts for name in part)
+    return Facts(
+        model=reports[0].model,
+        judge=reports[0].judge,
+        session=SessionFacts(
+            other_failures=sum(end.failures for end in ends),
+            interrupted=any(end.interrupted for end in ends),
+            cause=next((end.cause for end in ends if end.cause), ""),
+            left="; ".join(dict.fromkeys(end.left for end in ends if end.left)),
+            pytest_code=odd[0] if odd else worst,
+        ),
+        provenance={name: _origin(name, [part.get(name) for part in parts]) for name in names},
+        run={"shards": [report.run for report in reports]},
+        notes=tuple(dict.fromkeys(note for end in ends for note in end.notes)),
+        complete=all(report.complete for report in reports),
+    )
+
+
+def _records(reports: Iterable[Report]) -> tuple[Record, ...]:
+    found: dict[str, Record] = {}
+    for record in (record for report in reports for record in report.records):
+        first = found.setdefault(record.key, record)
+        if first != record:
+            names = (field.name for field in fields(Record))
+            odd = next(name for name in names if getattr(first, name) != getattr(record, name))
+            raise UsageError(
+                f"item {record.key} is in two of the runs with another {odd!r}; give each item to "
+                "one run, or let the runs share a ledger"
+            )
+    return tuple(found.values())
+
+
+def _trust(one: Calibration) -> tuple[bool, bool, int]:
+    """Return how far a judge is trusted, to be compared: no grade for an answer counts against."""
+    return bool(one.trusted), not one.blocks, -one.ungraded
+
+
+def _outside(reports: Sequence[Report]) -> tuple[Calibration, ...]:
+    """Return what measured the judge beside the records, unless the records of a shard do.
+
+    Each run may have measured it for its own slices. The figures are the same for the same judge,
+    so the first is returned with the slices of all. Shards without a common ledger asked it anew:
+    of theirs the one counts that trusts it least.
+    """
+    inside = {part.name for report in reports for part in report.slices}
+    found: dict[tuple[str, bool], Calibration] = {}
+    for one in (one for report in reports for one in _outside_of(report)):
+        name = f"{one.dataset}:{one.language}"
+        first = found.setdefault((name, not one.measures), one)
+        if reports[0].shards:
+            first = min(first, one, key=_trust)
+        else:
+            _same(f"measures of the judge by {name}", [first.measures, one.measures])
+        graders = tuple(dict.fromkeys((*first.graders, *one.graders)))
+        blocks = first.blocks or one.blocks
+        found[name, not one.measures] = replace(first, graders=graders, blocks=blocks)
+    return tuple(one for (name, _), one in found.items() if name not in inside)
+
+
+def _dataset(parts: Sequence[Dataset]) -> Dataset:
+    """Return one dataset with the slices of all of these, which have the same name."""
+    name = parts[0].name
+    alike = [field.name for field in fields(Dataset) if field.name not in ("folder", "slices")]
+    for field in alike:
+        _same(f"{field} of dataset {name}", [getattr(part, field) for part in parts])
+    slices: dict[str, Slice] = {}
+    for language, slice_ in (pair for part in parts for pair in part.slices.items()):
+        first = slices.setdefault(language, slice_)
+        _same(f"gates of {slice_.name}", [first.thresholds, slice_.thresholds])
+        if first != slice_:
+            raise UsageError(
+                f"{slice_.name}: rubric, data file or settings are not those of the other runs; "
+                "merge parts of one run only"
+            )
+    return replace(parts[0], slices=slices)
+
+
+def _origin(name: str, values: Sequence[object]) -> object:
+    """Return one entry of the provenance of runs that are parts of one."""
+    if name in UNITED:
+        listed = [value for value in values if isinstance(value, (list, tuple))]
+        return sorted({str(one) for value in listed for one in value})
+    if name == "slices":
+        found: dict[str, object] = {}
+        for value in values:
+            for slice_, known in value.items() if isinstance(value, Mapping) else ():
+                same = [found.setdefault(slice_, known), known]
+                _same(f"data, prompt or rubric of {slice_}", same)
+        return dict(sorted(found.items()))
+    if name in MAY_DIFFER and any(value != values[0] for value in values):
+        return list(values)
+    _same(name, values)
+    return values[0]
+
+
+def _same(what: str, values: Sequence[object]) -> None:
+    """Raise UsageError unless all of these are equal."""
+    other = next((value for value in values if value != values[0]), values[0])
+    if other != values[0]:
+        first, second = (_text(value)[:200] for value in (values[0], other))
+        raise UsageError(
+            f"the runs differ in {what}: {first!r} and {second!r}; merge parts of one run only"
+        )
+
+
+def _text(value: object) -> str:
+    """Return a value in words: a tuple of thresholds as gates, anything else as it is."""
+    if not isinstance(value, tuple):
+        return str(value)
+    words = (_gate(one) if isinstance(one, Threshold) else str(one) for one in value)
+    return ", ".join(words) or "none"
+
+
+def _gate(gate: Threshold) -> str:
+    how = f"fail: {gate.fail}, " if gate.fail else ""
+    looked = f", share: {gate.share:g}" if gate.evidence == "audited" else ""
+    return f"{gate.name} {gate.bar} ({how}evidence: {gate.evidence}{looked})"
