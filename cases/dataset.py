@@ -202,7 +202,7 @@ class SliceFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Selection:
     """Which items the user wants to run; the defaults ask everything once.
 
     ``limit`` (at least 1) bounds the items of each slice, picked by a hash of id and ``seed``.
@@ -223,7 +223,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class PlannedItem:
     """One planned pytest case. ``key`` is its pytest id: ASCII, unique in the run."""
 
     key: str
@@ -250,18 +250,18 @@ class Plan:
     """
 
     datasets: tuple[Dataset, ...]
-    items: Mapping[str, Item]
+    items: Mapping[str, PlannedItem]
     hashes: Mapping[str, str] = field(default_factory=dict)
     samples: Mapping[str, SliceSample] = field(default_factory=dict)
     first: int | None = None
     shard: Shards | None = None
 
-    def of(self, dataset: Dataset) -> list[Item]:
+    def of(self, dataset: Dataset) -> list[PlannedItem]:
         """Return the items of one dataset."""
         slices = set(map(id, dataset.slices.values()))
         return [item for item in self.items.values() if id(item.slice) in slices]
 
-    def tests(self, dataset: Dataset) -> Iterator[Item]:
+    def tests(self, dataset: Dataset) -> Iterator[PlannedItem]:
         """Yield the items of a dataset that become tests, each with all its repeats."""
         seen: dict[str, set[str]] = defaultdict(set)
         for item in self.of(dataset):

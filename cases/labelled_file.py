@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cases.gold_notation import check_gold, with_tolerance
 from cases.labels import NOT_CORRECT, WORDS, Label, Scale, is_number, read_grade, read_number
-from cases.tables import Record, Table, read_csv, read_jsonl
+from cases.tables import Table, TableRow, read_csv, read_jsonl
 from evaluators.core import CORRECT, GRADES, Case, UsageError
 from evaluators.kinds import FACT, JUDGED, Cluster
 from evaluators.reading import file_hash, problem, read_text
@@ -162,7 +162,9 @@ class _Rows:
             twice = next(n for n, k in Counter(map(_normal, table.names)).items() if k > 1)
             raise problem(table.path, 1, f"column {shown(twice)} stands twice; keep one")
         self.records = [
-            Record(one.row, one.line, {_normal(name): value for name, value in one.values.items()})
+            TableRow(
+                one.row, one.line, {_normal(name): value for name, value in one.values.items()}
+            )
             for one in table.records
         ]
 
@@ -179,14 +181,14 @@ class _Rows:
         others = f" (or {', '.join(names[1:])})" if names[1:] else ""
         raise problem(self.path, first.line, f"no column {names[0]!r}{others}; found {found}")
 
-    def text(self, row: Record, name: str) -> str:
+    def text(self, row: TableRow, name: str) -> str:
         """Return a value as text, exactly; empty where the row has none. Raises UsageError."""
         value = row.values.get(name)
         if isinstance(value, dict | list):
             raise self.problem(row, f"column {name!r}: want text, got {shown(value)}")
         return "" if value is None else str(value)
 
-    def problem(self, row: Record, what: str) -> UsageError:
+    def problem(self, row: TableRow, what: str) -> UsageError:
         """Return the error about one row, to be raised."""
         return problem(self.path, row.line, f"row {row.row}: {what}")
 
@@ -238,7 +240,7 @@ def _style(rows: _Rows, columns: _Columns) -> Style:
 
 
 def _item(
-    rows: _Rows, row: Record, columns: _Columns, style: Style, reading: Reading
+    rows: _Rows, row: TableRow, columns: _Columns, style: Style, reading: Reading
 ) -> LabelledAnswer:
     def read(column: str) -> Label:
         text = rows.text(row, column).strip()
@@ -273,7 +275,7 @@ def _item(
     return LabelledAnswer(case=case, label=label, raters=raters)
 
 
-def _golds(rows: _Rows, row: Record, column: str, language: str) -> tuple[str, ...]:
+def _golds(rows: _Rows, row: TableRow, column: str, language: str) -> tuple[str, ...]:
     """Return the accepted forms as the loader does: golds, aliases, the range of a tolerance."""
     value, aliases = row.values.get(column), row.values.get(ALIASES)
     forms = value if isinstance(value, list) else [value]

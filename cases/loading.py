@@ -9,8 +9,8 @@ from cases.bounds import LARGE
 from cases.columns import LAYOUTS, check_columns
 from cases.dataset import Slice
 from cases.labels import grade_or_rating, yes_or_no
-from cases.rows import Row, golds_of, id_of, metadata_of, recorded_of, rows_of
-from cases.tables import Record, read_table
+from cases.rows import ItemRow, golds_of, id_of, metadata_of, recorded_of, rows_of
+from cases.tables import TableRow, read_table
 from evaluators.core import Case, UsageError
 from evaluators.kinds import FACT
 from evaluators.text import digest, listed, shown
@@ -29,7 +29,7 @@ def load_cases(slice_: Slice, *, large: bool = False) -> list[Case]:
     return [case for _, case in load_rows(slice_, large=large)]
 
 
-def load_rows(slice_: Slice, *, large: bool = False) -> list[tuple[Row, Case]]:
+def load_rows(slice_: Slice, *, large: bool = False) -> list[tuple[ItemRow, Case]]:
     """Return the rows of a slice's file with the case that each becomes."""
     table = read_table(slice_.path, LARGE if large else None)
     layout = LAYOUTS[slice_.kind]
@@ -49,7 +49,7 @@ def load_rows(slice_: Slice, *, large: bool = False) -> list[tuple[Row, Case]]:
     ]
 
 
-def _case(slice_: Slice, row: Row) -> Case:
+def _case(slice_: Slice, row: ItemRow) -> Case:
     context = _context(row)
     golds, label = _golds_and_label(slice_, row)
     question = row.text(row.required("question"))
@@ -72,14 +72,14 @@ def _case(slice_: Slice, row: Row) -> Case:
     )
 
 
-def _context(row: Row) -> str:
+def _context(row: ItemRow) -> str:
     if "context" in row.layout.required:
         return row.text(row.required("context"))
     column, value = row.find("context")
     return "" if value in (None, "") else row.text(column)
 
 
-def _golds_and_label(slice_: Slice, row: Row) -> tuple[tuple[str, ...], str | None]:
+def _golds_and_label(slice_: Slice, row: ItemRow) -> tuple[tuple[str, ...], str | None]:
     kind = slice_.kind
     if kind.words:
         column = row.required("gold")
@@ -102,7 +102,7 @@ def _golds_and_label(slice_: Slice, row: Row) -> tuple[tuple[str, ...], str | No
     return golds_of(row, slice_.language), None
 
 
-def _label(row: Row, column: str, labels: Sequence[str]) -> str:
+def _label(row: ItemRow, column: str, labels: Sequence[str]) -> str:
     value = row.record.values[column]
     if not isinstance(value, str):
         raise row.problem(column, f"text is needed, not {shown(value)}")
@@ -112,7 +112,7 @@ def _label(row: Row, column: str, labels: Sequence[str]) -> str:
         raise row.problem(column, str(error)) from None
 
 
-def _metadata(slice_: Slice, row: Row) -> dict[str, object]:
+def _metadata(slice_: Slice, row: ItemRow) -> dict[str, object]:
     found = metadata_of(row)
     for name in [] if slice_.kind.answered else raters(found):
         if row.record.values[name] in (None, ""):
@@ -128,8 +128,8 @@ def raters(metadata: Iterable[str]) -> list[str]:
     return sorted(name for name in found if name.removeprefix(RATERS).isdigit())
 
 
-def _check_ids(rows: Iterable[Row]) -> None:
-    first: dict[str, Record] = {}
+def _check_ids(rows: Iterable[ItemRow]) -> None:
+    first: dict[str, TableRow] = {}
     for row in rows:
         given = id_of(row)
         before = row.record if given is None else first.setdefault(given, row.record)
@@ -138,7 +138,7 @@ def _check_ids(rows: Iterable[Row]) -> None:
             raise row.problem(row.required("id"), what)
 
 
-def _check_labels(rows: Sequence[Row], cases: Sequence[Case]) -> None:
+def _check_labels(rows: Sequence[ItemRow], cases: Sequence[Case]) -> None:
     """Refuse a file that mixes grades and ratings: no judge gives both."""
     rated = (cases[0].label or "").isdigit()
     for row, case in zip(rows, cases, strict=True):
@@ -163,7 +163,7 @@ def _check_cluster(slice_: Slice, cases: Sequence[Case]) -> None:
         )
 
 
-def _check_golds(rows: Sequence[Row], cases: Sequence[Case]) -> None:
+def _check_golds(rows: Sequence[ItemRow], cases: Sequence[Case]) -> None:
     """Refuse one question with golds that contradict each other, where nothing tells them apart."""
     first: dict[tuple[str, str], int] = {}
     for index, case in enumerate(cases):
@@ -174,7 +174,7 @@ def _check_golds(rows: Sequence[Row], cases: Sequence[Case]) -> None:
             raise rows[index].problem(rows[index].required("gold"), what)
 
 
-def _contradict(one: Row, two: Row, first: Case, second: Case) -> bool:
+def _contradict(one: ItemRow, two: ItemRow, first: Case, second: Case) -> bool:
     golds = ({" ".join(gold.casefold().split()) for gold in case.golds} for case in (first, second))
     if set.intersection(*golds):
         return False
@@ -185,11 +185,11 @@ def _contradict(one: Row, two: Row, first: Case, second: Case) -> bool:
     )
 
 
-def _where(record: Record) -> str:
+def _where(record: TableRow) -> str:
     return f"row {record.row} (line {record.line})"
 
 
-def _ids(rows: Iterable[Row], cases: Sequence[Case]) -> Iterator[str]:
+def _ids(rows: Iterable[ItemRow], cases: Sequence[Case]) -> Iterator[str]:
     """Yield each case's id: the file's own, or its fact's where no other row has that fact."""
     facts = [case.metadata.get(FACT) for case in cases]
     count = Counter(fact for fact in facts if isinstance(fact, str))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cases.config import NAME, load_dataset, with_items
-from cases.dataset import Choice, Dataset, Item, Plan, Slice, SliceSample
+from cases.dataset import Dataset, Plan, PlannedItem, Selection, Slice, SliceSample
 from cases.gates_file import load_gates, with_gates
 from cases.loading import load_cases
 from evaluators.core import Case, UsageError
@@ -14,7 +14,7 @@ from evaluators.reading import file_hash
 from evaluators.rubric import load_prompt
 
 
-def make_plan(files: Sequence[Path], choice: Choice) -> Plan:
+def make_plan(files: Sequence[Path], choice: Selection) -> Plan:
     """Return the plan over these ``dataset.yaml`` files.
 
     Raises UsageError for anything wrong in a file or in the choice, before any call.
@@ -27,7 +27,7 @@ def make_plan(files: Sequence[Path], choice: Choice) -> Plan:
         gates = load_gates(choice.gates)
         gates.check_names([dataset.name for dataset in chosen], f"{choice.gates}")
         chosen = [with_gates(dataset, gates) for dataset in chosen]
-    items: dict[str, Item] = {}
+    items: dict[str, PlannedItem] = {}
     samples: dict[str, SliceSample] = {}
     for slice_ in (slice_ for dataset in chosen for slice_ in dataset.slices.values()):
         every = load_cases(slice_, large=choice.large)
@@ -53,7 +53,7 @@ def make_plan(files: Sequence[Path], choice: Choice) -> Plan:
     )
 
 
-def _check_names(datasets: Sequence[Dataset], choice: Choice) -> None:
+def _check_names(datasets: Sequence[Dataset], choice: Selection) -> None:
     known = sorted(dataset.name for dataset in datasets)
     folders = {dataset.name: dataset.folder for dataset in datasets}
     for dataset in datasets:
@@ -81,7 +81,7 @@ def _check_names(datasets: Sequence[Dataset], choice: Choice) -> None:
             )
 
 
-def _check_prompts(datasets: Sequence[Dataset], choice: Choice) -> None:
+def _check_prompts(datasets: Sequence[Dataset], choice: Selection) -> None:
     there = {slice_.name for dataset in datasets for slice_ in dataset.slices.values()}
     for option in choice.prompts:
         name = f"{option.dataset}:{option.language}"
@@ -91,7 +91,7 @@ def _check_prompts(datasets: Sequence[Dataset], choice: Choice) -> None:
             )
 
 
-def _narrow(dataset: Dataset, choice: Choice) -> Dataset:
+def _narrow(dataset: Dataset, choice: Selection) -> Dataset:
     """Return the data set with the user's files and prompts, and only the slices asked for."""
     own = [option for option in choice.items if option.dataset == dataset.name]
     for option in own:
@@ -118,12 +118,12 @@ def _split(slice_: Slice, split: str) -> Slice | None:
     return replace(slice_, path=part) if part and part.is_file() else None
 
 
-def _items(slice_: Slice, cases: Iterable[Case], repeats: int) -> Iterator[Item]:
+def _items(slice_: Slice, cases: Iterable[Case], repeats: int) -> Iterator[PlannedItem]:
     for case in cases:
         stem = f"{slice_.dataset}-{slice_.language}-{case.id}"
         for repeat in range(1, repeats + 1):
             key = stem if repeat == 1 else f"{stem}~r{repeat}"
-            yield Item(key=key, slice=slice_, case=case, repeat=repeat)
+            yield PlannedItem(key=key, slice=slice_, case=case, repeat=repeat)
 
 
 def sample(cases: Sequence[Case], limit: int | None, seed: int) -> list[Case]:
@@ -150,7 +150,7 @@ class Labelled:
     dataset: Dataset
     language: str
     graders: tuple[str, ...]
-    items: tuple[Item, ...] = ()
+    items: tuple[PlannedItem, ...] = ()
     why_not: str = ""
     whole: int = 0
 
@@ -220,7 +220,9 @@ def _labelled(dataset: Dataset, slice_: Slice, own: Slice | None, limit: int | N
         return Labelled(dataset=dataset, language=language, graders=(), why_not=why_not)
     every = load_cases(own)
     items = tuple(
-        Item(key=f"{PREFIX}{own.dataset}-{language}-{case.id}", slice=own, case=case, repeat=1)
+        PlannedItem(
+            key=f"{PREFIX}{own.dataset}-{language}-{case.id}", slice=own, case=case, repeat=1
+        )
         for case in sample(every, limit, seed=0)
     )
     return Labelled(dataset=dataset, language=language, graders=(), items=items, whole=len(every))

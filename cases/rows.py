@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from cases.columns import FIELDS, Layout, spellings
 from cases.gold_notation import check_gold, with_tolerance
-from cases.tables import Number, Record, Table
+from cases.tables import Number, Table, TableRow
 from evaluators.core import UsageError
 from evaluators.text import encodable, listed, shown, without_invisible
 
@@ -18,12 +18,12 @@ ALIAS_MARK = " | "
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ItemRow:
     """One record of a table. ``columns`` maps the fields that it has to its column names."""
 
     table: Table
     layout: Layout
-    record: Record
+    record: TableRow
     columns: Mapping[str, str]
 
     def problem(self, column: str, what: str) -> UsageError:
@@ -61,17 +61,17 @@ class Row:
         return value
 
 
-def rows_of(table: Table, layout: Layout) -> Iterator[Row]:
+def rows_of(table: Table, layout: Layout) -> Iterator[ItemRow]:
     """Yield the records with their columns found: once for all records that have the same ones."""
     found: dict[tuple[str, ...], Mapping[str, str]] = {}
     for record in table.records:
         names = tuple(record.values)
         if names not in found:
             found[names] = _columns(table, layout, record)
-        yield Row(table, layout, record, found[names])
+        yield ItemRow(table, layout, record, found[names])
 
 
-def _columns(table: Table, layout: Layout, record: Record) -> dict[str, str]:
+def _columns(table: Table, layout: Layout, record: TableRow) -> dict[str, str]:
     found = {}
     for field in FIELDS:
         names = [name for name in layout.names(field) if name in record.values]
@@ -83,7 +83,7 @@ def _columns(table: Table, layout: Layout, record: Record) -> dict[str, str]:
     return found
 
 
-def golds_of(row: Row, language: str) -> tuple[str, ...]:
+def golds_of(row: ItemRow, language: str) -> tuple[str, ...]:
     """Return the accepted gold forms, the main one first, each once.
 
     A tolerance adds the range around the main one. Raises UsageError for what is no gold.
@@ -102,7 +102,7 @@ def golds_of(row: Row, language: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*found, *_tolerated(row, found[0], language)]))
 
 
-def _tolerated(row: Row, gold: str, language: str) -> list[str]:
+def _tolerated(row: ItemRow, gold: str, language: str) -> list[str]:
     """Return the range that the row's tolerance makes of its main gold, if it has one."""
     column, value = row.find("tolerance")
     if value is None or (isinstance(value, str) and not value.strip()):
@@ -115,7 +115,7 @@ def _tolerated(row: Row, gold: str, language: str) -> list[str]:
         raise row.problem(column, str(error)) from None
 
 
-def _forms(row: Row, column: str) -> list[str]:
+def _forms(row: ItemRow, column: str) -> list[str]:
     value = row.record.values[column]
     if isinstance(value, str):
         return [row.checked(column, str(value))]
@@ -129,7 +129,7 @@ def _forms(row: Row, column: str) -> list[str]:
     return [row.checked(column, form) for form in value]
 
 
-def _aliases(row: Row) -> list[str]:
+def _aliases(row: ItemRow) -> list[str]:
     column, value = row.find("aliases")
     if value is None or value == []:
         return []
@@ -140,7 +140,7 @@ def _aliases(row: Row) -> list[str]:
     return [row.checked(column, form) for form in value.split(ALIAS_MARK) if form.strip()]
 
 
-def recorded_of(row: Row) -> str | None:
+def recorded_of(row: ItemRow) -> str | None:
     """Return the recorded answer exactly; ``""`` is an empty answer, None is no answer.
 
     A model may have written anything, so a blank or a lone surrogate is kept.
@@ -153,7 +153,7 @@ def recorded_of(row: Row) -> str | None:
     return str(value)
 
 
-def id_of(row: Row) -> str | None:
+def id_of(row: ItemRow) -> str | None:
     """Return the given id as text, None where the file gives none."""
     column, value = row.find("id")
     if value is None or value == "":
@@ -163,7 +163,7 @@ def id_of(row: Row) -> str | None:
     return row.checked(column, str(value)).strip()
 
 
-def metadata_of(row: Row) -> dict[str, object]:
+def metadata_of(row: ItemRow) -> dict[str, object]:
     """Return every column without a meaning of its own, and the entries of ``metadata``."""
     column, value = row.find("metadata")
     if isinstance(value, str):
@@ -177,7 +177,7 @@ def metadata_of(row: Row) -> dict[str, object]:
     return entries | {name: _plain(row, name, one) for name, one in others if name not in used}
 
 
-def _literal(row: Row, column: str, text: str) -> object:
+def _literal(row: ItemRow, column: str, text: str) -> object:
     """Read a Python literal; ``ast.literal_eval`` runs nothing, but deep nesting can exhaust it."""
     if not text.strip():
         return None
@@ -194,7 +194,7 @@ def _literal(row: Row, column: str, text: str) -> object:
         raise row.problem(column, what) from None
 
 
-def _plain(row: Row, column: str, value: object, depth: int = 0) -> object:
+def _plain(row: ItemRow, column: str, value: object, depth: int = 0) -> object:
     """Return a metadata value as strict JSON can hold it. Raises UsageError where it cannot."""
     if depth > MAX_DEPTH:
         raise row.problem(column, f"nested deeper than {MAX_DEPTH} levels")
@@ -214,7 +214,7 @@ def _plain(row: Row, column: str, value: object, depth: int = 0) -> object:
 
 
 def _plain_map(
-    row: Row, column: str, value: Mapping[object, object], depth: int
+    row: ItemRow, column: str, value: Mapping[object, object], depth: int
 ) -> dict[str, object]:
     found = {}
     for key, item in value.items():

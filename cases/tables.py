@@ -32,7 +32,7 @@ class Number(str):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class TableRow:
     """One record. ``row`` counts the file's records from 1, ``line`` is its first physical line.
 
     ``values`` maps normal column names to text (CSV, YAML) or to JSON values, numbers as Number.
@@ -52,10 +52,10 @@ class Table:
 
     path: Path
     names: Mapping[str, str]
-    records: list[Record]
+    records: list[TableRow]
     has_header: bool = False
 
-    def problem(self, record: Record, column: str, what: str) -> UsageError:
+    def problem(self, record: TableRow, column: str, what: str) -> UsageError:
         """Return the error about one value, to be raised."""
         name = self.names.get(column, column)
         return problem(self.path, record.line, f"row {record.row}, column {shown(name)}: {what}")
@@ -129,7 +129,7 @@ def _header(path: Path, reader: "Reader") -> list[str]:
     return [name.strip() for name in header]
 
 
-def _records(path: Path, reader: "Reader", header: list[str], bounds: Bounds) -> Iterator[Record]:
+def _records(path: Path, reader: "Reader", header: list[str], bounds: Bounds) -> Iterator[TableRow]:
     columns = [normal(name) for name in header]
     row, before = 0, reader.line_num
     try:
@@ -146,7 +146,7 @@ def _records(path: Path, reader: "Reader", header: list[str], bounds: Bounds) ->
                     what = f"nothing for column {shown(header[len(cells)])}"
                 found = f"{len(cells)} cells for {len(columns)} columns"
                 raise problem(path, line, f"row {row}: {found}: {what}")
-            yield Record(row, line, dict(zip(columns, cells, strict=True)))
+            yield TableRow(row, line, dict(zip(columns, cells, strict=True)))
     except csv.Error as error:
         what = f"row {row + 1}: not valid CSV: {_reason(error, bounds)}"
         raise problem(path, before + 1, what) from None
@@ -290,7 +290,7 @@ def _table(path: Path, entries: Iterable[Entry], bounds: Bounds) -> Table:
                 raise problem(path, at, f"row {row}: {what}")
             values[name], spelt[name] = item, key
             names.setdefault(name, key)
-        records.append(Record(row, line, values))
+        records.append(TableRow(row, line, values))
     if not records:
         raise UsageError(f"{path}: no rows")
     return Table(path=path, names=names, records=records)

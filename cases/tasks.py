@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from cases.dataset import Item, Slice
+from cases.dataset import PlannedItem, Slice
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import Answerer, Case, Judge, Model, UsageError
 from evaluators.extra_metrics import Measurer
@@ -25,7 +25,7 @@ class SliceTraits:
     rated: frozenset[str]
 
 
-def traits_of(items: Iterable[Item]) -> SliceTraits:
+def traits_of(items: Iterable[PlannedItem]) -> SliceTraits:
     """Return the traits of the slices of these items, which should be all that there are."""
     recorded, rated = set(), set()
     for item in items:
@@ -37,7 +37,7 @@ def traits_of(items: Iterable[Item]) -> SliceTraits:
 
 
 def make_tasks(
-    items: Collection[Item],
+    items: Collection[PlannedItem],
     model: Model | None,
     judges: JudgeFactory,
     adjudications: Adjudications | None = None,
@@ -51,7 +51,7 @@ def make_tasks(
     rubric, or a judge that gives its rubric's labels.
     """
     traits = traits or traits_of(items)
-    parts: dict[str, list[Item]] = defaultdict(list)
+    parts: dict[str, list[PlannedItem]] = defaultdict(list)
     for item in items:
         parts[item.slice.name].append(item)
     tasks = {}
@@ -78,7 +78,7 @@ def make_tasks(
     return {item.key: tasks[item.key] for item in items}
 
 
-def _judging_repeat(item: Item) -> int:
+def _judging_repeat(item: PlannedItem) -> int:
     """Return which time an answer is judged: only a recorded one comes to the judge again."""
     return 1 if item.slice.kind.answered else item.repeat
 

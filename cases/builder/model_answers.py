@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cases.dataset import Slice
 from cases.loading import given_id, load_cases
-from cases.tables import Record, Table, read_table
+from cases.tables import Table, TableRow, read_table
 from evaluators.core import NO, UNANSWERED, YES, Case, UsageError
 from evaluators.kinds import YES_NO, Cluster
 from evaluators.reading import parse_json, problem, read_text
@@ -184,14 +184,14 @@ def _read_predictions(path: Path, data: YesNoData) -> tuple[Path, Answers]:
     return path, answers
 
 
-def _text(table: Table, record: Record, column: str) -> str:
+def _text(table: Table, record: TableRow, column: str) -> str:
     value = record.values.get(column)
     if not isinstance(value, str) or not value.strip():
         raise table.problem(record, column, f"text is needed, not {shown(value)}")
     return value.strip()
 
 
-def _answer(table: Table, record: Record, words: Mapping[str, str]) -> str:
+def _answer(table: Table, record: TableRow, words: Mapping[str, str]) -> str:
     if "answer" not in record.values:
         raise table.problem(record, "answer", "missing; give id and answer")
     value = record.values["answer"]

@@ -8,7 +8,7 @@ from typing import Literal
 
 from cases.dataset import Slice
 from cases.loading import load_rows
-from cases.rows import Row
+from cases.rows import ItemRow
 from evaluators.core import Case
 
 Severity = Literal["error", "warning"]
@@ -66,7 +66,7 @@ class Subject:
     """
 
     slice_: Slice
-    rows: tuple[Row, ...]
+    rows: tuple[ItemRow, ...]
     cases: tuple[Case, ...]
     settings: CheckSettings = field(default_factory=CheckSettings)
     today: date = date.min
@@ -89,7 +89,7 @@ def _cut(value: object) -> object:
     return value[:LOOKED_AT] if isinstance(value, str) and len(value) > LOOKED_AT else value
 
 
-def _cut_row(row: Row) -> Row:
+def _cut_row(row: ItemRow) -> ItemRow:
     values = {name: _cut(value) for name, value in row.record.values.items()}
     return replace(row, record=replace(row.record, values=values))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cases.download.public_files import DATA_FOLDER, FILE_KEYS, TEXTS, PublicFile
 from cases.labels import parse_scale, read_grade, read_number
-from cases.tables import Record, Table, normal, read_csv, read_json, read_jsonl
+from cases.tables import Table, TableRow, normal, read_csv, read_json, read_jsonl
 from evaluators.core import UsageError
 from evaluators.output import plural, write_whole
 from evaluators.reading import problem, read_text
@@ -163,7 +163,7 @@ class _Item:
 
     set: LabelledSet
     table: Table
-    record: Record
+    record: TableRow
     elsewhere: Mapping[str, list[str]] | None
 
     @property
@@ -223,7 +223,7 @@ def _golds_by_question(one: LabelledSet, table: Table) -> Mapping[str, list[str]
     }
 
 
-def _forms(one: LabelledSet, table: Table, record: Record) -> list[str]:
+def _forms(one: LabelledSet, table: Table, record: TableRow) -> list[str]:
     text = _cell(table, record, one.gold) or ""
     forms = text.split(one.separator) if one.separator else [text]
     return list(dict.fromkeys(form.strip() for form in forms if form.strip()))
@@ -237,7 +237,7 @@ def _check_columns(table: Table, names: Iterable[str]) -> None:
         raise problem(table.path, 1, what)
 
 
-def _cell(table: Table, record: Record, column: str) -> str | None:
+def _cell(table: Table, record: TableRow, column: str) -> str | None:
     """Return the text of a cell, ``true`` or ``false`` for a JSON boolean, None for none."""
     value = record.values.get(normal(column))
     if isinstance(value, bool):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
-from cases.dataset import Item, Plan
+from cases.dataset import Plan, PlannedItem
 from evaluators.core import Outcome, UsageError
 from evaluators.output import plural
 from reports.gates.decide import SessionFacts, listed
@@ -107,7 +107,7 @@ def chance_lines(
 
 
 def _records(
-    items: Sequence[Item], baseline: Baseline | None, known: Known, judge: str
+    items: Sequence[PlannedItem], baseline: Baseline | None, known: Known, judge: str
 ) -> tuple[Record, ...]:
     """Return a record of each item: the baseline's, else what is known of it, else ungraded."""
     before: dict[tuple[object, ...], Record] = {}
@@ -134,7 +134,7 @@ def _records(
     )
 
 
-def _former(item: Item, before: Mapping[tuple[object, ...], Record]) -> Record | None:
+def _former(item: PlannedItem, before: Mapping[tuple[object, ...], Record]) -> Record | None:
     case = item.case
     identity = case.dataset, case.language, case.id, case.digest
     return before.get((*identity, item.repeat)) or before.get(identity)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from cases.dataset import Choice
+from cases.dataset import Selection
 from cases.shards import parse_shard
 from evaluators.core import UsageError
 from evaluators.ledger_place import Place, read_place, require_database
@@ -103,7 +103,7 @@ class Options:
     calibration: int | None
     adjudications: Path | None
     adjudications_off: bool
-    choice: Choice
+    choice: Selection
     key_names: Mapping[str, str]
     baseline: Path | None
     anchor: Path | None
@@ -205,10 +205,10 @@ def _ledger(given: Mapping[str, Any], here: Path) -> Place:
     return require_database(place, given["quota"]) if "quota" in given else place
 
 
-def _choice(given: Mapping[str, Any], here: Path) -> Choice:
+def _choice(given: Mapping[str, Any], here: Path) -> Selection:
     languages = map(str.strip, given.get("languages", "").split(","))
     gates = given.get("gates", OFF)
-    return Choice(
+    return Selection(
         items=read_slice_files("items", given, here),
         prompts=read_slice_files("prompt", given, here),
         languages=tuple(filter(None, languages)),

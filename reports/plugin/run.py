@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cases.dataset import Item, Plan
+from cases.dataset import Plan, PlannedItem
 from cases.plan import Labelled
 from cases.tasks import make_tasks
 from evaluators.core import Outcome
@@ -188,7 +188,7 @@ class Run:
             beside = self._calibrator.select(keys)
             self._host.select([*beside, *keys], len(beside))
 
-    def hand_over(self, keys: Sequence[str], host: EngineHandle) -> list[Item]:
+    def hand_over(self, keys: Sequence[str], host: EngineHandle) -> list[PlannedItem]:
         """Let ``host`` work on these items elsewhere; return those to be judged beside them.
 
         Nothing of what was planned is held any longer.

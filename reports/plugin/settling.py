@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cases.dataset import Dataset, Item, Plan, Slice, Threshold
+from cases.dataset import Dataset, Plan, PlannedItem, Slice, Threshold
 from evaluators.core import Outcome, UsageError
 from evaluators.runtime.stopping import stopped
 from reports.gates.sequential import SEQUENTIAL, Evidence, SequentialGate, place_of, places_of
@@ -58,7 +58,7 @@ def in_sequence(plan: Plan, *, paired: bool) -> Plan:
             "--until-decided: no slice has gates with `evidence: sequential` alone; declare them "
             f"(drop: {{max: 0.05, evidence: sequential}}){without}"
         )
-    by_lane: dict[str, list[Item]] = defaultdict(list)
+    by_lane: dict[str, list[PlannedItem]] = defaultdict(list)
     for item in plan.items.values():
         by_lane[lanes.get(item.slice.name, item.slice.name)].append(item)
     ranked = [pair for lane in by_lane.values() for pair in enumerate(_sorted(lane, plan))]
@@ -66,11 +66,11 @@ def in_sequence(plan: Plan, *, paired: bool) -> Plan:
     return replace(plan, items={item.key: item for _, item in ranked})
 
 
-def _sorted(lane: Sequence[Item], plan: Plan) -> list[Item]:
+def _sorted(lane: Sequence[PlannedItem], plan: Plan) -> list[PlannedItem]:
     every = (one for one in plan.items.values() if one.slice.dataset == lane[0].slice.dataset)
     places = places_of((one.slice, one.case) for one in every)
 
-    def order(item: Item) -> tuple[object, ...]:
+    def order(item: PlannedItem) -> tuple[object, ...]:
         return places[item.slice.cluster_of(item.case)], place_of(item.case), item.repeat
 
     return sorted(lane, key=order) if lane[0].slice.kind.answered else list(lane)

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from cases.dataset import Item, Plan, Slice
+from cases.dataset import Plan, PlannedItem, Slice
 from cases.plan import make_plan
 from cases.tasks import SliceTraits, traits_of
 from evaluators.core import UsageError
@@ -264,7 +264,7 @@ def _parts(plan: Plan, run: Run, host: ShardHost, count: int, folder: Path) -> l
     ]
 
 
-def _written(path: Path, items: Sequence[Item]) -> Path:
+def _written(path: Path, items: Sequence[PlannedItem]) -> Path:
     write_whole(path, [pickle.dumps(items, pickle.HIGHEST_PROTOCOL)])
     return path
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
-from cases.dataset import Item
+from cases.dataset import PlannedItem
 from cases.tasks import SliceTraits, make_tasks
 from evaluators.core import Outcome
 from evaluators.judges.adjudicated import Adjudications
@@ -47,9 +47,9 @@ class Part:
     count: int
     beside: bool = False
 
-    def items(self) -> list[Item]:
+    def items(self) -> list[PlannedItem]:
         """Return the items."""
-        items: list[Item] = pickle.loads(self.path.read_bytes())
+        items: list[PlannedItem] = pickle.loads(self.path.read_bytes())
         return items
 
     def missing(self, kind: str, message: str) -> "ShardEnd":
@@ -159,7 +159,7 @@ async def _ask(
 class ShardWriter(OutcomeWriter):
     """Counts outcomes as they come; of an item that has one nothing is held any longer."""
 
-    def __init__(self, items: Sequence[Item], show: Show) -> None:
+    def __init__(self, items: Sequence[PlannedItem], show: Show) -> None:
         self._left = {item.key: item for item in items}
         self._show: Show = show
         self.found = OutcomeFacts()
@@ -172,7 +172,7 @@ class ShardWriter(OutcomeWriter):
             self.found.add(item, outcome)
         self._show(len(outcomes))
 
-    def take(self, item: Item, outcome: Outcome) -> None:
+    def take(self, item: PlannedItem, outcome: Outcome) -> None:
         """Keep one outcome."""
         raise NotImplementedError
 
@@ -193,7 +193,7 @@ class ShardWriter(OutcomeWriter):
 class RecordWriter(ShardWriter):
     """Writes each outcome as a line of records, in a file that only its owner may read."""
 
-    def __init__(self, items: Sequence[Item], beside: Path, show: Show) -> None:
+    def __init__(self, items: Sequence[PlannedItem], beside: Path, show: Show) -> None:
         super().__init__(items, show)
         self.path = beside.with_name(f"{beside.stem}-{uuid4().hex}.jsonl")
         self._file = open(  # noqa: SIM115  # closed by ``ended``
@@ -206,7 +206,7 @@ class RecordWriter(ShardWriter):
         super().post(outcomes)
         self._file.flush()
 
-    def take(self, item: Item, outcome: Outcome) -> None:
+    def take(self, item: PlannedItem, outcome: Outcome) -> None:
         """Write one record."""
         self._file.write(line(make_record(item, outcome)))
 
@@ -219,11 +219,11 @@ class RecordWriter(ShardWriter):
 class BesideWriter(ShardWriter):
     """Holds the outcomes of labelled items, of which there are some hundreds."""
 
-    def __init__(self, items: Sequence[Item], show: Show) -> None:
+    def __init__(self, items: Sequence[PlannedItem], show: Show) -> None:
         super().__init__(items, show)
         self._outcomes: list[Outcome] = []
 
-    def take(self, item: Item, outcome: Outcome) -> None:
+    def take(self, item: PlannedItem, outcome: Outcome) -> None:
         """Hold one outcome."""
         self._outcomes.append(outcome)
 

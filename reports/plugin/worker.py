@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cases.dataset import Item, Plan
+from cases.dataset import Plan, PlannedItem
 from evaluators.core import Case, Outcome, QAError
 from evaluators.runtime.outcomes import EngineLostError, OutcomeReader, OutcomeSource
 
@@ -80,9 +80,9 @@ def _parameters(item: pytest.Item) -> Mapping[str, object]:
     return item.callspec.params if hasattr(item, "callspec") else {}
 
 
-def _planned(item: pytest.Item) -> Item | None:
+def _planned(item: pytest.Item) -> PlannedItem | None:
     planned = _parameters(item).get("qa_item")
-    return planned if isinstance(planned, Item) else None
+    return planned if isinstance(planned, PlannedItem) else None
 
 
 # Running a test
@@ -99,12 +99,12 @@ class Verdicts:
         self._outcome: Outcome | None = None  # of the running test
 
     @pytest.fixture
-    def case(self, qa_item: Item) -> Case:
+    def case(self, qa_item: PlannedItem) -> Case:
         """Return the item: question, accepted answers, context, metadata."""
         return qa_item.case
 
     @pytest.fixture
-    def verdict(self, qa_item: Item) -> Outcome:
+    def verdict(self, qa_item: PlannedItem) -> Outcome:
         """Return the verdict on the answer; without one: an ERROR, or skipped."""
         assert self._outcome is not None
         assert self._outcome.key == qa_item.key
@@ -151,7 +151,7 @@ def _outcomes(config: pytest.Config) -> OutcomeSource:
 
 
 def _report(
-    item: pytest.Item, call: pytest.CallInfo[None], planned: Item, outcome: Outcome
+    item: pytest.Item, call: pytest.CallInfo[None], planned: PlannedItem, outcome: Outcome
 ) -> pytest.TestReport:
     """Return the report of one phase; its ``qa`` says "miss", "error", "missing" or "stopped"."""
     from reports.render.outcome_text import error_lines, miss_lines  # noqa: PLC0415  # not at the start

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from cases.dataset import Item
+from cases.dataset import PlannedItem
 from evaluators.core import Outcome, Verdict
 from reports.run.clean import cut, line, mask
 from reports.run.record import make_record
@@ -12,7 +12,7 @@ from reports.run.record import make_record
 WIDTH = 300  # characters of each text that are shown
 
 
-def miss_lines(item: Item, outcome: Outcome) -> str:
+def miss_lines(item: PlannedItem, outcome: Outcome) -> str:
     """Return question, expected, answer, verdict and reason, a line each."""
     case, verdict = item.case, outcome.verdict or Verdict()
     expected, came = case.expected, verdict.grade or "(none)"
@@ -31,7 +31,7 @@ def miss_lines(item: Item, outcome: Outcome) -> str:
     )
 
 
-def error_lines(item: Item, outcome: Outcome) -> str:
+def error_lines(item: PlannedItem, outcome: Outcome) -> str:
     """Return what could not be asked, judged or read, and why."""
     problem = f"{outcome.kind}: {outcome.message}"
     lines = [_line("question", item.case.question), _line("ERROR", problem)]
@@ -47,7 +47,7 @@ def _line(name: str, text: str) -> str:
 LONGEST = 4000  # characters of each text; the exact text is in records.jsonl
 
 
-def qa_property(item: Item, outcome: Outcome) -> str:
+def qa_property(item: PlannedItem, outcome: Outcome) -> str:
     """Return the item's record as ASCII JSON, long texts cut with a mark."""
     values = asdict(make_record(item, outcome))
     return json.dumps({name: _short(value) for name, value in values.items()})

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from cases.dataset import Item
+from cases.dataset import PlannedItem
 from evaluators.core import Outcome
 
 
@@ -31,14 +31,14 @@ class OutcomeFacts:
     unmeasured: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, outcomes: Iterable[tuple[Item, Outcome]]) -> "OutcomeFacts":
+    def of(cls, outcomes: Iterable[tuple[PlannedItem, Outcome]]) -> "OutcomeFacts":
         """Return the facts of all of these."""
         found = cls()
         for item, outcome in outcomes:
             found.add(item, outcome)
         return found
 
-    def add(self, item: Item, outcome: Outcome) -> None:
+    def add(self, item: PlannedItem, outcome: Outcome) -> None:
         """Count one more."""
         usage = outcome.usage
         self.slices.add(item.slice.name)

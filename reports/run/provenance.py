@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from cases.dataset import Choice, Dataset, Plan, Sampling, Slice, Threshold
+from cases.dataset import Dataset, Plan, Sampling, Selection, Slice, Threshold
 from evaluators.answer_checks import version_of
 from evaluators.answerers import RECORDED
 from evaluators.core import CORRECT, GRADES
@@ -20,7 +20,7 @@ PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "scipy"
 
 
 def provenance(
-    plan: Plan, choice: Choice, found: OutcomeFacts, specs: Mapping[str, object]
+    plan: Plan, choice: Selection, found: OutcomeFacts, specs: Mapping[str, object]
 ) -> dict[str, object]:
     """Return what a reader needs to reproduce the run; the same for the same replies.
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from cases.dataset import Item
+from cases.dataset import PlannedItem
 from evaluators.core import Outcome, State, Vote
 from evaluators.output import plural
 from evaluators.usage import Usage
@@ -129,7 +129,7 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
     return None if None in known else sum(cost for cost in known if cost is not None)
 
 
-def make_record(item: Item, outcome: Outcome) -> Record:
+def make_record(item: PlannedItem, outcome: Outcome) -> Record:
     """Return the record of a planned item that ended in this outcome."""
     case, verdict, usage = item.case, outcome.verdict, outcome.usage
     grade = verdict.grade if verdict else None

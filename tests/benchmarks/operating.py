@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import numpy.typing as npt
 
-from cases.dataset import Choice, Dataset, Slice
+from cases.dataset import Dataset, Selection, Slice
 from cases.gates_file import load_gates, with_gates
 from cases.plan import make_plan
 from cases.tasks import make_tasks
@@ -134,7 +134,7 @@ def of_file(text: str) -> Run:
 def bundled() -> Run:
     """Return the run of the recorded answers over the bundled data sets, judged by rules."""
     files = sorted(CASES.glob("*/dataset.yaml")) + sorted(CASES.glob("judges/*/dataset.yaml"))
-    plan = make_plan(files, Choice())
+    plan = make_plan(files, Selection())
     tasks = make_tasks(plan.items.values(), None, judges("lexical"))
 
     async def records() -> tuple[Record, ...]:

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from cases.dataset import Choice, Plan
+from cases.dataset import Plan, Selection
 from cases.plan import make_plan
 from cases.tasks import make_tasks
 from evaluators.answerers import RECORDED
@@ -154,7 +154,7 @@ class _Nothing:
 
 def price_of_items() -> Price:
     """Return what the bundled English questions take, by the dry run's own forecast."""
-    plan = make_plan([CASES / "simpleqa" / "dataset.yaml"], Choice(languages=("en",)))
+    plan = make_plan([CASES / "simpleqa" / "dataset.yaml"], Selection(languages=("en",)))
     return Price(
         items=len(plan.items),
         answers=_forecast(plan, MODEL, "lexical"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.dataset import Item, Slice
+from cases.dataset import PlannedItem, Slice
 from cases.review.adjudications import (
     beside,
     is_label,
@@ -102,7 +102,7 @@ def test_each_kind_takes_its_own_verdicts(
         yes="Да",
         no="Не",
     )
-    item = Item(key="k", slice=slice_, case=make_case(label=label), repeat=1)
+    item = PlannedItem(key="k", slice=slice_, case=make_case(label=label), repeat=1)
     judge = make_tasks([item], None, judges("lexical"), {KEY: decided()})["k"].judge
     found = judge.labels if isinstance(judge, AdjudicatedJudge) else None
     assert found == fits

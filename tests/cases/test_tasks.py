@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.dataset import Item, Slice
+from cases.dataset import PlannedItem, Slice
 from cases.tasks import make_tasks
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import Reply, UsageError, Verdict
@@ -36,9 +36,9 @@ ASKING = judges(MODEL.spec, models=[MODEL])
 BOTH = f"lexical+{MODEL.spec}"
 
 
-def item(kind: str, **changes: object) -> Item:
+def item(kind: str, **changes: object) -> PlannedItem:
     slice_ = replace(SLICE, kind=kind_of(kind), yes="Да", no="Не")
-    return Item(key="k", slice=slice_, case=make_case(**changes), repeat=1)  # type: ignore[arg-type]
+    return PlannedItem(key="k", slice=slice_, case=make_case(**changes), repeat=1)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from cases.dataset import Item, Slice
+from cases.dataset import PlannedItem, Slice
 from evaluators.core import Outcome, Verdict, Vote
 from evaluators.kinds import kind_of
 from reports.render.outcome_text import LONGEST, qa_property
@@ -24,6 +24,6 @@ def test_votes_and_metadata_are_masked_and_cut() -> None:
     outcome = Outcome(
         key="k", state="passed", answer="a", verdict=Verdict(grade="CORRECT", votes=(vote,))
     )
-    written = qa_property(Item(key="k", slice=SLICE, case=case, repeat=1), outcome)
+    written = qa_property(PlannedItem(key="k", slice=SLICE, case=case, repeat=1), outcome)
     assert "CANARY" not in written
     assert len(json.loads(written)["votes"][0]["reason"]) < LONGEST + 100

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from cases.config import load_dataset
-from cases.dataset import Choice, Dataset, Plan, SliceFile
+from cases.dataset import Dataset, Plan, Selection, SliceFile
 from cases.loading import load_cases
 from cases.plan import labelled_for, make_plan
 from evaluators.core import Outcome, Reply, ToolCall
@@ -48,7 +48,7 @@ def plan(project: Project) -> Plan:
     """Return the plan of a project whose labelled items are not part of the run."""
     project.dataset("capital", {"en": [SURE], "bg": [SURE]}, YAML)
     with_labels(with_rubrics(project, "capital"))
-    return make_plan([project.path / "qa" / "capital" / "dataset.yaml"], Choice())
+    return make_plan([project.path / "qa" / "capital" / "dataset.yaml"], Selection())
 
 
 def test_labels_are_found_beside_the_datasets_of_the_run(project: Project, plan: Plan) -> None:
@@ -100,7 +100,7 @@ def test_what_the_neighbours_lack_the_bundled_labels_have(project: Project) -> N
     project.dataset("judges", {"bg": [SURE]}, "kind: judged\nrubric: simpleqa\n" + ONE)
     row = {"question": "?", "answer": "a", "predicted_answer": "a", "label": "CORRECT"}
     project.write("qa/judges/bg.jsonl", json.dumps({**row, "label_source": "constructed"}) + "\n")
-    plan = make_plan([project.path / "qa" / "capital" / "dataset.yaml"], Choice())
+    plan = make_plan([project.path / "qa" / "capital" / "dataset.yaml"], Selection())
     found = {one.language: one for one in find_labelled(options(), plan, project.path)}
     assert (len(found["bg"].items), found["bg"].dataset.folder.name) == (1, "judges")
     assert len(found["en"].items) == len(load_cases(bundled().slices["en"]))
@@ -128,7 +128,7 @@ def test_a_labelled_file_of_the_users_own_is_what_measures(project: Project) -> 
     own = {"simpleqa": asked, "judges": labels}
     items = tuple(SliceFile(dataset=name, language="de", path=own[name]) for name in own)
     gates = project.write("gates.yaml", "simpleqa: {de: {correct: {min: 0.1}}}")
-    choice = Choice(items=items, gates=gates)
+    choice = Selection(items=items, gates=gates)
     plan = make_plan(files, choice)
     (found,) = find_labelled(options(choice=choice), plan, folder.parent)
     assert (found.graders, [item.case.row for item in found.items]) == (("simpleqa:de",), [1])
@@ -159,7 +159,7 @@ def test_labels_that_are_tests_of_the_run_are_not_judged_beside_it(project: Proj
     project.dataset("capital", {"en": [SURE], "bg": [SURE]}, YAML)
     with_labels(with_rubrics(project, "capital"))
     files = [folder / "capital" / "dataset.yaml", folder / "labels" / "dataset.yaml"]
-    every = make_plan(files, Choice(languages=("en",)))
+    every = make_plan(files, Selection(languages=("en",)))
     labelled = labelled_for(every, [one for one in every.datasets if one.kind == "judged"])
     calibrator = Calibrator.of(every, labelled, ASKING, is_on=True)
     assert calibrator.select(list(every.items)) == ()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.dataset import Dataset, Item, Plan, Slice
+from cases.dataset import Dataset, Plan, PlannedItem, Slice
 from evaluators.core import Outcome
 from evaluators.kinds import kind_of
 from reports.plugin.session_results import SessionResults, key_of
@@ -19,7 +19,7 @@ PASSED = Outcome(key=KEYS[0], state="passed")
 @pytest.fixture
 def results() -> SessionResults:
     items = {
-        key: Item(key=key, slice=SLICE, case=make_case(number), repeat=1)
+        key: PlannedItem(key=key, slice=SLICE, case=make_case(number), repeat=1)
         for number, key in enumerate(KEYS, start=1)
     }
     dataset = Dataset(name="simpleqa", folder=Path(), kind=kind_of("graded"), slices={"bg": SLICE})

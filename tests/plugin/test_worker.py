@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cases.dataset import Choice, Plan
+from cases.dataset import Plan, Selection
 from cases.plan import make_plan
 from reports.plugin.worker import WorkerInput
 from reports.plugin.worker_setup import (
@@ -71,7 +71,7 @@ def plan(tmp_path: Path) -> Plan:
     )
     row = {"id": "й", "question": "коя?", "answer": "София", "predicted_answer": "\ud800"}
     (folder / "bg.jsonl").write_text(json.dumps(row) + "\n" + json.dumps({**row, "id": 2}) + "\n")
-    return make_plan([folder / "dataset.yaml"], Choice(repeats=2))
+    return make_plan([folder / "dataset.yaml"], Selection(repeats=2))
 
 
 def worker_input(plan: Plan, store: Path) -> dict[str, str]:

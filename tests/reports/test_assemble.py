@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.dataset import Dataset, Evidence, Item, Plan, Slice, Threshold
+from cases.dataset import Dataset, Evidence, Plan, PlannedItem, Slice, Threshold
 from evaluators.core import Outcome, Verdict
 from evaluators.kinds import kind_of
 from evaluators.rubric import Rubric
@@ -49,13 +49,13 @@ def dataset(slice_: Slice, **changes: object) -> Dataset:
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
-def items_of(slice_: Slice, count: int) -> dict[str, Item]:
+def items_of(slice_: Slice, count: int) -> dict[str, PlannedItem]:
     made = {}
     for number in range(1, count + 1):
         label = ("CORRECT", "INCORRECT")[number % 2] if slice_.kind == "judged" else None
         key = f"{slice_.dataset}-{slice_.language}-q{number}"
         case = make_case(number, dataset=slice_.dataset, language=slice_.language, label=label)
-        made[key] = Item(key=key, slice=slice_, case=case, repeat=1)
+        made[key] = PlannedItem(key=key, slice=slice_, case=case, repeat=1)
     return made
 
 
@@ -71,7 +71,7 @@ def outcome(key: str, passed: bool, judge: str = "lexical", cost: float | None =
     )
 
 
-def judged(items: dict[str, Item], agreed: int) -> dict[str, Outcome]:
+def judged(items: dict[str, PlannedItem], agreed: int) -> dict[str, Outcome]:
     """Return verdicts over labelled items, of which the first ones are as the label says."""
     return {
         key: replace(
@@ -84,7 +84,7 @@ def judged(items: dict[str, Item], agreed: int) -> dict[str, Outcome]:
 
 def report(
     datasets: Sequence[Dataset],
-    items: dict[str, Item],
+    items: dict[str, PlannedItem],
     outcomes: dict[str, Outcome],
     baseline: Baseline | None = None,
     **session: object,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cases.dataset import Item, Threshold
+from cases.dataset import PlannedItem, Threshold
 from evaluators.core import Outcome
 from evaluators.extra_metrics import MetricSpec
 from reports.metrics.gate import slice_gates
@@ -70,7 +70,7 @@ def test_gates_on_measures(rule: Threshold, values: tuple[float | None, ...], st
 def test_notes_tell_what_was_not_measured() -> None:
     """Once for each metric, with the first reason; a judge of rules is named."""
     slice_ = make_slice(metrics=(MetricSpec(name="bias"), MetricSpec(name="toxicity")))
-    item = Item(key="k", slice=slice_, case=make_case(1), repeat=1)
+    item = PlannedItem(key="k", slice=slice_, case=make_case(1), repeat=1)
     lacking = [Outcome(key="k", state="passed", unmeasured={"bias": f"no {n}"}) for n in range(3)]
     halves = OutcomeFacts.of((item, one) for one in lacking[:1]), OutcomeFacts()
     for one in lacking[1:]:

@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import pytest
 
-from cases.dataset import Choice, Item, Plan, Threshold
+from cases.dataset import Plan, PlannedItem, Selection, Threshold
 from evaluators.core import Outcome
 from reports.run import provenance as made
 from reports.run.outcome_facts import OutcomeFacts
@@ -23,14 +23,14 @@ def test_a_run_names_what_could_change_its_numbers(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(made, "PACKAGES", ("pytest", "no-such-package"))
     slices = {one.language: one for one in (graded_slice("en"), graded_slice("bg"))}
     items = {
-        f"k{n}": Item(key=f"k{n}", slice=one, case=make_case(n), repeat=1)
+        f"k{n}": PlannedItem(key=f"k{n}", slice=one, case=make_case(n), repeat=1)
         for n, one in enumerate(slices.values())
     }
     hashes = {"facts:en": "ab", "facts:bg": "cd"}
     plan = Plan(datasets=(facts_dataset(*slices.values()),), items=items, hashes=hashes)
     outcome = Outcome(key="k0", state="passed", model="new-1", judge="judge-1")
     facts = OutcomeFacts.of([(items["k0"], outcome)])
-    found = made.provenance(plan, Choice(seed=7), facts, {"model": {"name": "new"}})
+    found = made.provenance(plan, Selection(seed=7), facts, {"model": {"name": "new"}})
     assert found["models_returned"] == ["new-1"]
     assert found["judges_returned"] == ["judge-1"]
     assert found["slices"] == {

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import Dataset, Item, Plan, Threshold
+from cases.dataset import Dataset, Plan, PlannedItem, Threshold
 from cases.thresholds import read_gates
 from evaluators.core import Case, Outcome, State, UsageError, Verdict
 from evaluators.runtime.stopping import stopped
@@ -154,7 +154,7 @@ def plan_of(dataset: Dataset, records: Sequence[Record]) -> Plan:
             metadata=one.metadata,
         )
         slice_ = dataset.slices[one.language]
-        items[one.key] = Item(key=one.key, slice=slice_, case=case, repeat=1)
+        items[one.key] = PlannedItem(key=one.key, slice=slice_, case=case, repeat=1)
     return in_sequence(Plan(datasets=(dataset,), items=items), paired=True)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import Dataset, Item, Plan, Slice, Threshold
+from cases.dataset import Dataset, Plan, PlannedItem, Slice, Threshold
 from cases.plan import Labelled, labelled_for
 from evaluators.core import CORRECT, INCORRECT, Outcome, Verdict
 from evaluators.kinds import kind_of
@@ -56,7 +56,7 @@ def asked(**changes: object) -> Slice:
 
 def plan(*datasets: Dataset) -> Plan:
     items = [
-        Item(key=f"{one.dataset}-{one.language}-q1", slice=one, case=make_case(), repeat=1)
+        PlannedItem(key=f"{one.dataset}-{one.language}-q1", slice=one, case=make_case(), repeat=1)
         for some in datasets
         for one in some.slices.values()
     ]
