@@ -14,9 +14,9 @@ from typing import Any
 from evaluators.core import Ask, Case, JudgeError, QAError, UsageError
 from evaluators.extra_metrics import CheckSpec
 from evaluators.models.python_function import FunctionTarget
-from evaluators.models.secrets import mask, one_line
 from evaluators.reading import parse_json, read_text
 from evaluators.rule_thread import RULE_SECONDS, off_the_loop
+from evaluators.secrets import mask, one_line
 from evaluators.text import hint
 from evaluators.text_overlap import MEASURES
 from evaluators.user_code import load_named

@@ -132,7 +132,7 @@ async def measure_all(
     import asyncio  # noqa: PLC0415  # workers load the specs, and measure nothing
 
     from evaluators.ledger import LedgerError  # noqa: PLC0415
-    from evaluators.models.secrets import mask, one_line  # noqa: PLC0415
+    from evaluators.secrets import mask, one_line  # noqa: PLC0415
 
     asked = (measurer.measure(case, answer, ask) for measurer in measurers)
     found = await asyncio.gather(*asked, return_exceptions=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from evaluators.core import UsageError
-from evaluators.models.secrets import mask
 from evaluators.reading import Map, Seq, load_yaml, problem
+from evaluators.secrets import mask
 from evaluators.text import hint, shown
 
 SECRET = re.compile(

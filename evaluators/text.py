@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from evaluators.core import Request
-from evaluators.models.secrets import mask, one_line
+from evaluators.secrets import mask, one_line
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 
 from evaluators.core import UsageError
-from evaluators.models.secrets import mask, one_line
+from evaluators.secrets import mask, one_line
 
 
 def load_named(text: str, option: str, kind: str) -> tuple[ModuleType, object]:

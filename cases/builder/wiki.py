@@ -18,8 +18,8 @@ import httpx2
 from cases.builder.article_sources import Source
 from cases.builder.work_folder import Article, BuildError, Origin, Say, Values, sha256
 from evaluators.models.base_urls import is_loopback
-from evaluators.models.secrets import mask, one_line
 from evaluators.reading import parse_json
+from evaluators.secrets import mask, one_line
 
 CONTINUATIONS = 50  # parts of one batch
 API: Mapping[str, str] = {"action": "query", "format": "json", "formatversion": "2"}

@@ -12,8 +12,8 @@ import httpx2
 
 from evaluators.core import QAError, UsageError
 from evaluators.models.base_urls import is_loopback, normalise_url
-from evaluators.models.secrets import mask, one_line
 from evaluators.reading import MAX_BYTES
+from evaluators.secrets import mask, one_line
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 30.0  # without a single byte

@@ -17,8 +17,8 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from cases.review.sheet import Sheet, SheetItem
-from evaluators.models.secrets import mask
 from evaluators.output import content_policy, write_texts
+from evaluators.secrets import mask
 from evaluators.settings import load_settings
 from evaluators.text import INVISIBLE, escaped
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Protocol
 from evaluators.core import Ask, Case, JudgeError, Model, QAError, Reply, Request, UsageError
 from evaluators.judges.llm import ask_until_read
 from evaluators.messages import Message
-from evaluators.models.secrets import mask, one_line
 from evaluators.reading import parse_json
 from evaluators.replies import Invalid, read_yes_no
 from evaluators.replies.reply_text import spoken, unfinished
+from evaluators.secrets import mask, one_line
 from evaluators.text import sendable
 
 if TYPE_CHECKING:

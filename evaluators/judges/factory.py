@@ -16,10 +16,10 @@ from evaluators.judges.llm import (
 from evaluators.judges.offline import can_settle, files_of, load_class, offline_judge
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
-from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec, check_judge, parse
 from evaluators.reading import file_hash
 from evaluators.rubric import Rubric, Style, load_rubric, load_template
+from evaluators.secrets import Key
 from evaluators.text import digest
 
 RUBRICS = Path(__file__).parents[1] / "rubrics"

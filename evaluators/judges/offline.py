@@ -29,10 +29,10 @@ from evaluators.judges.lexical.answer_analysis import within_limit
 from evaluators.judges.lexical.folding import read
 from evaluators.judges.lexical.language_tables import Tables, tables
 from evaluators.judges.lexical.lexical_judge import LexicalJudge
-from evaluators.models.secrets import mask, one_line
 from evaluators.replies import Invalid, read_yes_no
 from evaluators.rubric import Style
 from evaluators.rule_thread import off_the_loop
+from evaluators.secrets import mask, one_line
 from evaluators.user_code import load_named
 
 PACKAGE = Path(__file__).parents[1]

@@ -22,8 +22,8 @@ from evaluators.ledger.database import (
 )
 from evaluators.ledger.documents import ADD, StoredDocument
 from evaluators.ledger.signing import VARIABLE, Signer
-from evaluators.models.secrets import one_line
 from evaluators.reading import parse_json
+from evaluators.secrets import one_line
 from evaluators.text import canonical
 
 GROUP = 500  # lines looked up and added at once

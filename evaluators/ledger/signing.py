@@ -10,7 +10,7 @@ from typing import Self
 
 from evaluators.core import UsageError
 from evaluators.ledger.database import SIGNED, StoredRow
-from evaluators.models.secrets import Key
+from evaluators.secrets import Key
 from evaluators.text import canonical
 
 VARIABLE = "QA_LEDGER_KEY"

@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from evaluators.core import Limits, Model, Reply, Request
-from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec
+from evaluators.secrets import Key
 
 if TYPE_CHECKING:
     from evaluators.models.api import ApiModel

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
 
 from evaluators.core import CallError, Reply, Request, TransientError
-from evaluators.models.secrets import Key
+from evaluators.secrets import Key
 
 if TYPE_CHECKING:
     import httpx2

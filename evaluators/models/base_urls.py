@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import SplitResult, urlsplit
 
 from evaluators.core import UsageError
-from evaluators.models.secrets import mask
+from evaluators.secrets import mask
 
 PORTS = {"http": 80, "https": 443}
 METADATA_NAMES = frozenset({"metadata", "metadata.goog", "metadata.google.internal"})

@@ -24,8 +24,8 @@ from evaluators.models.api import (
     proxy_of,
     verified,
 )
-from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec
+from evaluators.secrets import Key
 
 T = TypeVar("T")
 NO_BATCHES = "no_batches"

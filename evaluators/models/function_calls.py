@@ -13,8 +13,8 @@ from evaluators.core import CallError, RefusedError, Reply, Request, ToolCall, T
 from evaluators.messages import AskedCase
 from evaluators.models.adapter import as_text, parse_body
 from evaluators.models.python_function import Function, FunctionTarget
-from evaluators.models.secrets import mask, one_line
 from evaluators.rule_thread import in_thread
+from evaluators.secrets import mask, one_line
 
 FAILED = "target_failed"
 REPLY_KEYS = ("text", "tool_calls", "input_tokens", "output_tokens", "cost", "model")

@@ -10,7 +10,7 @@ from typing import Any
 from evaluators.core import RefusedError, Reply, Request
 from evaluators.messages import AskedCase
 from evaluators.models.adapter import JsonObject, ProviderAdapter, as_text, sendable
-from evaluators.models.secrets import PLACEHOLDER, Key
+from evaluators.secrets import PLACEHOLDER, Key
 
 PROVIDER = "http"
 METHODS = ("POST", "PUT", "GET")

@@ -9,9 +9,9 @@ from types import MappingProxyType
 
 from evaluators.core import UsageError
 from evaluators.models.base_urls import normalise_url
-from evaluators.models.secrets import PLACEHOLDER, Key, mask
 from evaluators.models.spec import Spec
 from evaluators.reading import read_text
+from evaluators.secrets import PLACEHOLDER, Key, mask
 
 KEY_ENV = (
     "the environment variable with the key of the server at URL; a provider's own variable is "

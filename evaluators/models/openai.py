@@ -15,7 +15,7 @@ from evaluators.models.adapter import (
     refuse_body,
     sendable,
 )
-from evaluators.models.secrets import Key
+from evaluators.secrets import Key
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient

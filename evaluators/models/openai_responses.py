@@ -12,7 +12,7 @@ from evaluators.models.adapter import (
     refuse_body,
     sendable,
 )
-from evaluators.models.secrets import Key
+from evaluators.secrets import Key
 
 FILTERED = "content_filter"
 

@@ -19,7 +19,7 @@ from evaluators.models.adapter import Batching, ProviderAdapter
 from evaluators.models.base_urls import is_loopback, is_same_host, normalise_url
 from evaluators.models.http_target import HttpTarget
 from evaluators.models.python_function import FunctionTarget
-from evaluators.models.secrets import mask, one_line
+from evaluators.secrets import mask, one_line
 
 PROVIDERS: Mapping[str, ProviderAdapter] = {
     "openai": openai.ADAPTER,

@@ -20,11 +20,11 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from evaluators.core import UsageError
-from evaluators.models.secrets import Key
 from evaluators.runtime.engine import Status
 from evaluators.runtime.engine_child import SIGNALS, TAIL_SECONDS, work
 from evaluators.runtime.engine_thread import GRACE_SECONDS, EngineHandle, EngineThread, Job, nothing
 from evaluators.runtime.outcomes import OutcomeStore
+from evaluators.secrets import Key
 
 READY_SECONDS = 5.0  # an SDK loads in less, or tests had better begin
 TASKS = Path("/proc/self/task")  # Linux lists a process's threads there, C's own included

@@ -10,10 +10,10 @@ from pathlib import Path
 from cases.attack_pack import Probe, load_bundled, load_pack
 from evaluators.core import CORRECT, Judge, Outcome, QAError, UsageError, Verdict
 from evaluators.judges.factory import JudgeFactory, Place
-from evaluators.models.secrets import mask, one_line
 from evaluators.output import say
 from evaluators.rubric import Rubric
 from evaluators.runtime.engine import Task
+from evaluators.secrets import mask, one_line
 from evaluators.statistics.estimate import Estimate
 from reports.commands.attacked_metric import add_metric_options, metric_judge
 from reports.commands.judge_command import (

@@ -19,13 +19,13 @@ from evaluators.judges.factory import DEFAULT_RUBRIC, JudgeFactory, connect_judg
 from evaluators.ledger_place import read_place
 from evaluators.models.catalogue import load_catalogue, replaced_entries
 from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names, require_key
-from evaluators.models.secrets import Key, mask
 from evaluators.models.spec import Spec
 from evaluators.output import progress_on, say
 from evaluators.rubric import Rubric, Style
 from evaluators.runtime.engine import Task
 from evaluators.runtime.sender import CallSettings
 from evaluators.runtime.session import CallSession, InterruptedJudgingError, JudgedTasks
+from evaluators.secrets import Key, mask
 from evaluators.text import digest
 
 

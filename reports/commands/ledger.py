@@ -19,10 +19,10 @@ from evaluators.ledger.upkeep import LedgerStats, Selection
 from evaluators.ledger_place import Place, read_place
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.keys import KEY_ENV, MODELS_FILE
-from evaluators.models.secrets import one_line
 from evaluators.output import aligned_table, plural, say, write_whole
 from evaluators.runtime.budget import money
 from evaluators.runtime.prices import pricer
+from evaluators.secrets import one_line
 from reports.commands.ledger_batches import batches
 
 DEFAULT = Path(".qa/ledger.sqlite3")

@@ -12,11 +12,11 @@ from evaluators.ledger import Ledger
 from evaluators.models import LazyModel
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.keys import read_key_names, require_key
-from evaluators.models.secrets import one_line
 from evaluators.models.spec import parse
 from evaluators.output import aligned_table, plural, say
 from evaluators.runtime.batch_flight import NOT_KNOWN
 from evaluators.runtime.batch_waves import State, Wave, keep_wave, waves_in
+from evaluators.secrets import one_line
 
 DONE, NOT_DONE = 0, 1
 HEAD = ("batch", "model", "calls", "done", "failed", "sent", "state")

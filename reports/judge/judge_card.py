@@ -10,9 +10,9 @@ from functools import partial
 from cases.labelled_file import LabelledAnswer, LabelledFile, agreed
 from cases.labels import CONSTRUCTED, Label
 from evaluators.core import Outcome, Verdict
-from evaluators.models.secrets import mask, one_line
 from evaluators.output import markdown_table
 from evaluators.rubric import PASS_BAR
+from evaluators.secrets import mask, one_line
 from evaluators.statistics.estimate import Estimate
 from reports.judge.judge_agreement import (
     Pair,

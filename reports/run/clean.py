@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 
-from evaluators.models import secrets
+from evaluators import secrets
 from evaluators.text import no_command
 from reports.run.record import Record
 

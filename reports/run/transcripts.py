@@ -14,7 +14,7 @@ from typing import Any
 
 from evaluators.core import Reply, Request, UsageError
 from evaluators.ledger import Ledger
-from evaluators.models.secrets import may_hold_key
+from evaluators.secrets import may_hold_key
 from evaluators.sent import REQUEST, TEXT, encode, texts_named, whole
 from evaluators.text import flat, fresh_key, request_key
 from reports.run.codec import decode

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from evaluators.core import UsageError
 from evaluators.models.keys import read_key_names, require_key
-from evaluators.models.secrets import PLACEHOLDER
 from evaluators.models.spec import parse
+from evaluators.secrets import PLACEHOLDER
 
 REMOTE = parse("openai:m", {})
 LOCAL = parse("openai:m@http://127.0.0.1:1/v1", {})

@@ -11,8 +11,8 @@ from evaluators.core import (
     TransientError,
 )
 from evaluators.models import connect
-from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec
+from evaluators.secrets import Key
 from tests.support.loopback import Answer, loopback
 from tests.support.model_calls import (
     SECRET,

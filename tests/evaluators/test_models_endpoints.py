@@ -11,9 +11,9 @@ from evaluators.core import CallError, Case, Model, RefusedError, Reply, Request
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.keys import require_key
-from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec
 from evaluators.rubric import Prompt
+from evaluators.secrets import Key
 from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, response
 from tests.support.model_calls import SECRET, TOOL, ask, asked, spec_of
 

@@ -13,7 +13,7 @@ from evaluators.core import (
 )
 from evaluators.models import connect
 from evaluators.models.api import open_endpoint
-from evaluators.models.secrets import Key
+from evaluators.secrets import Key
 from tests.support.loopback import Answer, loopback
 from tests.support.model_calls import (
     SECRET,

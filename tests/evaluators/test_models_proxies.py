@@ -7,8 +7,8 @@ import pytest
 
 from evaluators.core import CallError, FatalError, Reply
 from evaluators.models import connect
-from evaluators.models.secrets import Key
 from evaluators.models.spec import parse
+from evaluators.secrets import Key
 from tests.support.loopback import Answer, Loopback, Seen, loopback
 from tests.support.model_calls import SECRET, ask, asked, both, spec_of
 

@@ -8,7 +8,7 @@ import pytest
 from evaluators.core import Request
 from evaluators.messages import Message
 from evaluators.models import connect
-from evaluators.models.secrets import Key
+from evaluators.secrets import Key
 from tests.support.loopback import loopback, reply
 from tests.support.model_calls import (
     SECRET,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.models.secrets import PLACEHOLDER, Key, mask, one_line
+from evaluators.secrets import PLACEHOLDER, Key, mask, one_line
 
 
 def test_a_key_shows_stars() -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from evaluators.core import TransientError
 from evaluators.models import connect
-from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec, build
+from evaluators.secrets import Key
 from tests.support.loopback import Answer, loopback
 from tests.support.model_calls import SECRET, answered, asked, both, failure, good, spec_of
 

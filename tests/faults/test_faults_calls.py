@@ -10,9 +10,9 @@ import pytest
 
 from evaluators.core import Outcome
 from evaluators.models import connect
-from evaluators.models.secrets import Key
 from evaluators.runtime.retries import RetryPolicy
 from evaluators.runtime.sender import CallSettings
+from evaluators.secrets import Key
 from tests.support.engine_bench import Bench, prompted
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, reply
 from tests.support.model_calls import (

@@ -20,10 +20,10 @@ import pytest
 
 from evaluators.core import Model, Outcome
 from evaluators.models import connect
-from evaluators.models.secrets import Key
 from evaluators.models.spec import build
 from evaluators.runtime.engine import Status
 from evaluators.runtime.sender import CallSettings
+from evaluators.secrets import Key
 from tests.support.engine_bench import Bench, prompted
 from tests.support.loopback import Answer, Seen, loopback, reply
 

@@ -25,7 +25,7 @@ from evaluators.core import Case, Reply
 from evaluators.judges.deepeval_bridge import read_text
 from evaluators.judges.lexical.lexical_judge import grade
 from evaluators.judges.offline import rate
-from evaluators.models.secrets import mask, one_line
+from evaluators.secrets import mask, one_line
 from evaluators.template import encode
 
 LENGTH = 32_000  # characters

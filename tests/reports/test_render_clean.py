@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.models import secrets
+from evaluators import secrets
 from reports.run import clean
 from tests.support.hostile import HOSTILE
 

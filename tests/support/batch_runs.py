@@ -10,12 +10,12 @@ from evaluators.core import CallError, Reply
 from evaluators.ledger import Ledger
 from evaluators.ledger_place import Place
 from evaluators.models import connect
-from evaluators.models.secrets import Key
 from evaluators.runtime.batch_waves import BatchSettings, Wave, waves_in
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.calls import Caller, Meter
 from evaluators.runtime.retries import RetryPolicy
 from evaluators.runtime.sender import CallSettings
+from evaluators.secrets import Key
 from tests.support.batch_server import BatchServer
 from tests.support.model_calls import SECRET, asked, spec_of
 

@@ -25,11 +25,11 @@ from evaluators.ledger import postgres_store
 from evaluators.ledger_place import PostgresUrl, read_place
 from evaluators.messages import Message
 from evaluators.models import connect
-from evaluators.models.secrets import Key
 from evaluators.models.spec import build
 from evaluators.runtime.engine import Task
 from evaluators.runtime.sender import CallSettings
 from evaluators.runtime.session import CallSession
+from evaluators.secrets import Key
 from tests.support.engine_bench import PROMPT, correct
 from tests.support.killing import SETTLED_SECONDS, Timed, until
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible

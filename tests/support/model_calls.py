@@ -11,8 +11,8 @@ import pytest
 from evaluators.core import CallError, Reply, Request
 from evaluators.messages import Message, Tool
 from evaluators.models import connect
-from evaluators.models.secrets import Key
 from evaluators.models.spec import Spec, build
+from evaluators.secrets import Key
 from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, message, response
 
 SECRET = "sk-loop-5ecret5ecret"
