@@ -4,7 +4,7 @@ A row is found by the hash of its whole request and is never changed: the first 
 Values are JSON text with a checksum; nothing is unpickled or evaluated.
 """
 
-from evaluators.ledger.database import SCHEMA, LedgerError, Row
+from evaluators.ledger.database import SCHEMA, LedgerError, PaidReply
 from evaluators.ledger.reply_store import Ledger
 
-__all__ = ["SCHEMA", "Ledger", "LedgerError", "Row"]
+__all__ = ["SCHEMA", "Ledger", "LedgerError", "PaidReply"]

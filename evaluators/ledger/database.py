@@ -85,7 +85,7 @@ class Store(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class PaidReply:
     """One reply to be kept under the key of its request; ``spec`` names its model.
 
     ``documents`` say what was sent, and are kept with it or not at all.
@@ -126,7 +126,7 @@ class StoredRow(NamedTuple):
         return _unseal(self.key, self.schema, self.reply, self.checksum)
 
 
-def seal(row: Row, at: float) -> StoredRow:
+def seal(row: PaidReply, at: float) -> StoredRow:
     """Return a row as it is stored, with its checksum."""
     text = canonical({**flat(row.reply), "calls": [flat(call) for call in row.reply.calls]})
     return StoredRow(row.key, SCHEMA, at, row.spec, text, checksum(row.key, text))

@@ -15,7 +15,7 @@ from evaluators.ledger.database import (
     COLUMNS,
     INSERT,
     LedgerError,
-    Row,
+    PaidReply,
     Store,
     StoredRow,
     StoreError,
@@ -197,7 +197,7 @@ class Ledger:
             raise self._failure(error) from None
         return [key in mine for key in keys]
 
-    async def put(self, row: Row) -> None:
+    async def put(self, row: PaidReply) -> None:
         """Return once the reply is on the disk. Raises LedgerError where it cannot be kept."""
         values = self._signer.signed(seal(row, self._clock()))
         sealed = tuple(

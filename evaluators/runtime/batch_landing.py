@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from evaluators.core import CallError, Reply, Request, StoppedError, TransientError
-from evaluators.ledger import Ledger, Row
+from evaluators.ledger import Ledger, PaidReply
 from evaluators.models import LazyModel
 from evaluators.models.adapter import BatchStatus
 from evaluators.runtime.admission import NEVER
@@ -36,7 +36,7 @@ class Parked:
 
     model: LazyModel
     request: Request
-    row: partial[Row]
+    row: partial[PaidReply]
     sender: Sender
     future: asyncio.Future[Reply | None]
     reserved: float = 0.0
@@ -188,7 +188,7 @@ class LiveWave:
         rows = [
             call.row(reply=reply)
             if (call := self.calls.get(key))
-            else Row(key=key, spec=spec, reply=reply)
+            else PaidReply(key=key, spec=spec, reply=reply)
             for key, reply in replies.items()
         ]
         await asyncio.gather(*map(desk.ledger.put, rows))

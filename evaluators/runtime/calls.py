@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from evaluators.core import Ask, CallError, Model, Reply, Request, StoppedError
-from evaluators.ledger import Ledger, Row
+from evaluators.ledger import Ledger, PaidReply
 from evaluators.messages import Message
 from evaluators.models import LazyModel
 from evaluators.runtime.batch_landing import Parked
@@ -214,7 +214,7 @@ class Caller:
         self, model: Model, request: Request, key: str, meter: Meter
     ) -> tuple[Reply, int]:
         documents = self._documents(model, request, key)
-        row = partial(Row, key=key, spec=model.spec, documents=documents)
+        row = partial(PaidReply, key=key, spec=model.spec, documents=documents)
         try:
             await self.batches.refresh()
             if self.batches.holds(key) or self.batches.takes(model):
@@ -237,7 +237,7 @@ class Caller:
             raise
 
     async def _in_batch(
-        self, model: Model, request: Request, row: partial[Row], meter: Meter
+        self, model: Model, request: Request, row: partial[PaidReply], meter: Meter
     ) -> Reply | None:
         """Return the reply that came in a batch and is kept; None if it is to be asked directly."""
         assert isinstance(model, LazyModel)  # no other has batches

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import Reply
-from evaluators.ledger import Ledger, LedgerError, Row
+from evaluators.ledger import Ledger, LedgerError, PaidReply
 from evaluators.ledger_place import PostgresUrl
 from evaluators.models.spec import Prices
 from evaluators.runtime.batch_waves import keep_wave
@@ -365,7 +365,7 @@ def test_a_ledger_that_fails_lets_no_call_wait(
 ) -> None:
     """A full disk while results are read ends the run; the batch is there for the next one."""
 
-    async def full(ledger: Ledger, row: Row) -> None:
+    async def full(ledger: Ledger, row: PaidReply) -> None:
         raise LedgerError("the disk is full")
 
     with batch_server() as server:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.core import Reply, ToolCall, UsageError
-from evaluators.ledger import Ledger, LedgerError, Row
+from evaluators.ledger import Ledger, LedgerError, PaidReply
 from evaluators.ledger.database import checksum, seal
 from evaluators.ledger.signing import VARIABLE
 from evaluators.ledger_place import Place
@@ -22,15 +22,15 @@ from tests.support.places import ask, change
 REPLY = Reply(text="София", finish="stop", model="m-1", input_tokens=3, output_tokens=2)
 
 
-def row(key: str = "k", reply: Reply = REPLY) -> Row:
-    return Row(key=key, spec="openai:m", reply=reply)
+def row(key: str = "k", reply: Reply = REPLY) -> PaidReply:
+    return PaidReply(key=key, spec="openai:m", reply=reply)
 
 
 def count_calls(place: Place) -> object:
     return ask(place, "SELECT count(*) FROM calls")
 
 
-def put(ledger: Ledger, rows: Sequence[Row]) -> None:
+def put(ledger: Ledger, rows: Sequence[PaidReply]) -> None:
     async def all_at_once() -> None:
         await asyncio.gather(*(ledger.put(one) for one in rows))
 

@@ -16,7 +16,7 @@ from evaluators.core import UsageError
 from evaluators.ledger import (
     Ledger,
     LedgerError,
-    Row,
+    PaidReply,
     postgres_link,
     postgres_opening,
     postgres_store,
@@ -29,8 +29,8 @@ from tests.support.recorded import SPEC, fill, key_of, put, reply_of
 SECRET = "canary-9f3d"
 
 
-def row(number: int) -> Row:
-    return Row(key=key_of(number), spec=SPEC, reply=reply_of(number))
+def row(number: int) -> PaidReply:
+    return PaidReply(key=key_of(number), spec=SPEC, reply=reply_of(number))
 
 
 def command(*words: object) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import UsageError
-from evaluators.ledger import Ledger, Row, opening
+from evaluators.ledger import Ledger, PaidReply, opening
 from tests.support.recorded import fill, key_of, put, reply_of
 
 
@@ -21,7 +21,7 @@ def test_every_file_of_a_ledger_is_private(tmp_path: Path) -> None:
     former = os.umask(0o000)
     try:
         with Ledger(path) as ledger:
-            put(ledger, [Row(key=key_of(1), spec="m", reply=reply_of(1))])
+            put(ledger, [PaidReply(key=key_of(1), spec="m", reply=reply_of(1))])
             modes = {file.name: mode_of(file) for file in path.parent.iterdir()}
     finally:
         os.umask(former)

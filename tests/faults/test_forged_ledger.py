@@ -10,7 +10,7 @@ import pytest
 
 from evaluators.__main__ import main
 from evaluators.core import UsageError
-from evaluators.ledger import Ledger, Row, opening
+from evaluators.ledger import Ledger, PaidReply, opening
 from evaluators.ledger.database import StoredRow, checksum
 from evaluators.ledger.signing import VARIABLE, Signer
 from evaluators.text import canonical
@@ -186,7 +186,7 @@ def test_a_signature_binds_every_column(
         assert ledger.get("k" if "'k'" in statement else key_of(0)) is None
         assert ledger.damaged == 0
         assert ledger.notes == ("1 unsigned row of the ledger set aside and asked again",)
-        put(ledger, [Row(key=key_of(0), spec=SPEC, reply=reply_of(0))])
+        put(ledger, [PaidReply(key=key_of(0), spec=SPEC, reply=reply_of(0))])
         assert ledger.get(key_of(0)) == reply_of(0)
 
 
@@ -285,7 +285,7 @@ def test_a_mark_of_import_goes_with_its_row(
     change(path, f"UPDATE calls SET reply = 'x' WHERE key = '{key_of(1)}'")
     with Ledger(path) as ledger:
         assert ledger.get(key_of(1)) is None
-        put(ledger, [Row(key=key_of(1), spec=SPEC, reply=reply_of(1))])
+        put(ledger, [PaidReply(key=key_of(1), spec=SPEC, reply=reply_of(1))])
         assert not ledger.is_imported(key_of(1))
     assert command("prune", "--model", SPEC, "--yes", "--ledger", path) == 0
     assert ask(path, "SELECT count(*) FROM imported") == 0

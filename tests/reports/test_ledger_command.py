@@ -11,7 +11,7 @@ import pytest
 
 from evaluators.__main__ import COMMANDS, main
 from evaluators.core import Reply
-from evaluators.ledger import Ledger, Row
+from evaluators.ledger import Ledger, PaidReply
 from evaluators.ledger.database import StoreError
 from reports.commands.ledger import COMMANDS as LEDGER_COMMANDS
 from tests.support.places import ask, change
@@ -31,7 +31,7 @@ def made(tmp_path: Path) -> Path:
     path = tmp_path / "l"
     fill(path, 5)
     with Ledger(path, clock=lambda: 86_400.0) as ledger:
-        put(ledger, [Row(key=key_of(n), spec=OTHER, reply=reply_of(n)) for n in (5, 6)])
+        put(ledger, [PaidReply(key=key_of(n), spec=OTHER, reply=reply_of(n)) for n in (5, 6)])
     return path
 
 
@@ -168,7 +168,7 @@ def test_odd_texts_survive_export_and_import(tmp_path: Path) -> None:
     """Lone surrogates, NUL and line separators come back exactly."""
     reply = Reply(text="\ud800\x00\u2028\x85😀", seconds=0.1 + 0.2)
     with Ledger(tmp_path / "l") as ledger:
-        put(ledger, [Row(key=key_of(1), spec="m", reply=reply)])
+        put(ledger, [PaidReply(key=key_of(1), spec="m", reply=reply)])
     exported(tmp_path / "l")
     assert run("import", tmp_path / "out.jsonl", "--ledger", tmp_path / "m") == 0
     with Ledger(tmp_path / "m") as ledger:
@@ -234,7 +234,7 @@ def test_another_reply_for_a_known_key_is_refused(
     exported(made)
     elsewhere = made.parent / "m"
     with Ledger(elsewhere) as ledger:
-        put(ledger, [Row(key=key_of(3), spec="m", reply=Reply(text="first"))])
+        put(ledger, [PaidReply(key=key_of(3), spec="m", reply=Reply(text="first"))])
     words = ("import", made.parent / "out.jsonl", "--ledger", elsewhere)
     assert run(*words) == 4
     assert f"another reply stands under {key_of(3)[:12]}" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import pytest
 
 from evaluators.__main__ import main as evaluators_main
 from evaluators.core import Reply, Request, ToolCall, UsageError
-from evaluators.ledger import Ledger, Row
+from evaluators.ledger import Ledger, PaidReply
 from evaluators.messages import Message
 from evaluators.sent import REQUEST, TEXT, documents_of
 from evaluators.text import request_key
@@ -43,7 +43,7 @@ def fill(path: Path, texts: Sequence[str], *, documents: bool = True) -> tuple[R
             call = ToolCall(name="grade", arguments=f'{{"reason": "{text}"}}')
             reply = Reply(text=f"re {text}", calls=(call,), model="m", output_tokens=3)
             said = documents_of(MODEL, request, key, "") if documents else ()
-            await ledger.put(Row(key=key, spec=MODEL.spec, reply=reply, documents=said))
+            await ledger.put(PaidReply(key=key, spec=MODEL.spec, reply=reply, documents=said))
 
     with Ledger(path) as ledger:
         asyncio.run(put(ledger))

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from evaluators.core import Reply
-from evaluators.ledger import Ledger, Row
+from evaluators.ledger import Ledger, PaidReply
 from evaluators.ledger_place import Place
 from evaluators.runtime.calls import Caller
 from evaluators.runtime.retries import RetryPolicy
@@ -31,7 +31,7 @@ def caller(ledger: Ledger, *, replay: bool = False, reask: bool = False) -> Call
     return Caller(ledger, settings, lambda spec, reply: 0.5)
 
 
-def put(ledger: Ledger, rows: Sequence[Row]) -> None:
+def put(ledger: Ledger, rows: Sequence[PaidReply]) -> None:
     """Keep these rows, all at once."""
 
     async def all_at_once() -> None:
@@ -43,7 +43,8 @@ def put(ledger: Ledger, rows: Sequence[Row]) -> None:
 def fill(path: Place, count: int, spec: str = SPEC, size: int = 200) -> None:
     """Make a ledger with this many rows, or add them."""
     rows = [
-        Row(key=key_of(number), spec=spec, reply=reply_of(number, size)) for number in range(count)
+        PaidReply(key=key_of(number), spec=spec, reply=reply_of(number, size))
+        for number in range(count)
     ]
     with Ledger(path) as ledger:
         put(ledger, rows)
