@@ -48,12 +48,3 @@ def read_place(text: str, here: Path = Path()) -> Place:
             f"--ledger: a password in the address is seen by others; take it out and use {_HOW}"
         )
     return PostgresUrl(text)
-
-
-def require_database(place: Place, quota: str) -> PostgresUrl:
-    """Return the database whose runs share a quota. Raises UsageError for a ledger in a file."""
-    if not isinstance(place, PostgresUrl):
-        raise UsageError(
-            f"--quota {quota}: runs share limits by a database; give --ledger postgresql://…"
-        )
-    return place

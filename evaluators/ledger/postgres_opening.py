@@ -14,7 +14,6 @@ from evaluators.core import UsageError
 from evaluators.ledger.database import StoreError
 from evaluators.ledger.postgres_link import Connection, connect, store_error
 from evaluators.ledger.postgres_store import PostgresStore
-from evaluators.ledger.quota_store import QuotaStore
 from evaluators.ledger_place import PostgresUrl
 
 FORMAT = 1
@@ -34,7 +33,6 @@ CREATE TABLE imported (key TEXT COLLATE "C" PRIMARY KEY);
 CREATE TABLE documents (
     kind TEXT COLLATE "C", key TEXT COLLATE "C", text TEXT NOT NULL, PRIMARY KEY (kind, key)
 );
-CREATE TABLE quotas (name TEXT COLLATE "C" PRIMARY KEY, state TEXT NOT NULL);
 -- Unlogged: no claim waits for a disk, and after a crash of the server there is none.
 CREATE UNLOGGED TABLE holders (id UUID PRIMARY KEY, expires TIMESTAMPTZ NOT NULL);
 CREATE UNLOGGED TABLE claims (
@@ -69,11 +67,6 @@ def open_postgres(url: PostgresUrl, *, read_only: bool, trusted: bool) -> Postgr
             _check_format(url, connection)
             notes = list(_notes(url, connection, trusted=trusted))
         return PostgresStore(url, notes, read_only=read_only)
-
-
-def open_quota_store(url: PostgresUrl, name: str) -> QuotaStore:
-    """Return the state of a quota in a database that holds a ledger."""
-    return QuotaStore(url, name)
 
 
 def has_ledger(url: PostgresUrl) -> bool:

@@ -3,15 +3,11 @@
 import time
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from evaluators.core import UsageError
 from evaluators.ledger.database import Store
 from evaluators.ledger.opening import open_to_read, open_to_write
-from evaluators.ledger_place import Place, PostgresUrl, require_database
-
-if TYPE_CHECKING:
-    from evaluators.ledger.quota_store import QuotaStore
+from evaluators.ledger_place import Place, PostgresUrl
 
 
 def open_store(
@@ -38,13 +34,6 @@ def exists(place: Place) -> bool:
     if isinstance(place, PostgresUrl):
         return bool(_postgres().has_ledger(place))
     return place.exists()
-
-
-def open_quota_store(place: Place, name: str) -> "QuotaStore":
-    """Return the state of the quota with this name. Raises UsageError for a ledger in a file."""
-    url = require_database(place, name)
-    store: QuotaStore = _postgres().open_quota_store(url, name)
-    return store
 
 
 def _postgres() -> ModuleType:

@@ -9,13 +9,10 @@ from collections import deque
 from collections.abc import Callable
 
 from evaluators.core import CallError, FatalError, Model, StoppedError
-from evaluators.runtime.leases import Room
 from evaluators.runtime.model_queue import ModelQueue, WaitingCall
-from evaluators.runtime.quota import Quota
 from evaluators.runtime.rate_limits import (
     BURST_SECONDS,
     TOKEN_BURST_SECONDS,
-    Bucket,
     TokenBucket,
     TokenLimit,
 )
@@ -25,25 +22,14 @@ NEVER = float("inf")
 
 
 class Admission:
-    """Lets the calls of a run in. ``random`` spreads what would happen at the same moment.
+    """Lets the calls of a run in. ``random`` spreads what would happen at the same moment."""
 
-    With a ``quota`` the limits are those of all its runs.
-    """
-
-    def __init__(
-        self,
-        concurrency: int,
-        rpm: int | None,
-        random: Callable[[], float],
-        quota: Quota | None = None,
-    ) -> None:
+    def __init__(self, concurrency: int, rpm: int | None, random: Callable[[], float]) -> None:
         self.in_flight = 0
         self._concurrency = concurrency
-        self._room = Room(concurrency)
         self._rpm_limit = rpm
-        self._rpm: Bucket | None = None
+        self._rpm: TokenBucket | None = None
         self._random = random
-        self._quota = quota
         self._servers: dict[str, ServerState] = {}
         self._queues: dict[str, ModelQueue] = {}
         self._turns: deque[ModelQueue] = deque()
@@ -54,13 +40,11 @@ class Admission:
     def limit(self) -> int:
         """How many calls may be in flight now."""
         widths = sum(server.window.size for server in list(self._servers.values()))
-        return min(self._room.size, widths) if widths else self._room.size
+        return min(self._concurrency, widths) if widths else self._concurrency
 
     def describe(self, now: float) -> str:
         """Return in a few words what calls wait for; empty if nothing is held back."""
-        servers = list(self._servers.values())
-        waits = [server.describe(now) for server in servers]
-        return "; ".join(filter(None, [*waits, self._quota.describe() if self._quota else ""]))
+        return "; ".join(filter(None, (one.describe(now) for one in list(self._servers.values()))))
 
     def queue(self, model: Model) -> ModelQueue:
         """Return the queue of a model."""
@@ -69,9 +53,7 @@ class Admission:
 
     def _new_queue(self, model: Model) -> ModelQueue:
         limits, now = model.limits, asyncio.get_running_loop().time()
-        if self._quota is not None and not self._queues:
-            self._share_run(self._quota)
-        elif self._rpm_limit is not None and self._rpm is None:
+        if self._rpm_limit is not None and self._rpm is None:
             self._rpm = TokenBucket.per_minute(self._rpm_limit, BURST_SECONDS, now)
         server = self._servers.get(limits.host)
         if server is None:
@@ -82,7 +64,7 @@ class Admission:
             spec=model.spec,
             server=server,
             limits=limits,
-            room=Room(min(limits.concurrency or self._concurrency, self._concurrency)),
+            room=min(limits.concurrency or self._concurrency, self._concurrency),
             rpm=None if rpm is None else TokenBucket.per_minute(rpm, BURST_SECONDS, now),
             tpm=None
             if tpm is None
@@ -90,49 +72,9 @@ class Admission:
                 TokenBucket.per_minute(tpm, TOKEN_BURST_SECONDS, now), limits.max_tokens
             ),
         )
-        if self._quota is not None:
-            self._share(queue, self._quota)
         self._queues[model.spec] = queue
         self._turns.append(queue)
         return queue
-
-    def _share_run(self, quota: Quota) -> None:
-        """Share what is limited for the run as a whole; the quota begins to report."""
-
-        def waits() -> int:
-            return sum(queue.waits for queue in self._turns)
-
-        most = self._concurrency
-        self._room = quota.room("--concurrency", most, most, lambda: (self.in_flight, waits()))
-        self._rpm = quota.rate(
-            "--rpm",
-            self._rpm_limit,
-            BURST_SECONDS,
-            lambda: float(sum(queue.ready for queue in self._turns)),
-        )
-
-    def _share(self, queue: ModelQueue, quota: Quota) -> None:
-        """Share what is limited for a model, and what is known of its server."""
-        spec, limits = queue.spec, queue.limits
-
-        def tokens() -> float:
-            return sum(call.size for calls in (queue.urgent, queue.waiting) for call in calls)
-
-        def waits() -> int:
-            return sum(one.waits for one in self._turns if one.server is queue.server)
-
-        queue.rpm = quota.rate(
-            f"rpm of {spec}", limits.rpm, BURST_SECONDS, lambda: float(queue.ready)
-        )
-        bucket = quota.rate(f"tpm of {spec}", limits.tpm, TOKEN_BURST_SECONDS, tokens)
-        queue.tpm = TokenLimit(bucket, limits.max_tokens)
-        queue.room = quota.room(
-            f"concurrency of {spec}",
-            limits.concurrency,
-            queue.room.size,
-            lambda: (queue.in_flight, queue.waits),
-        )
-        quota.watch(queue.server, waits)
 
     async def enter(
         self,
@@ -236,8 +178,8 @@ class Admission:
 
     def _delay(self, queue: ModelQueue, size: float, now: float) -> float:
         """Return the seconds until a call may go; infinite until another one has ended."""
-        room = queue.room.size if queue.proven else min(1, queue.room.size)
-        full = self.in_flight >= self._room.size or queue.in_flight >= room
+        room = queue.room if queue.proven else 1
+        full = self.in_flight >= self._concurrency or queue.in_flight >= room
         if full or queue.server.window.is_full:
             return NEVER
         delay = queue.server.wait(now)

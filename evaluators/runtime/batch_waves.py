@@ -24,14 +24,12 @@ OPEN: frozenset[State] = frozenset({"planned", "sending", "sent"})
 class BatchSettings:
     """How batches are used. ``wait`` is the seconds that a run waits for them, None for no end.
 
-    ``rest_direct`` asks directly, not in a further batch, what came back without a reply. A batch
-    that the provider does not know ``settle`` seconds after it was sent has not reached it. A wave
-    is sent after ``quiet`` seconds without news. Pauses between looks grow from ``first`` to
+    A batch that the provider does not know ``settle`` seconds after it was sent has not reached it.
+    A wave is sent after ``quiet`` seconds without news. Pauses between looks grow from ``first`` to
     ``longest`` seconds; those before a request is tried again begin at ``pause``.
     """
 
     wait: float | None = None
-    rest_direct: bool = False
     settle: float = 30.0
     quiet: float = 0.15
     pause: float = 1.0

@@ -26,7 +26,7 @@ LATER_SECONDS = 1.0  # until a call that another run is making is looked at agai
 FRESH_SECONDS = 5.0  # for which it is taken for known what other runs have given away
 GRACE_SECONDS = 2.0  # for what is being sent when a run ends
 LONE = digest("batch")  # held while a wave is put together: two runs must not do so at once
-COLLECT = BatchSettings(wait=0.0, rest_direct=True)
+COLLECT = BatchSettings(wait=0.0)
 """For a run without batches: what an earlier one gave away is fetched if it is there."""
 
 
@@ -277,7 +277,7 @@ class Batches:
             call.end(kept or self._halted)
         elif error is not None and not isinstance(error, TransientError):
             self._failed([call], error)
-        elif self._settings.rest_direct:
+        elif not self.is_on:
             call.end(None)
         elif error is not None and call.rounds + 1 >= ROUNDS:
             call.end(error)

@@ -6,14 +6,13 @@ is set aside for calls in flight.
 
 import asyncio
 from collections.abc import Mapping
-from itertools import chain
 
 from evaluators.core import Model, Reply, Request, StoppedError, UsageError
 from evaluators.models.spec import Spec
 from evaluators.runtime.prices import Pricing
-from evaluators.runtime.quota_messages import ROUNDING
 
 BUDGET = "budget"
+ROUNDING = 1e-9  # USD; sums of prices are not exact
 
 USUAL_OUTPUT = 4096
 """Tokens taken as the longest reply where neither prompt, judge nor models.yaml limits it."""
@@ -29,8 +28,7 @@ class Budget:
     """Keeps a run's spending within ``limit`` USD. Used from one event loop.
 
     ``models`` holds each model that may be asked, by SPEC, with its price. ``refusal`` says why a
-    call was refused, and is empty before that; from then on every call is. Where runs share the
-    limit each has a part of it at a time, by ``need`` and ``lease``.
+    call was refused, and is empty before that; from then on every call is.
     """
 
     def __init__(self, limit: float, models: Mapping[str, tuple[Spec, Pricing]]) -> None:
@@ -42,9 +40,6 @@ class Budget:
         self._dearest: dict[str, float] = {}  # of the replies that say themselves what they cost
         self._urgent: list[_Waiting] = []
         self._waiting: list[_Waiting] = []
-        self._cap = self._allowed = limit
-        self._elsewhere = 0.0
-        self._noted = 0.0  # what was spent at the last look at the need
         self.refusal = ""
 
     async def reserve(
@@ -64,12 +59,12 @@ class Budget:
             usual = max(USUAL_OUTPUT, self._longest.get(model.spec, 0))
             most = price.most(tokens, usual if limit is None else limit)
             most = max(most, self._dearest.get(model.spec, 0.0))
-            if not self.refusal and self._elsewhere + self.spent + most > self._cap + ROUNDING:
+            if not self.refusal and self.spent + most > self.limit + ROUNDING:
                 self.refusal = self._refusal(model.spec, most)
             if self.refusal:
                 self._wake()
                 raise StoppedError(BUDGET, self.refusal)
-            fits = self.spent + self._held + most <= self._allowed + ROUNDING
+            fits = self.spent + self._held + most <= self.limit + ROUNDING
             if fits and (urgent or not self._urgent):
                 self._held += most
                 return most
@@ -93,43 +88,14 @@ class Budget:
             self._dearest[spec] = max(self._dearest.get(spec, 0.0), reply.cost or 0.0)
         self._wake()
 
-    def need(self) -> tuple[float, float, float]:
-        """Return how much of its part it keeps, what it wants beside that, and for the next call.
-
-        Nothing but what it keeps is used from now on, until the next ``lease``.
-        """
-        wanted = [most for changed, most in self._queue if not changed.done()]
-        first = next(iter(wanted), 0.0)
-        lately, self._noted = self.spent - self._noted, self.spent
-        needed = self._held + sum(wanted) + max(self._held / 4, 2 * lately)
-        kept = min(self._allowed - self.spent, needed)
-        # What is too little for a call must not be kept from others to whom it may be enough.
-        kept = kept if kept >= self._held + first - ROUNDING else self._held
-        self._allowed = self.spent + kept
-        return kept, needed - kept, first
-
-    def lease(self, allowed: float, elsewhere: float, cap: float) -> None:
-        """Spend up to ``allowed``, given what others have spent and the limit that holds for all.
-
-        What is set aside for calls in flight is not taken away.
-        """
-        self._allowed, self._elsewhere, self._cap = allowed, elsewhere, cap
-        self._wake()
-
-    @property
-    def _queue(self) -> "chain[_Waiting]":
-        return chain(self._urgent, self._waiting)
-
     def _refusal(self, spec: str, most: float) -> str:
-        by_all = " by all runs of the quota" if self._elsewhere else ""
-        spent = money(self._elsewhere + self.spent)
         return (
-            f"{spent} of --max-cost {money(self._cap)} spent{by_all}, and the next call of "
+            f"{money(self.spent)} of --max-cost {money(self.limit)} spent, and the next call of "
             f"{spec} could cost {money(most)}; raise --max-cost and run again to go on"
         )
 
     def _wake(self) -> None:
-        queue = self._queue
+        queue = [*self._urgent, *self._waiting]
         self._urgent, self._waiting = [], []
         for changed, _ in queue:
             if not changed.done():

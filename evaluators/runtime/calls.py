@@ -18,7 +18,6 @@ from evaluators.models import LazyModel
 from evaluators.runtime.batch_landing import Parked
 from evaluators.runtime.batches import Batches
 from evaluators.runtime.budget import Budget
-from evaluators.runtime.quota import Quota
 from evaluators.runtime.sender import CallSettings, ItemDeadline, Sender
 from evaluators.sent import Document, documents_of
 from evaluators.text import fresh_key, request_key
@@ -130,10 +129,9 @@ class Caller:
         settings: CallSettings,
         price: Price,
         budget: Budget | None = None,
-        quota: Quota | None = None,
     ) -> None:
         self.ledger = ledger
-        self.sender = Sender(settings, budget, quota)
+        self.sender = Sender(settings, budget)
         self.price = price
         self.batches = Batches(ledger, self.sender, settings.batch, price)
         self._fresh = settings.fresh
@@ -152,17 +150,10 @@ class Caller:
         waits = self.batches.describe(), self.sender.admission.describe(now)
         return "; ".join(filter(None, waits))
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the report should say of the ledger, and of limits that other runs share."""
-        quota = self.sender.quota
-        return self.ledger.notes if quota is None else (*self.ledger.notes, *quota.notes)
-
     async def close(self) -> None:
         """Return once all that was paid for is kept; the ledger is left open."""
         await self.batches.close()
         await self.ledger.flush()
-        await self.sender.close()
 
     def metered(self, meter: Meter) -> Ask:
         """Return an ``ask`` that adds every reply to this meter."""

@@ -117,7 +117,7 @@ class Engine:
             stops=dict(sender.stops),
             failure=self.failure,
             spent=None if budget is None else budget.spent,
-            notes=self._caller.notes,
+            notes=self._caller.ledger.notes,
         )
 
     def fail(self, error: Exception) -> None:

@@ -6,8 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from evaluators.core import CallError, FatalError, Limits, RefusedError, Request
-from evaluators.runtime.leases import Room
-from evaluators.runtime.rate_limits import Bucket, TokenLimit
+from evaluators.runtime.rate_limits import TokenBucket, TokenLimit
 from evaluators.runtime.server_state import ServerState
 
 BAD_REQUEST = frozenset({"bad_request", "target_failed"})
@@ -36,8 +35,8 @@ class ModelQueue:
     spec: str
     server: ServerState
     limits: Limits
-    room: Room
-    rpm: Bucket | None
+    room: int
+    rpm: TokenBucket | None
     tpm: TokenLimit | None
     in_flight: int = 0
     proven: bool = False
@@ -45,18 +44,6 @@ class ModelQueue:
     refusals: list[str] = field(default_factory=list)
     urgent: deque[WaitingCall] = field(default_factory=deque)
     waiting: deque[WaitingCall] = field(default_factory=deque)
-
-    @property
-    def waits(self) -> int:
-        """How many calls are not let in yet."""
-        return len(self.urgent) + len(self.waiting)
-
-    @property
-    def ready(self) -> int:
-        """How many calls wait for a rate alone; one at least if any waits."""
-        window = self.server.window
-        room = min(self.room.size - self.in_flight, window.size - window.in_flight)
-        return min(self.waits, max(1, room))
 
     def size(self, request: Request) -> float:
         """Return the estimate of a call in tokens; 0 if nothing limits them."""

@@ -4,8 +4,6 @@ aiolimiter's bucket starts with a whole period's allowance and never learns that
 or less than was thought; here both matter.
 """
 
-from typing import Protocol
-
 from evaluators.core import Reply, Request
 
 BURST_SECONDS = 0.05  # of requests; so much of a minute's may go at once
@@ -77,26 +75,13 @@ class TokenBucket:
             self._at = now
 
 
-class Bucket(Protocol):
-    """What a rate limit asks: when an amount may be taken, and what was."""
-
-    def wait(self, now: float, amount: float = 1.0) -> float:
-        """Return the seconds until this amount may be taken; 0 when it may be now."""
-
-    def take(self, now: float, amount: float = 1.0) -> None:
-        """Take an amount, whether it is there or not."""
-
-    def give_back(self, amount: float) -> None:
-        """Correct what was taken: too much, or (negative) too little."""
-
-
 class TokenLimit:
     """A limit in tokens a minute; a call is counted by an estimate and corrected by its reply.
 
     ``longest`` is the longest reply in tokens if a request does not say so itself.
     """
 
-    def __init__(self, bucket: Bucket, longest: int | None) -> None:
+    def __init__(self, bucket: TokenBucket, longest: int | None) -> None:
         self._bucket = bucket
         self._per_character = TOKENS_PER_CHARACTER
         self._reply: float = longest or USUAL_REPLY

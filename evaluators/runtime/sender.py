@@ -23,7 +23,6 @@ from evaluators.runtime.admission import NEVER, Admission
 from evaluators.runtime.batch_waves import BatchSettings
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.model_queue import ModelQueue
-from evaluators.runtime.quota import Quota
 from evaluators.runtime.retries import RetryPolicy
 from evaluators.runtime.server_state import RATE_LIMIT
 
@@ -43,10 +42,9 @@ class CallSettings:
     seconds and ``max_cost`` the USD of all calls together; None means no bound. ``replay`` sends
     nothing. With ``reask_invalid`` a judge whose replies in the ledger are all unreadable is asked
     anew. ``fresh`` names a release: all is asked anew under its name, and found again by it.
-    ``quota`` names the runs on this ledger that share all limits, empty for none. ``trust_ledger``
-    uses a ledger that others own or can change. ``transcripts`` keeps what is sent beside the
-    replies. ``batch`` sends calls in batches, where a model's API has them. ``random`` gives
-    numbers from 0 to 1, by which pauses are spread.
+    ``trust_ledger`` uses a ledger that others own or can change. ``transcripts`` keeps what is sent
+    beside the replies. ``batch`` sends calls in batches, where a model's API has them. ``random``
+    gives numbers from 0 to 1, by which pauses are spread.
     """
 
     ledger: Place = Path(".qa/ledger.sqlite3")
@@ -57,7 +55,6 @@ class CallSettings:
     replay: bool = False
     reask_invalid: bool = False
     fresh: str = ""
-    quota: str = ""
     trust_ledger: bool = False
     transcripts: bool = True
     batch: BatchSettings | None = None
@@ -93,37 +90,23 @@ class Sender:
     kind, why calls are no longer made.
     """
 
-    def __init__(
-        self, settings: CallSettings, budget: Budget | None = None, quota: Quota | None = None
-    ) -> None:
+    def __init__(self, settings: CallSettings, budget: Budget | None = None) -> None:
         self.requests = 0
         self.retried: Counter[str] = Counter()
         self.stops: dict[str, str] = {}
-        self.admission = Admission(settings.concurrency, settings.rpm, settings.random, quota)
+        self.admission = Admission(settings.concurrency, settings.rpm, settings.random)
         self.budget = budget
-        self.quota = quota
         self._settings = settings
         self._end = NEVER
 
     def begin(self) -> None:
-        """Start the run's clock, and its part in a quota, unless it goes already."""
-        if self.quota is not None:
-            self.quota.begin(self.admission.pump, self._stop)
+        """Start the run's clock, unless it goes already."""
         if self._settings.deadline is not None and self._end == NEVER:
             self._end = asyncio.get_running_loop().time() + self._settings.deadline
 
     def halt(self, error: StoppedError) -> None:
         """Start no further call; what is in flight goes on."""
         self.admission.halt(error)
-
-    async def close(self) -> None:
-        """Give back what is shared with other runs."""
-        if self.quota is not None:
-            await self.quota.close()
-
-    def _stop(self, error: StoppedError) -> None:
-        self.stops.setdefault(error.kind, str(error))
-        self.halt(error)
 
     async def before_the_end(self, awaited: Awaitable[T]) -> T:
         """Return what is awaited; StoppedError if the run's time is used up before it comes."""
@@ -139,8 +122,6 @@ class Sender:
         self, model: Model, request: Request, *, urgent: bool, batch: bool = False
     ) -> float:
         """Set aside the most that a call can cost and return it, in USD; 0 without a budget."""
-        if self.quota is not None:
-            self.quota.want()
         if self.budget is None:
             return 0.0
         try:

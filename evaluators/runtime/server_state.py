@@ -11,7 +11,6 @@ from evaluators.runtime.overload import (
     CongestionWindow,
     probe_pause,
 )
-from evaluators.runtime.quota_messages import ServerNews
 from evaluators.runtime.rate_limits import RateEstimator
 
 LONGEST_WAIT = 120.0  # seconds; a server that asks for more is not waited for
@@ -60,8 +59,6 @@ class ServerState:
         self._circuit = CircuitBreaker(min(OTHER_CALLS, maximum + 1))
         self._resume = float("-inf")
         self._announced = float("-inf")
-        self._elsewhere = float("-inf")  # until then other runs want it left alone
-        self._announced_elsewhere = float("-inf")
         self._refusals = 0
         self._probe: float | None = None  # when the probe of a server that refuses all began
         self._trouble = ""
@@ -84,16 +81,15 @@ class ServerState:
 
     def wait(self, now: float) -> float:
         """Return the seconds until a call may go; infinite while a probe is under way."""
-        resume = max(self._resume, self._elsewhere)
-        if now < resume:
-            return resume - now
+        if now < self._resume:
+            return self._resume - now
         if self._probe is not None:
             return float("inf")
         return max(self._circuit.wait(now), self._pace.wait(now))
 
     def too_long(self, now: float) -> str:
         """Return the reason not to wait for this server at all, or nothing."""
-        left = max(self._announced, self._announced_elsewhere) - now
+        left = self._announced - now
         if left <= LONGEST_WAIT:
             return ""
         return (
@@ -137,30 +133,14 @@ class ServerState:
 
     def describe(self, now: float) -> str:
         """Return in a few words why calls to this server wait; empty if they do not."""
-        left = max(self._resume, self._elsewhere) - now
+        left = self._resume - now
         since = self._failing_since
-        if left == float("inf"):
-            return f"{self.name} is failing, another run of the quota probes it"
         if since is not None and self._is_probing:
             return f"{self.name} {TROUBLES[self._trouble]} for {now - since:.0f} s, probing"
         if left > 0:
             return f"{self.name} paused {left:.0f} s"
         rate = self._pace.rate
         return "" if rate is None else f"{self.name} at {rate:.1f} calls/s"
-
-    def news(self, now: float, *, is_wanted: bool) -> ServerNews:
-        """Return what other runs must know; ``is_wanted``: calls of this run wait for it."""
-        since = self._failing_since
-        return ServerNews(
-            pause=max(0.0, self._resume - now),
-            announced=max(0.0, self._announced - now),
-            down=now - since if is_wanted and self._is_probing and since is not None else None,
-        )
-
-    def hear(self, news: ServerNews, now: float) -> None:
-        """Keep to what other runs know: where one of them probes it no call of this one goes."""
-        self._elsewhere = now + news.pause if news.down is None else float("inf")
-        self._announced_elsewhere = now + news.announced
 
     @property
     def _is_probing(self) -> bool:

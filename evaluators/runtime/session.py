@@ -29,7 +29,6 @@ from evaluators.runtime.calls import Caller, Meter
 from evaluators.runtime.engine import Engine, Task
 from evaluators.runtime.outcomes import InMemoryOutcomes
 from evaluators.runtime.prices import cost_of, pricing_of
-from evaluators.runtime.quota import open_quota
 from evaluators.runtime.schedule import Schedule
 from evaluators.runtime.sender import CallSettings
 from evaluators.usage import Usage
@@ -65,10 +64,7 @@ class CallSession:
         """Return what puts requests to the models, with this ledger."""
         settings = settings or self.settings
         price = partial(cost_of, self.pricing)
-        quota = None
-        if settings.quota and not settings.replay:
-            quota = open_quota(settings.ledger, settings.quota, self._budget)
-        return Caller(ledger, settings, price, self._budget, quota)
+        return Caller(ledger, settings, price, self._budget)
 
     def run(self, work: Callable[[Caller], Awaitable[T]]) -> T:
         """Return what ``work`` returns, in an event loop of its own.

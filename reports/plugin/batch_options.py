@@ -1,4 +1,4 @@
-"""The options of runs in batches: how long they are waited for, and what is asked directly."""
+"""The options of runs in batches: whether to use them, and how long to wait for them."""
 
 import re
 from collections.abc import Mapping
@@ -10,8 +10,6 @@ from evaluators.text import shown
 VALUES = (
     ("batch-wait", "TIME", "how long a run with --batch waits, as 2h, 30m, 90s or 0 (default: to "
      "the end); then exit 6, and the same command goes on"),
-    ("batch-rest", "direct", "ask directly, at the full price, what came back from a batch without "
-     "a reply (default: in the next batch)"),
 )  # fmt: skip
 FLAGS = (
     (
@@ -22,25 +20,21 @@ FLAGS = (
 )
 _TIME = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)([smhd]?)")
 _SECONDS: Mapping[str, float] = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
-_DIRECT = "direct"
 
 
 def read_batch(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``batch_wait`` in seconds (None: to the end) and whether the rest is asked directly.
+    """Return ``batch_wait`` in seconds, None to wait to the end.
 
-    Raises UsageError for another value, and for what does nothing or contradicts itself.
+    Raises UsageError for a value that is no time and for options that contradict each other.
     """
-    wait, rest = given.get("batch-wait"), given.get("batch-rest")
-    for name in ("batch-wait", "batch-rest"):
-        if name in given and "batch" not in given:
-            raise UsageError(f"--{name}: does nothing without --batch; add it, or leave this out")
+    wait = given.get("batch-wait")
+    if wait is not None and "batch" not in given:
+        raise UsageError("--batch-wait: does nothing without --batch; add it, or leave this out")
     if "batch" in given and "until-decided" in given:
         raise UsageError(
             "--batch: it asks all at once, and --until-decided a few at a time; leave one out"
         )
-    if rest not in (None, _DIRECT):
-        raise UsageError(f"--batch-rest: {_DIRECT} is needed, got {shown(rest)}")
-    return {"batch_wait": None if wait is None else _time(wait), "batch_direct": rest == _DIRECT}
+    return {"batch_wait": None if wait is None else _time(wait)}
 
 
 def _time(text: str) -> float:

@@ -10,7 +10,7 @@ import pytest
 from cases.dataset import Selection
 from cases.shards import parse_shard
 from evaluators.core import UsageError
-from evaluators.ledger_place import Place, read_place, require_database
+from evaluators.ledger_place import Place, read_place
 from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names
 from reports.plugin import batch_options
 from reports.plugin.mistyped import Once, hint
@@ -53,8 +53,6 @@ _VALUES = (
     ("ledger", "PATH", "every call's file (.qa/ledger.sqlite3), or postgresql://HOST/DATABASE"),
     ("fresh", "NAME", "for a release: ask all of it anew, whatever the ledger holds; the same NAME "
      "resumes such a run, and costs nothing twice"),
-    ("quota", "NAME", "share --concurrency, --rpm, --max-cost and all limits of models with every "
-     "run on the same postgresql:// ledger that gives this name"),
     ("concurrency", "N", "calls in flight, for the whole run (default: 16)"),
     ("rpm", "N", "requests a minute, for the whole run (default: no limit)"),
     ("max-cost", "USD", "start no call that could take the run over this; the rest is MISSING"),
@@ -110,7 +108,6 @@ class Options:
     gates_off: bool
     ledger: Place
     fresh: str
-    quota: str
     trust_ledger: bool
     until_decided: bool
     large: bool
@@ -123,7 +120,6 @@ class Options:
     deadline: float | None
     batch: bool
     batch_wait: float | None
-    batch_direct: bool
     report_dir: Path
     dry_run: bool
     allow_self_judge: bool
@@ -185,9 +181,8 @@ def read_options(config: Chosen, here: Path) -> Options:
         adjudications_off=given.get("adjudications") == OFF,
         choice=_choice(given, here),
         gates_off=given.get("gates") == OFF,
-        ledger=_ledger(given, here),
+        ledger=read_place(given.get("ledger", ".qa/ledger.sqlite3"), here),
         fresh=value("fresh", read_name, ""),
-        quota=value("quota", read_name, ""),
         key_names=read_key_names(given.get("key-env", ())),
         concurrency=value("concurrency", read_whole, 16),
         rpm=value("rpm", read_whole),
@@ -198,11 +193,6 @@ def read_options(config: Chosen, here: Path) -> Options:
         **batch_options.read_batch(given),
         **simple,
     )
-
-
-def _ledger(given: Mapping[str, Any], here: Path) -> Place:
-    place = read_place(given.get("ledger", ".qa/ledger.sqlite3"), here)
-    return require_database(place, given["quota"]) if "quota" in given else place
 
 
 def _choice(given: Mapping[str, Any], here: Path) -> Selection:

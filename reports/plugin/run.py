@@ -241,12 +241,9 @@ def call_settings(options: Options) -> CallSettings:
         replay=options.replay,
         reask_invalid=options.reask_invalid,
         fresh=options.fresh,
-        quota=options.quota,
         trust_ledger=options.trust_ledger,
         transcripts=not options.no_transcripts,
-        batch=BatchSettings(wait=options.batch_wait, rest_direct=options.batch_direct)
-        if options.batch
-        else None,
+        batch=BatchSettings(wait=options.batch_wait) if options.batch else None,
     )
 
 

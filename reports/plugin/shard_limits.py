@@ -14,8 +14,7 @@ class Shares:
     """What is left of a run's limits: each shard is granted its share as it begins.
 
     What one leaves of its money others may use; all of them together keep within ``--max-cost``,
-    but for what a task that dies had spent: the next attempt at it has the same share. With
-    ``--quota`` nothing is parted: what is common to many runs is to all shards.
+    but for what a task that dies had spent: the next attempt at it has the same share.
     """
 
     options: Options
@@ -28,8 +27,7 @@ class Shares:
     def job(self, part: Part, traits: SliceTraits, adjudications: Adjudications) -> ShardJob:
         """Return the job of a part, with its share of what is left."""
         options, money = self.options, self.options.max_cost
-        slots = 1 if options.quota else self.slots
-        if money is not None and not options.quota:
+        if money is not None:
             free = max(0.0, money - self.spent - sum(self.granted.values()))
             money = self.granted[part] = free * part.count / max(1, self.left)
         self.left -= part.count
@@ -38,8 +36,8 @@ class Shares:
             options=options,
             traits=None if part.beside else traits,
             adjudications={} if part.beside else adjudications,
-            concurrency=max(1, options.concurrency // slots),
-            rpm=None if options.rpm is None else max(1, options.rpm // slots),
+            concurrency=max(1, options.concurrency // self.slots),
+            rpm=None if options.rpm is None else max(1, options.rpm // self.slots),
             max_cost=money,
             until=None if options.deadline is None else self.began + options.deadline,
         )

@@ -205,8 +205,7 @@ class ShardedRun:
             self.say(f"{done:,} of {total:,} items", done, total)
 
         executor, left = self.executor(), dict.fromkeys(parts)
-        most = len(parts) if self.options.quota else min(len(parts), self.options.concurrency)
-        slots = max(1, min(executor.slots, most))
+        slots = max(1, min(executor.slots, len(parts), self.options.concurrency))
         shares = Shares(options=self.options, slots=slots, left=total)
         people = planned.run.adjudications
         jobs = (shares.job(part, planned.traits, people) for part in parts)

@@ -83,18 +83,6 @@ def test_a_call_is_part_of_three_waves_at_most(tmp_path: Path, provider: str) ->
 
 
 @wires
-def test_the_rest_is_asked_directly_where_the_user_says_so(tmp_path: Path, provider: str) -> None:
-    """--batch-rest direct puts what failed to the model itself: one further request a call."""
-    with batch_server(fault=failing("expired", 3, 5, batches=99)) as server:
-        runs = BatchRuns(tmp_path, server, provider)
-        done = runs.run(TEXTS, replace(QUICK, rest_direct=True))
-        assert done.texts == ANSWERS
-        assert len(server.batches) == 1
-        assert sorted(number_of(seen.prompt) for seen in server.direct) == [3, 5]
-    assert [isinstance(one, Reply) and one.batch for one in done.results].count(False) == 2
-
-
-@wires
 def test_a_refused_call_is_not_asked_again(tmp_path: Path, provider: str) -> None:
     """A call that is itself at fault would be so in every wave, as in a direct run."""
     with batch_server(fault=failing("refused", 3, batches=99)) as server:

@@ -51,7 +51,6 @@ MISTAKES = [
     (("--model", "openai:m@http://127.0.0.1:9/v1"), "no answer prompt"),
     (("--judge", "openai:j@http://127.0.0.1:9/v1"), "needs a rubric"),
     (("--replay", "--ledger", "absent"), "no ledger to replay from"),
-    (("--quota", "team"), "--quota team: runs share limits by a database; give --ledger postgre"),
     (("--baseline=absent",), "absent"),
     (("--model=",), "--model: empty; give a value or leave the option out"),
     (("--baseline=",), "--baseline: empty"),

@@ -162,11 +162,9 @@ def test_ledger_batches_lists_and_cancels(
     ("given", "message"),
     [
         ({"batch-wait": "2h"}, "--batch-wait: does nothing without --batch"),
-        ({"batch-rest": "direct"}, "--batch-rest: does nothing without --batch"),
         ({"batch": True, "until-decided": True}, "--until-decided a few at a time"),
         ({"batch": True, "batch-wait": "soon"}, "such as 2h, 30m, 90s or 0 is needed, got 'soon'"),
         ({"batch": True, "batch-wait": "-1"}, "is needed, got '-1'"),
-        ({"batch": True, "batch-rest": "later"}, "direct is needed, got 'later'"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(given: dict[str, Any], message: str) -> None:

@@ -66,13 +66,6 @@ def test_calls_in_flight_and_requests_are_parted() -> None:
     ).concurrency == 1  # fmt: skip
 
 
-def test_a_quota_is_parted_by_its_database() -> None:
-    """Every shard is told the limits of all: what is common to many runs is to shards as well."""
-    common = options(quota="team", concurrency=16, rpm=100, max_cost=9.0)
-    job = Shares(options=common, slots=3, left=9).job(Part(Path("0"), 3), TRAITS, {})
-    assert (job.concurrency, job.rpm, job.max_cost) == (16, 100, 9.0)
-
-
 def test_the_deadline_is_that_of_the_run() -> None:
     """A shard that begins late has only what is left of it."""
     shares = Shares(options=options(deadline=60.0), slots=1, left=2, began=1_000.0)

@@ -1,4 +1,4 @@
-"""Process groups that stand for machines: they share one ledger, one quota and all their items.
+"""Process groups that stand for machines: they share one ledger and all their items.
 
 ``python -m tests.support.machines WORK`` is one of them, WORK being the JSON of a Work; it prints a
 Done as JSON. All of them work through the same items, each in an order of its own, so that claims
@@ -52,7 +52,6 @@ class Work:
     name: int = 0
     url: str = ""
     first: int = 1
-    quota: str = "shared"
     rpm: int | None = None
     concurrency: int = 64
     lease: int = 0
@@ -129,7 +128,6 @@ def do(work: Work) -> Done:
     random.Random(work.name).shuffle(tasks)
     settings = CallSettings(
         ledger=read_place(work.ledger),
-        quota=work.quota,
         rpm=work.rpm,
         concurrency=work.concurrency,
     )

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 
 from evaluators.core import CallError, Limits, Reply, Request, StoppedError, TransientError
 from evaluators.runtime.budget import Budget
-from evaluators.runtime.quota import Quota
 from evaluators.runtime.sender import CallSettings, ItemDeadline, Sender
 from tests.support.scripted import ask_for
 
@@ -128,10 +127,9 @@ async def call_all(
     count: int,
     settings: CallSettings,
     budget: Budget | None = None,
-    quota: Quota | None = None,
 ) -> Ended:
     """Put ``count`` requests, twice as many at a time as may be in flight, as the engine does."""
-    sender = Sender(replace(settings, random=iter_random()), budget, quota)
+    sender = Sender(replace(settings, random=iter_random()), budget)
     sender.begin()
     left = iter(range(count))
     results: list[Reply | BaseException] = []
@@ -145,8 +143,6 @@ async def call_all(
 
     begun = now()
     await asyncio.gather(*(work() for _ in range(2 * settings.concurrency)))
-    if quota is not None:
-        await quota.close()
     return Ended(results, now() - begun, sender)
 
 
