@@ -12,7 +12,7 @@ from typing import Literal
 from cases.shards import Shards
 from evaluators.core import CORRECT, GRADES, Case
 from evaluators.extra_metrics import CheckSpec, MetricSpec
-from evaluators.kinds import Asked, Cluster, Kind
+from evaluators.kinds import Cluster, ItemView, Kind
 from evaluators.rubric import Prompt, Rubric
 from evaluators.statistics.metrics import DROP, RISE, USAGE, counts_every_item
 
@@ -162,7 +162,7 @@ class Slice:
         """The grades of a right answer."""
         return self.rubric.passing if self.rubric else (CORRECT,)
 
-    def cluster_of(self, item: Asked) -> Cluster:
+    def cluster_of(self, item: ItemView) -> Cluster:
         """Return what is equal for this item and all those that it is not independent of.
 
         A record that leaves its texts on disk has noted it.
@@ -232,7 +232,7 @@ class PlannedItem:
     repeat: int
 
 
-def clusters_in(items: Iterable[tuple[Slice, Asked]]) -> dict[str, set[Cluster]]:
+def clusters_in(items: Iterable[tuple[Slice, ItemView]]) -> dict[str, set[Cluster]]:
     """Return the different clusters of a dataset's items, by language."""
     found: dict[str, set[Cluster]] = defaultdict(set)
     for slice_, item in items:

@@ -23,7 +23,7 @@ FALSE_PREMISE = "FALSE PREMISE: "
 """What a gold begins with where the question assumes what is not so; what is true follows."""
 
 
-class Asked(typing.Protocol):
+class ItemView(typing.Protocol):
     """What a case and the record of its end have in common."""
 
     @property
@@ -89,7 +89,7 @@ class Kind(str):
         return grades
 
     def passes(
-        self, case: Asked, verdict: Verdict, passing: Collection[str], pass_bar: int
+        self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
     ) -> bool:
         """Return whether an answer with this verdict is right.
 
@@ -107,7 +107,7 @@ class Kind(str):
         """Return the axes of a count table for items with these labels and results."""
         raise NotImplementedError
 
-    def cluster_of(self, item: Asked, field: str = "") -> Cluster:
+    def cluster_of(self, item: ItemView, field: str = "") -> Cluster:
         """Return the cluster of an item: items of one cluster are not independent of each other.
 
         It is the value of the metadata ``field``, or of ``fact_id``, in whatever language; where
@@ -119,7 +119,7 @@ class Kind(str):
             return field or FACT, text
         return self.shared(item) or (item.language, item.id)
 
-    def shared(self, item: Asked) -> Cluster:
+    def shared(self, item: ItemView) -> Cluster:
         """Return what an item of this kind may share with others, empty where it is nothing."""
         return ()
 
@@ -135,7 +135,7 @@ class _Graded(Kind):
     by_rubric = True
 
     def passes(
-        self, case: Asked, verdict: Verdict, passing: Collection[str], pass_bar: int
+        self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
     ) -> bool:
         """Return whether the grade is one that passes."""
         return verdict.grade in passing
@@ -166,7 +166,7 @@ class _Rated(Kind):
         return RATINGS
 
     def passes(
-        self, case: Asked, verdict: Verdict, passing: Collection[str], pass_bar: int
+        self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
     ) -> bool:
         """Return whether the rating reaches the pass bar."""
         return verdict.rating is not None and verdict.rating >= pass_bar
@@ -203,7 +203,7 @@ class _YesNo(Kind):
         """Return yes and no against yes, no and neither."""
         return (YES, NO), ANSWERS
 
-    def shared(self, item: Asked) -> Cluster:
+    def shared(self, item: ItemView) -> Cluster:
         """Return the passage: a model that misreads it misses all questions about it.
 
         Its hash stands for it: there may be a million.
@@ -230,7 +230,7 @@ class _Judged(Kind):
         square = (*grades, *sorted({*labels, *results}.difference(grades)))
         return square, square
 
-    def shared(self, item: Asked) -> Cluster:
+    def shared(self, item: ItemView) -> Cluster:
         """Return the question: a judge that has it wrong misjudges all answers to it."""
         return item.language, item.question
 
@@ -247,7 +247,7 @@ class _Checked(Kind):
         return CHECK_RESULTS
 
     def passes(
-        self, case: Asked, verdict: Verdict, passing: Collection[str], pass_bar: int
+        self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
     ) -> bool:
         """Return whether every check passed."""
         return verdict.grade == PASSED

@@ -61,7 +61,7 @@ Adjudications = Mapping[str, Adjudication]
 """Verdicts by people, by the digest of the answer that they judge."""
 
 
-class Asked(Protocol):
+class ItemIdentity(Protocol):
     """What identifies an item: its place, and the hash of its data."""
 
     @property
@@ -85,7 +85,7 @@ class Asked(Protocol):
         ...
 
 
-def answer_digest(item: Asked, answer: str) -> str:
+def answer_digest(item: ItemIdentity, answer: str) -> str:
     """Return the key of this answer to this item: 32 digits of a hash of both."""
     return digest([item.dataset, item.language, item.id, item.digest, answer])[:32]
 
