@@ -17,6 +17,7 @@ from evaluators.core import UsageError
 from evaluators.ledger.claims import Claims
 from evaluators.ledger.database import COLUMNS, IMPORTED, INSERT, SCHEMA, StoredRow
 from evaluators.ledger.documents import ADD
+from evaluators.ledger.signing import VARIABLE
 from evaluators.ledger.sqlite_store import DAMAGE, TABLES, SqliteStore, connect, error_code, tables
 
 OTHERS_SECONDS = 30.0  # another run may be mending the file
@@ -30,17 +31,15 @@ class _DamagedError(sqlite3.DatabaseError):
     """SQLite finds the file malformed."""
 
 
-def open_to_write(
-    path: Path, now: Callable[[], float] = time.time, *, trusted: bool = False
-) -> SqliteStore:
+def open_to_write(path: Path, now: Callable[[], float] = time.time) -> SqliteStore:
     """Return the ledger at a path, made or mended where needed.
 
     A damaged file is kept under another name; the rows that can be read go on. Raises UsageError
     for what cannot be opened, is no ledger, was written by a newer version, or could have been
-    changed by others, unless it is ``trusted``.
+    changed by others unnoticed.
     """
     with _refusing(path), ExitStack() as on_error:
-        notes = _warnings(path, trusted=trusted)
+        notes = _notes_on_others(path)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.touch(mode=0o600)
         claims = Claims(path.with_name(f"{path.name}-claims"))
@@ -63,11 +62,11 @@ def open_to_write(
     return SqliteStore(path, connection, notes, claims)
 
 
-def open_to_read(path: Path, *, trusted: bool = False) -> SqliteStore:
-    """Return the ledger at a path as it is: nothing is changed, nothing is made beside it.
+def open_to_read(path: Path) -> SqliteStore:
+    """Return the ledger at a path as it is, without changing or making any file.
 
     Raises UsageError where there is none, it cannot be read at all, or others could have changed
-    it, unless it is ``trusted``.
+    it unnoticed.
     """
     if not path.is_file():
         raise UsageError(
@@ -76,7 +75,7 @@ def open_to_read(path: Path, *, trusted: bool = False) -> SqliteStore:
     # A file that no run is writing can be read without making a log beside it.
     written = path.with_name(f"{path.name}-wal").exists()
     with _refusing(path), ExitStack() as on_error:
-        notes = _warnings(path, trusted=trusted)
+        notes = _notes_on_others(path)
         mode = "mode=ro" if written else "immutable=1"
         connection = connect(f"{path.resolve().as_uri()}?{mode}")
         on_error.callback(connection.close)
@@ -157,33 +156,30 @@ def _is_sound(connection: sqlite3.Connection) -> bool:
         raise
 
 
-def _warnings(path: Path, *, trusted: bool) -> list[str]:
-    """Return what others could do to the ledger. Raises UsageError unless that is ``trusted``.
+def _notes_on_others(path: Path) -> list[str]:
+    """Return how other users could change the ledger.
 
-    A link to what is not the user's is refused in any case.
+    Raises UsageError where they could change it unnoticed: without QA_LEDGER_KEY rows are unsigned.
     """
-    warnings = []
+    notes = []
     with suppress(FileNotFoundError):
         file = path.stat()
         if not stat.S_ISREG(file.st_mode):
             raise OSError("not a regular file")
         if is_foreign(file):
-            if path.is_symlink():
-                own = "give the path of a ledger of your own"
-                raise UsageError(f"{path}: a link to a file of another user; {own}")
-            warnings.append(f"{path} belongs to another user, who could change the replies in it")
-        if file.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            notes.append(f"{path} belongs to another user, who could change its replies")
+        elif file.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             who = "every user" if file.st_mode & stat.S_IWOTH else "its group"
-            warnings.append(f"{path} can be changed by {who}; chmod 600 makes it private")
-        if warnings and not trusted:
+            notes.append(f"{path} can be changed by {who}; chmod 600 makes it private")
+        if notes and VARIABLE not in os.environ:
             raise UsageError(
-                f"{warnings[0]}; pytest and `ledger` use it all the same with --trust-ledger"
+                f"{notes[0]}; use a ledger of your own, or sign its rows with {VARIABLE}"
             )
     mode = path.parent.stat().st_mode if path.parent.is_dir() else 0
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
         own = "keep the ledger in one of your own"
-        warnings.append(f"{path.parent} can be changed by every user; {own}")
-    return warnings
+        notes.append(f"{path.parent} can be changed by every user; {own}")
+    return notes
 
 
 def is_foreign(file: os.stat_result) -> bool:

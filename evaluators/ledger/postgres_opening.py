@@ -5,6 +5,7 @@ change replies.
 """
 
 import ipaddress
+import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
@@ -14,6 +15,7 @@ from evaluators.core import UsageError
 from evaluators.ledger.database import StoreError
 from evaluators.ledger.postgres_link import Connection, connect, store_error
 from evaluators.ledger.postgres_store import PostgresStore
+from evaluators.ledger.signing import VARIABLE
 from evaluators.ledger_place import PostgresUrl
 
 FORMAT = 1
@@ -51,11 +53,11 @@ _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(7112016)"  # two that make tables
 _OPEN_TO_ALL = "SELECT has_table_privilege('public', 'calls', 'INSERT, UPDATE, DELETE')"
 
 
-def open_postgres(url: PostgresUrl, *, read_only: bool, trusted: bool) -> PostgresStore:
+def open_postgres(url: PostgresUrl, *, read_only: bool) -> PostgresStore:
     """Return the ledger in a database, made if it is to be written and there is none.
 
     Raises UsageError where the database cannot be reached, holds no ledger or a newer one, or lets
-    every user change it, unless it is ``trusted``.
+    every user change it unnoticed.
     """
     with _refusing(url):
         with closing(connect(url)) as connection:
@@ -65,7 +67,7 @@ def open_postgres(url: PostgresUrl, *, read_only: bool, trusted: bool) -> Postgr
                     raise UsageError(f"{url}: {missing}, or give another --ledger")
                 _make(url, connection)
             _check_format(url, connection)
-            notes = list(_notes(url, connection, trusted=trusted))
+            notes = list(_notes(url, connection))
         return PostgresStore(url, notes, read_only=read_only)
 
 
@@ -113,12 +115,15 @@ def _check_format(url: PostgresUrl, connection: Connection) -> None:
         )
 
 
-def _notes(url: PostgresUrl, connection: Connection, *, trusted: bool) -> Iterator[str]:
-    """Yield what others could do to the ledger. Raises UsageError unless that is ``trusted``."""
+def _notes(url: PostgresUrl, connection: Connection) -> Iterator[str]:
+    """Yield what others could do to the ledger.
+
+    Raises UsageError where they could change it unnoticed: without QA_LEDGER_KEY rows are unsigned.
+    """
     if connection.execute(_OPEN_TO_ALL).fetchall() == [(True,)]:
         note = f"{url} can be changed by every user of the database; REVOKE that from PUBLIC"
-        if not trusted:
-            raise UsageError(f"{note}; pytest and `ledger` use it all the same with --trust-ledger")
+        if VARIABLE not in os.environ:
+            raise UsageError(f"{note}, or sign the rows with {VARIABLE}")
         yield note
     if not (connection.pgconn.ssl_in_use or _is_local(connection.info.hostaddr)):
         yield f"the connection to {url} is not encrypted; set PGSSLMODE=verify-full"

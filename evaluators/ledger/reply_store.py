@@ -55,9 +55,8 @@ class _Change:
 class Ledger:
     """The store at one path. Used from one event loop; many processes may share it.
 
-    Where the environment has a secret for it, rows without its signature are not used. ``trusted``
-    says that what other users could have changed is. Raises UsageError where the path is no ledger
-    that may be used.
+    Where the environment has a secret for it, rows without its signature are not used. Raises
+    UsageError where the path is no ledger that may be used.
     """
 
     def __init__(
@@ -65,13 +64,12 @@ class Ledger:
         path: Place,
         *,
         read_only: bool = False,
-        trusted: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.path = path
         self._clock = clock
         self._signer = Signer.of_environment()
-        self.store: Store = open_store(path, read_only=read_only, trusted=trusted, now=clock)
+        self.store: Store = open_store(path, read_only=read_only, now=clock)
         self._read_only = read_only
         self._bad: set[str] = set()
         self._unsigned: set[str] = set()

@@ -14,7 +14,6 @@ def open_store(
     place: Place,
     *,
     read_only: bool = False,
-    trusted: bool = False,
     now: Callable[[], float] = time.time,
 ) -> Store:
     """Return the open ledger at a place. Raises UsageError where it may not or cannot be used.
@@ -22,11 +21,11 @@ def open_store(
     Only read, nothing is changed or made; else the ledger is made or mended where needed.
     """
     if isinstance(place, PostgresUrl):
-        store: Store = _postgres().open_postgres(place, read_only=read_only, trusted=trusted)
+        store: Store = _postgres().open_postgres(place, read_only=read_only)
         return store
     if read_only:
-        return open_to_read(place, trusted=trusted)
-    return open_to_write(place, now, trusted=trusted)
+        return open_to_read(place)
+    return open_to_write(place, now)
 
 
 def exists(place: Place) -> bool:

@@ -42,9 +42,8 @@ class CallSettings:
     seconds and ``max_cost`` the USD of all calls together; None means no bound. ``replay`` sends
     nothing. With ``reask_invalid`` a judge whose replies in the ledger are all unreadable is asked
     anew. ``fresh`` names a release: all is asked anew under its name, and found again by it.
-    ``trust_ledger`` uses a ledger that others own or can change. ``transcripts`` keeps what is sent
-    beside the replies. ``batch`` sends calls in batches, where a model's API has them. ``random``
-    gives numbers from 0 to 1, by which pauses are spread.
+    ``transcripts`` keeps what is sent beside the replies. ``batch`` sends calls in batches, where a
+    model's API has them. ``random`` gives numbers from 0 to 1, by which pauses are spread.
     """
 
     ledger: Place = Path(".qa/ledger.sqlite3")
@@ -55,7 +54,6 @@ class CallSettings:
     replay: bool = False
     reask_invalid: bool = False
     fresh: str = ""
-    trust_ledger: bool = False
     transcripts: bool = True
     batch: BatchSettings | None = None
     retry: RetryPolicy = field(default_factory=RetryPolicy)

@@ -78,7 +78,7 @@ class CallSession:
             if not self.models:
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="qa-"))
                 place, read_only = Path(folder, "ledger"), False
-            opened = Ledger(place, read_only=read_only, trusted=settings.trust_ledger)
+            opened = Ledger(place, read_only=read_only)
             ledger = stack.enter_context(opened)
             return asyncio.run(self._work(work, ledger))
 

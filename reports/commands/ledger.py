@@ -145,7 +145,7 @@ def prune(options: Options) -> int:
 
 
 def _opened(options: Options, *, read_only: bool = False) -> Store:
-    return open_store(options.ledger, read_only=read_only, trusted=options.trust_ledger)
+    return open_store(options.ledger, read_only=read_only)
 
 
 def _date(text: str) -> float:
@@ -208,8 +208,6 @@ def _parser() -> Parser:
             default=DEFAULT,
             help=f"a file (default: {DEFAULT}) or postgresql://HOST/DATABASE",
         )
-        text = "use a ledger that other users own or can change"
-        one.add_argument("--trust-ledger", action="store_true", help=text)
     made["stats"].add_argument("--models", type=Path, metavar="FILE", help=MODELS_FILE)
     made["import"].add_argument("file", type=Path, help="what `ledger export` wrote")
     made["import"].add_argument(

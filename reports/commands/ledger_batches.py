@@ -32,7 +32,7 @@ STATES: Mapping[State, str] = {
 def batches(options: argparse.Namespace) -> int:
     """Print the batches that the ledger remembers; with ``--cancel`` give one of them up."""
     is_looking = options.cancel is None
-    with Ledger(options.ledger, read_only=is_looking, trusted=options.trust_ledger) as ledger:
+    with Ledger(options.ledger, read_only=is_looking) as ledger:
         waves = waves_in(ledger)
         if is_looking:
             say(sys.stdout, *_lines([_as_read(ledger, one) for one in waves.values()]))

@@ -147,7 +147,7 @@ class DryRun:
         place, name = self._options.ledger, self._options.fresh
         if not (self._specs and exists(place)):
             return asyncio.run(work(lambda key: None))
-        with Ledger(place, read_only=True, trusted=self._options.trust_ledger) as ledger:
+        with Ledger(place, read_only=True) as ledger:
             if ledger.store.near:
                 return asyncio.run(work(lambda key: ledger.get(fresh_key(key, name))))
             found: dict[str, Reply] = {}

@@ -132,7 +132,7 @@ def _transcripts(options: Options, report: Report, stack: ExitStack) -> tuple[So
     if options.no_transcripts or not any(record.calls for record in report.records):
         return None, ""
     try:
-        opened = Ledger(options.ledger, read_only=True, trusted=options.trust_ledger)
+        opened = Ledger(options.ledger, read_only=True)
     except QAError as error:
         return None, f"no prompts and replies beside the report: {error}"
     return of_ledger(stack.enter_context(opened)), ""

@@ -79,7 +79,6 @@ _FLAGS = (
     ("dry-run", "print items, calls, tokens, cost and how gates may end; call nothing"),
     ("show-misses", "list each miss as pytest lists failures (so does -rf)"),
     ("reask-invalid", "ask a judge anew where all its replies in the ledger are unreadable"),
-    ("trust-ledger", "use a ledger that other users own or can change"),
     ("allow-self-judge", "let a model judge its own answers"),
     *batch_options.FLAGS,
 )  # fmt: skip
@@ -108,7 +107,6 @@ class Options:
     gates_off: bool
     ledger: Place
     fresh: str
-    trust_ledger: bool
     until_decided: bool
     large: bool
     no_transcripts: bool

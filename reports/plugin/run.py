@@ -241,7 +241,6 @@ def call_settings(options: Options) -> CallSettings:
         replay=options.replay,
         reask_invalid=options.reask_invalid,
         fresh=options.fresh,
-        trust_ledger=options.trust_ledger,
         transcripts=not options.no_transcripts,
         batch=BatchSettings(wait=options.batch_wait) if options.batch else None,
     )
@@ -268,7 +267,7 @@ def _make(
 ) -> Engine:
     """Return the engine, where it is to work: an open ledger cannot be sent there."""
     settings = session.settings
-    ledger = Ledger(settings.ledger, read_only=settings.replay, trusted=settings.trust_ledger)
+    ledger = Ledger(settings.ledger, read_only=settings.replay)
     return Engine(tasks, session.caller(ledger), writer, settings.concurrency, stopping)
 
 

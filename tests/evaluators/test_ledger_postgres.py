@@ -21,6 +21,7 @@ from evaluators.ledger import (
     postgres_opening,
     postgres_store,
 )
+from evaluators.ledger.signing import VARIABLE
 from evaluators.ledger_place import PostgresUrl, read_place
 from tests.support.places import ask, change, text_of
 from tests.support.postgres import Cluster
@@ -171,13 +172,16 @@ def test_another_programs_tables_are_left_alone(place: PostgresUrl) -> None:
     assert ask(place, "SELECT to_regclass('documents') IS NULL") is True
 
 
-def test_tables_that_everybody_may_change_are_refused(place: PostgresUrl) -> None:
-    """Grants stand in for a file's owner and mode; trusted they are used, and said."""
+def test_tables_that_everybody_may_change_are_refused(
+    place: PostgresUrl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Grants are to a database what owner and mode are to a file; signed rows are used."""
     fill(place, 1)
     change(place, "GRANT INSERT ON calls TO PUBLIC")
-    with pytest.raises(UsageError, match=r"every user of the database.*--trust-ledger"):
+    with pytest.raises(UsageError, match=f"every user of the database.*{VARIABLE}"):
         Ledger(place)
-    with Ledger(place, trusted=True) as ledger:
+    monkeypatch.setenv(VARIABLE, "s" * 32)
+    with Ledger(place) as ledger:
         assert "REVOKE" in ledger.notes[0]
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from evaluators.core import UsageError
 from evaluators.ledger import Ledger, PaidReply, opening
+from evaluators.ledger.signing import VARIABLE
 from tests.support.recorded import fill, key_of, put, reply_of
 
 
@@ -45,15 +46,18 @@ def test_a_folder_that_everybody_can_change_is_said(tmp_path: Path, read_only: b
 
 
 @pytest.mark.parametrize(("mode", "who"), [(0o666, "every user"), (0o660, "its group")])
-def test_a_file_that_others_can_change_is_refused(tmp_path: Path, mode: int, who: str) -> None:
-    """They could change the replies; trusted it is used, and said (F25)."""
+def test_a_file_that_others_can_change_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int, who: str
+) -> None:
+    """They could change the replies; with signed rows it is used, and said (F25)."""
     fill(tmp_path / "l", 1)
     (tmp_path / "l").chmod(mode)
     note = f"{tmp_path / 'l'} can be changed by {who}; chmod 600 makes it private"
-    with pytest.raises(UsageError, match=r"--trust-ledger") as raised:
+    with pytest.raises(UsageError, match=f"own, or sign its rows with {VARIABLE}") as raised:
         Ledger(tmp_path / "l")
     assert str(raised.value).startswith(note)
-    with Ledger(tmp_path / "l", trusted=True) as ledger:
+    monkeypatch.setenv(VARIABLE, "s" * 32)
+    with Ledger(tmp_path / "l") as ledger:
         assert ledger.notes == (note,)
 
 
@@ -61,20 +65,21 @@ def test_a_file_that_others_can_change_is_refused(tmp_path: Path, mode: int, who
 def test_a_ledger_of_another_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_only: bool
 ) -> None:
-    """It is used and said where it is trusted; but no link may lead to it."""
+    """It is refused, also by a link, but where its rows are signed it is used, and said."""
+    monkeypatch.setenv(VARIABLE, "s" * 32)
     fill(tmp_path / "l", 1)
     (tmp_path / "link").symlink_to(tmp_path / "l")
     with Ledger(tmp_path / "link", read_only=read_only) as ledger:
         assert ledger.get(key_of(0)) == reply_of(0)
         assert ledger.notes == ()
     monkeypatch.setattr(opening, "is_foreign", lambda file: True)
-    with pytest.raises(UsageError, match="belongs to another user"):
-        Ledger(tmp_path / "l", read_only=read_only)
-    with Ledger(tmp_path / "l", read_only=read_only, trusted=True) as ledger:
+    with Ledger(tmp_path / "l", read_only=read_only) as ledger:
         assert ledger.get(key_of(0)) == reply_of(0)
         assert "belongs to another user" in ledger.notes[0]
-    with pytest.raises(UsageError, match="a link to a file of another user"):
-        Ledger(tmp_path / "link", read_only=read_only, trusted=True)
+    monkeypatch.delenv(VARIABLE)
+    for name in ("l", "link"):
+        with pytest.raises(UsageError, match="belongs to another user"):
+            Ledger(tmp_path / name, read_only=read_only)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="users are POSIX here")

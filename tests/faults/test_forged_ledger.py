@@ -244,9 +244,14 @@ def test_a_release_is_asked_anew_under_its_name(capital: Project, server: Loopba
 @pytest.mark.parametrize("replay", [(), ("--replay",)])
 @pytest.mark.parametrize("who", ["group", "others", "owner"])
 def test_a_ledger_that_others_can_change_is_refused(
-    capital: Project, server: Loopback, who: str, replay: tuple[str, ...]
+    capital: Project,
+    server: Loopback,
+    who: str,
+    replay: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Exit 4 in one line with advice, unless --trust-ledger is said: then it is a note."""
+    """Exit 4 in one line with advice; where the rows are signed it is used, with a note."""
+    monkeypatch.setenv(VARIABLE, SECRET)
     capital.run_in_process(*specs(server), "qa")
     path = capital.path / ".qa" / "ledger.sqlite3"
     if who == "owner":
@@ -255,13 +260,16 @@ def test_a_ledger_that_others_can_change_is_refused(
         os.chown(path, 12345, 12345)
     else:
         path.chmod(0o660 if who == "group" else 0o606)
+    monkeypatch.delenv(VARIABLE)
     refused = capital.run_in_process(*specs(server), *replay, "qa")
     said = refused.stdout.str() + refused.stderr.str()
     assert refused.ret == 4
-    assert "--trust-ledger" in said
+    assert f"or sign its rows with {VARIABLE}" in said
     assert "belongs to another user" in said if who == "owner" else "chmod 600" in said
-    assert command("stats", "--ledger", path, "--trust-ledger") == 0
-    taken = capital.run_in_process(*specs(server), *replay, "--trust-ledger", "qa")
+    assert command("stats", "--ledger", path) == 4
+    monkeypatch.setenv(VARIABLE, SECRET)
+    assert command("stats", "--ledger", path) == 0
+    taken = capital.run_in_process(*specs(server), *replay, "qa")
     assert taken.ret == 1
     assert f"note: {path}" in taken.stdout.str()
     assert server.count == 2 * ITEMS
