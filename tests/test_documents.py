@@ -1,0 +1,79 @@
+"""The documents name every option, key and metric, and their links lead somewhere."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cases.config import DATASET_KEYS, LANGUAGE_KEYS
+from evaluators.models.catalogue import KNOWN, KNOWN_HTTP
+from evaluators.statistics.metrics import METRICS, USAGE
+from tests.conftest import ROOT
+
+DOCUMENTS = sorted(
+    [
+        ROOT / "README.md",
+        *(ROOT / name / "README.md" for name in ("cases", "evaluators", "reports")),
+        *ROOT.glob("docs/*.md"),
+        *ROOT.glob(".github/*.md"),
+    ]
+)
+REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+
+
+def section(title: str) -> str:
+    """Return a section of the reference, without its heading."""
+    (text,) = re.findall(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", REFERENCE, re.S | re.M)
+    return str(text)
+
+
+def keys(value: object) -> Iterator[str]:
+    """Yield every key of an example, however deep."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield str(key)
+            yield from keys(inner)
+
+
+def examples(title: str) -> set[str]:
+    """Return the keys that the YAML examples of a section show."""
+    blocks = re.findall(r"^```yaml\n(.*?)^```$", section(title), re.S | re.M)
+    return {key for block in blocks for key in keys(yaml.load(block, yaml.BaseLoader))}
+
+
+def test_the_reference_shows_every_key_of_a_data_set() -> None:
+    """The example of ``dataset.yaml`` holds each key that the reader knows."""
+    assert {*DATASET_KEYS, *LANGUAGE_KEYS} <= examples("dataset.yaml")
+
+
+def test_the_reference_shows_every_key_of_a_model() -> None:
+    """The examples of a models file hold each key that the reader knows."""
+    assert {*KNOWN, *KNOWN_HTTP} <= examples("Models file")
+
+
+def test_the_reference_lists_every_metric() -> None:
+    """A gate can stand on each of them, so each is named."""
+    named = {name for kind in METRICS.values() for name in kind} | set(USAGE)
+    assert named <= set(re.findall(r"`([\w@^]+)`", section("Metrics")))
+
+
+def slug(heading: str) -> str:
+    """Return the anchor that GitHub gives a heading."""
+    kept = re.sub(r"[^\w\s-]", "", heading.lower())
+    return kept.replace(" ", "-")
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(path: Path) -> None:
+    """A link names a file that is there, and an anchor that is a heading of it."""
+    text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        assert target.exists(), link
+        headings = (
+            re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.M) if anchor else ()
+        )
+        assert not anchor or anchor in {slug(heading) for heading in headings}, link
