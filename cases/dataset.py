@@ -207,7 +207,7 @@ class Selection:
 
     ``limit`` (at least 1) bounds the items of each slice, picked by a hash of id and ``seed``.
     ``first`` (at least 1) runs that many of them as they come, a part picked by hand; ``shard`` is
-    the only part of all this that becomes tests. ``large`` files are read without the usual bounds.
+    the only part of all this that becomes tests.
     """
 
     items: tuple[SliceFile, ...] = ()
@@ -219,7 +219,6 @@ class Selection:
     seed: int = 0
     repeats: int = 1
     gates: Path | None = None
-    large: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

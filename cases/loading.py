@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from cases.bounds import LARGE
 from cases.columns import LAYOUTS, check_columns
 from cases.dataset import Slice
 from cases.labels import grade_or_rating, yes_or_no
@@ -21,17 +20,17 @@ IDENTIFIERS = ("_id", "_row", "idx")
 GOOD_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 
-def load_cases(slice_: Slice, *, large: bool = False) -> list[Case]:
-    """Return the cases of a slice's file in its order; ``large`` ones too, where that is said.
+def load_cases(slice_: Slice) -> list[Case]:
+    """Return the cases of a slice's file in its order.
 
     Raises UsageError naming file, row, line and column for anything that is not as it must be.
     """
-    return [case for _, case in load_rows(slice_, large=large)]
+    return [case for _, case in load_rows(slice_)]
 
 
-def load_rows(slice_: Slice, *, large: bool = False) -> list[tuple[ItemRow, Case]]:
+def load_rows(slice_: Slice) -> list[tuple[ItemRow, Case]]:
     """Return the rows of a slice's file with the case that each becomes."""
-    table = read_table(slice_.path, LARGE if large else None)
+    table = read_table(slice_.path)
     layout = LAYOUTS[slice_.kind]
     check_columns(table, layout)
     rows = list(rows_of(table, layout))

@@ -30,7 +30,7 @@ def make_plan(files: Sequence[Path], choice: Selection) -> Plan:
     items: dict[str, PlannedItem] = {}
     samples: dict[str, SliceSample] = {}
     for slice_ in (slice_ for dataset in chosen for slice_ in dataset.slices.values()):
-        every = load_cases(slice_, large=choice.large)
+        every = load_cases(slice_)
         drawn = sample(every, choice.limit, choice.seed)
         if len(drawn) < len(every):
             made = SliceSample(items=len(drawn), of=len(every), seed=choice.seed)

@@ -9,13 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from cases.bounds import LARGE, Bounds
 from evaluators.core import UsageError
 from evaluators.reading import Map, Seq, csv_lines, load_yaml, long_cells, problem, read_text
 from evaluators.text import listed, shown
 
 if TYPE_CHECKING:
     from _csv import Reader
+
+MEGABYTE = 1024 * 1024
+MAX_BYTES = 64 * MEGABYTE
+MAX_YAML_BYTES = 4 * MEGABYTE
+MAX_CELL = MEGABYTE
+"""Characters of one value, a list's together."""
+MAX_ROWS = 200_000
+SPLIT = "; split the file, or leave out what is not asked"
+TOO_MANY = f"more than {MAX_ROWS:,} rows{SPLIT}"
+TOO_LONG = f"a value may have {MAX_CELL:,} characters; shorten it or drop the row"
 
 OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 SUFFIXES = (".csv", ".jsonl", ".json", ".yaml", ".yml")
@@ -66,13 +75,12 @@ def normal(name: str) -> str:
     return name.strip().casefold().replace(" ", "_")
 
 
-def read_table(path: Path, bounds: Bounds | None = None) -> Table:
+def read_table(path: Path) -> Table:
     """Return all records of a CSV, JSON, JSONL or YAML file, with values as they stand there.
 
     The format is known by the file's suffix. Raises UsageError naming file, row and line for
-    whatever cannot be read, or is beyond ``bounds``.
+    whatever cannot be read, or is too large.
     """
-    bounds = bounds or Bounds()
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         known = ", ".join(SUFFIXES)
@@ -80,22 +88,20 @@ def read_table(path: Path, bounds: Bounds | None = None) -> Table:
             f"{path}: files ending in {shown(path.suffix)} are not read; give one of {known}"
         )
     if suffix in (".yaml", ".yml"):
-        return _table(path, _yaml_items(path, bounds), bounds)
-    text = read_text(path, bounds.file, bounds.more)
+        return _table(path, _yaml_items(path))
+    text = read_text(path, MAX_BYTES, SPLIT)
     if suffix == ".csv":
-        return read_csv(path, text, bounds=bounds)
+        return read_csv(path, text)
     entries = _json_lines if suffix == ".jsonl" else _json_items
-    return _table(path, entries(path, text), bounds)
+    return _table(path, entries(path, text))
 
 
-def read_csv(
-    path: Path, text: str, separator: str = ",", *, literal: bool = False, bounds: Bounds = LARGE
-) -> Table:
+def read_csv(path: Path, text: str, separator: str = ",", *, literal: bool = False) -> Table:
     """Return the table of a CSV text; raises UsageError for rows of another length or no rows.
 
     ``literal`` says that a quote is text like any other: no cell holds a separator or a line break.
     """
-    with long_cells(min(len(text), bounds.cell)):
+    with long_cells(MAX_CELL):
         reader = csv.reader(
             csv_lines(text),
             strict=True,
@@ -108,7 +114,7 @@ def read_csv(
             if normal(name) in names:
                 raise problem(path, 1, f"column {shown(name)} stands twice in the header; keep one")
             names[normal(name)] = name
-        records = list(_records(path, reader, header, bounds))
+        records = list(_records(path, reader, header))
     if not records:
         raise problem(path, 1, f"no rows; the file holds only the header {listed(header)}")
     return Table(path=path, names=names, records=records, has_header=True)
@@ -129,7 +135,7 @@ def _header(path: Path, reader: "Reader") -> list[str]:
     return [name.strip() for name in header]
 
 
-def _records(path: Path, reader: "Reader", header: list[str], bounds: Bounds) -> Iterator[TableRow]:
+def _records(path: Path, reader: "Reader", header: list[str]) -> Iterator[TableRow]:
     columns = [normal(name) for name in header]
     row, before = 0, reader.line_num
     try:
@@ -138,8 +144,8 @@ def _records(path: Path, reader: "Reader", header: list[str], bounds: Bounds) ->
             if not cells:
                 continue
             row += 1
-            if row > bounds.rows:
-                raise problem(path, line, bounds.row_problem(row, ()))
+            if row > MAX_ROWS:
+                raise problem(path, line, TOO_MANY)
             if len(cells) != len(columns):
                 what = f"more after column {shown(header[-1])}; put cells with commas in quotes"
                 if len(cells) < len(columns):
@@ -148,14 +154,14 @@ def _records(path: Path, reader: "Reader", header: list[str], bounds: Bounds) ->
                 raise problem(path, line, f"row {row}: {found}: {what}")
             yield TableRow(row, line, dict(zip(columns, cells, strict=True)))
     except csv.Error as error:
-        what = f"row {row + 1}: not valid CSV: {_reason(error, bounds)}"
+        what = f"row {row + 1}: not valid CSV: {_reason(error)}"
         raise problem(path, before + 1, what) from None
 
 
-def _reason(error: csv.Error, bounds: Bounds) -> str:
+def _reason(error: csv.Error) -> str:
     reasons = {
         "unexpected end of data": "a quote opened in this row is never closed",
-        "field larger": bounds.cell_problem,
+        "field larger": TOO_LONG,
         "expected after": "text or a space after a closing quote; double the quotes inside a cell",
     }
     return next((said for part, said in reasons.items() if part in str(error)), str(error))
@@ -163,12 +169,12 @@ def _reason(error: csv.Error, bounds: Bounds) -> str:
 
 def read_jsonl(path: Path, text: str) -> Table:
     """Return the table of one JSON object a line; blank lines are skipped."""
-    return _table(path, _json_lines(path, text), LARGE)
+    return _table(path, _json_lines(path, text))
 
 
 def read_json(path: Path, text: str) -> Table:
     """Return the table of one JSON list of objects."""
-    return _table(path, _json_items(path, text), LARGE)
+    return _table(path, _json_items(path, text))
 
 
 def _json_lines(path: Path, text: str) -> Iterator[Entry]:
@@ -242,6 +248,13 @@ def _check_depth(value: object) -> None:
     raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
 
 
+def _length(value: object) -> int:
+    """Return the characters of a value, those of a list's texts together."""
+    if isinstance(value, list):
+        return sum(map(_length, value))
+    return len(value) if isinstance(value, str) else 0
+
+
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
@@ -260,8 +273,8 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _yaml_items(path: Path, bounds: Bounds) -> Iterator[Entry]:
-    document = load_yaml(path, bounds.yaml, bounds.more)
+def _yaml_items(path: Path) -> Iterator[Entry]:
+    document = load_yaml(path, MAX_YAML_BYTES, SPLIT)
     if not isinstance(document, Seq):
         raise problem(path, 1, "a YAML list of items is needed: each begins with '- '")
     for row, (item, line) in enumerate(zip(document, document.lines, strict=True), 1):
@@ -271,15 +284,18 @@ def _yaml_items(path: Path, bounds: Bounds) -> Iterator[Entry]:
         yield row, line, item
 
 
-def _table(path: Path, entries: Iterable[Entry], bounds: Bounds) -> Table:
+def _table(path: Path, entries: Iterable[Entry]) -> Table:
     """Return the table of mappings. Raises UsageError for anything else, and for no rows."""
     names: dict[str, str] = {}
     records = []
     for row, line, value in entries:
         if not isinstance(value, dict):
             raise problem(path, line, f"row {row}: an object is needed, not {shown(value)}")
-        if too_large := bounds.row_problem(row, value.values()):
-            raise problem(path, line, f"row {row}: {too_large}")
+        if row > MAX_ROWS:
+            raise problem(path, line, TOO_MANY)
+        longest = max(map(_length, value.values()), default=0)
+        if longest > MAX_CELL:
+            raise problem(path, line, f"row {row}: {longest:,} characters; {TOO_LONG}")
         values: dict[str, object] = {}
         spelt: dict[str, str] = {}
         for key, item in value.items():

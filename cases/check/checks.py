@@ -86,7 +86,7 @@ class CheckResult:
     waived: tuple[str, ...] = ()
 
 
-def check_datasets(paths: Sequence[Path], *, large: bool = False) -> CheckResult:
+def check_datasets(paths: Sequence[Path]) -> CheckResult:
     """Check the data sets that are named or that are in the folders named, each once.
 
     Raises UsageError for a path that is neither, or a ``dataset.yaml`` that cannot be loaded.
@@ -94,10 +94,10 @@ def check_datasets(paths: Sequence[Path], *, large: bool = False) -> CheckResult
     here = Path.cwd()
     bundled = BUNDLED.relative_to(here) if BUNDLED.is_relative_to(here) else BUNDLED
     files = dict.fromkeys(file for path in paths or [bundled] for file in _below(path))
-    return _joined([_check_dataset(load_dataset(file), large=large) for file in files])
+    return _joined([_check_dataset(load_dataset(file)) for file in files])
 
 
-def check_files(paths: Sequence[Path], as_: str, *, large: bool = False) -> CheckResult:
+def check_files(paths: Sequence[Path], as_: str) -> CheckResult:
     """Check data files as the items of a bundled data set's language, without its gates.
 
     ``as_`` is ``DATASET:LANG``. Raises UsageError where there is no such data set, or no path.
@@ -113,7 +113,7 @@ def check_files(paths: Sequence[Path], as_: str, *, large: bool = False) -> Chec
     for path in paths:
         try:
             slice_ = with_items(dataset, language, path).slices[language]
-            subject = read_subject(slice_, read_settings(dataset), large=large)
+            subject = read_subject(slice_, read_settings(dataset))
         except UsageError as problem:
             results.append(CheckResult(files=1, refused=(str(problem),)))
         else:
@@ -171,12 +171,12 @@ def _below(path: Path) -> list[Path]:
     return files
 
 
-def _check_dataset(dataset: Dataset, *, large: bool) -> CheckResult:
+def _check_dataset(dataset: Dataset) -> CheckResult:
     subjects: dict[str, Subject] = {}
     refused, own = [], read_settings(dataset)
     for language, slice_ in dataset.slices.items():
         try:
-            subjects[language] = read_subject(slice_, own, large=large)
+            subjects[language] = read_subject(slice_, own)
         except UsageError as problem:
             refused.append(str(problem))
     findings = [finding for subject in subjects.values() for finding in check_slice(subject)]

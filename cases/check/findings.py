@@ -72,14 +72,12 @@ class Subject:
     today: date = date.min
 
 
-def read_subject(
-    slice_: Slice, settings: CheckSettings | None = None, *, large: bool = False
-) -> Subject:
+def read_subject(slice_: Slice, settings: CheckSettings | None = None) -> Subject:
     """Return a slice with its items, of each text the first 10,000 characters.
 
     Raises UsageError where the file cannot be loaded.
     """
-    loaded = load_rows(slice_, large=large)
+    loaded = load_rows(slice_)
     rows, cases = zip(*((_cut_row(row), _cut_case(case)) for row, case in loaded), strict=True)
     own, today = settings or CheckSettings(), datetime.now(tz=UTC).date()
     return Subject(slice_=slice_, rows=rows, cases=cases, settings=own, today=today)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cases.check.checks import CheckResult, check_datasets, check_files
+from cases.check.checks import check_datasets, check_files
 from cases.config import FILE
 from evaluators.command_line import Parser
 from evaluators.core import UsageError
@@ -23,7 +23,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         options = _parser().parse_args(argv)
         paths = [Path(name) for name in options.files]
-        result = _checked(paths, options.as_, large=options.large)
+        result = check_files(paths, options.as_) if options.as_ else check_datasets(paths)
     except UsageError as problem:
         say(sys.stderr, str(problem))
         return USAGE
@@ -38,10 +38,6 @@ def main(argv: Sequence[str]) -> int:
     if result.refused:
         return USAGE
     return FOUND if errors or (options.strict and warnings) else CLEAN
-
-
-def _checked(paths: Sequence[Path], as_: str, *, large: bool) -> CheckResult:
-    return check_files(paths, as_, large=large) if as_ else check_datasets(paths, large=large)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -63,9 +59,6 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DATASET:LANG",
         default="",
         help="the files are data files: check them as items of this bundled dataset and language",
-    )
-    parser.add_argument(
-        "--large", action="store_true", help="read files beyond 64 MB (YAML 4 MB) and 200,000 rows"
     )
     parser.add_argument("--strict", action="store_true", help="exit with 1 on warnings too")
     return parser

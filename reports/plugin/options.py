@@ -73,7 +73,6 @@ _RUNS = ("baseline", "anchor")  # options that are a path or a promoted run's na
 _FLAGS = (
     ("until-decided", "ask in an order that the data fix, and stop a slice once all its gates, "
      "with `evidence: sequential`, are settled"),
-    ("large", "read data files beyond 64 MB (YAML 4 MB), 200,000 rows and 1 MB a cell"),
     ("no-transcripts", "keep no prompts: neither in the ledger nor beside the report"),
     ("replay", "no network: answer from the ledger; a call that is not there is an ERROR"),
     ("dry-run", "print items, calls, tokens, cost and how gates may end; call nothing"),
@@ -108,7 +107,6 @@ class Options:
     ledger: Place
     fresh: str
     until_decided: bool
-    large: bool
     no_transcripts: bool
     replay: bool
     reask_invalid: bool
@@ -206,7 +204,6 @@ def _choice(given: Mapping[str, Any], here: Path) -> Selection:
         seed=read_whole("seed", given.get("seed", "0"), low=0),
         repeats=read_whole("repeats", given.get("repeats", "1")),
         gates=None if gates == OFF else here / gates,
-        large="large" in given,
     )
 
 

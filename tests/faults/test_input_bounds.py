@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cases.bounds import LARGE, Bounds
 from cases.check.findings import LOOKED_AT, read_subject
-from cases.tables import read_table
+from cases.tables import MAX_BYTES, MAX_CELL, MAX_ROWS, MAX_YAML_BYTES, read_table
 from evaluators.core import UsageError
 from tests.conftest import Project
 from tests.support.loading import made
@@ -18,7 +17,8 @@ from tests.support.loading import made
 MB = 1024 * 1024
 SECONDS = 5.0
 MEMORY = 400 * MB
-SMALL = Bounds(file=400, yaml=200, cell=50, rows=3)
+SPLIT = "; split the file, or leave out what is not asked"
+LONG = "a value may have 1,048,576 characters; shorten it or drop the row"
 MEASURED = """
 import re, sys, time
 from pathlib import Path
@@ -59,61 +59,72 @@ def yaml(size: int) -> str:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.csv", "x" * 401, "401 bytes; at most 400 are read; --large reads more"),
-        ("a.yaml", yaml(246), "at most 200 are read; --large reads more"),
-        ("a.csv", rows(4), "a.csv:5: more than 3 rows; --large reads more"),
-        ("a.json", items(4), "row 4: more than 3 rows; --large reads more"),
-        ("a.jsonl", lines(4), "a.jsonl:4: row 4: more than 3 rows"),
+        ("a.csv", lambda: rows(MAX_ROWS + 1), f"a.csv:200002: more than 200,000 rows{SPLIT}"),
+        ("a.json", lambda: items(MAX_ROWS + 1), f"a.json:1: more than 200,000 rows{SPLIT}"),
+        ("a.jsonl", lambda: lines(MAX_ROWS + 1), f"a.jsonl:200001: more than 200,000 rows{SPLIT}"),
+        ("a.csv", lambda: cell(MAX_CELL + 2), f"row 1: not valid CSV: {LONG}"),
         (
             "a.json",
-            '[{"question": "' + "x" * 51 + '"}]',
-            "row 1: 51 characters; a cell may have 50",
+            lambda: '[{"question": "' + "x" * (MB + 1) + '"}]',
+            f"row 1: 1,048,577 characters; {LONG}",
         ),
-        ("a.jsonl", '{"answers": ["' + "x" * 30 + '", "' + "y" * 30 + '"]}', "60 characters"),
+        (
+            "a.jsonl",
+            lambda: '{"answers": ["' + "x" * MB + '", "' + "y" * MB + '"]}',
+            "2,097,152 characters",
+        ),
     ],
+    ids=["csv-rows", "json-rows", "jsonl-rows", "csv-cell", "json-cell", "list"],
 )
-def test_each_bound_is_one_line(tmp_path: Path, name: str, text: str, said: str) -> None:
-    """Bytes, rows and cells of every format are bounded; the line says what to do (S13, F20)."""
+def test_each_bound_is_one_line(
+    tmp_path: Path, name: str, text: Callable[[], str], said: str
+) -> None:
+    """Rows and values of every format are bounded; the line says what to do (S13, F20)."""
     path = tmp_path / name
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text(), encoding="utf-8")
     with pytest.raises(UsageError) as caught:
-        read_table(path, SMALL)
+        read_table(path)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_large_files_are_read_where_that_is_said(tmp_path: Path) -> None:
-    """``--large`` reads a cell of more than a megabyte, which is refused without it."""
+@pytest.mark.parametrize(("name", "most"), [("a.csv", MAX_BYTES), ("a.yaml", MAX_YAML_BYTES)])
+def test_a_file_of_too_many_bytes_is_not_opened(tmp_path: Path, name: str, most: int) -> None:
+    """The line says how large it is, how large it may be, and what to do."""
+    path = tmp_path / name
+    with path.open("wb") as file:
+        file.truncate(most + 1)
+    with pytest.raises(UsageError, match=f"{most + 1:,} bytes; at most {most:,} are read{SPLIT}"):
+        read_table(path)
+
+
+def test_the_csv_limit_of_the_process_is_put_back(tmp_path: Path) -> None:
+    """Another library of the process may have set its own."""
     path = tmp_path / "a.csv"
     path.write_text(cell(MB + 2), encoding="utf-8")
-    before = csv.field_size_limit(100 * MB)  # as some other library of the process may have it
+    before = csv.field_size_limit(100 * MB)
     try:
-        with pytest.raises(UsageError, match="a cell may have 1,048,576; --large reads more"):
+        with pytest.raises(UsageError, match="a value may have"):
             read_table(path)
         assert csv.field_size_limit() == 100 * MB
     finally:
         csv.field_size_limit(before)
-    assert len(read_table(path, LARGE).records) == 1
 
 
-def test_the_option_reaches_the_files(project: Project) -> None:
-    """A run refuses a cell of more than a megabyte, and takes it with ``--large``."""
+def test_a_run_refuses_what_is_too_large(project: Project) -> None:
+    """A value of more than a megabyte ends the run with one line, before any call."""
     project.dataset("capital", {"en": ["Sofia " + "x" * MB]})
     refused = project.run_in_process("--gates", "off", "--collect-only", "qa")
     assert refused.ret == 4
-    assert "--large reads more" in refused.stderr.str()
-    taken = project.run_in_process("--gates", "off", "--collect-only", "--large", "qa")
-    assert taken.ret == 0
+    assert "a value may have 1,048,576 characters" in refused.stderr.str()
 
 
 def test_checks_look_at_the_beginning_of_a_text(tmp_path: Path) -> None:
-    """A check is given 10,000 characters of each text, in its row and in its case."""
+    """A check is given 10,000 characters of each text."""
     path = tmp_path / "a.csv"
     path.write_text(cell(3 * LOOKED_AT), encoding="utf-8")
     subject = read_subject(made(path))
     assert {len(gold) for case in subject.cases for gold in case.golds} == {LOOKED_AT}
-    values = [str(value) for row in subject.rows for value in row.record.values.values()]
-    assert max(map(len, values)) == LOOKED_AT
 
 
 @pytest.mark.slow
@@ -140,6 +151,6 @@ def test_a_bound_is_reached_soon(tmp_path: Path, name: str, make: Callable[[], s
         [sys.executable, "-c", MEASURED, str(path)], capture_output=True, text=True, check=True
     )
     said, seconds, memory = done.stdout.splitlines()
-    assert "--large reads more" in said
+    assert SPLIT in said or LONG in said
     assert float(seconds) < SECONDS
     assert int(memory) < MEMORY
