@@ -1,8 +1,7 @@
 """From planned items to the engine's tasks: who answers, who judges, and what passes."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from cases.dataset import PlannedItem, Slice
@@ -17,48 +16,28 @@ from evaluators.rubric import Style
 from evaluators.runtime.engine import Task
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SliceTraits:
-    """What all items of a slice say of each: names of slices with recorded answers, or ratings."""
-
-    recorded: frozenset[str]
-    rated: frozenset[str]
-
-
-def traits_of(items: Iterable[PlannedItem]) -> SliceTraits:
-    """Return the traits of the slices of these items, which should be all that there are."""
-    recorded, rated = set(), set()
-    for item in items:
-        if item.case.recorded is not None:
-            recorded.add(item.slice.name)
-        if (item.case.label or "").isdigit():
-            rated.add(item.slice.name)
-    return SliceTraits(recorded=frozenset(recorded), rated=frozenset(rated))
-
-
 def make_tasks(
     items: Collection[PlannedItem],
     model: Model | None,
     judges: JudgeFactory,
     adjudications: Adjudications | None = None,
-    traits: SliceTraits | None = None,
 ) -> dict[str, Task]:
     """Return the task of each item, by key. ``model`` None means the recorded answers.
 
-    ``adjudications`` stand before every judge but one that is itself the thing tested; ``traits``
-    are those of all items of the run.
+    ``adjudications`` stand before every judge but one that is itself the thing tested.
     Raises UsageError where a slice lacks what the choice needs: recorded answers, a prompt, a
     rubric, or a judge that gives its rubric's labels.
     """
-    traits = traits or traits_of(items)
+    recorded = {item.slice.name for item in items if item.case.recorded is not None}
+    rated = {item.slice.name for item in items if (item.case.label or "").isdigit()}
     parts: dict[str, list[PlannedItem]] = defaultdict(list)
     for item in items:
         parts[item.slice.name].append(item)
     tasks = {}
     for name, part in parts.items():
         slice_ = part[0].slice
-        answerer = _answerer(slice_, model, recorded=name in traits.recorded)
-        style: Style = "rated" if slice_.kind.rated or name in traits.rated else "graded"
+        answerer = _answerer(slice_, model, recorded=name in recorded)
+        style: Style = "rated" if slice_.kind.rated or name in rated else "graded"
         by_repeat = {
             repeat: _judge(slice_, style, repeat, judges, adjudications)
             for repeat in dict.fromkeys(map(_judging_repeat, part))

@@ -10,9 +10,6 @@ exit codes: 0 done, or every gate passed; 1 a gate failed, or the report could n
 4 wrong arguments or an unreadable run; 6 INCONCLUSIVE; 130 interrupted"""
 RUNS = "reports.commands.recorded_runs"
 COMMANDS: Mapping[str, Command] = {
-    "run": Command(
-        "make a run without pytest, in shards, also on Ray", "reports.commands.run_command"
-    ),
     "render": Command("write the files of a report again, in any format", RUNS, "render"),
     "compare": Command("compare two runs item by item", RUNS, "compare"),
     "gate": Command("decide with other gates or another baseline", RUNS, "gate"),

@@ -78,11 +78,11 @@ def finish(
     with gc_paused():  # nothing of what is made is garbage before all is written
         outcomes = results.final(run.outcomes, kind_of_missing(run, interrupted=ending.interrupted))
         found = OutcomeFacts.of((plan.items[key], one) for key, one in outcomes.items())
-        facts = facts_of(options, plan, run, ending, found)
-        return publish(assemble(plan, outcomes, facts, *ending.beside(run)), options)
+        facts = _facts(options, plan, run, ending, found)
+        return _publish(assemble(plan, outcomes, facts, *ending.beside(run)), options)
 
 
-def facts_of(options: Options, plan: Plan, run: Run, ending: Ending, found: OutcomeFacts) -> Facts:
+def _facts(options: Options, plan: Plan, run: Run, ending: Ending, found: OutcomeFacts) -> Facts:
     """Return what only the session knows, for the report; ``found`` is what its outcomes show."""
     named = {"model": options.model, "judge": " ".join(options.judges)}
     judging = {"tie_breaker": options.tie_breaker or None, "audit": options.audit}
@@ -112,7 +112,7 @@ def facts_of(options: Options, plan: Plan, run: Run, ending: Ending, found: Outc
     )
 
 
-def publish(report: Report, options: Options) -> tuple[Report, str]:
+def _publish(report: Report, options: Options) -> tuple[Report, str]:
     """Write every file of a report, with the trend over promoted runs, and its summary for CI.
 
     Return it and a warning, or nothing. Raises WriteError where the folder cannot take it.

@@ -77,12 +77,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run pytest with our plugin, without deepeval's, and with importlib's import mode.
-
-    With ``--on``, as for shards on Ray, ``python -m reports run`` makes the same run without tests.
-    """
-    if any(word.partition("=")[0] == "--on" for word in arguments):
-        without_tests: int = import_module("reports.__main__").COMMANDS["run"].run(arguments)
-        return without_tests
+    """Run pytest with our plugin, without deepeval's, and with importlib's import mode."""
     off = [word for name in COMPANIONS for word in ("-p", f"no:{name}")]
     return int(pytest.main(["-p", __name__, *off, "--import-mode=importlib", *arguments]))

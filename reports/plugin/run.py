@@ -1,12 +1,11 @@
 """One run's machinery: models, ledger, engine; everything checked before the first call."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cases.dataset import Plan, PlannedItem
+from cases.dataset import Plan
 from cases.plan import Labelled
 from cases.tasks import make_tasks
 from evaluators.core import Outcome
@@ -105,7 +104,7 @@ class Run:
     @property
     def stopped(self) -> str:
         """The kind of what ended the run before its items did (budget, deadline), or nothing."""
-        return stopped_by(self.status)
+        return next((kind for kind in ENOUGH if kind in self.status.stops), "")
 
     @property
     def cause(self) -> str:
@@ -188,17 +187,6 @@ class Run:
             beside = self._calibrator.select(keys)
             self._host.select([*beside, *keys], len(beside))
 
-    def hand_over(self, keys: Sequence[str], host: EngineHandle) -> list[PlannedItem]:
-        """Let ``host`` work on these items elsewhere; return those to be judged beside them.
-
-        Nothing of what was planned is held any longer.
-        """
-        beside = set(self._calibrator.select(keys))
-        labelled = (item for one in self._calibrator.labelled for item in one.items)
-        self._host, self._tasks = host, {}
-        self._plan = self._calibrator.plan = replace(self._plan, items={})
-        return [item for item in labelled if item.key in beside]
-
     @property
     def is_judge_measured(self) -> bool:
         """Whether nothing is left to be waited for before the judge is known."""
@@ -269,8 +257,3 @@ def _make(
     settings = session.settings
     ledger = Ledger(settings.ledger, read_only=settings.replay)
     return Engine(tasks, session.caller(ledger), writer, settings.concurrency, stopping)
-
-
-def stopped_by(status: Status) -> str:
-    """Return the kind of what ended a run before its items did (budget, say), or nothing."""
-    return next((kind for kind in ENOUGH if kind in status.stops), "")

@@ -1,6 +1,6 @@
 """What a report says of all outcomes together, counted one by one: nothing of an item is kept."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from cases.dataset import PlannedItem
@@ -9,7 +9,7 @@ from evaluators.core import Outcome
 
 @dataclass(slots=True, kw_only=True)
 class OutcomeFacts:
-    """What was counted so far; what shards counted can be put together.
+    """What was counted so far.
 
     ``slices`` are the names of those with an outcome, ``models`` and ``judges`` what the providers
     named. Of the ``verdicts``, ``earlier`` rest on replies that an earlier run paid for, and
@@ -52,26 +52,9 @@ class OutcomeFacts:
             self.verdicts += 1
             self.earlier += usage.earlier > 0
             self.imported += usage.imported > 0
-        self._lack({name: (1, why) for name, why in outcome.unmeasured.items()})
-
-    def include(self, other: "OutcomeFacts") -> None:
-        """Count all that another counted."""
-        self.slices |= other.slices
-        self.models |= other.models
-        self.judges |= other.judges
-        self.items += other.items
-        self.failed += other.failed
-        self.verdicts += other.verdicts
-        self.earlier += other.earlier
-        self.imported += other.imported
-        self.spent += other.spent
-        self.unpriced |= other.unpriced
-        self._lack(other.unmeasured)
-
-    def _lack(self, more: Mapping[str, tuple[int, str]]) -> None:
-        for name, (count, why) in more.items():
-            known, first = self.unmeasured.get(name, (0, why))
-            self.unmeasured[name] = known + count, first
+        for name, why in outcome.unmeasured.items():
+            count, first = self.unmeasured.get(name, (0, why))
+            self.unmeasured[name] = count + 1, first
 
     @property
     def replies(self) -> dict[str, int]:

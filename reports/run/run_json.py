@@ -14,7 +14,6 @@ from reports.run.clean import find_plain
 from reports.run.provenance import dump_datasets
 from reports.run.record import Record, in_order
 from reports.run.report import Counts, GateResult, Report, SliceSummary
-from reports.run.stored_records import StoredRecord
 
 SCHEMA_VERSION = 2
 RECORDS = "records.jsonl"
@@ -39,15 +38,7 @@ def records(report: Report, plain_keys: Collection[str] | None = None) -> Iterat
     """
     keys = find_plain(report.records) if plain_keys is None else plain_keys
     for record in in_order(report.records):
-        if isinstance(record, StoredRecord):
-            yield record.line
-        else:
-            yield f"{_line(record, record.key in keys)}\n"
-
-
-def line(record: Record) -> str:
-    """Return the line of ``records.jsonl`` for one record."""
-    return f"{_line(record, bool(find_plain([record])))}\n"
+        yield f"{_line(record, record.key in keys)}\n"
 
 
 def _line(record: Record, is_plain: bool) -> str:

@@ -14,7 +14,6 @@ import pytest
 from evaluators.__main__ import main
 from evaluators.core import UsageError
 from evaluators.runtime.batch_waves import Tally
-from reports.__main__ import main as reports
 from reports.plugin.batch_options import read_batch
 from tests.conftest import Project
 from tests.support.batch_server import BatchServer, batch_server
@@ -91,14 +90,6 @@ def test_a_run_that_does_not_wait_ends_with_6_and_goes_on(project: Project) -> N
         assert set(codes[:-1]) <= {0, 6}
         assert [len(batch.lines) for batch in server.batches.values()] == [ITEMS, ITEMS]
         assert server.repeats == 0
-        assert server.direct == []
-
-
-def test_a_run_without_tests_makes_the_same_batches(project: Project) -> None:
-    """``reports run`` takes the same options; its items are under way at once, too."""
-    with served(project) as server:
-        assert reports(["run", "qa", *models(server), "--batch", "--calibration", "off"]) == 0
-        assert [len(batch.lines) for batch in server.batches.values()] == [ITEMS, ITEMS]
         assert server.direct == []
 
 

@@ -85,12 +85,6 @@ def test_a_command_is_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert qagate.main(["nosuch"]) == 4
 
 
-def test_run_on_something_is_the_run_without_tests(capsys: pytest.CaptureFixture[str]) -> None:
-    """`qagate run --on ray` has one meaning with `python -m reports run`; all else is pytest."""
-    assert qagate.main(["run", "cases/smoke", "--on=dask"]) == 4
-    assert "--on: ray or ray:ADDRESS is needed, got 'dask'" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
 def test_run_is_pytest_with_our_packages_first(
