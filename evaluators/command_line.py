@@ -13,6 +13,26 @@ from evaluators.output import UnwrittenError, say
 FAILED, UNWRITTEN, USAGE, INTERRUPTED = 1, 3, 4, 130
 
 
+REMOVED: Mapping[str, str] = {
+    "--first": "say --limit first:N",
+    "--show-misses": "say -rf",
+    "--tie-breaker": "name an odd number of judges",
+    "--reask-invalid": "say --fresh NAME, which asks everything anew",
+    "--audit": "a model always judges 5 % of what the rules of lexical+SPEC settle; leave it out",
+    "--trust-ledger": "sign the rows with QA_LEDGER_KEY, or name a ledger of your own",
+    "--large": "split the file into several data sets",
+    "--quota": "--shard K/N parts --rpm, --concurrency and --max-cost; to share limits between "
+    "runs, put a gateway in front of the model",
+    "--batch-rest": "run again without --batch: what has no reply is then asked directly",
+}
+"""Options that went, with what to use."""
+
+
+def removed(option: str) -> str:
+    """Return the line that answers an option that went."""
+    return f"{option} was removed: {REMOVED[option]}"
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """One subcommand: what it does, in a line, and the function that takes its words."""
@@ -72,6 +92,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError with what is wrong."""
+        words = (word.partition("=")[0] for word in message.split())
+        if option := next((word for word in words if word in REMOVED), ""):
+            raise UsageError(removed(option))
         raise UsageError(f"{message}; see `{self.prog} --help`")
 
 

@@ -57,10 +57,9 @@ class JudgeSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelSpec:
-    """One judge, or several that vote; ``tie_breaker`` is asked where they tie."""
+    """One judge, or several that vote."""
 
     members: tuple[JudgeSpec, ...]
-    tie_breaker: JudgeSpec | None = None
 
     @classmethod
     def parse(cls, text: str) -> "PanelSpec":
@@ -78,11 +77,6 @@ class PanelSpec:
         return tuple(member.name for member in self.members)
 
     @property
-    def every(self) -> tuple[JudgeSpec, ...]:
-        """The members, and the tie-breaker last."""
-        return (*self.members, *([self.tie_breaker] if self.tie_breaker else []))
-
-    @property
     def is_panel(self) -> bool:
         """Whether several judges vote."""
         return len(self.members) > 1
@@ -95,11 +89,11 @@ class PanelSpec:
     @property
     def is_offline(self) -> bool:
         """Whether no judge of it ever asks a model."""
-        return all(one.is_offline for one in self.every)
+        return all(one.is_offline for one in self.members)
 
     def models(self) -> tuple[str, ...]:
         """Return the SPECs of all models that may be asked, each once."""
-        return tuple(dict.fromkeys(one.model for one in self.every if one.model))
+        return tuple(dict.fromkeys(one.model for one in self.members if one.model))
 
     def check_panel(self, who: Mapping[str, object]) -> None:
         """Raise UsageError for a panel that cannot vote.
@@ -107,10 +101,6 @@ class PanelSpec:
         ``who`` says which models are the same by another SPEC: equal values are one model.
         """
         if not self.is_panel:
-            if self.tie_breaker:
-                raise UsageError(
-                    "--tie-breaker: one judge cannot tie; name a panel (--judge A --judge B)"
-                )
             return
         for one in self.members:
             if one.is_cascade:
@@ -145,12 +135,9 @@ def known_names(name: str, spec: str) -> frozenset[str]:
     return frozenset(one for one, two in zip(members, asked, strict=True) if one != two)
 
 
-def parse_judges(texts: Sequence[str], tie_breaker: str = "") -> PanelSpec:
-    """Return the judges of ``--judge``, given once or more often, and of ``--tie-breaker``."""
-    return PanelSpec(
-        members=tuple(map(JudgeSpec.parse, texts)),
-        tie_breaker=JudgeSpec.parse(tie_breaker) if tie_breaker else None,
-    )
+def parse_judges(texts: Sequence[str]) -> PanelSpec:
+    """Return the judges of ``--judge``, given once or more often."""
+    return PanelSpec(members=tuple(map(JudgeSpec.parse, texts)))
 
 
 def _are_rules(text: str) -> bool:

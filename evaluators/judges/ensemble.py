@@ -5,7 +5,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from statistics import median_high, median_low
+from statistics import median_low
 
 from evaluators.core import Ask, CallError, Case, Judge, JudgeError, StoppedError, Verdict, Vote
 from evaluators.judge_spec import BEFORE
@@ -26,18 +26,15 @@ def majority(grades: Sequence[str], missing: int = 0) -> str | None:
     return first[0] if first[1] > second + missing else None
 
 
-def middle(ratings: Sequence[int], missing: int = 0, *, alone: bool = False) -> int | None:
+def middle(ratings: Sequence[int], missing: int = 0) -> int | None:
     """Return the median rating, of an even number the lower of the two in the middle.
 
-    With votes ``missing``, the median that they could not move. ``alone`` asks that no other
-    rating share the middle. None where there is none such.
+    With votes ``missing``, the median that they could not move; None where they could.
     """
     if not ratings:
         return None
     every = [[*ratings, *[end] * missing] for end in (LOWEST, HIGHEST)]
     found = {median_low(some) for some in every}
-    if alone:
-        found |= {median_high(some) for some in every}
     return found.pop() if len(found) == 1 else None
 
 
@@ -79,15 +76,13 @@ class PanelJudge:
     """Judges that vote on every answer.
 
     Grades: the one with the most votes (Verga et al. 2024, "Replacing Judges with Juries", arXiv
-    2404.18796); a tie is an error unless there is a ``tie_breaker``, whose vote is then counted
-    once more. Ratings: the median; with an even number of votes the lower of the two in the
-    middle, or, where these differ and there is a ``tie_breaker``, the median with its vote added.
+    2404.18796); a tie is an error. Ratings: the median; with an even number of votes the lower of
+    the two in the middle.
     A judge that cannot be reached or read has no vote: the verdict stands only where that vote
     could not have changed it.
     """
 
     judges: tuple[Judge, ...]
-    tie_breaker: Judge | None = None
     rating: bool = False
     spared: Spared | None = None
 
@@ -107,36 +102,19 @@ class PanelJudge:
         results = await ask_all(self.judges, case, answer, ask)
         votes = tuple(map(vote_of, self.judges, results))
         missing = sum(bool(vote.error) for vote in votes)
-        verdict = self._verdict(votes, missing, open_to_tie_breaker=True)
+        verdict = self._verdict(votes, missing)
         if verdict:
             return verdict
         _stop_if_stopped(results)
         if missing:
             msg = f"{votes_line(votes)}: what is missing could decide"
             raise JudgeError(msg, kind=UNDECIDED, votes=votes)
-        return await self._break_tie(votes, case, answer, ask)
+        msg = f"{votes_line(votes)}: a tie; name an odd number of judges"
+        raise JudgeError(msg, kind=TIE, votes=votes)
 
-    async def _break_tie(
-        self, votes: tuple[Vote, ...], case: Case, answer: str, ask: Ask
-    ) -> Verdict:
-        if self.tie_breaker is None:
-            msg = f"{votes_line(votes)}: a tie; name a --tie-breaker"
-            raise JudgeError(msg, kind=TIE, votes=votes)
-        results = await ask_all([self.tie_breaker], case, answer, ask)
-        _stop_if_stopped(results)
-        every = (*votes, vote_of(self.tie_breaker, results[0]))
-        verdict = self._verdict(every, 0) if not every[-1].error else None
-        if verdict is None:
-            msg = f"{votes_line(every)}: a tie that the tie-breaker, named last, does not break"
-            raise JudgeError(msg, kind=UNDECIDED if every[-1].error else TIE, votes=every)
-        return verdict
-
-    def _verdict(
-        self, votes: tuple[Vote, ...], missing: int, *, open_to_tie_breaker: bool = False
-    ) -> Verdict | None:
+    def _verdict(self, votes: tuple[Vote, ...], missing: int) -> Verdict | None:
         if self.rating:
-            alone = open_to_tie_breaker and self.tie_breaker is not None
-            rating = middle([vote.rating for vote in votes if vote.rating], missing, alone=alone)
+            rating = middle([vote.rating for vote in votes if vote.rating], missing)
             return Verdict(rating=rating, reason=votes_line(votes), votes=votes) if rating else None
         grade = majority([vote.grade for vote in votes if vote.grade], missing)
         return Verdict(grade=grade, reason=votes_line(votes), votes=votes) if grade else None
@@ -155,7 +133,7 @@ def _stop_if_stopped(results: Sequence[JudgeResult]) -> None:
 
 
 AUDIT = 0.05
-"""The share of settled items that the model judges as well, unless ``--audit`` says another."""
+"""The share of settled items that the model judges as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

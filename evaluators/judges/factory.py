@@ -53,14 +53,12 @@ class Place:
 class JudgeFactory:
     """Judges with their models connected. ``models`` and ``specs`` are by the models' SPECs.
 
-    ``audit`` is the share of what a cascade's rules settle that its model judges as well, 0 to 1;
-    ``seed`` draws it.
+    ``seed`` draws what a cascade's model judges besides what its rules settle.
     """
 
     spec: PanelSpec
     models: Mapping[str, Model]
     specs: Mapping[str, Spec]
-    audit: float = AUDIT
     seed: int = 0
 
     @property
@@ -78,7 +76,7 @@ class JudgeFactory:
     def version(self) -> str:
         """A hash of what the judges are: their models' identities, and the rules' own files."""
         rules = {
-            path.name: file_hash(path) for one in self.spec.every if one.rules
+            path.name: file_hash(path) for one in self.spec.members if one.rules
             for path in files_of(one.rules)
         }  # fmt: skip
         identities = [dict(self.models[text].identity) for text in self.spec.models()]
@@ -88,12 +86,9 @@ class JudgeFactory:
         """Return the judge of a place. Raises UsageError where it lacks what a judge needs."""
         if not self.spec.is_panel:
             return self._member(self.spec.members[0], place)
-        breaker = self.spec.tie_breaker
-        rating = place.style == "rated"
         return PanelJudge(
             judges=tuple(self._member(member, place) for member in self.spec.members),
-            tie_breaker=self._member(breaker, place) if breaker else None,
-            rating=rating,
+            rating=place.style == "rated",
             spared=_spared(place),
         )
 
@@ -110,7 +105,7 @@ class JudgeFactory:
         if not one.is_cascade or not can_settle(one.rules, place.style, place.labels):
             return model
         rules = offline_judge(one.rules, place.style, place.labels)
-        audit = self.audit if place.audited else 0.0
+        audit = AUDIT if place.audited else 0.0
         return CascadeJudge(rules=rules, model=model, audit=audit, seed=self.seed)
 
     def _llm(self, model: Model, place: Place) -> Judge:
@@ -150,8 +145,7 @@ def resolve_judges(spec: PanelSpec, catalogue: Mapping[str, Spec] | None = None)
     if catalogue is None:
         catalogue = load_catalogue() if spec.models() else {}
     found = {}
-    for one in spec.every:
-        option = "tie-breaker" if one is spec.tie_breaker else "judge"
+    for one in spec.members:
         if one.rules.startswith(PYTHON):
             load_class(one.rules)
         if not one.model:
@@ -160,7 +154,7 @@ def resolve_judges(spec: PanelSpec, catalogue: Mapping[str, Spec] | None = None)
             found[one.model] = check_judge(parse(one.model, catalogue))
         except UsageError as problem:
             raise UsageError(
-                f"--{option}: {problem}; offline: {LEXICAL}; before a model: "
+                f"--judge: {problem}; offline: {LEXICAL}; before a model: "
                 f"{LEXICAL}{BEFORE}SPEC; rules of your own: {PYTHON}MODULE:CLASS"
             ) from None
     return found

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
 from typing import TypeVar
 
 from evaluators.core import NOT_ATTEMPTED, Ask, Case, JudgeError, Model, Reply, Request, Verdict
@@ -12,11 +11,13 @@ from evaluators.rating_parts import Caps, combined
 from evaluators.replies import Invalid, read_grade, read_rating, read_reason, read_scores
 from evaluators.replies.reply_text import blank, content_free
 from evaluators.rubric import Rubric
-from evaluators.runtime.calls import ATTEMPTS, ItemAsk
 from evaluators.template import chat_messages, encode, fill, shortened
 
 PARAMETERS = {"temperature": 0, "max_tokens": 2048}
 """The least random reply, with room for a reason."""
+
+ATTEMPTS = 3
+"""How often an unreadable judge is asked."""
 
 NO_EXPERT_ANSWER = "(none was given: judge by the context and by the law alone)"
 """What a rater is told where an item has no expert answer."""
@@ -29,21 +30,16 @@ async def ask_until_read(
 ) -> tuple[T, Reply]:
     """Return the first reading and its reply; the same request is put at most three times.
 
-    Three more where the run may open a further round. Raises JudgeError that names what was wrong
-    with each of the last three replies.
+    Raises JudgeError that names what was wrong with each of the three replies.
     """
     problems: list[str] = []
-    for attempt in count():
-        put = replace(request, attempt=attempt)
-        is_new_round = attempt >= ATTEMPTS and attempt % ATTEMPTS == 0
-        if is_new_round and not (isinstance(ask, ItemAsk) and ask.opens_round(model, put)):
-            break
-        reply = await ask(model, put)
+    for attempt in range(ATTEMPTS):
+        reply = await ask(model, replace(request, attempt=attempt))
         result = read(reply)
         if not isinstance(result, Invalid):
             return result, reply
         problems.append(result.reason)
-    said = "; ".join(problems[-ATTEMPTS:])
+    said = "; ".join(problems)
     raise JudgeError(f"{model.spec}: {len(problems)} replies without a verdict: {said}")
 
 

@@ -1,19 +1,17 @@
 """One call, asked once: ledger first, then the network within all limits, then the ledger.
 
-A judge that could not be read may be asked again. Attempts go in rounds of three, of which the
-first is final: a verdict must not be fished for. Only ``--reask-invalid`` opens a further round,
-whose replies are found again by every later run.
+A judge that could not be read is asked up to three times. Three unreadable replies are final: a
+verdict must not be fished for.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
 from evaluators.core import Ask, CallError, Model, Reply, Request, StoppedError
 from evaluators.ledger import Ledger, PaidReply
-from evaluators.messages import Message
 from evaluators.models import LazyModel
 from evaluators.runtime.batch_landing import Parked
 from evaluators.runtime.batches import Batches
@@ -22,11 +20,6 @@ from evaluators.runtime.sender import CallSettings, ItemDeadline, Sender
 from evaluators.sent import Document, documents_of
 from evaluators.text import fresh_key, request_key
 from evaluators.usage import Usage
-
-ATTEMPTS = 3
-
-CountedAsk = Callable[[Model, Request], Awaitable[tuple[Reply, int]]]
-"""Put a request to a model; the number is how many requests this run sent for the reply."""
 
 Price = Callable[[str, Reply], float | None]
 """What a reply of the model with this SPEC cost in USD; None if no price is known."""
@@ -85,37 +78,6 @@ class Meter:
         self.models[model.spec] = reply.model or model.spec
 
 
-class ItemAsk:
-    """The ``ask`` of one item: it knows which of its requests this run has already sent.
-
-    ``is_kept`` says whether the ledger has the reply to a request.
-    """
-
-    def __init__(
-        self, ask: CountedAsk, is_kept: Callable[[Model, Request], bool], *, reask: bool
-    ) -> None:
-        self._ask = ask
-        self._is_kept = is_kept
-        self._reask = reask
-        self._sent: set[tuple[str, tuple[Message, ...]]] = set()
-
-    async def __call__(self, model: Model, request: Request) -> Reply:
-        """Return the reply, from the ledger or the model."""
-        reply, sent = await self._ask(model, request)
-        if sent:
-            self._sent.add((model.spec, request.messages))
-        return reply
-
-    def opens_round(self, model: Model, request: Request) -> bool:
-        """Whether this request, the first of a further round, may be sent.
-
-        It may if an earlier run has sent it, or if the user wants it and all replies so far are an
-        earlier run's.
-        """
-        fresh = (model.spec, request.messages) in self._sent
-        return self._is_kept(model, request) or (self._reask and not fresh)
-
-
 class Caller:
     """Puts requests to models, in one event loop, with one ledger, sender and set of prices.
 
@@ -136,7 +98,6 @@ class Caller:
         self.batches = Batches(ledger, self.sender, settings.batch, price)
         self._fresh = settings.fresh
         self._replay = settings.replay
-        self._reask = settings.reask_invalid and not settings.replay
         self._transcripts = settings.transcripts
         self._under_way: dict[str, asyncio.Task[tuple[Reply, int]]] = {}
 
@@ -158,7 +119,7 @@ class Caller:
     def metered(self, meter: Meter) -> Ask:
         """Return an ``ask`` that adds every reply to this meter."""
 
-        async def ask(model: Model, request: Request) -> tuple[Reply, int]:
+        async def ask(model: Model, request: Request) -> Reply:
             key = self._key(model, request)
             meter.waiting += 1
             try:
@@ -173,12 +134,9 @@ class Caller:
             earlier = self.ledger.is_earlier(key)
             imported = earlier and self.ledger.is_imported(key)
             meter.add(model, reply, sent=sent, earlier=earlier, imported=imported)
-            return reply, sent
+            return reply
 
-        def is_kept(model: Model, request: Request) -> bool:
-            return self.ledger.get(self._key(model, request)) is not None
-
-        return ItemAsk(ask, is_kept, reask=self._reask)
+        return ask
 
     def _key(self, model: Model, request: Request) -> str:
         return fresh_key(request_key(model.identity, request), self._fresh)

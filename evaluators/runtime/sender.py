@@ -40,8 +40,7 @@ class CallSettings:
 
     ``concurrency`` bounds the calls in flight, ``rpm`` the requests a minute, ``deadline`` the
     seconds and ``max_cost`` the USD of all calls together; None means no bound. ``replay`` sends
-    nothing. With ``reask_invalid`` a judge whose replies in the ledger are all unreadable is asked
-    anew. ``fresh`` names a release: all is asked anew under its name, and found again by it.
+    nothing. ``fresh`` names a release: all is asked anew under its name, and found again by it.
     ``transcripts`` keeps what is sent beside the replies. ``batch`` sends calls in batches, where a
     model's API has them. ``random`` gives numbers from 0 to 1, by which pauses are spread.
     """
@@ -52,7 +51,6 @@ class CallSettings:
     deadline: float | None = None
     max_cost: float | None = None
     replay: bool = False
-    reask_invalid: bool = False
     fresh: str = ""
     transcripts: bool = True
     batch: BatchSettings | None = None

@@ -125,7 +125,7 @@ def gate_inputs(
 
 
 _REMEDIES = {
-    "judge_unreadable": "ask their judge anew with --reask-invalid",
+    "judge_unreadable": "ask anew with --fresh NAME",
     "no_recorded_answer": "give the data file answers, or name a --model",
 }
 

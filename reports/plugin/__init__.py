@@ -25,7 +25,7 @@ except ModuleNotFoundError as error:
     ) from None
 from evaluators.core import UsageError
 from evaluators.text import harmless
-from reports.plugin.options import Options, pytest_addoption, read_options
+from reports.plugin.options import RunOptions, pytest_addoption, read_options
 from reports.plugin.run_paths import DATASET_FILE, check_report_folder, check_there, dataset_files
 from reports.plugin.worker import (
     WORKER_INPUT,
@@ -104,7 +104,7 @@ def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:
     return _plan(config, options, files)
 
 
-def _plan(config: pytest.Config, options: Options, files: list[Path]) -> WorkerInput:
+def _plan(config: pytest.Config, options: RunOptions, files: list[Path]) -> WorkerInput:
     """Plan the run and register what conducts it: the controller, or a dry run."""
     from cases.plan import make_plan  # noqa: PLC0415  # workers are given the plan
 

@@ -18,7 +18,7 @@ from evaluators.kinds import JUDGED
 from evaluators.runtime.engine import Task
 from evaluators.settings import load_settings
 from reports.judge.trust import calibrate, unmeasured
-from reports.plugin.options import Options
+from reports.plugin.options import RunOptions
 from reports.plugin.run_models import judges_of
 from reports.plugin.run_paths import dataset_files
 from reports.run.evidence import Calibration
@@ -29,7 +29,7 @@ BUNDLED = Path(cases.__file__).parent / "judges"
 POLL_SECONDS = 0.02
 
 
-def find_labelled(options: Options, plan: Plan, root: Path) -> tuple[Labelled, ...]:
+def find_labelled(options: RunOptions, plan: Plan, root: Path) -> tuple[Labelled, ...]:
     """Return what could measure the judge of this run; nothing where no gate hangs on one.
 
     Labelled datasets are looked for beside those of the run: in and under the folders that hold
@@ -58,7 +58,7 @@ def _is_judged(path: Path) -> bool:
         return False
 
 
-def _with_own(dataset: Dataset, options: Options) -> Dataset:
+def _with_own(dataset: Dataset, options: RunOptions) -> Dataset:
     for one in options.choice.items:
         if one.dataset == dataset.name:
             dataset = with_items(dataset, one.language, one.path)

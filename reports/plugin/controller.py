@@ -21,7 +21,7 @@ from evaluators.output import plural
 from reports.plugin.calibrator import JudgeWait, find_labelled
 from reports.plugin.dead_workers import DeadWorkers
 from reports.plugin.head_start import EARLY, may_end_early, takes_everything
-from reports.plugin.options import Options
+from reports.plugin.options import RunOptions
 from reports.plugin.progress import Progress, ProgressDisplay
 from reports.plugin.reruns import refuse_reruns, rerun_settings
 from reports.plugin.run import Run
@@ -43,7 +43,7 @@ class Controller:
     """Hooks that only the process started by the user has."""
 
     def __init__(
-        self, config: pytest.Config, options: Options, plan: Plan, files: Sequence[Path]
+        self, config: pytest.Config, options: RunOptions, plan: Plan, files: Sequence[Path]
     ) -> None:
         if not options.gates_off:
             refuse_reruns(config)

@@ -37,7 +37,7 @@ from reports.judge.judge_errors import calibrations_in
 from reports.judge.trust import distrust
 from reports.plugin.calibrator import Calibrator, find_labelled
 from reports.plugin.gate_chances import chance_lines, discordance
-from reports.plugin.options import Options
+from reports.plugin.options import RunOptions
 from reports.plugin.run_models import adjudications_of, connect_models, earlier_runs
 from reports.plugin.session_results import SessionResults
 from reports.plugin.settling import stoppable
@@ -56,7 +56,7 @@ EXTRAS = (
 class DryRun:
     """Takes the controller's place in a dry run: no engine, no key, no file is written."""
 
-    def __init__(self, options: Options, plan: Plan) -> None:
+    def __init__(self, options: RunOptions, plan: Plan) -> None:
         self._earlier = self._baseline, _ = earlier_runs(options)
         models = connect_models(options, needs_key=False)
         adjudications = adjudications_of(options, plan)
@@ -123,7 +123,7 @@ class DryRun:
         unknown = [one for one in calibrator.calibrations({}) if not one.measures]
         names = {name for one in unknown for name in one.graders}
         slices = (one for part in self._plan.datasets for one in part.slices.values())
-        judges = " ".join(one.name for one in self._judge.spec.every)
+        judges = " ".join(one.name for one in self._judge.spec.members)
         for one in (one for one in slices if one.name in names):
             if why := distrust(self._plan.datasets, one, unknown, judges):
                 yield f"{one.name}: INCONCLUSIVE whatever the answers; {why}"

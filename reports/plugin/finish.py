@@ -18,7 +18,7 @@ from evaluators.ledger import Ledger
 from evaluators.models.catalogue import replaced_entries
 from reports.gates.decide import SessionFacts
 from reports.metrics.summary import extra_notes
-from reports.plugin.options import Options
+from reports.plugin.options import RunOptions
 from reports.plugin.run import Run
 from reports.plugin.run_models import provenance_of
 from reports.plugin.session_results import SessionResults
@@ -69,7 +69,7 @@ def prepare() -> None:
 
 
 def finish(
-    options: Options, plan: Plan, results: SessionResults, run: Run, ending: Ending
+    options: RunOptions, plan: Plan, results: SessionResults, run: Run, ending: Ending
 ) -> tuple[Report, str]:
     """Write the report of a session that planned at least one item; return it and a warning.
 
@@ -82,12 +82,10 @@ def finish(
         return _publish(assemble(plan, outcomes, facts, *ending.beside(run)), options)
 
 
-def _facts(options: Options, plan: Plan, run: Run, ending: Ending, found: OutcomeFacts) -> Facts:
+def _facts(options: RunOptions, plan: Plan, run: Run, ending: Ending, found: OutcomeFacts) -> Facts:
     """Return what only the session knows, for the report; ``found`` is what its outcomes show."""
     named = {"model": options.model, "judge": " ".join(options.judges)}
-    judging = {"tie_breaker": options.tie_breaker or None, "audit": options.audit}
-    given = {name: value for name, value in judging.items() if value is not None}
-    specs = {**named, **given, **provenance_of(run.adjudications)}
+    specs = {**named, **provenance_of(run.adjudications)}
     return Facts(
         **named,
         session=SessionFacts(
@@ -112,7 +110,7 @@ def _facts(options: Options, plan: Plan, run: Run, ending: Ending, found: Outcom
     )
 
 
-def _publish(report: Report, options: Options) -> tuple[Report, str]:
+def _publish(report: Report, options: RunOptions) -> tuple[Report, str]:
     """Write every file of a report, with the trend over promoted runs, and its summary for CI.
 
     Return it and a warning, or nothing. Raises WriteError where the folder cannot take it.
@@ -127,7 +125,9 @@ def _publish(report: Report, options: Options) -> tuple[Report, str]:
     return report, "; ".join(filter(None, (unkept, unread, unappended)))
 
 
-def _transcripts(options: Options, report: Report, stack: ExitStack) -> tuple[Source | None, str]:
+def _transcripts(
+    options: RunOptions, report: Report, stack: ExitStack
+) -> tuple[Source | None, str]:
     """Return what the ledger has of the prompts and replies, open in ``stack``; and why not."""
     if options.no_transcripts or not any(record.calls for record in report.records):
         return None, ""
@@ -145,7 +145,7 @@ def kind_of_missing(run: Run, *, interrupted: bool) -> str:
     return run.stopped or ("interrupted" if interrupted else "stopped")
 
 
-def _notes(options: Options, plan: Plan, run: Run, found: OutcomeFacts) -> Iterator[str]:
+def _notes(options: RunOptions, plan: Plan, run: Run, found: OutcomeFacts) -> Iterator[str]:
     """Yield what is odd about models, prices, the ledger, the engine, and metrics not measured."""
     if replaced := replaced_entries(options.models):
         yield replaced

@@ -16,7 +16,7 @@ from evaluators.output import plural
 from reports.gates.decide import SessionFacts, listed
 from reports.gates.power import DISCORDANCES
 from reports.judge.judge_errors import calibrations_in
-from reports.plugin.options import Options
+from reports.plugin.options import RunOptions
 from reports.run.baseline import Baseline, load_baseline
 from reports.run.evidence import Calibration
 from reports.run.record import Record, make_record
@@ -69,7 +69,7 @@ Earlier = tuple[Baseline | None, Baseline | None]
 
 
 def chance_lines(
-    options: Options, plan: Plan, keys: Sequence[str], earlier: Earlier, known: Known
+    options: RunOptions, plan: Plan, keys: Sequence[str], earlier: Earlier, known: Known
 ) -> Iterator[str]:
     """Yield how likely the run ends in which exit code, a line a model; each takes seconds."""
     baseline, _ = earlier

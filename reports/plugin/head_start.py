@@ -17,11 +17,10 @@ from evaluators.models import load
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import Spec, parse
 from evaluators.runtime.engine_process import EngineProcess, fork_early
-from reports.plugin.options import Options
+from reports.plugin.options import RunOptions
 from reports.plugin.run_models import judges_of
 
 NARROWING = (
-    "qa_first",
     "qa_shard",
     "keyword",
     "markexpr",
@@ -69,7 +68,7 @@ OWN = (
 EARLY = pytest.StashKey[EngineProcess]()
 
 
-def start_early(config: pytest.Config, options: Options) -> None:
+def start_early(config: pytest.Config, options: RunOptions) -> None:
     """Start the engine's process if models will be asked: an SDK takes most of a second.
 
     Nothing is checked here. The process ends with the session if it is given no job.
@@ -81,7 +80,7 @@ def start_early(config: pytest.Config, options: Options) -> None:
         config.add_cleanup(early.abandon)
 
 
-def _specs(options: Options) -> list[Spec]:
+def _specs(options: RunOptions) -> list[Spec]:
     """Return the models that are named rightly; what is wrong is said once all is checked."""
     words = {options.model, *judges_of(options).models()} - {RECORDED}
     catalogue: Mapping[str, Spec] = {}
@@ -101,7 +100,9 @@ def takes_everything(config: pytest.Config, files: Sequence[Path]) -> bool:
     A False is a guess on the safe side. A True can be wrong if a test module fails as it is run:
     the replies to the calls made until that is noticed are in the ledger.
     """
-    if any(getattr(config.option, name, None) for name in NARROWING) or _others(config):
+    only_first = (config.getoption("qa_limit") or "").startswith("first")
+    narrowed = only_first or any(getattr(config.option, name, None) for name in NARROWING)
+    if narrowed or _others(config):
         return False
     plugins = config.pluginmanager.get_plugins()
     if any(getattr(plugin, name, None) for plugin in plugins for name in IGNORING):

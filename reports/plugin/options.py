@@ -1,66 +1,184 @@
-"""What the command line asks for: our options, declared once for pytest and for argparse."""
+"""The options of a run: declared in one table, read into one record."""
 
-from collections.abc import Callable, Mapping
+import argparse
+import math
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
-from cases.dataset import Selection
-from cases.shards import parse_shard
+from cases.dataset import Selection, SliceFile
+from cases.shards import Shards, parse_shard
+from evaluators.command_line import REMOVED, removed
 from evaluators.core import UsageError
 from evaluators.ledger_place import Place, read_place
 from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names
-from reports.plugin import batch_options
-from reports.plugin.mistyped import Once, hint
-from reports.plugin.option_values import (
-    read_amount,
-    read_labels,
-    read_name,
-    read_share,
-    read_slice_files,
-    read_whole,
-)
+from evaluators.text import shown
 from reports.verdict.promoted import find_run
 
 OFF = "off"
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9}")
+_TIME = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)([smhd]?)")
+_SECONDS: Mapping[str, float] = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
-_VALUES = (
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What the user asked for, checked as far as the words alone allow."""
+
+    here: Path
+    """The working folder."""
+    touched: bool
+    """Whether at least one of our options was given."""
+    choice: Selection
+    model: str
+    models: Path | None
+    judges: tuple[str, ...]
+    allow_self_judge: bool
+    calibration: int | None
+    """Labelled items a language that measure the judge; None for all, 0 for none."""
+    adjudications: Path | None
+    adjudications_off: bool
+    key_names: Mapping[str, str]
+    """Names of environment variables with keys, by base URL."""
+    baseline: Path | None
+    anchor: Path | None
+    gates_off: bool
+    ledger: Place
+    fresh: str
+    no_transcripts: bool
+    replay: bool
+    concurrency: int
+    """Calls in flight; like ``rpm`` and ``max_cost`` this shard's share of what was given."""
+    rpm: int | None
+    """Requests a minute."""
+    max_cost: float | None
+    """USD."""
+    deadline: float | None
+    """Seconds for the whole run."""
+    until_decided: bool
+    batch: bool
+    batch_wait: float | None
+    """Seconds; None waits to the end."""
+    report_dir: Path
+    dry_run: bool
+
+
+class CommandLine(Protocol):
+    """A command line that was read, such as pytest's Config."""
+
+    def getoption(self, name: str) -> Any:
+        """Return the value of an option."""
+
+
+# Values: the text that was given, or an error that says what is needed
+
+
+def _wrong(name: str, needed: str, text: str) -> UsageError:
+    return UsageError(f"--{name}: {needed} is needed, got {shown(text)}")
+
+
+def read_name(name: str, text: str) -> str:
+    """Return a name that may stand in files and keys."""
+    if not _NAME.fullmatch(text):
+        raise _wrong(name, "a name of letters, digits, '.', '_' and '-'", text)
+    return text
+
+
+def read_whole(name: str, text: str, low: int = 1) -> int:
+    """Return a whole number of at most nine digits."""
+    text = text.strip()
+    if not (text.isascii() and text.isdigit() and len(text) < 10) or int(text) < low:
+        raise _wrong(name, f"a whole number of at least {low}", text)
+    return int(text)
+
+
+def _amount(name: str, text: str) -> float:
+    text = text.strip()
+    number = float(text) if _NUMBER.fullmatch(text) else math.nan
+    if not number > 0:
+        raise _wrong(name, "a number above 0", text)
+    return number
+
+
+def _labels(name: str, word: str) -> int | None:
+    if word in ("on", OFF):
+        return None if word == "on" else 0
+    if not word.isdigit():
+        raise _wrong(name, "on, off or a whole number", word)
+    return read_whole(name, word)
+
+
+def _seconds(name: str, text: str) -> float:
+    found = _TIME.fullmatch(text.strip())
+    if found is None:
+        raise _wrong(name, "a time such as 2h, 30m, 90s or 0", text)
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+def _limit(name: str, text: str) -> tuple[int | None, int | None]:
+    """Return the size of a drawn sample, or the number of first rows."""
+    first, colon, number = text.rpartition(":")
+    if colon and first.strip() != "first":
+        raise _wrong(name, "N or first:N", text)
+    items = read_whole(name, number)
+    return (None, items) if colon else (items, None)
+
+
+def _slice_files(name: str, texts: Collection[str], here: Path) -> tuple[SliceFile, ...]:
+    found: dict[str, SliceFile] = {}
+    for text in texts:
+        slice_, equals, path = text.partition("=")
+        dataset, colon, language = slice_.partition(":")
+        if not (equals and colon and dataset and language and path):
+            raise _wrong(name, "DATASET:LANG=FILE, such as simpleqa:bg=my.csv,", text)
+        if slice_ in found:
+            raise UsageError(f"--{name}: {slice_} is given twice; give it once")
+        found[slice_] = SliceFile(dataset=dataset, language=language, path=here / path)
+    return tuple(found.values())
+
+
+# The table: name, placeholder (none for a flag), help
+
+_ONCE = (
     ("model", "SPEC", "model under test: provider:name[@URL], a name from evaluators/models.yaml, "
      "or recorded: the answers in the data files (default: recorded)"),
     ("models", "FILE", MODELS_FILE),
     ("languages", "LANG,LANG", "only these languages; be/test: that split of a frozen data set"),
     ("limit", "N", "at most N items a slice, chosen by a hash of id and seed: a sample, which "
-     "decides only where a file pins it, as in `sample: {limit: N, seed: S}`"),
-    ("first", "N", "only the first N items a slice: a look at them, which decides nothing"),
-    ("shard", "K/N", "only the items whose hash falls into part K of N, as 2/8: a part decides "
-     "nothing; `python -m reports merge` decides over the report folders of all N"),
+     "decides only where a file pins it, as in `sample: {limit: N, seed: S}`; first:N: the first "
+     "N rows, which decide nothing"),
+    ("shard", "K/N", "only the items whose hash falls into part K of N, such as 2/8, with that "
+     "part of --concurrency, --rpm and --max-cost; `qagate merge` decides over all N reports"),
     ("seed", "S", "seed of --limit (default: 0)"),
     ("repeats", "N", "ask the model N times an item (default: 1)"),
     ("baseline", "PATH", "an earlier report folder, its run.json, or a promoted run's name: paired "
      "comparison; write it as --baseline=PATH"),
-    ("anchor", "PATH", "a fixed earlier report: drop and rise gates must pass beside it too"),
-    ("gates", "FILE|off", "thresholds from a YAML file beside the datasets' own, or in place of "
+    ("anchor", "PATH", "a fixed earlier report: drop and rise gates must pass against it too"),
+    ("gates", "FILE|off", "thresholds from a YAML file: added to the datasets' own, or in place of "
      "those that it names; off: pytest's plain exit code"),
-    ("tie-breaker", "SPEC", "a judge whose vote is added where a panel ties"),
-    ("audit", "SHARE", "share of what the rules of lexical+SPEC settle that SPEC judges too, from "
-     "0 to 1 (default: 0.05)"),
     ("calibration", "on|N|off", "whether an LLM judge is measured on the labelled items of the "
      "run's languages (default: on), or on N a language; off: its gates are INCONCLUSIVE"),
-    ("adjudications", "FILE|off", "verdicts by people, which take the judge's place for the very "
-     "answers that they judged (default: adjudications.yaml beside each dataset.yaml)"),
+    ("adjudications", "FILE|off", "verdicts by people, which replace the judge's for the very "
+     "answers that they judged (default: adjudications.yaml next to each dataset.yaml)"),
     ("ledger", "PATH", "every call's file (.qa/ledger.sqlite3), or postgresql://HOST/DATABASE"),
-    ("fresh", "NAME", "for a release: ask all of it anew, whatever the ledger holds; the same NAME "
-     "resumes such a run, and costs nothing twice"),
+    ("fresh", "NAME", "for a release: ask everything anew, even what the ledger holds; the same "
+     "NAME resumes such a run, and costs nothing twice"),
     ("concurrency", "N", "calls in flight, for the whole run (default: 16)"),
     ("rpm", "N", "requests a minute, for the whole run (default: no limit)"),
     ("max-cost", "USD", "start no call that could take the run over this; the rest is MISSING"),
     ("deadline", "S", "seconds for the whole run; the rest is MISSING (deadline)"),
-    *batch_options.VALUES,
+    ("batch-wait", "TIME", "how long a run with --batch waits, as 2h, 30m, 90s or 0 (default: to "
+     "the end); then exit 6, and the same command goes on"),
     ("report-dir", "DIR", "where the report goes (default: reports/out)"),
 )  # fmt: skip
-_REPEATABLE = (
+_REPEATED = (
     ("judge", "SPEC", "a SPEC as for --model; lexical: by rules, offline (default); lexical+SPEC: "
      "rules where they are sure, SPEC for the rest; python:MODULE:CLASS: a rule judge of your own, "
      "a class with `async def judge(self, case, answer, ask)`; repeat it for a panel"),
@@ -68,151 +186,164 @@ _REPEATABLE = (
     ("prompt", "DATASET:LANG=FILE", "another answer prompt; repeatable"),
     ("key-env", "URL=NAME", KEY_ENV),
 )  # fmt: skip
-_FILES = ("adjudications", "models")  # options that are a path, or nothing
-_RUNS = ("baseline", "anchor")  # options that are a path or a promoted run's name, or nothing
 _FLAGS = (
     ("until-decided", "ask in an order that the data fix, and stop a slice once all its gates, "
-     "with `evidence: sequential`, are settled"),
-    ("no-transcripts", "keep no prompts: neither in the ledger nor beside the report"),
+     "with `evidence: sequential`, are decided"),
+    ("no-transcripts", "keep no prompts: neither in the ledger nor in the report folder"),
     ("replay", "no network: answer from the ledger; a call that is not there is an ERROR"),
     ("dry-run", "print items, calls, tokens, cost and how gates may end; call nothing"),
-    ("show-misses", "list each miss as pytest lists failures (so does -rf)"),
-    ("reask-invalid", "ask a judge anew where all its replies in the ledger are unreadable"),
     ("allow-self-judge", "let a model judge its own answers"),
-    *batch_options.FLAGS,
+    ("batch", "give calls to the providers' batch APIs: at half the price, within a day; all "
+     "answers first, then all judgements"),
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What the user asked for, checked as far as the words alone allow.
-
-    ``here`` is the working folder. ``touched`` says that at least one option of ours was given.
-    """
-
-    here: Path
-    model: str
-    models: Path | None
-    judges: tuple[str, ...]
-    tie_breaker: str
-    audit: float | None
-    calibration: int | None
-    adjudications: Path | None
-    adjudications_off: bool
-    choice: Selection
-    key_names: Mapping[str, str]
-    baseline: Path | None
-    anchor: Path | None
-    gates_off: bool
-    ledger: Place
-    fresh: str
-    until_decided: bool
-    no_transcripts: bool
-    replay: bool
-    reask_invalid: bool
-    concurrency: int
-    rpm: int | None
-    max_cost: float | None
-    deadline: float | None
-    batch: bool
-    batch_wait: float | None
-    report_dir: Path
-    dry_run: bool
-    allow_self_judge: bool
-    show_misses: bool
-    touched: bool
+NAMES = tuple(name for name, *_ in (*_ONCE, *_REPEATED, *_FLAGS))
+_CONFLICTS = (
+    ("until-decided", "shard", "a shard decides nothing; leave out one of it and --shard"),
+    ("batch", "until-decided", "it asks all at once, and --until-decided a few at a time; leave "
+     "one out"),
+)  # fmt: skip
+_ELSEWHERE = {"--reruns": "--repeats", "--count": "--repeats", "--lang": "--languages"}
+"""Options of other tools, or of a guess, with the option of ours that probably was meant."""
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Declare the options. Their values stay text, so that a wrong one is an error of ours."""
     declare(parser.getgroup("qa", "question answering: may this model ship?").addoption)
-    hint(parser, pluginmanager, [f"--{name}" for name, *_ in (*_VALUES, *_REPEATABLE, *_FLAGS)])
+    config = pluginmanager.get_plugin("pytestconfig")
+    given = config.invocation_params.args if isinstance(config, pytest.Config) else ()
+    if meant := _meant([str(argument).partition("=")[0] for argument in given]):
+        parser.extra_info["did you mean"] = ", ".join(meant)  # shown with a usage error only
 
 
 def declare(add: Callable[..., object]) -> None:
-    """Declare the options to pytest, or to argparse, whose way to ``add`` one is the same."""
-    for name, metavar, text in _VALUES:
-        add(f"--{name}", dest=_dest(name), metavar=metavar, help=text, action=Once)
-    for name, metavar, text in _REPEATABLE:
+    """Declare the options to pytest, or to argparse, by the function that ``add``s one."""
+    for name, metavar, text in _ONCE:
+        add(f"--{name}", dest=_dest(name), metavar=metavar, help=text, action=_Once)
+    for name, metavar, text in _REPEATED:
         add(f"--{name}", dest=_dest(name), metavar=metavar, help=text, action="append")
     for name, text in _FLAGS:
         add(f"--{name}", dest=_dest(name), help=text, action="store_true")
+    for option in REMOVED:
+        add(option, nargs="?", dest="qa_removed", help=argparse.SUPPRESS, action=_Removed)
 
 
 def _dest(name: str) -> str:
     return "qa_" + name.replace("-", "_")
 
 
-class Chosen(Protocol):
-    """A command line that was read, as pytest's Config is one."""
+class _Once(argparse.Action):
+    """Takes one value; a second one is refused, as only the last of them would count."""
 
-    def getoption(self, name: str) -> Any:
-        """Return the value of an option."""
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option: str | None = None,
+    ) -> None:
+        if getattr(namespace, self.dest) not in (None, values):
+            msg = f"given twice, the second time as {values!r}; a run takes one, so run twice"
+            raise argparse.ArgumentError(self, msg)
+        setattr(namespace, self.dest, values)
 
 
-def read_options(config: Chosen, here: Path) -> Options:
+class _Removed(argparse.Action):
+    """Refuses an option that was removed."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option: str | None = None,
+    ) -> None:
+        raise pytest.UsageError(removed(str(option)))
+
+
+def _meant(words: Collection[str]) -> Collection[str]:
+    """Return those of our options that unknown words come near."""
+    ours = [f"--{name}" for name in NAMES]
+    odd = [word for word in words if word.startswith("--") and word not in ours]
+    near = (get_close_matches(_ELSEWHERE.get(word, word), ours, n=1, cutoff=0.7) for word in odd)
+    return dict.fromkeys(name for close in near for name in close)
+
+
+def read_options(config: CommandLine, here: Path) -> RunOptions:
     """Return the options of this run; relative paths start at ``here``, the working folder.
 
     Raises UsageError naming the option that is wrong and what it was.
     """
     given = _given(config)
-    simple: dict[str, Any] = {name.replace("-", "_"): name in given for name, _ in _FLAGS}
-    simple |= {name: here / given[name] if name in given else None for name in _FILES}
-    simple |= {name: find_run(given[name], here) if name in given else None for name in _RUNS}
 
     def value(name: str, read: Callable[[str, str], Any], default: object = None) -> Any:
         return read(name, given[name]) if name in given else default
 
-    if "until-decided" in given and "shard" in given:
-        raise UsageError(
-            "--until-decided: a shard decides nothing; leave out one of it and --shard"
-        )
-    return Options(
+    def path(name: str, find: Callable[[str, Path], Path] = lambda text, here: here / text) -> Any:
+        return find(given[name], here) if name in given else None
+
+    choice, max_cost = _choice(given, here), value("max-cost", _amount)
+    share = partial(_share, shard=choice.shard)
+    return RunOptions(
         here=here,
+        touched=bool(given),
+        choice=choice,
         model=given.get("model", "recorded"),
+        models=path("models"),
         judges=tuple(given.get("judge", ["lexical"])),
-        tie_breaker=given.get("tie-breaker", ""),
-        audit=value("audit", read_share),
-        calibration=value("calibration", read_labels),
+        calibration=value("calibration", _labels),
+        adjudications=path("adjudications"),
         adjudications_off=given.get("adjudications") == OFF,
-        choice=_choice(given, here),
+        key_names=read_key_names(given.get("key-env", ())),
+        baseline=path("baseline", find_run),
+        anchor=path("anchor", find_run),
         gates_off=given.get("gates") == OFF,
         ledger=read_place(given.get("ledger", ".qa/ledger.sqlite3"), here),
         fresh=value("fresh", read_name, ""),
-        key_names=read_key_names(given.get("key-env", ())),
-        concurrency=value("concurrency", read_whole, 16),
-        rpm=value("rpm", read_whole),
-        max_cost=value("max-cost", read_amount),
-        deadline=value("deadline", read_amount),
+        concurrency=share(value("concurrency", read_whole, 16)),
+        rpm=share(value("rpm", read_whole)) if "rpm" in given else None,
+        max_cost=max_cost / choice.shard.of if max_cost and choice.shard else max_cost,
+        deadline=value("deadline", _amount),
+        batch_wait=value("batch-wait", _seconds),
         report_dir=here / given.get("report-dir", "reports/out"),
-        touched=bool(given),
-        **batch_options.read_batch(given),
-        **simple,
+        **{name.replace("-", "_"): name in given for name, _ in _FLAGS},
     )
+
+
+def _share(number: int, shard: Shards | None) -> int:
+    """Return a shard's share of a limit, at least 1; all shares together are the limit."""
+    if shard is None:
+        return number
+    share, rest = divmod(number, shard.of)
+    return max(1, share + (shard.held[0] <= rest))
 
 
 def _choice(given: Mapping[str, Any], here: Path) -> Selection:
     languages = map(str.strip, given.get("languages", "").split(","))
     gates = given.get("gates", OFF)
+    limit, first = _limit("limit", given["limit"]) if "limit" in given else (None, None)
     return Selection(
-        items=read_slice_files("items", given, here),
-        prompts=read_slice_files("prompt", given, here),
+        items=_slice_files("items", given.get("items", ()), here),
+        prompts=_slice_files("prompt", given.get("prompt", ()), here),
         languages=tuple(filter(None, languages)),
-        limit=read_whole("limit", given["limit"]) if "limit" in given else None,
-        first=read_whole("first", given["first"]) if "first" in given else None,
         shard=parse_shard(given["shard"]) if "shard" in given else None,
         seed=read_whole("seed", given.get("seed", "0"), low=0),
         repeats=read_whole("repeats", given.get("repeats", "1")),
         gates=None if gates == OFF else here / gates,
+        limit=limit,
+        first=first,
     )
 
 
-def _given(config: Chosen) -> dict[str, Any]:
+def _given(config: CommandLine) -> dict[str, Any]:
     """Return the options that were given: a text each, a list of texts, or True for a flag."""
-    names = [name for name, *_ in (*_VALUES, *_REPEATABLE, *_FLAGS)]
-    values = {name: config.getoption(_dest(name)) for name in names}
+    values = {name: config.getoption(_dest(name)) for name in NAMES}
     given = {name: value for name, value in values.items() if value not in (None, False)}
     for name, value in given.items():
         if value == "" or (isinstance(value, list) and "" in value):
             raise UsageError(f"--{name}: empty; give a value or leave the option out")
+    for one, other, why in _CONFLICTS:
+        if one in given and other in given:
+            raise UsageError(f"--{one}: {why}")
+    if "batch-wait" in given and "batch" not in given:
+        raise UsageError("--batch-wait: does nothing without --batch; add it, or leave this out")
     return given

@@ -23,7 +23,7 @@ from evaluators.runtime.sender import DEADLINE, CallSettings
 from evaluators.runtime.session import CallSession
 from evaluators.runtime.stopping import Stopping
 from reports.plugin.calibrator import Calibrator
-from reports.plugin.options import Options
+from reports.plugin.options import RunOptions
 from reports.plugin.run_models import adjudications_of, connect_models
 from reports.run.evidence import Calibration
 
@@ -49,7 +49,7 @@ class Run:
 
     def __init__(
         self,
-        options: Options,
+        options: RunOptions,
         plan: Plan,
         labelled: Sequence[Labelled] = (),
         *,
@@ -218,7 +218,7 @@ class Run:
             self._host.stop()
 
 
-def call_settings(options: Options) -> CallSettings:
+def call_settings(options: RunOptions) -> CallSettings:
     """Return how the models of a run are asked."""
     return CallSettings(
         ledger=options.ledger,
@@ -227,7 +227,6 @@ def call_settings(options: Options) -> CallSettings:
         deadline=options.deadline,
         max_cost=options.max_cost,
         replay=options.replay,
-        reask_invalid=options.reask_invalid,
         fresh=options.fresh,
         transcripts=not options.no_transcripts,
         batch=BatchSettings(wait=options.batch_wait) if options.batch else None,
@@ -235,7 +234,7 @@ def call_settings(options: Options) -> CallSettings:
 
 
 def _settling(
-    options: Options, plan: Plan, calibrator: Calibrator, earlier: "Sequence[Baseline | None]"
+    options: RunOptions, plan: Plan, calibrator: Calibrator, earlier: "Sequence[Baseline | None]"
 ) -> Stopping | None:
     """Return what stops a slice once it is decided, None where all of it is asked."""
     if not options.until_decided:

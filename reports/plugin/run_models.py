@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 from cases.dataset import Plan
 from evaluators.answerers import RECORDED
 from evaluators.core import Model, UsageError
-from evaluators.judge_spec import BEFORE, LEXICAL, PanelSpec, parse_judges
+from evaluators.judge_spec import PanelSpec, parse_judges
 from evaluators.judges.adjudicated import FILE, Adjudications
-from evaluators.judges.ensemble import AUDIT
 from evaluators.judges.factory import JudgeFactory, address, check_panel, resolve_judges
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.keys import require_key
 from evaluators.models.spec import Spec, parse
 from evaluators.text import digest
-from reports.plugin.options import Options
+from reports.plugin.options import RunOptions
 
 if TYPE_CHECKING:
     from reports.run.baseline import Baseline
@@ -35,12 +34,12 @@ class RunModels:
     specs: Mapping[str, Spec]
 
 
-def judges_of(options: Options) -> PanelSpec:
+def judges_of(options: RunOptions) -> PanelSpec:
     """Return the judges that the options name, not checked yet."""
-    return parse_judges(options.judges, options.tie_breaker)
+    return parse_judges(options.judges)
 
 
-def connect_models(options: Options, *, needs_key: bool) -> RunModels:
+def connect_models(options: RunOptions, *, needs_key: bool) -> RunModels:
     """Return the models and judges of a run, each model connected once.
 
     ``needs_key`` False leaves keys alone, for a run that sends nothing. Raises UsageError for a
@@ -63,7 +62,6 @@ def connect_models(options: Options, *, needs_key: bool) -> RunModels:
         spec=judges,
         models={text: models[text] for text in judging},
         specs=judging,
-        audit=AUDIT if options.audit is None else options.audit,
         seed=options.choice.seed,
     )
     return RunModels(
@@ -75,25 +73,20 @@ def connect_models(options: Options, *, needs_key: bool) -> RunModels:
 
 
 def _check(
-    options: Options, answering: Spec | None, judges: PanelSpec, judging: dict[str, Spec]
+    options: RunOptions, answering: Spec | None, judges: PanelSpec, judging: dict[str, Spec]
 ) -> None:
     if answering is None and options.choice.prompts:
         raise UsageError("--prompt: the recorded answers need no prompt; name a --model")
-    for one in judges.every:
+    for one in judges.members:
         same = answering and one.model and address(answering) == address(judging[one.model])
         if same and not options.allow_self_judge:
-            option = "tie-breaker" if one is judges.tie_breaker else "judge"
             raise UsageError(
-                f"--{option} {one.name} is the model under test; name another judge, "
+                f"--judge {one.name} is the model under test; name another judge, "
                 "or give --allow-self-judge"
             )
-    if options.audit is not None and not any(one.is_cascade for one in judges.every):
-        raise UsageError(
-            f"--audit: no rules stand before a model; name --judge {LEXICAL}{BEFORE}SPEC"
-        )
 
 
-def adjudications_of(options: Options, plan: Plan) -> Adjudications:
+def adjudications_of(options: RunOptions, plan: Plan) -> Adjudications:
     """Return the run's verdicts by people.
 
     Raises UsageError where a file is missing that was named, or cannot be read.
@@ -120,7 +113,7 @@ def provenance_of(adjudications: Adjudications) -> dict[str, object]:
     return {"adjudications": {"verdicts": len(labels), "sha256": digest(labels)}}
 
 
-def earlier_runs(options: Options) -> "tuple[Baseline | None, Baseline | None]":
+def earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | None]":
     """Return the baseline and the anchor. Raises UsageError where one cannot be read."""
     if options.baseline is None and options.anchor is None:
         return None, None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from reports.plugin.options import Options
+from reports.plugin.options import RunOptions
 
 LISTED = "fE"  # what pytest lists at the end unless -r says otherwise
 Status = tuple[str, str, str | tuple[str, Mapping[str, bool]]]
@@ -17,11 +17,11 @@ MISSED: Status = ("missed", "m", ("MISSED", {"yellow": True}))
 class StatusWords:
     """The controller's hook for the words of a test report.
 
-    The report of a miss stays failed, for JUnit and ``--lf``. With ``-rf``, ``--show-misses`` and
-    ``--gates off`` pytest lists misses as the failures that they are to it.
+    The report of a miss stays failed, for JUnit and ``--lf``. With ``-rf`` and ``--gates off``
+    pytest lists misses as the failures that they are to it.
     """
 
-    def __init__(self, config: pytest.Config, options: Options) -> None:
+    def __init__(self, config: pytest.Config, options: RunOptions) -> None:
         self._config = config
         self._options = options
 
@@ -29,7 +29,7 @@ class StatusWords:
     def _shows_misses(self) -> bool:
         chars = self._config.option.reportchars
         listed = chars != LISTED and not set("faA").isdisjoint(chars)
-        return listed or self._options.show_misses or self._options.gates_off
+        return listed or self._options.gates_off
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> Status | None:

@@ -88,7 +88,6 @@ class Soak:
         with soaked(self.folder / str(seed), self.items, trace, wires, *options) as one:
             faulty = ended(one)
             requests, trace.seed = one.server.count, None
-            one.options = (*options, "--reask-invalid")
             resumed = ended(one)
         return Seed(
             seed=seed,

@@ -10,7 +10,7 @@ from cases.dataset import PlannedItem, Slice
 from cases.tasks import make_tasks
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import Reply, UsageError, Verdict
-from evaluators.judges.ensemble import CascadeJudge, PanelJudge
+from evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge
 from evaluators.judges.factory import JudgeFactory
 from evaluators.judges.lexical.lexical_judge import LexicalJudge
 from evaluators.judges.llm import ChoiceJudge, RatingJudge
@@ -60,10 +60,10 @@ def test_each_kind_has_its_judge(kind: str, label: str | None, offline: type, as
 
 def test_rules_may_stand_before_a_model() -> None:
     """For grades only: shared words settle no rating, and yes/no is a rule already."""
-    cascade = judges(BOTH, models=[MODEL], audit=0.5, seed=3)
+    cascade = judges(BOTH, models=[MODEL], seed=3)
     (graded,) = make_tasks([item("graded")], None, cascade).values()
     assert isinstance(graded.judge, CascadeJudge)
-    assert (graded.judge.audit, graded.judge.seed) == (0.5, 3)
+    assert (graded.judge.audit, graded.judge.seed) == (AUDIT, 3)
     assert graded.judge.spec == BOTH
     kinds: list[tuple[str, str | None, type]] = [
         ("rated", None, RatingJudge),
@@ -76,7 +76,7 @@ def test_rules_may_stand_before_a_model() -> None:
 
 def test_a_judge_under_test_is_not_audited() -> None:
     """The given labels tell more than the model would."""
-    cascade = judges(BOTH, models=[MODEL], audit=1.0)
+    cascade = judges(BOTH, models=[MODEL])
     (judged,) = make_tasks([item("judged", label="CORRECT")], None, cascade).values()
     assert isinstance(judged.judge, CascadeJudge)
     assert judged.judge.audit == 0
@@ -88,16 +88,11 @@ def test_a_judge_under_test_is_not_audited() -> None:
 )
 def test_a_panel_sits_in_each_kind(kind: str, asked: type, by_rules: type) -> None:
     """Every member gives what the slice needs; yes/no needs none of them."""
-    panel = judges(MODEL.spec, "lexical", models=[MODEL], tie_breaker=MODEL.spec)
+    panel = judges(MODEL.spec, "lexical", models=[MODEL])
     (task,) = make_tasks([item(kind)], None, panel).values()
     assert isinstance(task.judge, PanelJudge)
     assert [type(one) for one in task.judge.judges] == [asked, by_rules]
-    assert isinstance(task.judge.tie_breaker, asked)
     assert task.judge.rating is (kind == "rated")
-    pair = judges(MODEL.spec, "lexical", models=[MODEL])
-    (alone,) = make_tasks([item(kind)], None, pair).values()
-    assert isinstance(alone.judge, PanelJudge)
-    assert alone.judge.tie_breaker is None
     assert isinstance(make_tasks([item("yes_no")], None, panel)["k"].judge, YesNoJudge)
 
 

@@ -99,20 +99,12 @@ def test_the_middle_rating(ratings: list[int], missing: int, rating: int | None)
     assert middle(ratings, missing) == rating
 
 
-def test_a_middle_of_its_own() -> None:
-    """Where two different ratings share the middle, neither is it alone."""
-    assert middle([6, 7], alone=True) is None
-    assert middle([6, 6], alone=True) == 6
-
-
-@given(SEVERAL, st.integers(0, 2), st.booleans())
-def test_a_middle_that_stands_is_not_to_be_moved(
-    ratings: list[int], missing: int, alone: bool
-) -> None:
+@given(SEVERAL, st.integers(0, 2))
+def test_a_middle_that_stands_is_not_to_be_moved(ratings: list[int], missing: int) -> None:
     """With ratings missing, a middle is given only where no value of theirs could change it."""
     rest = product(range(LOWEST, HIGHEST + 1), repeat=missing)
-    fates = {middle([*ratings, *some], alone=alone) for some in rest}
-    stands = middle(ratings, missing, alone=alone)
+    fates = {middle([*ratings, *some]) for some in rest}
+    stands = middle(ratings, missing)
     assert stands == (fates.pop() if len(fates) == 1 else None)
 
 
@@ -151,13 +143,10 @@ def raters(*ratings: int | Exception) -> tuple[Member, ...]:
     return tuple(Member("abcdef"[place], one) for place, one in enumerate(said))
 
 
-def judged(
-    members: tuple[Member, ...], breaker: Member | None = None, answer: str = "Sofia"
-) -> Verdict:
+def judged(members: tuple[Member, ...], answer: str = "Sofia") -> Verdict:
     rating = isinstance(members[0].said, Verdict) and members[0].said.rating is not None
     panel = PanelJudge(
         judges=members,
-        tie_breaker=breaker,
         rating=rating,
         spared=empty_answer_rating if rating else empty_answer_verdict,
     )
@@ -187,39 +176,10 @@ def test_every_vote_is_kept() -> None:
 
 def test_a_tie_is_an_error_that_keeps_the_votes() -> None:
     """No grade is made up; what was said can still be reviewed."""
-    with pytest.raises(JudgeError, match=r"a: CORRECT; b: INCORRECT: a tie; name a --tie-") as told:
+    with pytest.raises(JudgeError, match=r"a: CORRECT; b: INCORRECT: a tie; name an odd") as told:
         judged(graders(CORRECT, INCORRECT))
     assert told.value.kind == TIE
     assert [vote.label for vote in told.value.votes] == [CORRECT, INCORRECT]
-
-
-def test_a_tie_breaker_is_asked_only_where_there_is_a_tie() -> None:
-    """Its vote is added to the others; one that names a third grade breaks nothing."""
-    breaker = Member("t", Verdict(grade=INCORRECT))
-    assert judged(graders(CORRECT, CORRECT), breaker).grade == CORRECT
-    assert breaker.heard == []
-    verdict = judged(graders(CORRECT, INCORRECT), breaker)
-    assert verdict.grade == INCORRECT
-    assert verdict.votes[-1] == Vote(judge="t", grade=INCORRECT)
-    third = Member("t", Verdict(grade=NOT_ATTEMPTED))
-    with pytest.raises(JudgeError, match="does not break") as told:
-        judged(graders(CORRECT, INCORRECT), third)
-    assert told.value.kind == TIE
-    assert len(told.value.votes) == 3
-
-
-def test_a_member_may_break_the_tie() -> None:
-    """Then its vote counts once more."""
-    members = graders(CORRECT, INCORRECT, NOT_ATTEMPTED)
-    assert judged(members, members[1]).grade == INCORRECT
-
-
-def test_a_tie_breaker_that_is_gone_leaves_the_tie() -> None:
-    """A failure is never a grade."""
-    with pytest.raises(JudgeError, match="does not break") as told:
-        judged(graders(CORRECT, INCORRECT), Member("t", gone()))
-    assert told.value.kind == UNDECIDED
-    assert told.value.votes[-1].error == "refused: the server said no"
 
 
 @pytest.mark.parametrize("failure", [gone(), JudgeError("three replies without a verdict")])
@@ -232,13 +192,10 @@ def test_a_missing_vote_that_changes_nothing(failure: Exception) -> None:
 
 
 def test_a_missing_vote_that_could_decide() -> None:
-    """It is an error, also with a tie-breaker: what it would have to break is not known."""
-    breaker = Member("t", Verdict(grade=CORRECT))
-    for tie_breaker in (None, breaker):
-        with pytest.raises(JudgeError, match="what is missing could decide") as told:
-            judged(graders(CORRECT, INCORRECT, gone()), tie_breaker)
-        assert told.value.kind == UNDECIDED
-    assert breaker.heard == []
+    """It is an error: which grade would win is not known."""
+    with pytest.raises(JudgeError, match="what is missing could decide") as told:
+        judged(graders(CORRECT, INCORRECT, gone()))
+    assert told.value.kind == UNDECIDED
 
 
 def test_a_run_that_asks_nothing_more_is_no_failure_of_a_judge() -> None:
@@ -247,8 +204,6 @@ def test_a_run_that_asks_nothing_more_is_no_failure_of_a_judge() -> None:
     stopped = StoppedError(kind, "all is spent")
     with pytest.raises(StoppedError, match="all is spent"):
         judged(graders(CORRECT, INCORRECT, stopped))
-    with pytest.raises(StoppedError, match="all is spent"):
-        judged(graders(CORRECT, INCORRECT), Member("t", stopped))
     assert judged(graders(CORRECT, CORRECT, stopped)).grade == CORRECT
 
 
@@ -259,15 +214,11 @@ def test_an_error_of_ours_is_no_vote() -> None:
 
 
 def test_ratings_come_to_their_median() -> None:
-    """Odd: the median. Even: the lower of the middle two, unless a tie-breaker adds its own."""
+    """Odd: the median. Even: the lower of the middle two."""
     assert judged(raters(2, 9, 7)).rating == 7
-    assert judged(raters(4, 8)).rating == 4
-    breaker = Member("t", Verdict(rating=7))
-    verdict = judged(raters(4, 8), breaker)
-    assert verdict.rating == 7
-    assert verdict.reason == "a: 4; b: 8; t: 7"
-    assert judged(raters(6, 6), breaker).rating == 6
-    assert len(breaker.heard) == 1
+    verdict = judged(raters(4, 8))
+    assert verdict.rating == 4
+    assert verdict.reason == "a: 4; b: 8"
 
 
 def test_a_missing_rating() -> None:

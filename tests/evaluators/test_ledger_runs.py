@@ -15,7 +15,7 @@ import pytest
 from evaluators.__main__ import main
 from tests.conftest import Project
 from tests.support.killing import Chain, chain, make_project
-from tests.support.loopback import Answer, Seen, loopback, plausible, reply
+from tests.support.loopback import loopback, plausible
 from tests.support.places import ask, change
 
 ITEMS = 40
@@ -163,30 +163,6 @@ def mount(*words: str) -> int:
         return subprocess.run(["mount", *words], check=False, capture_output=True).returncode
     except FileNotFoundError:
         return 1
-
-
-def test_an_unreadable_judge_is_asked_anew_on_request(project: Project) -> None:
-    """--reask-invalid turns items without a verdict into graded ones, for every later run too."""
-    make_project(project.path, 6)
-    mumbling = True
-
-    def handle(seen: Seen) -> Answer:
-        if seen.tool is not None and mumbling:
-            return reply(seen, arguments={"grade": "PERHAPS"})
-        return plausible(lambda *_: "CORRECT")(seen)
-
-    with loopback(handler=handle) as server:
-        url = f"{server.url}/v1"
-        words = ("--model", f"openai:m@{url}", "--judge", f"openai:j@{url}", "qa")
-        assert project.run_in_process(*words).ret == 6
-        assert server.count == 6 * 4
-        mumbling = False
-        assert project.run_in_process(*words).ret == 6
-        assert server.count == 6 * 4
-        assert project.run_in_process("--reask-invalid", *words).ret == 0
-        assert server.count == 6 * 5
-        assert project.run_in_process(*words).ret == 0
-        assert server.count == 6 * 5
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from tests.conftest import Project
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
 from tests.support.model_calls import error_body
 
-LOUD = ("-l", "-vv", "-rA", "--tb=long", "--full-trace", "--show-misses", "--log-level=DEBUG",
+LOUD = ("-l", "-vv", "-rA", "--tb=long", "--full-trace", "--log-level=DEBUG",
         "--log-file=log.txt", "--junitxml=junit.xml")  # fmt: skip
 KEYS = {  # of no known shape, so that only their values can be found
     "RELAY_KEY": "canary-of-the-models-file-51",

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import pytest
 
@@ -14,10 +13,11 @@ from cases.loading import load_cases
 from cases.plan import labelled_for, make_plan
 from evaluators.core import Outcome, Reply, ToolCall
 from reports.plugin.calibrator import BUNDLED, Calibrator, JudgeWait, find_labelled
-from reports.plugin.options import Options, read_options
+from reports.plugin.options import RunOptions
 from tests.conftest import Project
 from tests.plugin.test_plugin_judges import SURE, YAML, with_labels, with_rubrics
 from tests.support.judging import judges
+from tests.support.run_options import options_of
 from tests.support.scripted import Scripted
 
 CALL = ToolCall(name="grade", arguments='{"reason": "", "grade": "CORRECT"}')
@@ -25,16 +25,8 @@ MODEL = Scripted(lambda request: Reply(calls=(CALL,)))
 ASKING = judges(MODEL.spec, models=[MODEL])
 
 
-class Nothing:
-    """pytest's config with no option of ours given."""
-
-    def getoption(self, name: str) -> None:
-        return None
-
-
-def options(**changes: object) -> Options:
-    blank = read_options(cast("pytest.Config", Nothing()), Path())
-    return replace(blank, judges=("openai:j",), **changes)  # type: ignore[arg-type]
+def options(**changes: object) -> RunOptions:
+    return replace(options_of(), judges=("openai:j",), **changes)  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -50,14 +50,14 @@ def start(project: Project, *words: str) -> None:
         (["--judge", f"lexical+{MODEL}"], (MODEL,)),
         (["--model", PLUS, "--judge", f"lexical+{PLUS}"], (PLUS,)),
         (["--model", MODEL, "--judge", "nobody"], (MODEL,)),
-        (["--judge", MODEL, "--judge", "lexical", "--tie-breaker", OTHER], (OTHER, MODEL)),
+        (["--judge", MODEL, "--judge", "lexical", "--judge", OTHER], (OTHER, MODEL)),
         *((["--model", name], (name,)) for name in load_catalogue()),
     ],
 )
 def test_every_model_that_may_be_asked_is_loaded(
     words: list[str], specs: tuple[str, ...], loads: list[tuple[str, ...]], project: Project
 ) -> None:
-    """Under test, judging, behind rules, of a panel, breaking ties, named in models.yaml."""
+    """Under test, judging, behind rules, of a panel, named in models.yaml."""
     start(project, *words)
     assert loads == [specs]
 

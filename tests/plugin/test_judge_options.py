@@ -1,38 +1,20 @@
 """Who judges: what the options name, and which of them are refused before any call."""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import cast
 
 import pytest
 
 from evaluators.core import UsageError
-from evaluators.judge_spec import JudgeSpec, parse_judges
-from evaluators.judges.ensemble import AUDIT
-from reports.plugin.options import read_options
+from evaluators.judge_spec import parse_judges
 from reports.plugin.run_models import RunModels, connect_models
+from tests.support.run_options import options_of
 
-A, B, C = (f"openai:{name}@http://127.0.0.1:9/v1" for name in "abc")
-
-
-class Given:
-    """Options as pytest's config holds them, without the plugins that a real one would load."""
-
-    def __init__(self, *words: str) -> None:
-        self.values: dict[str, object] = {}
-        for name, value in zip(words[::2], words[1::2], strict=True):
-            key = "qa_" + name.removeprefix("--").replace("-", "_")
-            many = key in ("qa_judge", "qa_prompt")
-            so_far = cast("list[str]", self.values.get(key, []))
-            self.values[key] = [*so_far, value] if many else value
-
-    def getoption(self, name: str) -> object:
-        return self.values.get(name)
+A, B = (f"openai:{name}@http://127.0.0.1:9/v1" for name in "ab")
 
 
 def chosen(*words: str, allow_self_judge: bool = False) -> RunModels:
     """Return what these options come to, without any key."""
-    options = read_options(cast("pytest.Config", Given(*words)), Path())
+    options = options_of(*words)
     options = replace(options, allow_self_judge=allow_self_judge)
     return connect_models(options, needs_key=False)
 
@@ -57,23 +39,19 @@ def test_one_model() -> None:
 
 
 def test_rules_before_a_model() -> None:
-    """The share of the audit and the seed come from the options."""
+    """The seed that draws the audit is that of the options."""
     usual = chosen(*judges(f"lexical+{A}")).judges
     assert usual.spec.is_cascade
-    assert (usual.audit, usual.seed, list(usual.models)) == (AUDIT, 0, [A])
-    given = chosen(*judges(f"lexical+{A}"), "--audit", "0.25", "--seed", "7").judges
-    assert (given.audit, given.seed) == (0.25, 7)
+    assert (usual.seed, list(usual.models)) == (0, [A])
+    assert chosen(*judges(f"lexical+{A}"), "--seed", "7").judges.seed == 7
 
 
 def test_a_panel() -> None:
-    """Each model is connected once, also where a member breaks the tie; rules may be a member."""
-    found = chosen(*judges(A, "lexical", B), "--tie-breaker", A)
+    """Each model is connected once; rules may be a member."""
+    found = chosen(*judges(A, "lexical", B))
     assert list(found.specs) == [A, B]
     assert found.judges.spec.names == (A, "lexical", B)
-    assert found.judges.spec.tie_breaker == JudgeSpec(model=A)
     assert list(found.judges.models.values()) == list(found.models.values())
-    by_rules = chosen(*judges(A, B), "--tie-breaker", "lexical").judges
-    assert by_rules.spec.tie_breaker == JudgeSpec(rules="lexical")
 
 
 @pytest.mark.parametrize(
@@ -82,14 +60,9 @@ def test_a_panel() -> None:
         (judges("lexical+nobody"), r"--judge: unknown model 'nobody'.*offline: lexical; before"),
         (judges("lexical+"), r"--judge: unknown model 'lexical\+'"),
         (judges("openai:x+", "other"), "--judge: unknown model 'other'"),
-        ([*judges(A, B), "--tie-breaker", "nobody"], "--tie-breaker: unknown model 'nobody'"),
-        ([*judges(A), "--tie-breaker", B], "--tie-breaker: one judge cannot tie"),
         (judges(A, B, A), f"--judge {A}: the same judge as --judge {A}; name it once"),
         (judges("lexical", "lexical"), "the same judge as --judge lexical"),
         (judges(A, f"lexical+{B}"), "rules before a model are no member of a panel; name"),
-        ([*judges(A), "--audit", "0.1"], r"--audit: no rules stand before a model; name --judge"),
-        ([*judges(f"lexical+{A}"), "--audit", "5"], "--audit: a share from 0 to 1 is needed"),
-        ([*judges(f"lexical+{A}"), "--audit", "nan"], "--audit: a share from 0 to 1 .*got 'nan'"),
         (["--calibration", "no"], "--calibration: on, off or a whole number is needed, got 'no'"),
         (["--model", A, *judges(A)], r"--judge .* is the model under test"),
         (["--model", A, *judges(f"lexical+{A}")], r"--judge lexical.* is the model under test"),
@@ -97,10 +70,6 @@ def test_a_panel() -> None:
         (
             ["--model", "openai-responses:m", *judges("openai:m")],
             "--judge openai:m is the model under test",
-        ),
-        (
-            ["--model", C, *judges(A, B), "--tie-breaker", C],
-            f"--tie-breaker {C} is the model under test".replace("+", r"\+"),
         ),
         (["--prompt", "a:b=c"], "--prompt: the recorded answers need no prompt"),
     ],

@@ -94,11 +94,11 @@ def test_repeats_do_not_make_a_sample_larger(project: Project) -> None:
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_the_first_items_decide_nothing(project: Project, workers: int) -> None:
-    """--first runs them as they come, with all their repeats; neither a pin helps nor luck."""
+    """--limit first:N asks the first rows, with all their repeats; neither a pin nor luck helps."""
     project.dataset(
         "capital", {"en": [RIGHT, RIGHT, WRONG]}, YAML + "sample: {limit: 2, seed: 0}\n"
     )
-    result = project.run_with(workers, "--first", "2", "--repeats", "2", "qa")
+    result = project.run_with(workers, "--limit", "first:2", "--repeats", "2", "qa")
     assert result.ret == 6
     keys = ["capital-en-q1", "capital-en-q1~r2", "capital-en-q2", "capital-en-q2~r2"]
     assert [one["key"] for one in project.records()] == keys

@@ -1,12 +1,16 @@
 """The command line: every mistake is one line before anything is run; datasets under its paths."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from evaluators.command_line import REMOVED, Parser, removed
 from evaluators.core import UsageError
+from reports.plugin.options import NAMES
 from reports.plugin.run_paths import dataset_files
 from tests.conftest import Project
+from tests.support.run_options import options_of
 
 PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "{question}"\n'
 YAML = """
@@ -37,9 +41,13 @@ def capitals(project: Project) -> Project:
 
 MISTAKES = [
     (("--limit", "0"), "--limit: a whole number of at least 1 is needed, got '0'"),
+    (("--limit", "last:3"), "--limit: N or first:N is needed, got 'last:3'"),
     (("--repeats", "x"), "--repeats: a whole number of at least 1 is needed, got 'x'"),
     (("--languages", "xx"), "--languages: no dataset has 'xx'"),
-    (("--items", "capital-en"), "--items: DATASET:LANG=FILE is needed"),
+    (
+        ("--items", "capital-en"),
+        "--items: DATASET:LANG=FILE, such as simpleqa:bg=my.csv, is needed",
+    ),
     (("--items", "towns:en=a.csv"), "dataset 'towns' is not among those found (capital)"),
     (("--items", "capital:en=absent.csv"), "absent.csv"),
     (("--items", "capital:en=a.csv", "--items", "capital:en=b.csv"), "is given twice"),
@@ -69,7 +77,6 @@ MISTAKES = [
     (("--deadline", "1e999"), "--deadline: a number above 0 is needed, got '1e999'"),
     (("--rpm", "0"), "--rpm: a whole number of at least 1 is needed, got '0'"),
     (("--seed=-1",), "--seed: a whole number of at least 0 is needed, got '-1'"),
-    (("--audit", "1.5"), "--audit: a share from 0 to 1 is needed, got '1.5'"),
     (("--model", "gpt-4.1"), "did you mean 'openai:gpt-4.1'?"),
     (("--judge", "claude-haiku-4"), "did you mean 'anthropic:claude-haiku-4'?"),
     (
@@ -103,6 +110,22 @@ def test_a_mistyped_or_doubled_option_says_what_is_wanted(
     result = capitals.run_in_process(*options, "qa")
     assert result.ret == 4
     result.stderr.fnmatch_lines([f"*{message}*"])
+
+
+@pytest.mark.parametrize("option", REMOVED)
+def test_an_option_that_was_removed_names_what_to_use(capitals: Project, option: str) -> None:
+    """Exit 4 and one line, for pytest's options as for those of a command."""
+    assert_refused(capitals, capitals.run_in_process(option, "5", "qa"), removed(option))
+    with pytest.raises(UsageError, match=f"^{re.escape(removed(option))}$"):
+        Parser("qagate review").parse_args([f"{option}=5"])
+
+
+def test_there_are_at_most_thirty_options(capitals: Project) -> None:
+    """What can stand in a file, or in another option, needs none of its own."""
+    listed = capitals.run_in_process("--help").stdout.str()
+    ours = listed.partition("question answering: may this model ship?")[2].partition("\n\n")[0]
+    assert len(NAMES) <= 30
+    assert set(re.findall(r"^  --([a-z-]+)", ours, re.MULTILINE)) == set(NAMES)
 
 
 @pytest.mark.parametrize(("options", "message"), [MISTAKES[0], (("absent/path",), "not found")])
@@ -234,3 +257,13 @@ def test_a_moved_rootdir_is_refused(tree: Path) -> None:
     """A dataset outside of rootdir means that an option's value was taken for a path."""
     with pytest.raises(UsageError, match="write --option=PATH"):
         dataset_files(["cases"], tree, tree / "tests")
+
+
+def test_a_shard_has_its_share_of_the_limits() -> None:
+    """All shares together are what was given, with one call in flight for each at least."""
+    limits = ("--concurrency", "10", "--rpm", "3", "--max-cost", "2")
+    shares = [options_of(*limits, "--shard", f"{number}/4") for number in (1, 2, 3, 4)]
+    assert [one.concurrency for one in shares] == [3, 3, 2, 2]
+    assert [one.rpm for one in shares] == [1, 1, 1, 1]
+    assert [one.max_cost for one in shares] == [0.5] * 4
+    assert options_of(*limits, "--shard", "1/1").concurrency == 10

@@ -91,7 +91,7 @@ def test_a_miss_is_no_failure_on_the_terminal(finished: Finished) -> None:
     assert (finished.project.path / "items.xml").read_text(encoding="utf-8").count("<failure") == 3
 
 
-@pytest.mark.parametrize("option", ["--show-misses", "-rf", "--gates=off"])
+@pytest.mark.parametrize("option", ["-rf", "--gates=off"])
 def test_a_miss_is_five_readable_lines(capitals: Project, option: str) -> None:
     """Question, expected, answer, verdict and reason, where they are asked for; no traceback."""
     result = capitals.run_in_process(option, "qa")

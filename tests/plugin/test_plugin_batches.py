@@ -1,10 +1,6 @@
 """pytest with --batch: the same records and gates as a direct run, exit 6 while calls are out."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,12 +9,11 @@ import pytest
 
 from evaluators.__main__ import main
 from evaluators.core import UsageError
-from evaluators.runtime.batch_waves import Tally
-from reports.plugin.batch_options import read_batch
 from tests.conftest import Project
 from tests.support.batch_server import BatchServer, batch_server
-from tests.support.killing import alive, grade, make_project, until
+from tests.support.killing import grade, make_project
 from tests.support.loopback import Answer, Seen, plausible
+from tests.support.run_options import options_of
 
 ITEMS = 6
 LINE = "calls are still with the provider; run the same command again"
@@ -150,18 +145,18 @@ def test_ledger_batches_lists_and_cancels(
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("words", "message"),
     [
-        ({"batch-wait": "2h"}, "--batch-wait: does nothing without --batch"),
-        ({"batch": True, "until-decided": True}, "--until-decided a few at a time"),
-        ({"batch": True, "batch-wait": "soon"}, "such as 2h, 30m, 90s or 0 is needed, got 'soon'"),
-        ({"batch": True, "batch-wait": "-1"}, "is needed, got '-1'"),
+        (["--batch-wait", "2h"], "--batch-wait: does nothing without --batch"),
+        (["--batch", "--until-decided"], "--until-decided a few at a time"),
+        (["--batch", "--batch-wait", "soon"], "such as 2h, 30m, 90s or 0 is needed, got 'soon'"),
+        (["--batch", "--batch-wait=-1"], "is needed, got '-1'"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(given: dict[str, Any], message: str) -> None:
+def test_options_that_make_no_sense_are_refused(words: list[str], message: str) -> None:
     """Each is named with what was got."""
-    with pytest.raises(UsageError, match=message.replace("(", r"\(")):
-        read_batch(given)
+    with pytest.raises(UsageError, match=message):
+        options_of(*words)
 
 
 @pytest.mark.parametrize(
@@ -170,92 +165,4 @@ def test_options_that_make_no_sense_are_refused(given: dict[str, Any], message: 
 )
 def test_times_are_read_with_their_unit(text: str, seconds: float) -> None:
     """Seconds without one."""
-    assert read_batch({"batch": True, "batch-wait": text})["batch_wait"] == seconds
-
-
-def test_a_dry_run_counts_at_batch_prices(project: Project) -> None:
-    """Half of what a direct run is foretold to cost, and said to be so."""
-    make_project(project.path, ITEMS)
-    words = ("--model", "openai:gpt-4.1", "--judge", "openai:gpt-4.1-mini", "--dry-run", "qa")
-    direct, batch = (project.run_in_process(*some, *words) for some in ((), ("--batch",)))
-    assert cost(direct) == pytest.approx(2 * cost(batch), rel=0.02)
-    assert any("genai-prices, in batches" in line for line in batch.outlines)
-
-
-def cost(result: pytest.RunResult) -> float:
-    """Return the estimate of all calls in USD."""
-    lines = [line for line in result.outlines if "about $" in line]
-    return float(lines[-1].rpartition("about $")[2].partition(",")[0])
-
-
-def test_the_progress_line_counts_calls_and_money() -> None:
-    """Done, failed and queued over all batches, and the price so far; nothing without any."""
-    tally = Tally(done=3, failed=1)
-    assert tally.describe() == ""
-    tally.add(0.25)
-    tally.out |= {"a": (10, 4, 1), "b": (5, 0, 0)}
-    assert tally.describe() == (
-        "2 batches with the provider: 7 done, 2 failed, 10 queued; $0.25 so far"
-    )
-    tally.add(None)
-    assert tally.describe().endswith("; price unknown")
-
-
-# Whole processes
-
-
-def start(project: Project, *options: str) -> "subprocess.Popen[str]":
-    """Start a run in a process group of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-q", *options, "qa"],
-        cwd=project.path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-
-
-@pytest.mark.slow
-def test_a_run_killed_again_and_again_submits_nothing_twice(project: Project) -> None:
-    """SIGKILL to all of pytest after a batch was made, while it waits, before and after results."""
-    running: list[int] = []
-    steps = [("create", 0), ("status", 1), ("results", 1), ("results", 0)]
-
-    def step(name: str, seen: Seen) -> Answer | None:
-        if not steps or steps[0][0] != name or not running:
-            return None
-        _, status = steps.pop(0)
-        os.killpg(running.pop(), signal.SIGKILL)
-        return Answer(status=status, action="reset", delay=0.1)
-
-    with served(project, step=step) as server:
-        for _ in range(4):
-            process = start(project, *models(server), "--batch")
-            running.append(process.pid)
-            assert process.wait(120) == -signal.SIGKILL
-            until(lambda: not alive(process.pid))  # noqa: B023  # done before the next one
-        assert steps == []
-        last = start(project, *models(server), "--batch")
-        out, _ = last.communicate(timeout=120)
-        assert last.returncode == 0, out
-        assert [len(batch.lines) for batch in server.batches.values()] == [ITEMS, ITEMS]
-        assert server.repeats == 0
-        assert server.direct == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
-def test_ctrl_c_while_waiting_keeps_everything(project: Project, workers: tuple[str, ...]) -> None:
-    """The run ends at once with 2; the next one reads the batch that is still with the provider."""
-    with served(project, looks=10**6) as server:
-        process = start(project, *models(server), *workers, "--batch")
-        until(lambda: any(batch.looks for batch in server.batches.values()))
-        os.killpg(process.pid, signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
-        assert process.returncode == 2, out
-        assert "run the same command again for the rest" in out
-        server.looks = 0
-        assert project.run_in_process(*models(server), "--batch", "qa").ret == 0
-        assert server.repeats == 0
-        assert len(server.batches) == 2
+    assert options_of("--batch", "--batch-wait", text).batch_wait == seconds

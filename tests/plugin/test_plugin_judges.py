@@ -102,20 +102,22 @@ def records(project: Project) -> Any:
     return project.records()
 
 
-@pytest.mark.parametrize(("provider", "workers"), [("openai", 2), ("anthropic", 0)])
+@pytest.mark.parametrize(("provider", "workers"), [("openai", "2"), ("anthropic", "0")])
 def test_a_cascade_asks_only_what_rules_do_not_settle(
-    capitals: Project, provider: str, workers: int
+    capitals: Project, monkeypatch: pytest.MonkeyPatch, provider: str, workers: str
 ) -> None:
     """Half of the calls are saved; with every settled item audited none is, and nothing changes."""
     with loopback(handler=truthful()) as server:
         judge = ("--judge", f"lexical+{spec(server, provider=provider)}")
-        first = capitals.run_with(workers, *judge, "--audit", "0", "qa")
+        monkeypatch.setattr("evaluators.judges.factory.AUDIT", 0.0)
+        first = capitals.run_in_process("-n", workers, *judge, "qa")
         assert first.ret == 0
         assert server.count == 4
         grades = [record["grade"] for record in records(capitals)]
         assert judging(capitals)["audit"]["settled"] == 4
         assert "rules settled 4 of 8 verdicts (50%); none of them was audited" in notes(capitals)
-        again = capitals.run_with(workers, *judge, "--audit", "1", "-v", "qa")
+        monkeypatch.setattr("evaluators.judges.factory.AUDIT", 1.0)
+        again = capitals.run_in_process("-n", workers, *judge, "-v", "qa")
     assert again.ret == 0
     assert server.count == 4 + 4
     assert [record["grade"] for record in records(capitals)] == grades
@@ -160,8 +162,8 @@ def test_a_panel_that_ties_gives_no_grade(capitals: Project) -> None:
         assert agreement["undecided"] == 2
         assert agreement["split"] == ["capital-en-q3", "capital-en-q4"]
         assert "to be reviewed: capital-en-q3, capital-en-q4" in notes(capitals)
-        broken = capitals.run_in_process(*judges, "--tie-breaker", spec(server, "c"), "qa")
-    assert broken.ret == 0
+        settled = capitals.run_in_process(*judges, "--judge", spec(server, "c"), "qa")
+    assert settled.ret == 0
     assert {record["outcome"] for record in records(capitals)} == {"passed"}
 
 

@@ -24,10 +24,10 @@ def reply_of(number: int, size: int = 200) -> Reply:
     return Reply(text=f"{number} " * size, model="m-1", input_tokens=number, output_tokens=2)
 
 
-def caller(ledger: Ledger, *, replay: bool = False, reask: bool = False) -> Caller:
+def caller(ledger: Ledger, *, replay: bool = False) -> Caller:
     """Return what puts requests to models for one run; a failed call is not tried again."""
     once = RetryPolicy(attempts=1)
-    settings = CallSettings(replay=replay, reask_invalid=reask, retry=once, random=lambda: 0.5)
+    settings = CallSettings(replay=replay, retry=once, random=lambda: 0.5)
     return Caller(ledger, settings, lambda spec, reply: 0.5)
 
 
