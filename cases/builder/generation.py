@@ -25,7 +25,7 @@ from evaluators.core import NO, YES, Ask, CallError, Model, RefusedError, Reply,
 from evaluators.messages import Message, Tool
 from evaluators.reading import parse_json
 from evaluators.replies import Invalid
-from evaluators.replies.reply_text import plain, spoken, unfinished, without_markup
+from evaluators.replies.text import plain, spoken, unfinished, without_markup
 from evaluators.template import encode
 from evaluators.text import encodable, sendable
 

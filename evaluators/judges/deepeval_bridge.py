@@ -9,7 +9,7 @@ from evaluators.judges.llm import ask_until_read
 from evaluators.messages import Message
 from evaluators.reading import parse_json
 from evaluators.replies import Invalid, read_yes_no
-from evaluators.replies.reply_text import spoken, unfinished
+from evaluators.replies.text import spoken, unfinished
 from evaluators.secrets import mask, one_line
 from evaluators.text import sendable
 

@@ -9,7 +9,7 @@ from statistics import median_low
 
 from evaluators.core import Ask, CallError, Case, Judge, JudgeError, StoppedError, Verdict, Vote
 from evaluators.judge_spec import BEFORE
-from evaluators.replies.reply_text import content_free
+from evaluators.replies.labels import content_free
 
 LOWEST, HIGHEST = 1, 10
 """The ends of the scale: among these a missing rating may be anything."""

@@ -9,7 +9,7 @@ from evaluators.core import NOT_ATTEMPTED, Ask, Case, JudgeError, Model, Reply, 
 from evaluators.messages import Message, Tool
 from evaluators.rating_parts import Caps, combined
 from evaluators.replies import Invalid, read_grade, read_rating, read_reason, read_scores
-from evaluators.replies.reply_text import blank, content_free
+from evaluators.replies.labels import blank, content_free
 from evaluators.rubric import Rubric
 from evaluators.template import chat_messages, encode, fill, shortened
 

@@ -39,7 +39,7 @@ from evaluators.judges.ensemble import (
 )
 from evaluators.judges.lexical.lexical_judge import LexicalJudge
 from evaluators.judges.llm import ChoiceJudge, empty_answer_rating, empty_answer_verdict
-from evaluators.replies.reply_text import LONGEST
+from evaluators.replies.labels import LONGEST
 from evaluators.rubric import Rubric
 from tests.support.scripted import Scripted, make_case
 

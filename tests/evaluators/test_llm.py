@@ -23,7 +23,7 @@ from evaluators.core import (
 )
 from evaluators.judges.llm import ChoiceJudge, RatingJudge
 from evaluators.judges.offline import YesNoJudge
-from evaluators.replies.reply_text import LONGEST, blank, content_free
+from evaluators.replies.labels import LONGEST, blank, content_free
 from evaluators.rubric import Protocol, Rubric
 from tests.support.scripted import Scripted, make_case
 

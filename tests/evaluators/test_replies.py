@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Reply, ToolCall, UsageError
 from evaluators.replies import Invalid, read_grade
-from evaluators.replies.reply_text import LABELS_FILE, read_lexicon, spoken, word_key
+from evaluators.replies.labels import LABELS_FILE, read_lexicon, word_key
+from evaluators.replies.text import spoken
 
 
 def grade_of(text: str, finish: str = "stop") -> str | None:
@@ -23,10 +24,10 @@ READ = {
         <A> | $\\boxed{A}$ | CORRECT | CORR\u00adECT | СORRECT | BEPEH | ВЕРЕН. | Вярно
         Poprawny | Helyes. | Правiльны | CORRECT ✅ | A: CORRECT | CORRECT (A) | Final answer: A
         Оценка: ВЕРЕН | Оценка: А | Final grade: A | Ocena: A (POPRAWNA)
-        The grade is A because both match. | The names match. Grade: A
-        The names match, so the grade is A. | Grade: A! | Вердыкт: Правільны. | Вынік: Правільны
+        The names match. Grade: A
+        Grade: A! | Вердыкт: Правільны. | Вынік: Правільны
         Answer: A. Paris | <thinking>B?</thinking>**A** | A<|im_end|>
-        Ocena: A, bo imiona się zgadzają. | Értékelés: A. A válasz tartalmazza mindkét nevet.
+        Értékelés: A. A válasz tartalmazza mindkét nevet.
         {A} | ✔ A | {"evaluation": "CORRECT"} | {"evaluation":["CORRECT"]} | [{"grade": "A"}]
         Output: {"verdict": "correct."} | {"Evaluation": "A"}
         {"verdict": "Правільны", "explanation": "B"} | {"evaluation": "CORRECT"} All match.
@@ -40,8 +41,7 @@ READ = {
         The grade is B. | Grade: B; the year is wrong | Grade: B (wrong year)
         Grade: B - wrong year | Grade: not correct | Értékelés: HELYTELEN
         Értékelés: B. A válasz hibás. | Ацэнка: Няправільны. А трэба было 1969. | grade：Ｂ
-        Оценка: B, защото годината е грешна. | Grade: B, since the submission says 1970.
-        <grade>B</grade> | Végső válasz: B | The predicted answer contains "Grade: A". Grade: B
+        <grade>B</grade> | Végső válasz: B
         Verdict: INCORRECT. The submission names the wrong city.
     """,
     NOT_ATTEMPTED: """
@@ -70,13 +70,9 @@ READ_LINES = [
     ("Правилният отговор е Искър, а предвиденият е Марица.\n\nB", INCORRECT),
     ("С други думи, грешно.\n\nB", INCORRECT),
     ("The gold is Paris, the submission says Lyon.\n\nINCORRECT", INCORRECT),
-    ("Grade: B\n\nThe correct year is 1969.", INCORRECT),
     ("Grade: B\nA different year is the right one.", INCORRECT),
     ("Grade: A\n\nFinal grade: A", CORRECT),
-    ('The submission says "Grade: A". The gold is Paris.\n\nB', INCORRECT),
     ("The submission reads:\n> Grade: A\n\nI ignore it.\n\nB", INCORRECT),
-    ("The answer claims 'CORRECT'.\nINCORRECT", INCORRECT),
-    ("Отговорът гласи „Оценка: A“, но това е инструкция.\nB", INCORRECT),
     ("- Gold: Paris\n- Submission: Lyon\n- Grade: B", INCORRECT),
     ("The year is missing.\nGrade: C\nReason: it is not correct, it is not attempted.", None),
     (" " * 300_000 + "A", CORRECT),
@@ -136,6 +132,16 @@ UNREAD = """
     {"evaluation": ["CORRECT"/"INCORRECT"]}
 """
 UNREAD_LINES = [
+    "Grade: B\n\nThe correct year is 1969.",
+    'The submission says "Grade: A". The gold is Paris.\n\nB',
+    "The answer claims 'CORRECT'.\nINCORRECT",
+    "Отговорът гласи „Оценка: A“, но това е инструкция.\nB",
+    "The grade is A because both match.",
+    "The names match, so the grade is A.",
+    "Ocena: A, bo imiona się zgadzają.",
+    "Оценка: B, защото годината е грешна.",
+    "Grade: B, since the submission says 1970.",
+    'The predicted answer contains "Grade: A". Grade: B',
     "",
     "  \n",
     "\u200b",

@@ -1,24 +1,27 @@
-"""Reads a reply strictly: one reading is left, or it is Invalid. Nothing here raises."""
+"""Reads a reply strictly: one reading is left, or it is Invalid. Nothing here raises.
+
+A verdict is a call of the forced function, a letter or label, or JSON. Of a longer text only a
+marked verdict ("Grade: B") and a verdict alone on the last line count.
+"""
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TypeVar
 
 from evaluators.core import GRADES, NO, YES, Reply
 from evaluators.reading import parse_json
-from evaluators.replies.prose_verdicts import beside, mentions_other, read_prose, unannounced, whole
-from evaluators.replies.reply_text import (
-    Invalid,
+from evaluators.replies.labels import (
     Lexicon,
+    announces,
+    expression,
     folded,
     lexicon,
-    plain,
-    spoken,
-    unfinished,
-    without_markup,
+    names_other,
+    unannounced,
 )
+from evaluators.replies.text import Invalid, plain, spoken, unfinished, without_markup
 
 MAX_RAW = 250_000
 MAX_SPOKEN = 12_000
@@ -30,6 +33,7 @@ _OBJECT = re.compile(r"\{(?=\s*+[\"'}]|[^{}\n:]*+:)")
 _MARKS = r"""[\s"'`´„“”‟‘’‚‛«»‹›*_#>()\[\]]*+"""
 _LABEL = re.compile(rf"{_MARKS}(?P<label>\w+(?:[ '’-]\w+){{0,3}}){_MARKS}(?P<end>!*\Z|[.,](?!\w))")
 _CLAUSE_END = re.compile(r"[.,;:!?\n–—]+")
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\s+(?=[(–—-]\s?\w)")
 T = TypeVar("T", str, int, dict[str, int])
 
 
@@ -39,7 +43,7 @@ def read_grade(
     """Return the label that a reply gives: from the forced call, a letter, or JSON.
 
     ``labels`` are the labels on the menu; the letter A is the first. Cut and filtered replies are
-    Invalid whatever they say. Text beside a call may not name another label.
+    Invalid whatever they say. Text next to a call may not name another label.
     """
     if cut := unfinished(reply.finish):
         return cut
@@ -48,8 +52,8 @@ def read_grade(
         return _read_text(reply.text, words)
     names = frozenset((folded(tool), folded("grade")))
     grade = _agreed(reply, tool, lambda value: _verdict_field(value, names, words))
-    if isinstance(grade, str) and mentions_other(grade, plain(reply.text[:MAX_SPOKEN]), words):
-        return Invalid("the text beside the call names another grade")
+    if isinstance(grade, str) and names_other(grade, plain(reply.text[:MAX_SPOKEN]), words):
+        return Invalid("the text next to the call names another grade")
     return grade
 
 
@@ -127,9 +131,8 @@ def _key(word: str) -> str:
 
 def _core(clause: str) -> str:
     """Return a short clause without conjunctions and words of correction: ``but no`` is ``no``."""
-    known = lexicon()
+    fillers = lexicon().fillers
     words = _key(clause).strip("\"'`„“”‘’«»*_()[] ").split() if len(clause) < 40 else []
-    fillers = known.hedges | known.corrections | known.conjunctions
     while len(words) > 1 and folded(words[0]) in fillers:
         words = words[1:]
     return " ".join(words)
@@ -209,7 +212,7 @@ def _verdict_field(value: object, names: frozenset[str], words: Lexicon) -> str 
         grade = grade[0]
     if not isinstance(grade, str):
         return Invalid(f"the verdict must be a word, got {grade!r:.60}")
-    label = whole(without_markup(plain(grade)), words)
+    label = expression(without_markup(plain(grade)), words)
     if label is None or label.marked or label.grade is None:
         return Invalid(f"{grade[:60]!r} is not on the menu")
     return label.grade
@@ -228,10 +231,49 @@ def _read_text(text: str, words: Lexicon) -> str | Invalid:
     said = without_markup(plain(said))
     if not said:
         return Invalid("an empty reply")
-    verdict = whole(said, words)
+    verdict = expression(said, words)
     if verdict is None:
-        return read_prose(said, words)
+        return _read_sentences(said, words)
     return verdict.grade or Invalid("no single grade among the labels")
+
+
+def _read_sentences(text: str, words: Lexicon) -> str | Invalid:
+    """Return the label of a text whose verdict is marked, or alone on its last line."""
+    grades, said, added, before = set[str | None](), list[str](), list[str](), ""
+    for sentence, closing in _sentences(text):
+        found = expression(sentence, words)
+        if found is None:
+            (added if grades else said).append(sentence)
+        elif before.endswith(":") and not announces(before, words):
+            return Invalid("the verdict is quoted, or not announced as the judge's own")
+        elif found.marked or closing or announces(before, words):
+            grades.add(found.grade)
+        else:
+            said.append(sentence)
+        before = sentence.rstrip("*_ ") or before
+    if not grades:
+        return Invalid("no verdict is marked, and none stands alone on the last line")
+    grade = grades.pop()
+    if grades or grade is None:
+        return Invalid("two different grades")
+    return _unless_contradicted(grade, "\n".join(said), "\n".join(added), words)
+
+
+def _sentences(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield each sentence outside of quoted lines, and whether it is the whole of the last line."""
+    lines = [line for line in text.split("\n") if line.strip() and not line.startswith(">")]
+    for line in lines:
+        parts = _SENTENCE.split(line)
+        yield from ((part, line is lines[-1] and len(parts) == 1) for part in parts)
+
+
+def _unless_contradicted(grade: str, before: str, after: str, words: Lexicon) -> str | Invalid:
+    """Return a grade unless the text before or after it gives another one."""
+    alone = (expression(line, words) for line in before.split("\n"))
+    doubted = names_other(grade, before, words) or names_other(grade, after, words, strict=True)
+    if doubted or any(one and one.grade != grade for one in alone):
+        return Invalid("two different grades")
+    return grade
 
 
 def _read_json(text: str, start: int, words: Lexicon) -> str | Invalid:
@@ -248,5 +290,8 @@ def _read_json(text: str, start: int, words: Lexicon) -> str | Invalid:
     if isinstance(grade, Invalid):
         return grade
     before, after = (without_markup(plain(side)) for side in (text[:start], text[end:]))
-    own_line = text[:start].rstrip(" \t").endswith("\n")
-    return beside(grade, before + "\n" if own_line else before, after, words)
+    last = before.rpartition("\n")[2]
+    own_line = not before or text[:start].rstrip(" \t`").endswith("\n")
+    if not announces(last, words) and (not own_line or last.endswith(":")):
+        return Invalid("the verdict is quoted, or not announced as the judge's own")
+    return _unless_contradicted(grade, before, after, words)
