@@ -74,7 +74,7 @@ class Program:
     def _parser(self) -> argparse.ArgumentParser:
         listed = "\n".join(f"  {name:<10}{one.help}" for name, one in self.commands.items())
         prog = self.prog
-        parser = Parser(
+        parser = CommandParser(
             prog=prog,
             usage=f"{prog} [-h] COMMAND …",
             description=f"{self.what}\n\ncommands:\n{listed}",
@@ -87,7 +87,7 @@ class Program:
         return parser
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """A parser whose errors are one line that names the command's help."""
 
     def error(self, message: str) -> NoReturn:

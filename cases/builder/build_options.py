@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from evaluators.command_line import Parser
+from evaluators.command_line import CommandParser
 from evaluators.core import UsageError
 from evaluators.ledger_place import Place, read_place
 from evaluators.models.keys import KEY_ENV, MODELS_FILE
@@ -120,7 +120,7 @@ def read_options(argv: Sequence[str], steps: Mapping[str, str]) -> Options:
 def _parser(steps: Mapping[str, str]) -> argparse.ArgumentParser:
     known = {**steps, EVALUATE: "compare models on a dataset: one table, and what they miss"}
     table = "\n".join(f"  {name:<11}{what}" for name, what in known.items())
-    parser = Parser(
+    parser = CommandParser(
         prog="python -m cases build",
         description=f"Make a BoolQ-type dataset, step by step.\n\nsteps:\n{table}",
         epilog=NOTE,

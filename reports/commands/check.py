@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cases.check.checks import check_datasets, check_files
 from cases.config import FILE
-from evaluators.command_line import Parser
+from evaluators.command_line import CommandParser
 from evaluators.core import UsageError
 from evaluators.output import plural, say
 
@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
+    parser = CommandParser(
         prog="python -m cases check",
         description="Look for duplicates, leaks, wrong letters, gaps and weak gates in datasets.",
         epilog=_EPILOG,

@@ -18,7 +18,7 @@ from cases.download.public_files import (
     recorded_hash,
 )
 from cases.download.resumable import DownloadError, check_address
-from evaluators.command_line import Parser
+from evaluators.command_line import CommandParser
 from evaluators.core import UsageError
 from evaluators.output import say
 from evaluators.text import shown
@@ -95,7 +95,7 @@ def _parser(
     benchmarks: Mapping[str, Benchmark], sets: Mapping[str, LabelledSet]
 ) -> argparse.ArgumentParser:
     table = "\n".join(_table(benchmarks, sets))
-    parser = Parser(
+    parser = CommandParser(
         prog="python -m cases download",
         description="Fetch and verify a public benchmark, or answers that people labelled.",
         epilog=f"{table}\n\n{NOTE}",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from evaluators.answerers import RecordedAnswer
-from evaluators.command_line import Parser
+from evaluators.command_line import CommandParser
 from evaluators.core import GRADES, Case, Judge, Outcome, QAError, UsageError
 from evaluators.judge_spec import LEXICAL, PYTHON, parse_judges
 from evaluators.judges.factory import DEFAULT_RUBRIC, JudgeFactory, connect_judges, rubric_for
@@ -52,9 +52,9 @@ exit codes: 0 measured, 1 {failed}, 4 wrong arguments or an unreadable file,
 130 interrupted; replies that were paid for are kept, and running again goes on"""
 
 
-def judge_parser(command: str, description: str, failed: str) -> Parser:
+def judge_parser(command: str, description: str, failed: str) -> CommandParser:
     """Return the parser of a command that puts answers to a judge; ``failed`` explains exit 1."""
-    parser = Parser(
+    parser = CommandParser(
         prog=f"python -m evaluators {command}",
         description=description,
         epilog=EXITS.format(failed=failed),

@@ -9,7 +9,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evaluators.command_line import Parser
+from evaluators.command_line import CommandParser
 from evaluators.core import UsageError
 from evaluators.ledger import LedgerError, upkeep
 from evaluators.ledger.database import Store, StoreError
@@ -189,8 +189,8 @@ def main(argv: Sequence[str]) -> int:
         ) from None
 
 
-def _parser() -> Parser:
-    parser = Parser(
+def _parser() -> CommandParser:
+    parser = CommandParser(
         prog="python -m evaluators ledger",
         description="Look into a ledger, carry it elsewhere, take old rows out.",
         epilog=NOTE,

@@ -87,7 +87,7 @@ TEMPLATES: Mapping[str, Template] = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the files of a data set and name them; return the exit code."""
-    parser = command_line.Parser(
+    parser = command_line.CommandParser(
         prog="python -m cases new",
         description="Write the files of a data set of your own: settings, data with one row to be "
         "replaced, an answer prompt, and the test module. They run as they are.",

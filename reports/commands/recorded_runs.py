@@ -25,7 +25,7 @@ from reports.verdict.recount import merged, rebuilt, regated
 RUN_HELP = "a report folder, its run.json, or the name of a promoted run"
 
 
-class Parser(command_line.Parser):
+class Parser(command_line.CommandParser):
     """The parser of one command on recorded runs."""
 
     def __init__(self, name: str, description: str, codes: str) -> None:

@@ -115,7 +115,7 @@ def _plan(config: pytest.Config, options: RunOptions, files: list[Path]) -> Work
             raise UsageError(
                 "--until-decided: nothing is decided with --gates off; leave one of them out"
             )
-        from reports.plugin.settling import in_sequence  # noqa: PLC0415  # brings numpy along
+        from reports.plugin.early_stopping import in_sequence  # noqa: PLC0415  # brings numpy along
 
         plan = in_sequence(plan, paired=bool(options.baseline or options.anchor))
     if options.dry_run:

@@ -24,7 +24,7 @@ from reports.plugin.head_start import EARLY, may_end_early, takes_everything
 from reports.plugin.options import RunOptions
 from reports.plugin.progress import Progress, ProgressDisplay
 from reports.plugin.reruns import refuse_reruns, rerun_settings
-from reports.plugin.run import Run
+from reports.plugin.run import EngineRun
 from reports.plugin.run_models import earlier_runs
 from reports.plugin.session_results import SessionResults, key_of
 from reports.plugin.status_words import StatusWords
@@ -62,10 +62,10 @@ class Controller:
         self._last_line = self._warning = ""
         self._folder = Path(tempfile.mkdtemp(prefix="qa-"))
         config.add_cleanup(lambda: shutil.rmtree(self._folder, ignore_errors=True))
-        self.outcome_store = self._folder / "board.sqlite3"
+        self.outcome_store = self._folder / "outcomes.sqlite3"
         calling = not config.option.collectonly
         labelled = find_labelled(options, plan, config.rootpath)
-        self._run = Run(options, plan, labelled, calling=calling, earlier=self._earlier)
+        self._run = EngineRun(options, plan, labelled, calling=calling, earlier=self._earlier)
         if calling:
             self._open()
         for hooks in (
@@ -126,7 +126,7 @@ class Controller:
                 planned=len(keys), started=time.monotonic(), priced=not self._run.unpriced
             )
             self._run.start(keys)
-            threading.Thread(target=_load_report_writer, name="qa-ending", daemon=True).start()
+            threading.Thread(target=_load_report_writer, name="qa-end", daemon=True).start()
             self._display = ProgressDisplay(self._config, self._progress, lambda: self._run.status)
             self._config.add_cleanup(self._display.stop)
             self._display.start()
@@ -164,7 +164,7 @@ class Controller:
         by_user = "keyboard-interrupt" in str(excinfo.value)  # a worker heard Ctrl-C first
         self._interrupted = by_user or not early_stop
 
-    # Ending
+    # SessionEnd
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(
@@ -206,9 +206,9 @@ class Controller:
 
     def _finish(self, code: int) -> int:
         """Write the report; return the exit code that it comes to."""
-        from reports.plugin.finish import Ending, finish  # noqa: PLC0415  # loaded while tests wait
+        from reports.plugin.finish import SessionEnd, finish  # noqa: PLC0415  # loaded while tests wait
 
-        ending = Ending(
+        end = SessionEnd(
             pytest_code=code,
             interrupted=self._interrupted,
             other_failures=self._results.other_failures,
@@ -227,7 +227,7 @@ class Controller:
         )
         try:
             self._report, self._warning = finish(
-                self._options, self._plan, self._results, self._run, ending
+                self._options, self._plan, self._results, self._run, end
             )
         except (QAError, OSError) as error:
             code = int(pytest.ExitCode.INTERNAL_ERROR)  # not a gate's FAIL: nobody saw the gates

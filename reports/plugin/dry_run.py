@@ -36,11 +36,11 @@ from reports.gates.power import Clusters, expected_shares, power_lines
 from reports.judge.judge_errors import calibrations_in
 from reports.judge.trust import distrust
 from reports.plugin.calibrator import Calibrator, find_labelled
+from reports.plugin.early_stopping import stoppable
 from reports.plugin.gate_chances import chance_lines, discordance
 from reports.plugin.options import RunOptions
 from reports.plugin.run_models import adjudications_of, connect_models, earlier_runs
 from reports.plugin.session_results import SessionResults
-from reports.plugin.settling import stoppable
 from reports.render.console import wrapped
 from reports.run.evidence import Calibration
 
@@ -162,7 +162,7 @@ class DryRun:
 
     def _shares(self, keys: Sequence[str]) -> dict[str, float]:
         """Return which share of a slice is asked until it is decided, for each that may stop."""
-        lanes = stoppable(self._plan, paired=any(self._earlier))
+        queues = stoppable(self._plan, paired=any(self._earlier))
         share = discordance(self._options.report_dir, self._baseline).shares[0]
         found: dict[str, float] = {}
         for dataset, clusters in self._clusters(keys):
@@ -173,7 +173,7 @@ class DryRun:
                 discordance=share,
                 calibrations=self._judged,
             )
-        return {name: one for name, one in found.items() if name in lanes}
+        return {name: one for name, one in found.items() if name in queues}
 
     @property
     def _judged(self) -> tuple[Calibration, ...]:

@@ -19,7 +19,7 @@ from evaluators.models.catalogue import replaced_entries
 from reports.gates.decide import SessionFacts
 from reports.metrics.summary import extra_notes
 from reports.plugin.options import RunOptions
-from reports.plugin.run import Run
+from reports.plugin.run import EngineRun
 from reports.plugin.run_models import provenance_of
 from reports.plugin.session_results import SessionResults
 from reports.plugin.worker_setup import gc_paused
@@ -41,7 +41,7 @@ _COLOURS = {"PASS": "green", "FAIL": "red", "INCONCLUSIVE": "yellow"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class SessionEnd:
     """How a session ended. ``notes`` go into the report.
 
     ``pytest_code`` is what pytest would return; ``other_failures`` are those that are no item's.
@@ -56,7 +56,7 @@ class Ending:
     notes: tuple[str, ...]
     about: Mapping[str, object]
 
-    def beside(self, run: Run) -> Iterator[Baseline | None]:
+    def beside(self, run: EngineRun) -> Iterator[Baseline | None]:
         """Yield the baseline and the anchor, with what people said of the answers."""
         for one in (self.baseline, self.anchor):
             yield one and replace(one, people=run.adjudications)
@@ -69,43 +69,45 @@ def prepare() -> None:
 
 
 def finish(
-    options: RunOptions, plan: Plan, results: SessionResults, run: Run, ending: Ending
+    options: RunOptions, plan: Plan, results: SessionResults, run: EngineRun, end: SessionEnd
 ) -> tuple[Report, str]:
     """Write the report of a session that planned at least one item; return it and a warning.
 
     Raises WriteError where the folder cannot take it.
     """
     with gc_paused():  # nothing of what is made is garbage before all is written
-        outcomes = results.final(run.outcomes, kind_of_missing(run, interrupted=ending.interrupted))
+        outcomes = results.final(run.outcomes, kind_of_missing(run, interrupted=end.interrupted))
         found = OutcomeFacts.of((plan.items[key], one) for key, one in outcomes.items())
-        facts = _facts(options, plan, run, ending, found)
-        return _publish(assemble(plan, outcomes, facts, *ending.beside(run)), options)
+        facts = _facts(options, plan, run, end, found)
+        return _publish(assemble(plan, outcomes, facts, *end.beside(run)), options)
 
 
-def _facts(options: RunOptions, plan: Plan, run: Run, ending: Ending, found: OutcomeFacts) -> Facts:
+def _facts(
+    options: RunOptions, plan: Plan, run: EngineRun, end: SessionEnd, found: OutcomeFacts
+) -> Facts:
     """Return what only the session knows, for the report; ``found`` is what its outcomes show."""
     named = {"model": options.model, "judge": " ".join(options.judges)}
     specs = {**named, **provenance_of(run.adjudications)}
     return Facts(
         **named,
         session=SessionFacts(
-            other_failures=ending.other_failures,
-            interrupted=ending.interrupted,
+            other_failures=end.other_failures,
+            interrupted=end.interrupted,
             gates_off=options.gates_off,
-            pytest_code=ending.pytest_code,
+            pytest_code=end.pytest_code,
             cause=run.cause,
             left=run.left,
         ),
         provenance=provenance(plan, options.choice, found, specs),
         run={
-            **ending.about,
+            **end.about,
             **ci_link(os.environ),
             "requests": run.status.requests,
             "spent": run.spent,
             "replies": found.replies,
         },
-        notes=(*ending.notes, *_notes(options, plan, run, found)),
-        complete=not ending.interrupted and not run.status.failure,
+        notes=(*end.notes, *_notes(options, plan, run, found)),
+        complete=not end.interrupted and not run.status.failure,
         calibrations=run.calibrations(),
     )
 
@@ -138,14 +140,14 @@ def _transcripts(
     return of_ledger(stack.enter_context(opened)), ""
 
 
-def kind_of_missing(run: Run, *, interrupted: bool) -> str:
+def kind_of_missing(run: EngineRun, *, interrupted: bool) -> str:
     """Return of which kind the items are that the run did not come to."""
     if run.status.failure:
         return "engine"
     return run.stopped or ("interrupted" if interrupted else "stopped")
 
 
-def _notes(options: RunOptions, plan: Plan, run: Run, found: OutcomeFacts) -> Iterator[str]:
+def _notes(options: RunOptions, plan: Plan, run: EngineRun, found: OutcomeFacts) -> Iterator[str]:
     """Yield what is odd about models, prices, the ledger, the engine, and metrics not measured."""
     if replaced := replaced_entries(options.models):
         yield replaced

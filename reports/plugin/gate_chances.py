@@ -30,7 +30,7 @@ from reports.verdict.chances import (
     discordance_between,
     discordance_of_repeats,
 )
-from reports.verdict.counted_run import Material
+from reports.verdict.counted_run import ReportInputs
 
 LOSSES = {0.5: "worse by half the margin", 1.0: "worse by the margin", 2.0: "worse by two margins"}
 SLOW = 2.0  # seconds from which on it is said how many it will take
@@ -93,7 +93,7 @@ def chance_lines(
         provenance={},
         run={},
     )
-    material = Material(
+    inputs = ReportInputs(
         # What the judge is like is only known where it was measured.
         datasets=tuple(replace(one, judge_unmeasured=True) for one in plan.datasets),
         records=records,
@@ -101,7 +101,7 @@ def chance_lines(
         samples=plan.samples,
         outside=tuple(_calibrations(baseline, names)),
     )
-    simulation = Simulation(material, facts, *earlier)
+    simulation = Simulation(inputs, facts, *earlier)
     runs = max(FEWEST_RUNS, min(RUNS, RUNS * EASY // len(records)))
     yield from _lines(simulation, discordance(options.report_dir, baseline), runs)
 

@@ -39,7 +39,7 @@ ENOUGH = (BUDGET, DEADLINE, BATCH)
 """Why a run ends before its items did where nothing is wrong: what the user allowed is used up."""
 
 
-class Run:
+class EngineRun:
     """The engine of one run and what it needs. Raises UsageError for what the user got wrong.
 
     Without ``calling``, where tests are only listed, no key is asked for and the user's ledger
@@ -72,7 +72,7 @@ class Run:
             is_on=options.calibration != 0,
             answers_recorded=connected.model is None,
         )
-        self._settling = _settling(options, plan, self._calibrator, earlier)
+        self._stopping = _early_stopping(options, plan, self._calibrator, earlier)
         self._connected = connected
         self._session = CallSession(connected.models, connected.specs, call_settings(options))
         self._host: EngineHandle | None = None
@@ -153,7 +153,7 @@ class Run:
         specs = () if self._options.replay else tuple(self._connected.specs.values())
         job = Job(
             make=partial(
-                _make, {**self._tasks, **self._calibrator.tasks}, self._session, self._settling
+                _make, {**self._tasks, **self._calibrator.tasks}, self._session, self._stopping
             ),
             schedule=schedule,
             models=tuple(self._connected.models.values()),
@@ -180,7 +180,7 @@ class Run:
         Where items are asked until decided, the order is the plan's.
         """
         self._has_tests = True
-        if self._settling:
+        if self._stopping:
             chosen = set(keys)
             keys = [key for key in self._plan.items if key in chosen]
         if self._host is not None:
@@ -204,7 +204,7 @@ class Run:
 
     def want(self, key: str) -> None:
         """Put an item first: its test is waiting. Not where the order decides."""
-        if self._host is not None and self._settling is None:
+        if self._host is not None and self._stopping is None:
             self._host.want(key)
 
     def test_ended(self) -> None:
@@ -233,17 +233,17 @@ def call_settings(options: RunOptions) -> CallSettings:
     )
 
 
-def _settling(
+def _early_stopping(
     options: RunOptions, plan: Plan, calibrator: Calibrator, earlier: "Sequence[Baseline | None]"
 ) -> Stopping | None:
     """Return what stops a slice once it is decided, None where all of it is asked."""
     if not options.until_decided:
         return None
-    from reports.plugin.settling import Settling  # noqa: PLC0415  # brings numpy along
+    from reports.plugin.early_stopping import EarlyStopping  # noqa: PLC0415  # brings numpy along
 
     # What is in hand when a slice is settled is paid for: twice as many items as calls at most.
     ahead = 1 if options.replay else 2 * options.concurrency
-    return Settling(plan, calibrator, " ".join(options.judges), earlier, ahead)
+    return EarlyStopping(plan, calibrator, " ".join(options.judges), earlier, ahead)
 
 
 def _make(

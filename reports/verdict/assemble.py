@@ -23,7 +23,7 @@ from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration, Comparison
 from reports.run.record import Record, causes, in_order, make_record, total_cost
 from reports.run.report import Decision, GateResult, Report
-from reports.verdict.counted_run import CountedRun, Material, count_run, paired_slices
+from reports.verdict.counted_run import CountedRun, ReportInputs, count_run, paired_slices
 
 FEW = 20  # items: below it a 95 % interval of a share spans 0.4 and more
 
@@ -59,7 +59,7 @@ def assemble(
     Paired gates are decided beside the baseline, and once more beside the anchor.
     """
     items = [item for key, item in plan.items.items() if key in outcomes]
-    material = Material(
+    inputs = ReportInputs(
         datasets=plan.datasets,
         records=tuple(make_record(item, outcomes[item.key]) for item in items),
         whole=Counter(item.slice.name for item in plan.items.values()),
@@ -67,15 +67,15 @@ def assemble(
         outside=facts.calibrations,
         shards=plan.shard,
     )
-    return account(material, facts, baseline, anchor)
+    return account(inputs, facts, baseline, anchor)
 
 
 def account(
-    material: Material, facts: Facts, baseline: Baseline | None, anchor: Baseline | None = None
+    inputs: ReportInputs, facts: Facts, baseline: Baseline | None, anchor: Baseline | None = None
 ) -> Report:
     """Return the report over these records: the same for the same records, wherever from."""
-    records = tuple(in_order(material.records))
-    run = count_run(material, records, facts.every_judge)
+    records = tuple(in_order(inputs.records))
+    run = count_run(inputs, records, facts.every_judge)
     sides, anchored = (paired_slices(run, facts.judge, one) for one in (baseline, anchor))
     since = compare(tuple(anchored.values()), anchor) if anchor else None
     decision, session = _decided(run, (sides, anchored), facts.session)
@@ -89,31 +89,31 @@ def account(
         records=records,
         provenance=facts.provenance,
         run=facts.run,
-        cost=total_cost(one.cost for some in (records, material.outside) for one in some),
-        tokens=sum(one.tokens for some in (records, material.outside) for one in some),
+        cost=total_cost(one.cost for some in (records, inputs.outside) for one in some),
+        tokens=sum(one.tokens for some in (records, inputs.outside) for one in some),
         baseline=baseline.path if baseline else "",
         anchor=anchor.path if anchor else "",
         complete=facts.complete,
         notes=(
             *facts.notes,
             *causes(records),
-            *_people_notes(material, facts, (baseline, anchor), decision),
+            *_people_notes(inputs, facts, (baseline, anchor), decision),
             *_gate_notes(run, baseline, since, session.ungated, decision.gates),
             *judging_notes(found, facts.every_judge, run.slices.values(), run.datasets),
             *drift_notes(run.calibrations, sides, baseline),
         ),
-        datasets=material.datasets,
+        datasets=inputs.datasets,
         session=session.end(facts.notes),
         comparison=compare(tuple(sides.values()), baseline) if baseline else None,
         since_anchor=since,
         parity=tuple(gap for one in run.datasets for gap in parity(one, run.records)),
         judging=found,
-        shards=material.shards,
+        shards=inputs.shards,
     )
 
 
 def decision_of(
-    material: Material,
+    inputs: ReportInputs,
     facts: Facts,
     baseline: Baseline | None,
     anchor: Baseline | None = None,
@@ -123,8 +123,8 @@ def decision_of(
 
     What labelled items say of the judge is taken from a ``known`` report of the same ones.
     """
-    records, judges = in_order(material.records), facts.every_judge
-    run = count_run(material, records, judges, for_gates=True, known=known)
+    records, judges = in_order(inputs.records), facts.every_judge
+    run = count_run(inputs, records, judges, for_gates=True, known=known)
     sides = [paired_slices(run, facts.judge, one) for one in (baseline, anchor)]
     return _decided(run, sides, facts.session)[0]
 
@@ -139,10 +139,10 @@ def _decided(
 
 
 def audits(
-    material: Material, judge: str, baselines: Iterable[Baseline | None]
+    inputs: ReportInputs, judge: str, baselines: Iterable[Baseline | None]
 ) -> tuple[AuditedGate, ...]:
     """Return the gates that people decide, with the pairs that they are to look at."""
-    run = count_run(material, in_order(material.records), judge)
+    run = count_run(inputs, in_order(inputs.records), judge)
     beside = [paired_slices(run, judge, one) for one in baselines]
     return tuple(
         gate
@@ -153,10 +153,10 @@ def audits(
 
 
 def sequences(
-    material: Material, judge: str, baselines: Iterable[Baseline | None]
+    inputs: ReportInputs, judge: str, baselines: Iterable[Baseline | None]
 ) -> tuple[SequentialGate, ...]:
     """Return the gates that are decided in a fixed order of the items, one after another."""
-    run = count_run(material, in_order(material.records), judge, for_gates=True)
+    run = count_run(inputs, in_order(inputs.records), judge, for_gates=True)
     return tuple(_sequences(run, [paired_slices(run, judge, one) for one in baselines]))
 
 
@@ -186,20 +186,20 @@ def _gates(run: CountedRun, beside: Sequence[Mapping[str, PairedSlice]]) -> Iter
 
 
 def _people_notes(
-    material: Material, facts: Facts, beside: Sequence[Baseline | None], decision: Decision
+    inputs: ReportInputs, facts: Facts, beside: Sequence[Baseline | None], decision: Decision
 ) -> Iterator[str]:
     """Yield how many verdicts people gave, and the gates that would not pass without these.
 
     What the judge would have said of these is not known: they count as ungraded. Gates that people
     decide by design are left out.
     """
-    yield from adjudication_notes(material.records)
-    given = Counter(f"{r.dataset}:{r.language}" for r in material.records if r.adjudicated_by)
+    yield from adjudication_notes(inputs.records)
+    given = Counter(f"{r.dataset}:{r.language}" for r in inputs.records if r.adjudicated_by)
     passed = [gate for gate in decision.gates if gate.state == "PASS" and gate.audit is None]
     if not given or not passed:
         return
-    records = [_unjudged(one) if one.adjudicated_by else one for one in in_order(material.records)]
-    run = count_run(material, records, facts.every_judge, for_gates=True)
+    records = [_unjudged(one) if one.adjudicated_by else one for one in in_order(inputs.records)]
+    run = count_run(inputs, records, facts.every_judge, for_gates=True)
     sides = [paired_slices(run, facts.judge, one) for one in beside]
     still = {(one.slice, one.name, one.bar) for one in _gates(run, sides) if one.state == "PASS"}
     for gate in passed:

@@ -24,7 +24,7 @@ from reports.run.baseline import Baseline
 from reports.run.record import Record, by_slice
 from reports.run.report import Decision, Report
 from reports.verdict.assemble import Facts, account, decision_of
-from reports.verdict.counted_run import Material
+from reports.verdict.counted_run import ReportInputs
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -64,19 +64,19 @@ class Chances:
 class Simulation:
     """A run to come.
 
-    ``material`` has a record of every planned item, as the known model left it; one without a grade
+    ``inputs`` has a record of every planned item, as the known model left it; one without a grade
     comes out like any other of its slice. Gates that people decide count as if they agreed with
     the judge.
     """
 
     def __init__(
         self,
-        material: Material,
+        inputs: ReportInputs,
         facts: Facts,
         baseline: Baseline | None,
         anchor: Baseline | None = None,
     ) -> None:
-        self._material = replace(material, datasets=tuple(map(_by_judge, material.datasets)))
+        self._material = replace(inputs, datasets=tuple(map(_by_judge, inputs.datasets)))
         self._facts = facts
         self._baseline = baseline
         self._anchor = anchor
@@ -123,8 +123,8 @@ class Simulation:
         """Return how one simulated run is decided."""
         drawn = (one.records(random, discordance, worse) for one in self._slices)
         records = tuple(record for some in drawn for record in some)
-        material = replace(self._material, records=records)
-        return decision_of(material, self._facts, self._baseline, self._anchor, known=self._known)
+        inputs = replace(self._material, records=records)
+        return decision_of(inputs, self._facts, self._baseline, self._anchor, known=self._known)
 
 
 def _by_judge(dataset: Dataset) -> Dataset:

@@ -16,7 +16,7 @@ from reports.run.report import Report, SliceSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Material:
+class ReportInputs:
     """What was declared and how its items ended, from this session or read back from files.
 
     ``whole`` counts, by the name of a slice, the items that it has when none is left out by hand;
@@ -38,7 +38,7 @@ class CountedRun:
     """The slices that were run, in the declared order; the mappings are by a slice's name.
 
     ``calibrations`` are all that measure the judge, in and outside of the records; ``distrusted``
-    says why a slice's judge is not trusted, empty where it is. ``shards`` are the material's.
+    says why a slice's judge is not trusted, empty where it is. ``shards`` are the inputs's.
     """
 
     datasets: tuple[Dataset, ...]
@@ -55,7 +55,7 @@ class CountedRun:
 
 
 def count_run(
-    material: Material,
+    inputs: ReportInputs,
     records: Sequence[Record],
     judge: str,
     *,
@@ -64,21 +64,21 @@ def count_run(
 ) -> CountedRun:
     """Count the records, or only what gates need of them."""
     grouped = by_slice(records)
-    every = (one for dataset in material.datasets for one in dataset.slices.values())
+    every = (one for dataset in inputs.datasets for one in dataset.slices.values())
     slices = {one.name: one for one in every if one.name in grouped}
     judged = {one.name: one for one in known.slices if not one.kind.answered} if known else {}
     summaries = {}
     for name, slice_ in slices.items():
-        whole = material.whole[name]
+        whole = inputs.whole[name]
         note = "" if slice_.declared else "not declared: languages.default serves it"
-        partial = len(grouped[name]) < whole or material.shards is not None
+        partial = len(grouped[name]) < whole or inputs.shards is not None
         summary = judged.get(name) or summarise(
             grouped[name], slice_, partial=partial, note=note, for_gates=for_gates
         )
-        summaries[name] = replace(summary, whole=whole, sample=_sample(material, slice_))
-    datasets, own = material.datasets, {name: grouped[name] for name in slices}
-    inside = () if known else measured_among(datasets, own, summaries, judge, material.outside)
-    calibrations = known.judging.calibrations if known else (*inside, *material.outside)
+        summaries[name] = replace(summary, whole=whole, sample=_sample(inputs, slice_))
+    datasets, own = inputs.datasets, {name: grouped[name] for name in slices}
+    inside = () if known else measured_among(datasets, own, summaries, judge, inputs.outside)
+    calibrations = known.judging.calibrations if known else (*inside, *inputs.outside)
     return CountedRun(
         datasets=datasets,
         slices=slices,
@@ -88,16 +88,16 @@ def count_run(
         distrusted={
             name: distrust(datasets, slice_, calibrations, judge) for name, slice_ in slices.items()
         },
-        shards=material.shards,
+        shards=inputs.shards,
     )
 
 
-def _sample(material: Material, slice_: Slice) -> SliceSample | None:
+def _sample(inputs: ReportInputs, slice_: Slice) -> SliceSample | None:
     """Return what ``--limit`` drew of a slice, and whether its data set pins just that."""
-    drawn = material.samples.get(slice_.name)
+    drawn = inputs.samples.get(slice_.name)
     if drawn is None:
         return None
-    pinned = next(one.sampling for one in material.datasets if one.name == slice_.dataset)
+    pinned = next(one.sampling for one in inputs.datasets if one.name == slice_.dataset)
     return replace(drawn, pinned=pinned == Sampling(limit=drawn.items, seed=drawn.seed))
 
 

@@ -15,7 +15,7 @@ from reports.run.evidence import Calibration
 from reports.run.record import Record
 from reports.run.report import Report, SliceSummary
 from reports.verdict.assemble import Facts, account, audits
-from reports.verdict.counted_run import Material
+from reports.verdict.counted_run import ReportInputs
 
 UNITED = ("models_returned", "judges_returned")  # lists of what the providers named
 MAY_DIFFER = ("python", "packages")  # kept side by side
@@ -31,14 +31,14 @@ def rebuilt(
 
     ``datasets`` are declared in place of the report's own.
     """
-    material = _material(report, report.datasets if datasets is None else datasets)
+    inputs = _material(report, report.datasets if datasets is None else datasets)
     notes = report.session.notes
     facts = replace(_facts([report]), provenance=report.provenance, run=report.run, notes=notes)
-    return account(material, facts, baseline, anchor)
+    return account(inputs, facts, baseline, anchor)
 
 
-def _material(report: Report, datasets: tuple[Dataset, ...]) -> Material:
-    return Material(
+def _material(report: Report, datasets: tuple[Dataset, ...]) -> ReportInputs:
+    return ReportInputs(
         datasets=datasets,
         records=report.records,
         whole={one.name: one.whole for one in report.slices},
@@ -89,7 +89,7 @@ def merged(
         first = parts.setdefault(part.name, part)
         _same(f"number of items in {part.name}", [first.whole, part.whole])
         _same(f"sample of {part.name}", [one.sample and one.sample.text for one in (first, part)])
-    material = Material(
+    inputs = ReportInputs(
         datasets=tuple(map(_dataset, groups.values())),
         records=_records(reports),
         whole={name: part.whole for name, part in parts.items()},
@@ -97,7 +97,7 @@ def merged(
         outside=_outside(reports),
         shards=_shards(reports),
     )
-    return account(material, _facts(reports), baseline, anchor)
+    return account(inputs, _facts(reports), baseline, anchor)
 
 
 def _shards(reports: Sequence[Report]) -> Shards | None:

@@ -36,7 +36,7 @@ from reports.run.record import Record, make_record
 from reports.run.report import Decision, Report
 from reports.verdict.assemble import Facts, account, decision_of
 from reports.verdict.chances import Simulation, margin_of, seen_by_judge
-from reports.verdict.counted_run import Material
+from reports.verdict.counted_run import ReportInputs
 from tests.support.judging import judges
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice
 
@@ -88,21 +88,21 @@ class Run:
     @cached_property
     def known(self) -> Report:
         """The report of these very records."""
-        return account(self.material, FACTS, self.baseline)
+        return account(self.inputs, FACTS, self.baseline)
 
     @cached_property
-    def material(self) -> Material:
+    def inputs(self) -> ReportInputs:
         """What the product is given."""
         names = Counter(f"{one.dataset}:{one.language}" for one in self.records)
-        return Material(datasets=self.datasets, records=self.records, whole=names)
+        return ReportInputs(datasets=self.datasets, records=self.records, whole=names)
 
     def decide(self, records: Sequence[Record], old: Sequence[Record] = ()) -> Decision:
         """Return how other records are decided beside the baseline, or beside these old ones."""
         baseline = self.baseline
         if baseline and old:
             baseline = replace(baseline, records=tuple(old))
-        material = replace(self.material, records=tuple(records))
-        return decision_of(material, FACTS, baseline, known=self.known)
+        inputs = replace(self.inputs, records=tuple(records))
+        return decision_of(inputs, FACTS, baseline, known=self.known)
 
 
 FACTS = Facts(model="m", judge="lexical", session=SessionFacts(), provenance={}, run={})
@@ -111,7 +111,7 @@ FACTS = Facts(model="m", judge="lexical", session=SessionFacts(), provenance={},
 def made_run(datasets: tuple[Dataset, ...], records: tuple[Record, ...]) -> Run:
     """Return the run of these records, compared with itself."""
     run = Run(datasets=datasets, records=records, baseline=None)
-    return replace(run, baseline=before(account(run.material, FACTS, None)))
+    return replace(run, baseline=before(account(run.inputs, FACTS, None)))
 
 
 def of_file(text: str) -> Run:
@@ -285,7 +285,7 @@ class Row:
 
 def rows(file: str, run: Run, *, known: bool, runs: int = RUNS) -> Iterator[Row]:
     """Yield a row for each model: unchanged, and worse by half, one and two margins."""
-    simulation, seen = Simulation(run.material, FACTS, run.baseline), seen_by_judge(run.known)
+    simulation, seen = Simulation(run.inputs, FACTS, run.baseline), seen_by_judge(run.known)
     for loss in LOSSES:
         losses = {
             slice_.name: loss * margin_of(dataset, slice_) * seen.get(slice_.name, 1.0)

@@ -35,9 +35,9 @@ from evaluators.runtime.prices import pricing_of
 from evaluators.statistics.betting import ENOUGH, Observations, log_capital
 from evaluators.statistics.paired import tango
 from evaluators.statistics.paired_power import power
+from reports.plugin.early_stopping import FEWEST
 from reports.plugin.options import read_options
 from reports.plugin.run_models import connect_models
-from reports.plugin.settling import FEWEST
 
 SEED = 20261122
 MODEL, JUDGE = "openai:gpt-4.1", "anthropic:claude-opus-4-1"

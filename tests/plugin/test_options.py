@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.command_line import REMOVED, Parser, removed
+from evaluators.command_line import REMOVED, CommandParser, removed
 from evaluators.core import UsageError
 from reports.plugin.options import NAMES
 from reports.plugin.run_paths import dataset_files
@@ -117,7 +117,7 @@ def test_an_option_that_was_removed_names_what_to_use(capitals: Project, option:
     """Exit 4 and one line, for pytest's options as for those of a command."""
     assert_refused(capitals, capitals.run_in_process(option, "5", "qa"), removed(option))
     with pytest.raises(UsageError, match=f"^{re.escape(removed(option))}$"):
-        Parser("qagate review").parse_args([f"{option}=5"])
+        CommandParser("qagate review").parse_args([f"{option}=5"])
 
 
 def test_there_are_at_most_thirty_options(capitals: Project) -> None:

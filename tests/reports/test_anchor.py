@@ -10,7 +10,7 @@ from reports.__main__ import main
 from reports.gates.decide import SessionFacts
 from reports.run.report import Report
 from reports.verdict.assemble import Facts, account
-from reports.verdict.counted_run import Material
+from reports.verdict.counted_run import ReportInputs
 from tests.support.made_runs import (
     SPEC,
     answered,
@@ -37,7 +37,7 @@ def run(letters: str) -> Report:
 def beside(letters: str, baseline: Report | None, anchor: Report | None) -> Report:
     """Return such a run beside a baseline, an anchor or both."""
     made = run(letters)
-    material = Material(
+    inputs = ReportInputs(
         datasets=made.datasets,
         records=made.records,
         whole={one.name: one.whole for one in made.slices},
@@ -46,7 +46,7 @@ def beside(letters: str, baseline: Report | None, anchor: Report | None) -> Repo
         model=made.model, judge=SPEC, session=SessionFacts(), provenance=made.provenance, run={}
     )
     fixed = replace(before(anchor, "anchor"), role="anchor") if anchor else None
-    return account(material, facts, before(baseline) if baseline else None, fixed)
+    return account(inputs, facts, before(baseline) if baseline else None, fixed)
 
 
 def states(report: Report) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ from reports.verdict.chances import (
     discordance_of_repeats,
     margin_of,
 )
-from reports.verdict.counted_run import Material
+from reports.verdict.counted_run import ReportInputs
 from tests.support.made_records import make_record, make_slice
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of
 
@@ -35,12 +35,12 @@ def simulation(letters: str, *rules: Threshold, baseline: bool = True) -> Simula
     """Return the simulation of a run like this one, judged by rules."""
     dataset = facts_dataset(graded_slice("en", *rules))
     records = answered(letters, judge="lexical")
-    material = Material(
+    inputs = ReportInputs(
         datasets=(dataset,), records=tuple(records), whole={"facts:en": len(records)}
     )
     facts = Facts(model="m", judge="lexical", session=SessionFacts(), provenance={}, run={})
     old = before(run_of(records, dataset, judge="lexical")) if baseline else None
-    return Simulation(material, facts, old)
+    return Simulation(inputs, facts, old)
 
 
 def again(records: Sequence[Record], discordance: float, worse: float = 0.0) -> list[list[Record]]:
@@ -117,13 +117,13 @@ def test_the_gates_decide_as_those_of_a_report(seed: int, letters: str) -> None:
     old = answered(letters, judge="lexical")
     baseline = before(run_of(old, dataset, judge="lexical"))
     random = np.random.default_rng(seed)
-    material = Material(datasets=(dataset,), records=tuple(old), whole={"facts:en": len(old)})
+    inputs = ReportInputs(datasets=(dataset,), records=tuple(old), whole={"facts:en": len(old)})
     facts = Facts(model="m", judge="lexical", session=SessionFacts(), provenance={}, run={})
-    known = account(material, facts, baseline)
+    known = account(inputs, facts, baseline)
     new = SliceAgain(dataset.slices["en"], old, 0.1).records(random, 0.3, 1.0)
-    material = replace(material, records=tuple(new))
-    decided = decision_of(material, facts, baseline, known=known)
-    assert decided == account(material, facts, baseline).decision
+    inputs = replace(inputs, records=tuple(new))
+    decided = decision_of(inputs, facts, baseline, known=known)
+    assert decided == account(inputs, facts, baseline).decision
 
 
 def test_a_drop_gate_alone_ends_as_its_exact_power_says() -> None:

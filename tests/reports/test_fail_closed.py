@@ -15,7 +15,7 @@ from evaluators.kinds import kind_of
 from reports.gates.decide import SessionFacts
 from reports.run.record import Record
 from reports.verdict.assemble import Facts, decision_of
-from reports.verdict.counted_run import Material
+from reports.verdict.counted_run import ReportInputs
 from tests.support.made_records import make_record
 from tests.support.made_runs import (
     ORIGIN,
@@ -78,7 +78,7 @@ class Situation:
         """Return whether the run ends in exit 0."""
         records = (*self._asked(self.new, self.unasked | self.removed), *self._judged())
         size = len(self.old) - len(self.removed)
-        material = Material(
+        inputs = ReportInputs(
             datasets=self._datasets(),
             records=records,
             whole=dict.fromkeys(("facts:en", "facts:bg"), size)
@@ -89,13 +89,13 @@ class Situation:
             model="openai:new",
             judge=SPEC,
             session=SessionFacts(pytest_code=int(failed)),
-            provenance={"slices": dict.fromkeys(material.whole, ORIGIN)},
+            provenance={"slices": dict.fromkeys(inputs.whole, ORIGIN)},
             run={},
         )
         asked = self._asked(self.old, frozenset())
         baseline = before(run_of(asked, self._datasets()[0]))
         kept = tuple(self._asked(self.old, self.unpaired))
-        return decision_of(material, facts, replace(baseline, records=kept)).code == 0
+        return decision_of(inputs, facts, replace(baseline, records=kept)).code == 0
 
     def _datasets(self) -> tuple[Dataset, Dataset]:
         """Return what is declared: facts in two languages, labelled items in one."""

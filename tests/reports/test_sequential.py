@@ -16,7 +16,7 @@ from evaluators.runtime.stopping import stopped
 from evaluators.settings import load_settings
 from reports.gates.sequential import place_of, places_of
 from reports.plugin.calibrator import Calibrator
-from reports.plugin.settling import FEWEST, Settling, in_sequence
+from reports.plugin.early_stopping import FEWEST, EarlyStopping, in_sequence
 from reports.run.evidence import Calibration
 from reports.run.record import Record, make_record
 from reports.run.report import GateResult, Report
@@ -173,11 +173,11 @@ class Watching(Calibrator):
         return ()
 
 
-def settling(plan: Plan, old: Sequence[Record], ahead: int = 10**6) -> Settling:
+def settling(plan: Plan, old: Sequence[Record], ahead: int = 10**6) -> EarlyStopping:
     """Return what stops the run of a plan beside an old one."""
     (dataset,) = plan.datasets
     calibrator = Watching(plan=plan, labelled=(), is_on=True, tasks={})
-    return Settling(plan, calibrator, SPEC, [before(run_of(old, dataset))], ahead)
+    return EarlyStopping(plan, calibrator, SPEC, [before(run_of(old, dataset))], ahead)
 
 
 def ended(key: str, letter: str) -> Outcome:

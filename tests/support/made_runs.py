@@ -16,7 +16,7 @@ from reports.run.evidence import Calibration
 from reports.run.record import Record
 from reports.run.report import Report
 from reports.verdict.assemble import Facts, account
-from reports.verdict.counted_run import Material
+from reports.verdict.counted_run import ReportInputs
 from tests.support.made_records import make_record
 from tests.support.samples import rendered
 
@@ -113,7 +113,7 @@ def run_of(
         run={"id": "r1"},
     )
     return account(
-        Material(
+        ReportInputs(
             datasets=known,
             records=tuple(records),
             whole=whole or sizes,

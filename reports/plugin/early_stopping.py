@@ -18,10 +18,10 @@ from reports.run.baseline import Baseline
 from reports.run.record import Record, make_record
 from reports.run.report import GateState
 from reports.verdict.assemble import sequences
-from reports.verdict.counted_run import Material
+from reports.verdict.counted_run import ReportInputs
 
 FEWEST = 16
-"""Items of a lane in hand at its beginning."""
+"""Items of a queue in hand at its beginning."""
 
 
 def _gates(dataset: Dataset, slice_: Slice, *, paired: bool) -> list[Threshold]:
@@ -30,9 +30,9 @@ def _gates(dataset: Dataset, slice_: Slice, *, paired: bool) -> list[Threshold]:
 
 
 def stoppable(plan: Plan, *, paired: bool) -> dict[str, str]:
-    """Return the slices whose gates are all sequential, each with its lane.
+    """Return the slices whose gates are all sequential, each with its queue.
 
-    Items of one lane are asked in one order: those of a slice, or those of a data set with a pooled
+    Items of a queue are asked in one order: those of a slice, or of a data set with a pooled
     gate. Without a baseline there are no ``paired`` gates.
     """
     found = {}
@@ -48,32 +48,32 @@ def stoppable(plan: Plan, *, paired: bool) -> dict[str, str]:
 def in_sequence(plan: Plan, *, paired: bool) -> Plan:
     """Return the plan with its items in the order in which they are asked, until decided.
 
-    What measures the judge comes first, then the first item of each lane, and so on: while items
+    What measures the judge comes first, then the first item of each queue, and so on: while items
     of one wait for their turn, others are asked. Raises UsageError where no slice could be stopped.
     """
-    lanes = stoppable(plan, paired=paired)
-    if not any(item.slice.name in lanes for item in plan.items.values()):
+    queues = stoppable(plan, paired=paired)
+    if not any(item.slice.name in queues for item in plan.items.values()):
         without = "" if paired else " or give --baseline=RUN for those on a change"
         raise UsageError(
             "--until-decided: no slice has gates with `evidence: sequential` alone; declare them "
             f"(drop: {{max: 0.05, evidence: sequential}}){without}"
         )
-    by_lane: dict[str, list[PlannedItem]] = defaultdict(list)
+    by_queue: dict[str, list[PlannedItem]] = defaultdict(list)
     for item in plan.items.values():
-        by_lane[lanes.get(item.slice.name, item.slice.name)].append(item)
-    ranked = [pair for lane in by_lane.values() for pair in enumerate(_sorted(lane, plan))]
+        by_queue[queues.get(item.slice.name, item.slice.name)].append(item)
+    ranked = [pair for queue in by_queue.values() for pair in enumerate(_sorted(queue, plan))]
     ranked.sort(key=lambda pair: (pair[1].slice.kind.answered, pair[0]))
     return replace(plan, items={item.key: item for _, item in ranked})
 
 
-def _sorted(lane: Sequence[PlannedItem], plan: Plan) -> list[PlannedItem]:
-    every = (one for one in plan.items.values() if one.slice.dataset == lane[0].slice.dataset)
+def _sorted(queue: Sequence[PlannedItem], plan: Plan) -> list[PlannedItem]:
+    every = (one for one in plan.items.values() if one.slice.dataset == queue[0].slice.dataset)
     places = places_of((one.slice, one.case) for one in every)
 
     def order(item: PlannedItem) -> tuple[object, ...]:
         return places[item.slice.cluster_of(item.case)], place_of(item.case), item.repeat
 
-    return sorted(lane, key=order) if lane[0].slice.kind.answered else list(lane)
+    return sorted(queue, key=order) if queue[0].slice.kind.answered else list(queue)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -98,14 +98,14 @@ class _Watched:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Lane:
-    """The keys of a lane in their order; the first ``ended`` of them have all ended."""
+class _Queue:
+    """The keys of a queue in their order; the first ``ended`` of them have all ended."""
 
     keys: list[str] = field(default_factory=list)
     ended: int = 0
 
 
-class Settling:
+class EarlyStopping:
     """Says which items of a run need no longer be asked.
 
     Nothing is settled before the judge is measured, as a margin shrinks by its errors. Items in
@@ -126,9 +126,9 @@ class Settling:
         self._judge = judge
         self._baselines = baselines
         self._ahead = ahead
-        self._lane_of = stoppable(plan, paired=any(baselines))
+        self._queue_of = stoppable(plan, paired=any(baselines))
         every = (one for dataset in plan.datasets for one in dataset.slices.values())
-        self._slices = [one for one in every if one.name in self._lane_of]
+        self._slices = [one for one in every if one.name in self._queue_of]
         self._settled: set[str] = set()
         self._outcomes: dict[str, Outcome] = {}
         self._ended: dict[str, Record] = {}
@@ -140,24 +140,24 @@ class Settling:
         chosen = set(keys)
         self._selected = [item for key, item in self._plan.items.items() if key in chosen]
         self._calibrator.select([item.key for item in self._selected])
-        lanes: dict[str, _Lane] = defaultdict(_Lane)
+        queues: dict[str, _Queue] = defaultdict(_Queue)
         places: dict[str, int] = {}
         for item in self._selected:
-            if item.slice.name in self._lane_of:
-                lane = lanes[self._lane_of[item.slice.name]]
-                places[item.key] = len(lane.keys)
-                lane.keys.append(item.key)
-        self._lanes, self._places = dict(lanes), places
+            if item.slice.name in self._queue_of:
+                queue = queues[self._queue_of[item.slice.name]]
+                places[item.key] = len(queue.keys)
+                queue.keys.append(item.key)
+        self._queues, self._places = dict(queues), places
 
     def is_due(self, key: str) -> bool:
         """Return whether an item may be asked now, rather than wait for those before it."""
         if key not in self._places:
             return True
-        lane = self._lanes[self._lane_of[self._plan.items[key].slice.name]]
-        while lane.ended < len(lane.keys) and lane.keys[lane.ended] in self._ended:
-            lane.ended += 1
-        in_hand = min(self._ahead, max(FEWEST, lane.ended // 8))
-        return self._places[key] < lane.ended + in_hand
+        queue = self._queues[self._queue_of[self._plan.items[key].slice.name]]
+        while queue.ended < len(queue.keys) and queue.keys[queue.ended] in self._ended:
+            queue.ended += 1
+        in_hand = min(self._ahead, max(FEWEST, queue.ended // 8))
+        return self._places[key] < queue.ended + in_hand
 
     def note(self, outcome: Outcome) -> Collection[str]:
         """Take in how an item ended; return the keys of those that need no longer be asked."""
@@ -182,14 +182,14 @@ class Settling:
     def _gates(self) -> tuple[SequentialGate, ...]:
         """Return the gates as the report will have them, with what has not ended left open."""
         blanks = ((item, self._ended.get(item.key)) for item in self._selected)
-        material = Material(
+        inputs = ReportInputs(
             datasets=self._plan.datasets,
             records=tuple(one or make_record(item, stopped(item.key)) for item, one in blanks),
             whole=Counter(item.slice.name for item in self._plan.items.values()),
             samples=self._plan.samples,
             outside=self._calibrator.calibrations(self._outcomes),
         )
-        return sequences(material, self._judge, self._baselines)
+        return sequences(inputs, self._judge, self._baselines)
 
     def _unneeded(self) -> Iterator[str]:
         """Yield the items of slices settled just now that have not ended."""
