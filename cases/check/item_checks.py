@@ -1,42 +1,67 @@
-"""Checks of items against each other: repeats, contradictions, leaks, balance of classes."""
+"""Checks of items one by one and against each other: repeats, leaks, ids, letters, language."""
 
-import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
-from cases.check.findings import Note, Subject, error, warning
-from cases.dataset import Slice
-from evaluators.core import GRADES, NO, YES, Case
-from evaluators.judges.lexical.folding import plain, read, without
-from evaluators.judges.lexical.language_tables import Tables, tables
-from evaluators.text import shown
+from cases.check.alphabets import (
+    TWINNED,
+    TWINS,
+    Language,
+    has,
+    known,
+    language_of,
+    mixed_words,
+    words,
+)
+from cases.check.findings import (
+    Finding,
+    Subject,
+    asked,
+    error,
+    rows_listed,
+    warning,
+    written,
+)
+from cases.config import FILE, load_dataset
+from cases.loading import GOOD_ID, load_cases
+from evaluators.core import Case
+from evaluators.text import INVISIBLE, listed, shown
 
-SIMILAR = 0.8
-"""From which weighted Jaccard similarity on two questions are held to be nearly the same."""
-MOST = 50
-"""With how many earlier questions that share a rare word one is compared."""
-
+BUNDLED = Path(__file__).parents[1]
 FEWEST_LETTERS = 4
 """A gold of fewer letters stands in many questions by chance."""
-FEWEST = 10
-"""Below so many items a share says nothing."""
-YES_SHARE = (0.4, 0.6)
-LEAST_GRADE = 0.1
+STEM = 5
+"""Letters by which two forms of a word are taken for one."""
+SHARED = 0.4
+"""The share of the shorter question's stems that make a second question about a gold the same."""
+FEWEST_STEMS = 2
+"""Stems that two questions about one fact share at least."""
+FEWEST_WORDS = 6
+"""The language of a text with fewer words is not guessed."""
+CLEAR = 4
+"""How many frequent words of another language settle it where there is none of the own."""
+AROUND = 12
+"""Characters shown on either side of an invisible one."""
 
 _OUTER = ".,;:!?\"'`“”„«»()[]"
+_TOKEN = re.compile(r"\w+")
+_QUOTED = re.compile('[„“«»"(][^„“”«»"()]{0,200}[“”«»")]')
+_MARKS = re.compile("[\u0300-\u036f]")
 
-Bag = frozenset[str]
 
-
-def duplicates(subject: Subject) -> Iterator[Note]:
-    """Yield the items that ask and expect the same as one before."""
+def duplicates(subject: Subject) -> Iterator[Finding]:
+    """Find the items that ask and expect the same as one before."""
     for before, case in _repeats(subject, contradicting=False):
         message = f"the same item as row {before.row}: {shown(case.question)}; keep one"
         yield error(case.row, message)
 
 
-def conflicts(subject: Subject) -> Iterator[Note]:
-    """Yield the items that ask the same as one before and expect something else."""
+def conflicts(subject: Subject) -> Iterator[Finding]:
+    """Find the items that ask the same as one before and expect something else."""
     for before, case in _repeats(subject, contradicting=True):
         mine, other = (one.label or one.expected for one in (case, before))
         message = (
@@ -47,125 +72,50 @@ def conflicts(subject: Subject) -> Iterator[Note]:
 
 
 def _repeats(subject: Subject, *, contradicting: bool) -> Iterator[tuple[Case, Case]]:
-    """Yield pairs of the first item with a question and each later one with the same."""
-    own = subject.slice_
+    """Yield the first item with a question, and each later one with the same question.
+
+    A judged item is an answer: there the recorded answer and the golds are part of the question.
+    """
+    kind = subject.slice_.kind
     first: dict[tuple[str, ...], Case] = {}
     for case in subject.cases:
-        before = first.setdefault(_key(own, case), case)
-        if before is not case and _contradict(own, before, case) == contradicting:
+        key: tuple[str, ...] = (_flat(case.question), _flat(case.context))
+        if not kind.answered:
+            key = (*key, _flat(case.recorded or ""), *sorted(map(_flat, case.golds)))
+        before = first.setdefault(key, case)
+        if kind.has_labels:
+            differs = before.label != case.label
+        else:
+            differs = {*map(_flat, before.golds)}.isdisjoint(map(_flat, case.golds))
+        if before is not case and differs == contradicting:
             yield before, case
-
-
-def _key(slice_: Slice, case: Case) -> tuple[str, ...]:
-    asked = (_flat(case.question), _flat(case.context))
-    if slice_.kind.answered:  # there the item is an answer, and raters may see other golds
-        return asked
-    return (*asked, _flat(case.recorded or ""), *sorted(map(_flat, case.golds)))
 
 
 def _flat(text: str) -> str:
     """Return a text without case and outer marks of its words; ``C++`` stays another than ``C``."""
-    return " ".join(word.strip(_OUTER) for word in plain(text).split()) or text
+    found = (word.strip(_OUTER) for word in _folded(text).split())
+    return " ".join(filter(None, found)) or text
 
 
-def _contradict(slice_: Slice, one: Case, two: Case) -> bool:
-    """Return whether two items have no gold in common, articles aside."""
-    if slice_.kind.has_labels:
-        return one.label != two.label
-    articles = tables(slice_.language).words("articles")
-    forms = (
-        {without(read(gold), articles).words or (gold,) for gold in case.golds}
-        for case in (one, two)
-    )
-    return not set.intersection(*forms)
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
 
 
-def near_duplicates(subject: Subject) -> Iterator[Note]:
-    """Yield the items whose question has nearly the words of one before, with the same answer.
+def leaks(subject: Subject) -> Iterator[Finding]:
+    """Find the items whose question holds a gold of four letters or more as whole words.
 
-    Words count by their rarity in the slice; figures must agree, for they make another question.
-    Judged items are left out: they repeat a question on purpose.
-    """
-    if not subject.slice_.kind.answered:
-        return
-    cases = list({_key(subject.slice_, case): case for case in subject.cases}.values())
-    bags = [frozenset(read(case.question).words) for case in cases]
-    weights = word_weights(bags)
-    found: set[int] = set()
-    for first, second in _candidates(bags, weights):
-        before, case = cases[first], cases[second]
-        if second in found or not _alike(bags[first], bags[second], weights):
-            continue
-        # a passage is part of the question
-        same_question = _flat(before.context) == _flat(case.context)
-        rated = subject.slice_.kind.rated
-        if same_question and (rated or not _contradict(subject.slice_, before, case)):
-            found.add(second)
-            message = (
-                f"nearly the question of row {before.row}, {shown(before.question)}, with the "
-                f"same answer: {shown(case.question)}; keep one"
-            )
-            yield warning(case.row, message)
-
-
-def word_weights(bags: Sequence[Bag]) -> Mapping[str, float]:
-    """Return how much each word counts: the more, the fewer bags have it."""
-    count = Counter(word for bag in bags for word in bag)
-    return {word: math.log1p(len(bags) / times) for word, times in count.items()}
-
-
-def _candidates(bags: Sequence[Bag], weights: Mapping[str, float]) -> Iterator[tuple[int, int]]:
-    """Yield index pairs of bags that share one of their rarest words.
-
-    Two bags as similar as ``SIMILAR`` share a word of these prefixes (Chaudhuri et al. 2006,
-    ICDE, "A primitive operator for similarity joins"), so only ``MOST`` can lose a pair.
-    """
-    holders: dict[str, list[int]] = defaultdict(list)
-    for index, bag in enumerate(bags):
-        prefix = _prefix(bag, weights)
-        for other in sorted({other for word in prefix for other in holders[word][-MOST:]}):
-            yield other, index
-        for word in prefix:
-            holders[word].append(index)
-
-
-def _prefix(bag: Bag, weights: Mapping[str, float]) -> list[str]:
-    """Return the rarest words, so many that the rest alone cannot make a bag similar."""
-    chosen = []
-    left = total = _weight(bag, weights)
-    for word in sorted(bag, key=lambda word: (-weights[word], word)):
-        if left < SIMILAR * total:
-            break
-        chosen.append(word)
-        left -= weights[word]
-    return chosen
-
-
-def _weight(bag: Iterable[str], weights: Mapping[str, float]) -> float:
-    return math.fsum(weights[word] for word in bag)
-
-
-def _alike(one: Bag, two: Bag, weights: Mapping[str, float]) -> bool:
-    if any(word.isdigit() for word in one ^ two):
-        return False
-    return _weight(one & two, weights) >= SIMILAR * _weight(one | two, weights)
-
-
-def leaked_golds(subject: Subject) -> Iterator[Note]:
-    """Yield the items whose question holds a gold form of four letters or more as whole words.
-
-    A question that offers a choice ("X or Y") names its answer rightly, and yes and no are told
-    by no question.
+    A question that offers a choice ("X or Y") names its answer rightly. Yes and no leak nowhere.
     """
     if subject.slice_.kind.words:
         return
-    own = tables(subject.slice_.language)
+    language = language_of(subject.slice_.language)
+    either = language.either if language else frozenset()
     for case in subject.cases:
-        words = read(case.question).words
-        if own.words("alternatives") & set(words[1:]):  # as a first word it may only ask
+        found = _TOKEN.findall(_folded(case.question))
+        if either & set(found[1:]):  # as a first word it may only ask
             continue
-        question = f" {' '.join(words)} "
-        gold = next((gold for gold in case.golds if _core(gold, own) in question), "")
+        question = f" {' '.join(found)} "
+        gold = next((gold for gold in case.golds if _leaks(gold, question)), "")
         if gold:
             message = (
                 f"gold {shown(gold)} stands in the question {shown(case.question)}; "
@@ -174,26 +124,154 @@ def leaked_golds(subject: Subject) -> Iterator[Note]:
             yield warning(case.row, message)
 
 
-def _core(gold: str, own: Tables) -> str:
-    """Return a gold's folded words between spaces; where they are too short, what no text holds."""
-    words = without(read(gold), own.words("articles")).words
-    letters = sum(len(word) for word in words if word.isalpha())
-    return f" {' '.join(words)} " if letters >= FEWEST_LETTERS else "\n"
+def _leaks(gold: str, question: str) -> bool:
+    found = _TOKEN.findall(_folded(gold))
+    enough = sum(len(word) for word in found if word.isalpha()) >= FEWEST_LETTERS
+    return enough and f" {' '.join(found)} " in question
 
 
-def balance(subject: Subject) -> Iterator[Note]:
-    """Yield how a slice's classes are out of balance: yes and no, or the labels of judged items."""
-    counts = Counter(case.label or "" for case in subject.cases)
-    if len(subject.cases) < FEWEST:
+def ids(subject: Subject) -> Iterator[Finding]:
+    """Find the ids that change when a text is corrected, or that reports will not show."""
+    given = subject.ids
+    bare = [number for number, id_ in given.items() if id_ is None]
+    if 0 < len(bare) < len(given):
+        message = (
+            f"{len(bare)} of {len(given)} rows have no id ({rows_listed(bare)}): theirs comes from "
+            "the content and changes with it; give every row one"
+        )
+        yield warning(bare[0], message)
+    odd = {row: id_ for row, id_ in given.items() if id_ and not GOOD_ID.fullmatch(id_)}
+    if odd:
+        message = (
+            f"{len(odd)} of {len(given)} ids are replaced by hashes, such as "
+            f"{listed(list(odd.values())[:3])}; use at most 64 of A-Z, a-z, 0-9, '.', '_' and '-'"
+        )
+        yield warning(min(odd), message)
+
+
+def overlap(subject: Subject) -> Iterator[Finding]:
+    """Find the items that also measure judges: of those a judge is known too well.
+
+    An item is compared with the bundled labelled items of its language. It is the same with the
+    same question, or with much the same words and the same gold.
+    """
+    if not subject.slice_.kind.by_rubric:
         return
-    if subject.slice_.kind.words:
-        share = counts[YES] / counts.total()
-        if not YES_SHARE[0] <= share <= YES_SHARE[1]:
-            what = f"{share:.0%} of the answers are yes ({counts[YES]} yes, {counts[NO]} no)"
-            wanted = f"{YES_SHARE[0]:.0%} to {YES_SHARE[1]:.0%}"
-            yield warning(0, f"{what}; add items until it is {wanted}")
-    elif not subject.slice_.kind.answered and counts.keys() <= set(GRADES):
-        for grade in GRADES:
-            if counts[grade] / counts.total() < LEAST_GRADE:
-                what = f"{counts[grade]} of {counts.total()} labels are {grade}"
-                yield warning(0, f"{what}; add items until it is {LEAST_GRADE:.0%}")
+    labelled = _labelled(subject.slice_.language)
+    for case in subject.cases:
+        own = _compared(case)
+        found = [name for name, other in labelled if own.asks_like(other)]
+        if found:
+            message = (
+                f"{shown(case.question)} is also asked of judges, in {', '.join(found[:3])}; keep "
+                "it in one of the two, or the judge is measured where it decides"
+            )
+            yield warning(case.row, message)
+
+
+class _Compared(NamedTuple):
+    """An item as it is compared with labelled ones."""
+
+    question: str
+    golds: frozenset[str]
+    stems: frozenset[str]
+    """The first letters of the question's words, frequent ones left out."""
+
+    def asks_like(self, other: "_Compared") -> bool:
+        enough = max(FEWEST_STEMS, SHARED * min(len(self.stems), len(other.stems)))
+        alike = len(self.stems & other.stems) >= enough
+        return self.question == other.question or (alike and bool(self.golds & other.golds))
+
+
+@cache
+def _labelled(language: str) -> tuple[tuple[str, _Compared], ...]:
+    """Return the bundled items of a language that measure judges, with their places."""
+    datasets = map(load_dataset, sorted(BUNDLED.rglob(FILE)))
+    slices = (one.slices.get(language) for one in datasets if not one.kind.answered)
+    cases = ((own.name, case) for own in slices if own for case in load_cases(own))
+    return tuple((f"{name} row {case.row}", _compared(case)) for name, case in cases)
+
+
+def _compared(case: Case) -> _Compared:
+    language = language_of(case.language)
+    found = set(_TOKEN.findall(_folded(case.question))) - (language.stops if language else set())
+    golds = frozenset(map(_flat, case.golds))
+    return _Compared(_flat(case.question), golds, frozenset(word[:STEM] for word in found))
+
+
+def mixed_scripts(subject: Subject) -> Iterator[Finding]:
+    """Find the words that mix Latin, Cyrillic and Greek letters; an error where they look alike.
+
+    A word such as ``PDFа``, with a letter that can be told from Latin ones, is a warning.
+    """
+    language = language_of(subject.slice_.language)
+    home = language.script if language else "Latin"
+    for row, field, text in written(subject):
+        for word, odd in mixed_words(text, home):
+            bare = set(_MARKS.sub("", unicodedata.normalize("NFD", odd)))
+            same = bare <= TWINS or bare <= TWINNED
+            letter = f"U+{ord(odd[0]):04X} ({unicodedata.name(odd[0], 'no name')})"
+            message = (
+                f"word {shown(word)} in the {field} mixes scripts: {letter}; "
+                "retype the word on one keyboard"
+            )
+            yield (error if same else warning)(row, message)
+
+
+def invisible(subject: Subject) -> Iterator[Finding]:
+    """Find the texts with characters that draw nothing.
+
+    An error where the language is known to need none; others join letters with some of them.
+    """
+    say = error if language_of(subject.slice_.language) else warning
+    for row, field, text in written(subject):
+        marks = INVISIBLE.finditer(text)
+        found = next((mark for mark in marks if not _is_emoji(text, mark.start())), None)
+        if found:
+            near = shown(text[max(0, found.start() - AROUND) : found.end() + AROUND])
+            name = unicodedata.name(found[0], "a control character")
+            what = f"the invisible U+{ord(found[0]):04X} ({name}) near {near}"
+            yield say(row, f"the {field} holds {what}; delete it")
+
+
+def _is_emoji(text: str, index: int) -> bool:
+    """Return whether this is what makes the symbol before it a picture."""
+    before = unicodedata.category(text[index - 1]) if index else ""
+    return text[index] in "\ufe0e\ufe0f\u200d" and before in ("So", "Sk", "Po", "Sm")
+
+
+def other_language(subject: Subject) -> Iterator[Finding]:
+    """Find the texts that seem to be in another language, by script and by frequent words."""
+    own = language_of(subject.slice_.language)
+    if own is None:
+        return
+    for row, field, text in asked(subject):
+        ascii_latin = own.script == "Latin" and text.isascii()
+        if not (ascii_latin or has(own.script, text) or len(words(text)) < 3):
+            what = f"no {own.script} letter: {shown(text)}; is it in {own.code!r}?"
+            yield error(row, f"the {field} has {what}")
+            continue
+        best, mine, theirs = _likeliest_other(text, own)
+        if theirs >= max(3, mine + 2):
+            message = (
+                f"the {field} looks like {best!r}: {theirs} frequent words of that language alone "
+                f"against {mine} of {own.code!r} in {shown(text)}; put it in the right file"
+            )
+            yield (error if mine == 0 and theirs >= CLEAR else warning)(row, message)
+
+
+def _likeliest_other(text: str, own: Language) -> tuple[str, int, int]:
+    """Return another language's code, and how many words are frequent in one of the two alone.
+
+    The first number is of ``own``, the second of the other. In a short text both are 0.
+    """
+    found = words(_QUOTED.sub(" ", text))
+    if len(found) < FEWEST_WORDS:
+        return "", 0, 0
+    small = {word for word in found if not word[0].isupper()}  # titles are often left as they are
+    small.add(found[0].casefold())
+    counts = (
+        (code, len(small & own.stops - other.stops), len(small & other.stops - own.stops))
+        for code, other in known().items()
+    )
+    return max(counts, key=lambda count: count[2] - count[1])

@@ -1,4 +1,4 @@
-"""``python -m cases check``: look for what is wrong with datasets although they can be loaded."""
+"""``qagate check``: find what is wrong with data sets although they can be loaded."""
 
 import argparse
 import sys
@@ -19,7 +19,7 @@ exit codes: 0 no errors (warnings are allowed unless --strict), 1 errors found,
 
 
 def main(argv: Sequence[str]) -> int:
-    """Check datasets, print a line for each finding and a summary, and return the exit code."""
+    """Check data sets, print a line for each finding and a summary, and return the exit code."""
     try:
         options = _parser().parse_args(argv)
         paths = [Path(name) for name in options.files]
@@ -32,8 +32,7 @@ def main(argv: Sequence[str]) -> int:
     refused = f", {len(result.refused)} not loaded" if result.refused else ""
     checked = f"{plural(result.items, 'item')} in {plural(result.files, 'file')}{refused}"
     summary = f"{plural(errors, 'error')}, {plural(warnings, 'warning')}: {checked}"
-    lines = (finding.line for finding in result.findings)
-    say(sys.stdout, *lines, *result.waived, summary)
+    say(sys.stdout, *result.lines, *result.waived, summary)
     say(sys.stderr, *result.refused)
     if result.refused:
         return USAGE
@@ -42,8 +41,8 @@ def main(argv: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
-        prog="python -m cases check",
-        description="Look for duplicates, leaks, wrong letters, gaps and weak gates in datasets.",
+        prog="qagate check",
+        description="Find repeated items, leaks, wrong letters, and gates that can show nothing.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

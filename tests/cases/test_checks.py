@@ -24,24 +24,14 @@ TEXT = st.one_of(
 @st.composite
 def subjects(draw: st.DrawFn) -> Subject:
     kind, language = draw(st.sampled_from(KINDS)), draw(st.sampled_from(LANGUAGES))
-    names = (
-        "fact_id",
-        "topic",
-        "label_1",
-        "label_2",
-        "label_source",
-        "difficulty",
-        "as_of",
-        "twin",
-    )
-    fields = st.sampled_from(names)
+    fields = st.sampled_from(("fact_id", "label_1", "difficulty", "twin", "story_id"))
     cases: list[Case] = []
     for row in range(1, draw(st.integers(1, 4)) + 1):
         golds = draw(st.lists(TEXT, min_size=1, max_size=2))
         metadata = draw(st.dictionaries(fields, TEXT, max_size=3))
         cases.append(item(row, draw(TEXT), *golds, context=draw(TEXT), metadata=metadata))
     own = slice_of(language, kind, by=("topic",))
-    return Subject(slice_=own, rows=(), cases=tuple(cases))
+    return Subject(slice_=own, cases=tuple(cases))
 
 
 @settings(max_examples=150, deadline=None)
@@ -54,10 +44,10 @@ def test_no_text_makes_the_linter_fail(own: Subject) -> None:
 
 
 def test_a_long_text_is_read_in_one_walk() -> None:
-    """Towers of marks, endless words and unclosed quotes end too."""
+    """Towers of marks, endless words and unclosed quotes are checked in linear time."""
     for text in ("a" + "\u0301" * 20_000, "ж" * 50_000 + "  y", "(„" * 20_000, "a" + " " * 50_000):
-        own = Subject(slice_=slice_of("be"), rows=(), cases=(item(1, text, context=text),))
-        assert check_slice(own)
+        own = Subject(slice_=slice_of("be"), cases=(item(1, text, context=text),))
+        assert len(check_slice(own)) < 4
 
 
 def test_a_finding_is_one_line_with_its_place() -> None:

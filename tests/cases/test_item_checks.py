@@ -1,24 +1,26 @@
-"""The linter finds items that stand twice, contradict each other, or tell their answer."""
+"""``check`` finds repeats, leaks, unstable ids, wrong letters, and texts in another language."""
+
+from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from cases.check.alphabets import known, language_of
+from cases.check.findings import rows_listed
 from cases.check.item_checks import (
-    SIMILAR,
-    _alike,
-    _candidates,
     conflicts,
     duplicates,
-    leaked_golds,
-    near_duplicates,
-    word_weights,
+    ids,
+    invisible,
+    leaks,
+    mixed_scripts,
+    other_language,
+    overlap,
 )
-from tests.support.linting import found, item, said, subject
+from tests.support.linting import asked, found, from_file, item, said, subject
 
 CAPITAL = "What is the capital of Bulgaria?"
-NOVEL = "Who wrote the historical novel Under the Yoke in exile in Odessa?"
-BAGS = st.lists(st.frozensets(st.sampled_from("abcdefgh"), min_size=1), max_size=20)
+CYRILLIC_A, CYRILLIC_O, LATIN_E = "\u0430", "\u043e", "e"
+BELARUSIAN = "Ці маглі сяляне ў той вёсцы вырошчваць бульбу?"
 
 
 def test_the_same_question_twice_is_an_error() -> None:
@@ -29,34 +31,28 @@ def test_the_same_question_twice_is_an_error() -> None:
     assert "the same item as row 1" in said(duplicates, twice)
 
 
-def test_marks_inside_a_word_make_another_question() -> None:
-    """C++ is not C."""
-    assert not found(duplicates, subject(item(1, "What is C?"), item(2, "What is C++?")))
+@pytest.mark.parametrize(
+    ("first", "second", "context"),
+    [("What is C?", "What is C++?", ""), ("?", "!", ""), ("Is it so?", "Is it so?", "Passage 2.")],
+)
+def test_marks_in_a_word_signs_and_passages_make_other_questions(
+    first: str, second: str, context: str
+) -> None:
+    """C++ is not C, and the same words about another passage are no repeat."""
+    assert not found(duplicates, subject(item(1, first), item(2, second, context=context)))
 
 
-def test_questions_without_words_are_compared_as_they_stand() -> None:
-    """Two different rows of signs are two questions."""
-    assert not found(duplicates, subject(item(1, "?"), item(2, "!")))
-
-
-def test_another_passage_makes_another_question() -> None:
-    """The same words about another context are no repeat."""
-    one, two = (item(row, "Is it so?", context=f"Passage {row}.") for row in (1, 2))
-    assert not found(duplicates, subject(one, two))
-
-
-def test_one_question_with_two_golds_is_a_conflict() -> None:
-    """Golds that share no form contradict; an article more is the same gold."""
-    conflict = subject(item(1, CAPITAL, "Sofia"), item(2, CAPITAL, "Plovdiv"))
-    assert found(conflicts, conflict) == [("error", 2)]
-    assert "'Plovdiv' here and 'Sofia' there" in said(conflicts, conflict)
-    assert not found(conflicts, subject(item(1, CAPITAL, "the Sofia"), item(2, CAPITAL, "Sofia.")))
-
-
-def test_golds_of_signs_are_compared_as_they_stand() -> None:
-    """A plus is not a minus, though neither is a word."""
-    assert found(conflicts, subject(item(1, CAPITAL, "+"), item(2, CAPITAL, "-")))
-    assert not found(conflicts, subject(item(1, CAPITAL, "+"), item(2, CAPITAL, "+")))
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [("Sofia", "Plovdiv", True), ("Sofia", "sofia.", False), ("+", "-", True), ("+", "+", False)],
+)
+def test_one_question_with_two_golds_is_a_conflict(first: str, second: str, *, told: bool) -> None:
+    """Golds that share no form contradict each other; signs are compared as they stand."""
+    both = subject(item(1, CAPITAL, first), item(2, CAPITAL, second))
+    assert found(conflicts, both) == [("error", 2)] * told
+    assert found(duplicates, both) == [("error", 2)] * (not told)
+    if told:
+        assert f"{second!r} here and {first!r} there" in said(conflicts, both)
 
 
 def test_yes_and_no_to_one_question_is_a_conflict() -> None:
@@ -73,59 +69,14 @@ def test_judged_items_may_repeat_a_question() -> None:
     wrong = item(4, CAPITAL, "Sofia", recorded="Sofia", label="INCORRECT")
     assert found(duplicates, subject(first, other, again, kind="judged")) == [("error", 3)]
     assert found(conflicts, subject(first, other, wrong, kind="judged")) == [("error", 4)]
-    assert not found(near_duplicates, subject(first, other, again, kind="judged"))
-
-
-def test_the_same_words_in_another_order_are_nearly_a_repeat() -> None:
-    """A near repeat with the same gold is a warning, told once."""
-    reworded = "In exile in Odessa, who wrote the historical novel Under the Yoke?"
-    items = (item(1, NOVEL, "Vazov"), item(2, reworded, "Vazov"), item(3, "Who?", "Vazov"))
-    assert found(near_duplicates, subject(*items)) == [("warning", 2)]
-    shorter = item(4, "Who wrote the historical novel Under the Yoke, exile in Odessa?", "Vazov")
-    assert found(near_duplicates, subject(*items, shorter)) == [("warning", 2), ("warning", 4)]
-
-
-@pytest.mark.parametrize(
-    ("question", "gold"),
-    [
-        (NOVEL.replace("Under the Yoke", "War and Peace"), "Vazov"),
-        (NOVEL + " In which year, by the old calendar?", "Vazov"),
-        (NOVEL[:-1] + " 2?", "Vazov"),
-        (NOVEL[:-1] + " so?", "Botev"),
-    ],
-)
-def test_another_name_figure_or_gold_is_no_near_repeat(question: str, gold: str) -> None:
-    """Rare words weigh more than common ones, and figures must be equal."""
-    others = [item(row, f"Who wrote novel number {row}?") for row in range(3, 9)]
-    both = subject(item(1, NOVEL, "Vazov"), item(2, question, gold), *others)
-    assert not [row for _, row in found(near_duplicates, both) if row == 2]
-
-
-def test_similar_rated_questions_are_near_repeats_whatever_their_golds() -> None:
-    """Experts word one answer in two ways; another context is another question."""
-    reworded = NOVEL.replace("Who wrote", "Who, then, wrote")
-    both = (item(1, NOVEL, "Vazov did."), item(2, reworded, "It was Vazov."))
-    assert found(near_duplicates, subject(*both, kind="rated")) == [("warning", 2)]
-    other = item(2, reworded, "It was Vazov.", context="In 1888.")
-    assert not found(near_duplicates, subject(both[0], other, kind="rated"))
-
-
-@given(BAGS)
-def test_no_similar_pair_is_lost(bags: list[frozenset[str]]) -> None:
-    """Comparing only bags with a rare word in common finds every pair that is similar."""
-    weights = word_weights(bags)
-    every = {
-        (i, j) for j in range(len(bags)) for i in range(j) if _alike(bags[i], bags[j], weights)
-    }
-    assert every <= set(_candidates(bags, weights))
-    assert 0 < SIMILAR < 1
 
 
 def test_a_gold_in_its_question_is_a_leak() -> None:
-    """Whole words are looked for, without articles and whatever the case."""
-    leaky = subject(item(1, "Which river is the Danube?", "a river", "The Danube"))
-    assert found(leaked_golds, leaky) == [("warning", 1)]
-    assert "'a river' stands in the question" in said(leaked_golds, leaky)
+    """Whole words are looked for, whatever their case; yes and no leak nowhere."""
+    leaky = subject(item(1, "Which river is the danube?", "a river", "The Danube"))
+    assert found(leaks, leaky) == [("warning", 1)]
+    assert "'The Danube' stands in the question" in said(leaks, leaky)
+    assert not found(leaks, subject(item(1, "Is it true?", "true"), kind="yes_no"))
 
 
 @pytest.mark.parametrize(
@@ -143,9 +94,181 @@ def test_choices_short_golds_and_parts_of_words_are_no_leak(
     question: str, gold: str, language: str
 ) -> None:
     """A question that offers the answer, and one that shares a piece of a word, are fine."""
-    assert not found(leaked_golds, subject(item(1, question, gold), language=language))
+    assert not found(leaks, subject(item(1, question, gold), language=language))
 
 
-def test_yes_and_no_leak_nothing() -> None:
-    """Yes/no items are not looked at."""
-    assert not found(leaked_golds, subject(item(1, "Is it true?", "true"), kind="yes_no"))
+def test_ids_that_change_with_the_content_are_told_where_others_do_not(tmp_path: Path) -> None:
+    """A file without any id is a choice; one row without is a slip."""
+    mixed = from_file(tmp_path, "id,question,answer\na,Who?,x\n,What?,y\n")
+    assert found(ids, mixed) == [("warning", 2)]
+    assert not found(ids, from_file(tmp_path, "question,answer\nWho?,x\nWhat?,y\n"))
+
+
+def test_ids_that_reports_replace_are_told_once(tmp_path: Path) -> None:
+    """Ids that are not plain ASCII become hashes; five rows at most are named."""
+    odd = from_file(tmp_path, "id,question,answer\nok,Who?,x\nид-1,What?,y\na b,When?,z\n")
+    assert found(ids, odd) == [("warning", 2)]
+    assert "2 of 3 ids are replaced by hashes, such as 'ид-1', 'a b'" in said(ids, odd)
+    assert rows_listed(range(1, 8)) == "1, 2, 3, 4, 5 and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "gold", "told"),
+    [
+        ("en", "What is the capital of New Zealand?", "Wellington", True),
+        ("en", "what is the CAPITAL of New Zealand", "somewhere else", True),
+        ("en", "Which capital city has New Zealand?", "Wellington", True),
+        ("en", "Which city in New Zealand has a cable car?", "Auckland", False),
+        ("en", "Who won the battle of Waterloo?", "Wellington", False),
+        ("pl", "Kto jest autorem powieści „Lalka”?", "Bolesław Prus", False),
+        ("pl", "Kto napisał powieść „Lalkę”?", "Bolesław Prus", True),
+        ("xx", "What is the capital of New Zealand?", "Wellington", False),
+    ],
+)
+def test_a_question_or_fact_that_measures_judges_is_told(
+    language: str, question: str, gold: str, *, told: bool
+) -> None:
+    """The same words alone, or two words of the question and the gold; languages are apart."""
+    row = item(3, question, gold, language=language)
+    assert found(overlap, subject(row, language=language)) == [("warning", 3)] * told
+
+
+def test_the_labelled_item_is_named() -> None:
+    """Whoever reads it can look at both; only what a rubric judges is compared."""
+    own = subject(item(1, "What is the capital of New Zealand?", "Wellington"))
+    assert "judges:en row 2" in said(overlap, own)
+    assert not found(overlap, subject(*own.cases, kind="judged"))
+    assert not found(overlap, subject(*own.cases, kind="yes_no"))
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "severity"),
+    [
+        (f"Къде {LATIN_E}стествено живее той?", "bg", "error"),
+        ("Кo\u0433а беше това?", "bg", "error"),
+        (f"What is the c{CYRILLIC_A}pital of Bulgaria?", "en", "error"),
+        ("Which \u0397ungarian town is it?", "hu", "error"),
+        ("Що е бор\u00e1?", "bg", "error"),
+        ("Τι είναι η Aθήνα;", "el", "error"),
+        ("Къде е PDFът?", "bg", "warning"),
+        ("What does TNFα do?", "en", ""),
+        ("Is it κB or αB?", "en", ""),
+        ("What is the ΔT of ββX?", "en", ""),
+        ("Τι είναι αυτό;", "en", ""),
+        ("Café?", "en", ""),
+        ("IT-компанията на Apple", "bg", ""),
+        ("3D-принтер и Wi-Fi, MP3-ът", "bg", ""),
+    ],
+)
+def test_a_look_alike_letter_inside_a_word_is_an_error(
+    text: str, language: str, severity: str
+) -> None:
+    """One that nobody mistakes is a warning; Greek symbols and hyphens are fine."""
+    assert found(mixed_scripts, asked(text, language)) == ([(severity, 1)] if severity else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "letter"),
+    [
+        (f"Is t{CYRILLIC_A} a word?", "en", "U+0430 (CYRILLIC SMALL LETTER A)"),
+        ("Кафpri ли е?", "bg", "U+0070 (LATIN SMALL LETTER P)"),
+        ("Това тa ли е?", "bg", "U+0061 (LATIN SMALL LETTER A)"),
+    ],
+)
+def test_the_odd_letter_is_named(text: str, language: str, letter: str) -> None:
+    """The message says which letter is out of place; a tie goes to the text's own script."""
+    assert letter in said(mixed_scripts, asked(text, language))
+
+
+def test_golds_are_looked_at_and_recorded_answers_are_not() -> None:
+    """A gold no model can match is the file's fault, a model's answer is its own."""
+    word = f"S{CYRILLIC_O}fia"
+    assert found(mixed_scripts, subject(item(1, "Where?", "Sofia", word))) == [("error", 1)]
+    assert not found(mixed_scripts, subject(item(1, "Where?", "Sofia", recorded=word)))
+
+
+@pytest.mark.parametrize("mark", ["\u200b", "\ufeff", "\u00ad", "\u202e", "\x07"])
+def test_what_draws_nothing_is_an_error(mark: str) -> None:
+    """Zero width, soft hyphen, bidi and control characters."""
+    assert found(invisible, asked(f"What is{mark} it?", "en")) == [("error", 1)]
+    assert f"U+{ord(mark):04X}" in said(invisible, asked(f"What is{mark} it?", "en"))
+
+
+def test_joiners_and_pictures_are_no_error() -> None:
+    """Persian writes a zero width non-joiner, a selector makes a picture; others still show."""
+    assert found(invisible, asked("می\u200cخواهم", "fa")) == [("warning", 1)]
+    assert not found(invisible, asked("Is ❤\ufe0f a heart?", "en"))
+    assert found(invisible, asked("Is ❤\ufe0f a\u200b heart?", "en"))
+    assert found(invisible, asked("\ufe0fIs it?", "en"))
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Where is the town?", "bg"),
+        ("Kude se namira toi?", "bg"),
+        ("Къде е този град?", "en"),
+    ],
+)
+def test_a_text_without_one_letter_of_its_script_is_an_error(text: str, code: str) -> None:
+    """An untranslated question, or one typed in the other script."""
+    assert found(other_language, asked(text, code)) == [("error", 1)]
+    assert not found(other_language, asked(text.split(maxsplit=1)[0], code))
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "guess"),
+    [
+        ("Какой город является столицей этой большой страны и где он находится?", "bg", "ru"),
+        ("Які місто є столицею цієї великої країни і де воно знаходиться?", "bg", "uk"),
+        ("Кой град е столица на тази страна и къде се намира той?", "be", "bg"),
+        ("Kteří skladatelé se narodili v tomto městě a kde se nachází jejich dům?", "pl", "cs"),
+        ("Melyik város volt az ország fővárosa és hol található ma?", "pl", "hu"),
+        ("Które miasto jest stolicą kraju, a kto był w nim przed rokiem?", "en", "pl"),
+        ("Which town is the capital of the country and where is it?", "hu", "en"),
+        (BELARUSIAN.replace("?", ", якая расла там?"), "bg", "be"),
+    ],
+)
+def test_the_language_is_guessed_by_frequent_words(text: str, code: str, guess: str) -> None:
+    """A question in another language is an error where none of its words is the own language's."""
+    assert found(other_language, asked(text, code)) == [("error", 1)]
+    assert f"looks like {guess!r}" in said(other_language, asked(text, code))
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "told"),
+    [
+        ("Kto napisał the song which is on that first album?", "pl", True),
+        ("do u need a gun license to go to a shooting range", "en", False),
+        ("Koho hraje Beanie Feldstein v seriálu What We Do in the Shadows?", "cs", False),
+        ("Kto napisał powieść „The Man Who Was and Is in the House”?", "pl", False),
+        ("What is it?", "hu", False),
+        ("¿Cuál es la capital de la República de Bulgaria?", "es", False),
+        (BELARUSIAN, "be", False),
+    ],
+)
+def test_doubtful_texts_are_a_warning_or_left_alone(text: str, code: str, *, told: bool) -> None:
+    """Shared words, titles, quotations, short texts and unknown languages are no fault."""
+    assert found(other_language, asked(text, code)) == [("warning", 1)] * told
+
+
+def test_the_context_is_looked_at_too() -> None:
+    """A passage in another language is the usual accident of translated files."""
+    passage = "The town is on the river, and it was the capital of the country."
+    assert "the context" in said(other_language, asked("Ki?", "hu", context=passage))
+
+
+def test_every_language_entry_is_whole() -> None:
+    """Frequent words are written in the language's own letters, and none is given twice."""
+    for code, entry in known().items():
+        letters = set("".join(entry.stops)) - {"'"}
+        assert letters <= (entry.letters or letters), code
+        assert entry.expected <= entry.letters, code
+        assert len(entry.stops) > 60, code
+
+
+def test_regions_share_a_language_and_orthographies_do_not() -> None:
+    """``en-GB`` is English; Belarusian in the other orthography has no entry."""
+    assert language_of("en-GB") is language_of("en")
+    assert language_of("be-tarask") is None
+    assert language_of("xx") is None

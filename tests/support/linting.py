@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from cases.check.findings import Note, Subject, read_subject
+from cases.check.findings import Finding, Subject, read_subject
 from cases.dataset import Dataset, Slice, Threshold
 from evaluators.core import Case
 from evaluators.kinds import kind_of
 
-Check = Callable[[Subject], Iterable[Note]]
+Check = Callable[[Subject], Iterable[Finding]]
 
 
 def slice_of(language: str = "en", kind: str = "graded", **more: object) -> Slice:
@@ -22,7 +22,7 @@ def item(row: int, question: str, *golds: str, **more: object) -> Case:
 
 
 def subject(*cases: Case, language: str = "en", kind: str = "graded") -> Subject:
-    return Subject(slice_=slice_of(language, kind), rows=(), cases=cases)
+    return Subject(slice_=slice_of(language, kind), cases=cases)
 
 
 def asked(question: str, language: str, context: str = "") -> Subject:

@@ -1,0 +1,279 @@
+"""Checks of a slice as a whole: balance, answers in the questions, twins, and what it can show."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+
+from cases.check.alphabets import words
+from cases.check.findings import Finding, Subject, error, rows_listed, warning
+from cases.dataset import Dataset, Slice, Threshold, clusters_in
+from evaluators.core import GRADES, NO, UNANSWERED, YES, Case, Verdict
+from evaluators.judges.lexical.lexical_judge import grade
+from evaluators.judges.offline import rate
+from evaluators.replies import Invalid, read_yes_no
+from evaluators.statistics.paired import smallest_n
+from evaluators.text import shown
+
+FEWEST = 10
+"""The balance of fewer items says nothing."""
+YES_SHARE = (0.4, 0.6)
+LEAST_GRADE = 0.1
+BAR = 0.58
+"""The highest share of answers that a rule without the passage may give."""
+FEWEST_FOR_CUES = 150
+"""Of fewer items the best of many words is above the bar by chance."""
+SURE = 2.33
+"""Standard errors above one half at which a predictor is right by more than luck, one in 100."""
+TWINS = ("twin", "twin_id")
+LINKS = (*TWINS, "story_id")
+"""Fields whose value says which items are about one story."""
+ONE_FACT = 0.7
+"""The least share of words in their order that twin passages have in common."""
+DIFFICULTY = "difficulty"
+CEILING = 0.95
+"""The highest share right of a reference model at which a slice can still show a loss."""
+FEWEST_KNOWN = 20
+"""Of fewer items the share right says nothing."""
+
+_Worded = tuple[Case, frozenset[str]]
+
+
+def balance(subject: Subject) -> Iterator[Finding]:
+    """Find classes out of balance: yes and no, or the labels of judged items."""
+    counts = Counter(case.label or "" for case in subject.cases)
+    if counts.total() < FEWEST:
+        return
+    if subject.slice_.kind.words:
+        share, (low, high) = counts[YES] / counts.total(), YES_SHARE
+        if not low <= share <= high:
+            what = f"{share:.0%} of the answers are yes ({counts[YES]} yes, {counts[NO]} no)"
+            yield warning(0, f"{what}; add items until it is {low:.0%} to {high:.0%}")
+    elif not subject.slice_.kind.answered and counts.keys() <= set(GRADES):
+        for label in GRADES:
+            if counts[label] / counts.total() < LEAST_GRADE:
+                what = f"{counts[label]} of {counts.total()} labels are {label}"
+                yield warning(0, f"{what}; add items until it is {LEAST_GRADE:.0%}")
+
+
+def cue_words(subject: Subject) -> Iterator[Finding]:
+    """Find the one word whose presence in a yes/no question answers too many items.
+
+    Shares are balanced: yes and no count alike, however many there are of each.
+    """
+    items = _worded(subject)
+    if len(items) < FEWEST_FOR_CUES:
+        return
+    totals = Counter(case.label for case, _ in items)
+    counts = Counter((word, case.label) for case, own in items for word in own)
+    gaps = {
+        word: counts[word, YES] / totals[YES] - counts[word, NO] / totals[NO]
+        for word in sorted({word for word, _ in counts})
+    }
+    best = max(gaps, key=lambda word: (abs(gaps[word]), word))
+    share = (1 + abs(gaps[best])) / 2
+    if share > BAR:
+        said = "yes" if gaps[best] > 0 else "no"
+        message = (
+            f"the word {shown(best)} in a question means {said}: that rule alone answers "
+            f"{share:.0%} right, above {BAR:.0%} ({counts[best, YES]} yes, {counts[best, NO]} no); "
+            "reword questions or add twins with the other answer"
+        )
+        yield warning(0, message)
+
+
+def closed_book(subject: Subject) -> Iterator[Finding]:
+    """Find that the words of yes/no questions answer too many items without their passages.
+
+    A naive Bayes rule learns from all items but those of the same cluster (twins, for instance).
+    """
+    items = _worded(subject)
+    if len(items) < FEWEST_FOR_CUES:
+        return
+    odds = _log_odds(subject.slice_, items)
+    hits: dict[str, list[bool]] = {YES: [], NO: []}
+    right = []
+    for case, _ in items:
+        hit = (odds[case.row] > 0) == (case.label == YES)
+        hits[str(case.label)].append(hit)
+        right += [case.row] if hit else []
+    share = sum(sum(own) / len(own) for own in hits.values()) / 2
+    if share > max(BAR, 0.5 + SURE * 0.5 / math.sqrt(len(items))):
+        surest = sorted(right, key=lambda row: -abs(odds[row]))
+        message = (
+            f"the words of the questions alone answer {share:.0%} right, above {BAR:.0%}: "
+            f"{len(right)} of {len(items)} items, most surely rows {rows_listed(surest, 10)}; "
+            "reword those or add twins with the other answer"
+        )
+        yield warning(0, message)
+
+
+def _worded(subject: Subject) -> list[_Worded]:
+    """Return yes/no items with the words of their questions; none where one answer is missing."""
+    if not subject.slice_.kind.words:
+        return []
+    items = [
+        (case, frozenset(word.casefold() for word in words(case.question)))
+        for case in subject.cases
+        if case.label in (YES, NO)
+    ]
+    return items if len({case.label for case, _ in items}) > 1 else []
+
+
+def _log_odds(slice_: Slice, items: Sequence[_Worded]) -> Mapping[int, float]:
+    """Return by row the log odds of yes that the words have in other clusters, smoothed by one."""
+    clusters: dict[object, list[_Worded]] = defaultdict(list)
+    for case, own in items:
+        clusters[slice_.cluster_of(case)].append((case, own))
+    others = _counts(items)
+    found = {}
+    for members in clusters.values():
+        mine = _counts(members)
+        others.subtract(mine)
+        for case, own in members:
+            found[case.row] = math.fsum(
+                math.log((others[word, YES] + 1) / (others["", YES] + 2))
+                - math.log((others[word, NO] + 1) / (others["", NO] + 2))
+                for word in own
+            )
+        others.update(mine)
+    return found
+
+
+def _counts(items: Sequence[_Worded]) -> Counter[tuple[str, str]]:
+    """Return in how many questions of each answer a word stands; with ``""`` how many there are."""
+    return Counter((word, str(case.label)) for case, own in items for word in ("", *own))
+
+
+def twins(subject: Subject) -> Iterator[Finding]:
+    """Find the twins that are no pair of opposite answers to passages that differ in one fact."""
+    for field in TWINS if subject.slice_.kind.words else ():
+        for name, pair in _linked(subject, field).items():
+            rows = rows_listed(case.row for case in pair)
+            if len(pair) != 2:
+                message = f"{field} {shown(name)} is that of {len(pair)} rows ({rows})"
+                yield error(pair[0].row, f"{message}; twins are two")
+                continue
+            likeness = _likeness(*pair)
+            if pair[0].label == pair[1].label:
+                message = f"the twins {shown(name)} (rows {rows}) have the same answer"
+                yield error(pair[1].row, f"{message}; change the fact that decides it")
+            elif not ONE_FACT <= likeness < 1:
+                what = "are the same" if likeness == 1 else "differ in more than a fact"
+                message = f"the passages of the twins {shown(name)} (rows {rows}) {what}"
+                yield warning(pair[1].row, f"{message}; change one fact of one passage")
+
+
+def _likeness(first: Case, second: Case) -> float:
+    """Return the share of the words of two passages that are the same in the same order."""
+    one, two = first.context.split(), second.context.split()
+    return 1.0 if one == two else SequenceMatcher(None, one, two, autojunk=False).ratio()
+
+
+def unclustered(subject: Subject) -> Iterator[Finding]:
+    """Find the field that joins items which the data set counts as independent."""
+    for field in LINKS:
+        linked = _linked(subject, field).values()
+        if any(len({subject.slice_.cluster_of(case) for case in some}) > 1 for some in linked):
+            message = f"rows with one {field!r} are counted as independent"
+            yield warning(0, f"{message}; say 'cluster: {field}' in dataset.yaml")
+
+
+def _linked(subject: Subject, field: str) -> Mapping[str, Sequence[Case]]:
+    """Return the items by their value in a field, where they have one."""
+    found: dict[str, list[Case]] = defaultdict(list)
+    for case in subject.cases:
+        if value := _value(case, field):
+            found[value].append(case)
+    return found
+
+
+def _value(case: Case, field: str) -> str:
+    value = case.metadata.get(field)
+    return "" if value is None else str(value).strip()
+
+
+def too_easy(subject: Subject) -> Iterator[Finding]:
+    """Find that the reference model is nearly always right, so that no loss can be seen here.
+
+    The reference is the share of published models that were right, where items have it in
+    ``difficulty``; otherwise the recorded answers, as the rules without a model read them.
+    """
+    if not subject.slice_.kind.answered:
+        return
+    given = {case.row: text for case in subject.cases if (text := _value(case, DIFFICULTY))}
+    known = []
+    for row, text in given.items():
+        share = _share(text)
+        if share is None:
+            yield error(row, f"{DIFFICULTY!r} is {shown(text)}; write a share right, from 0 to 1")
+        else:
+            known.append(share)
+    who = f"published models are right, by the mean {DIFFICULTY!r},"
+    if not known:
+        who = "recorded answers are right"
+        answered = (case for case in subject.cases if case.recorded is not None)
+        known = [float(_is_right(subject.slice_, case)) for case in answered]
+    if len(known) >= FEWEST_KNOWN and (mean := sum(known) / len(known)) > CEILING:
+        message = (
+            f"cannot see a loss: {who} in {mean:.0%} of {len(known)} items, more than "
+            f"{CEILING:.0%}; add items that a good model misses"
+        )
+        yield warning(0, message)
+
+
+def _share(text: str) -> float | None:
+    """Return a share from 0 to 1, None for any other text."""
+    try:
+        share = float(text)
+    except ValueError:
+        return None
+    return share if 0 <= share <= 1 else None
+
+
+def _is_right(slice_: Slice, case: Case) -> bool:
+    """Return whether the recorded answer of an item passes by the rules without a model."""
+    answer = case.recorded or ""
+    if slice_.kind.words:
+        said = read_yes_no(answer, "stop", (slice_.yes,), (slice_.no,))
+        verdict = Verdict(grade=UNANSWERED if isinstance(said, Invalid) else said, reason="")
+    else:
+        verdict = rate(case, answer) if slice_.kind.rated else grade(case, answer)
+    return slice_.kind.passes(case, verdict, slice_.passing, slice_.pass_bar)
+
+
+def ungated(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Finding]:
+    """Find the declared languages without a gate of their own: nothing there stops an upgrade."""
+    for code in subjects:
+        if code in dataset.slices and not dataset.slices[code].thresholds:
+            yield warning(0, f"language {code!r} has no gates; add 'gates:' with a metric and bar")
+
+
+def narrow_margins(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Finding]:
+    """Find the gates on a change that so few items can never pass, even if no answer changes."""
+    clusters = clusters_in(
+        (own.slice_, case)
+        for code, own in subjects.items()
+        if code in dataset.slices
+        for case in own.cases
+    )
+    for code, some in clusters.items():
+        for threshold in dataset.slices[code].thresholds:
+            yield from _too_narrow(f"{dataset.name}:{code}", threshold, len(some))
+    for threshold in dataset.pooled:
+        count = len(set().union(*clusters.values()))
+        yield from _too_narrow(f"{dataset.name}:*", threshold, count)
+
+
+def _too_narrow(where: str, threshold: Threshold, count: int) -> Iterator[Finding]:
+    margin, change = threshold.max or 0.0, threshold.measure
+    if not threshold.of_share or threshold.evidence != "confident" or margin >= 1:
+        return
+    if margin == 0:
+        yield warning(0, f"{where}: no number of items can show a {change} of 0; give a margin")
+    elif count < smallest_n(margin):
+        message = (
+            f"{where}: {count} independent items can never show a {change} below {margin:g}; "
+            f"it takes {smallest_n(margin):,}, or widen the margin"
+        )
+        yield warning(0, message)
