@@ -8,7 +8,7 @@ from evaluators.core import Ask, Case, JudgeError, Model, QAError, Reply, Reques
 from evaluators.judges.llm import ask_until_read
 from evaluators.messages import Message
 from evaluators.reading import parse_json
-from evaluators.replies import Invalid, read_yes_no
+from evaluators.replies import Invalid
 from evaluators.replies.text import spoken, unfinished
 from evaluators.secrets import mask, one_line
 from evaluators.text import sendable
@@ -129,11 +129,3 @@ def case_of(test_case: Shown, language: str) -> Case:
         golds=(test_case.expected_output or "",),
         context="\n\n".join(str(getattr(part, "context", part)) for part in shown),
     )
-
-
-def gold_word(expected: str, yes: str, no: str) -> str:
-    """Return YES or NO, as an expected answer says. Raises UsageError where it says neither."""
-    gold = read_yes_no(expected, "stop", (yes,), (no,))
-    if isinstance(gold, Invalid):
-        raise UsageError(f"expected_output {expected[:40]!r} is neither {yes!r} nor {no!r}")
-    return gold

@@ -170,17 +170,17 @@ def address(spec: Spec) -> tuple[str, str]:
     return spec.base_url, spec.name
 
 
-def rubric_for(name: str, language: str, style: Style) -> Rubric:
+def rubric_for(name: str, language: str, style: Style | None = None) -> Rubric:
     """Return the rubric of this name, or in this file, for a language.
 
-    A bundled rubric that lacks the language serves in English. Raises UsageError where there is
-    none, or where its replies are not of this style.
+    A bundled rubric that lacks the language serves in English. Raises UsageError if there is none,
+    or if its replies are not of this style.
     """
     if Path(name).suffix:
         rubric = load_template(Path(name), language, "rate" if style == "rated" else "letter")
     else:
         rubric = load_rubric(_bundled(name, language))
-    if rubric.style != style:
+    if style and rubric.style != style:
         other = "ratings" if rubric.style == "rated" else "grades"
         raise UsageError(
             f"--rubric {name}: it asks for {other}, and the labels are {style}; give another"

@@ -1,6 +1,5 @@
-"""One judge, named by its SPEC, asked from any thread, event loop or process."""
+"""One judge, named by its SPEC, asked from any thread or event loop."""
 
-import os
 import threading
 import weakref
 from concurrent.futures import Future
@@ -27,10 +26,10 @@ class Judged:
 
 
 class JudgeSession:
-    """Where one judge, named by its SPEC, is asked; several metrics may share it.
+    """The models, ledger and limits of one judge; several metrics may share them.
 
-    A process that was forked makes connections of its own. Raises UsageError for a SPEC that
-    names nothing, a key that is not set, or a cost limit that could not be kept.
+    Raises UsageError for a SPEC that names nothing, a key that is not set, or a cost limit that
+    could not be kept.
     """
 
     def __init__(self, judge: str, settings: CallSettings | None = None) -> None:
@@ -42,8 +41,6 @@ class JudgeSession:
         )
         self._lock = threading.Lock()
         self._thread: CallThread | None = None
-        self._of_parents: list[CallThread] = []  # their files are not to be closed here
-        self._finalizer: weakref.finalize[..., JudgeSession] | None = None
 
     def ask(self, judge: Judge, case: Case, answer: str) -> Future[Judged]:
         """Return what will hold the verdict, or raise what the judge or the call raised."""
@@ -54,25 +51,17 @@ class JudgeSession:
             return Judged(verdict=verdict, usage=meter.usage)
 
         with self._lock:
-            thread = self._thread_here()
-        return thread.submit(judged)
+            if self._thread is None:
+                self._thread = CallThread(self._session)
+                weakref.finalize(self, self._thread.close)
+            return self._thread.submit(judged)
 
     def close(self) -> None:
-        """Give connections and files back; asked again, the session opens anew."""
+        """Close connections and files; asked again, the session opens anew."""
         with self._lock:
-            if self._finalizer is not None:
-                self._finalizer()
+            if self._thread is not None:
+                self._thread.close()
             self._thread = None
 
     def _key(self, spec: Spec) -> Key | None:
         return None if self.settings.replay else require_key(spec)
-
-    def _thread_here(self) -> CallThread:
-        if self._thread is not None and self._thread.process == os.getpid():
-            return self._thread
-        if self._thread is not None and self._finalizer is not None:
-            self._finalizer.detach()
-            self._of_parents.append(self._thread)
-        self._thread = CallThread(self._session)
-        self._finalizer = weakref.finalize(self, self._thread.close)
-        return self._thread

@@ -1,15 +1,16 @@
-"""The one door to deepeval: its metrics on our models, and our judges as its metrics.
+"""The only module that imports deepeval: its metrics on our models, and our judges as its metrics.
 
-deepeval is kept quiet: no telemetry, no ``.env`` read, no folder of its own. Its environment
-variables count when it is loaded, hence the order below.
+deepeval sends no telemetry, reads no ``.env`` and makes no folder here. It reads its environment
+variables when it is imported, so they are set before.
 """
 
 import asyncio
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NoReturn
+from typing import Any, NoReturn
 
 QUIET = {
     "DEEPEVAL_TELEMETRY_OPT_OUT": "1",
@@ -27,12 +28,11 @@ from deepeval.models import DeepEvalBaseLLM  # noqa: E402
 from deepeval.test_case import LLMTestCase, SingleTurnParams  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
-from evaluators.core import Ask, Case, Judge, Model, Verdict  # noqa: E402
+from evaluators.core import Ask, Case, Judge, Model  # noqa: E402
 from evaluators.extra_metrics import METRICS, MetricSpec  # noqa: E402
 from evaluators.judges import deepeval_bridge  # noqa: E402
-from evaluators.judges.factory import DEFAULT_RUBRIC, Place, rubric_for  # noqa: E402
+from evaluators.judges.factory import Place, rubric_for  # noqa: E402
 from evaluators.judges.judge_session import Judged, JudgeSession  # noqa: E402
-from evaluators.replies import Invalid, read_yes_no  # noqa: E402
 from evaluators.template import encode, shortened  # noqa: E402
 
 NOT_MEASURABLE = "not_measurable"
@@ -136,163 +136,74 @@ def _test_case(case: Case, answer: str) -> LLMTestCase:
     return made
 
 
-class _JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]
-    """What our metrics share: the state that deepeval's runners read."""
+class JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]
+    """One of our judges as a metric of deepeval's, for ``assert_test`` and ``evaluate``.
 
-    _title: ClassVar[str] = ""
-
-    @property
-    def __name__(self) -> str:
-        """The metric's name in deepeval's reports."""
-        return self._title
-
-    def is_successful(self) -> bool:
-        """Return whether the last answer reached the threshold; False where there is no score."""
-        self.success = False
-        if self.error is None and self.score is not None:
-            self.success = self.threshold is None or self.score >= self.threshold
-        return self.success
-
-
-class _ModelMetric(_JudgeMetric):  # type: ignore[no-untyped-call]
-    """A metric whose judge is named by a SPEC.
-
-    ``judge`` is ``lexical``, a model's SPEC, ``lexical+SPEC``, several with a space between them,
-    or the JudgeSession of one: give it to choose the ledger and the limits, or to share them.
-    ``rubric`` is a bundled rubric's name or a path. Raises UsageError for what is not known.
+    A graded rubric scores 1 for a passing label and 0 for another; a rated one (rating - 1) / 9.
     """
 
-    _style: ClassVar[Literal["graded", "rated"]] = "graded"
+    __name__ = "Judge"
 
     def __init__(
         self,
         judge: str | JudgeSession = "lexical",
         language: str = "en",
-        rubric: str = "",
-        threshold: float | None = 1.0,
+        rubric: str = "simpleqa",
+        threshold: float | None = None,
     ) -> None:
+        """Raise UsageError for a judge or rubric that is not known.
+
+        ``judge`` is what ``--judge`` takes, several SPECs with a space between them, or the
+        JudgeSession that metrics share. ``threshold`` is 1 for grades and the rubric's pass bar for
+        ratings unless given.
+        """
         # deepeval copies a metric by its constructor's arguments: the copies share the session.
         self.judge = JudgeSession(judge) if isinstance(judge, str) else judge
-        self.language = language
-        self.rubric = rubric or DEFAULT_RUBRIC[self._style]
-        self.threshold = threshold
+        self.language, self.rubric = language, rubric
         self.evaluation_model = self.judge.name
-        found = rubric_for(self.rubric, language, self._style)
-        self._passing = found.passing
-        place = Place(style=self._style, rubric=found, audited=False, name=self._title)
+        self._rubric = found = rubric_for(rubric, language)
+        bar = (found.pass_bar - 1) / 9 if found.style == "rated" else 1.0
+        self.threshold = bar if threshold is None else threshold
+        place = Place(style=found.style, rubric=found, audited=False, name=self.__name__)
         self._asked: Judge = self.judge.judges.build(place)
 
     def measure(self, test_case: LLMTestCase, *args: object, **options: object) -> float:
-        """Return the score, from 0 to 1; an event loop may be running. Raises as ``a_measure``."""
-        try:
-            case, answer = _begin(self, test_case, self.language)
-            judged = self.judge.ask(self._asked, case, answer).result()
-        except Exception as error:
-            self.error = str(error)
-            raise
-        return self._settle(judged)
+        """Return the score, from 0 to 1. Raises as ``a_measure``."""
+        return self._settled(lambda: self._ask(test_case).result())
 
     async def a_measure(self, test_case: LLMTestCase, *args: object, **options: object) -> float:
         """Return the score, from 0 to 1.
 
-        Raises CallError or JudgeError, and keeps its text as ``error``, where the judge cannot be
-        reached or read: there is no score then. What a call cost is kept even if this is cancelled.
+        Raises CallError or JudgeError if the judge cannot be reached or read; there is no score
+        then. A reply that is paid for is kept even if this is cancelled.
         """
+        asked = asyncio.wrap_future(self._ask(test_case))
+        await asyncio.wait([asked])
+        return self._settled(asked.result)
+
+    def _ask(self, test_case: LLMTestCase) -> Future[Judged]:
+        self.score = self.success = self.reason = self.error = None
+        self.evaluation_cost = self.input_tokens = self.output_tokens = None
+        if missing := deepeval_bridge.missing_field(test_case):
+            raise MissingTestCaseParamsError(f"'{missing}' cannot be None for the 'Judge' metric")
+        case = deepeval_bridge.case_of(test_case, self.language)
+        return self.judge.ask(self._asked, case, str(test_case.actual_output))
+
+    def _settled(self, result: Callable[[], Judged]) -> float:
         try:
-            case, answer = _begin(self, test_case, self.language)
-            asked = asyncio.wrap_future(self.judge.ask(self._asked, case, answer))
-            judged = await asyncio.shield(asked)
+            judged = result()
         except Exception as error:
             self.error = str(error)
             raise
-        return self._settle(judged)
-
-    def _settle(self, judged: Judged) -> float:
-        self.reason = judged.verdict.reason
-        self.evaluation_cost = judged.usage.cost
-        self.input_tokens = judged.usage.input_tokens
-        self.output_tokens = judged.usage.output_tokens
-        score = self._score(judged.verdict)
-        self.score = score
+        verdict, usage = judged.verdict, judged.usage
+        rating = verdict.rating
+        score = (rating - 1) / 9 if rating else float(verdict.grade in self._rubric.passing)
+        self.score, self.reason, self.evaluation_cost = score, verdict.reason, usage.cost
+        self.input_tokens, self.output_tokens = usage.input_tokens, usage.output_tokens
         self.is_successful()
         return score
 
-    def _score(self, verdict: Verdict) -> float:
-        raise NotImplementedError
-
-
-class SimpleQAMetric(_ModelMetric):  # type: ignore[no-untyped-call]
-    """1 for CORRECT; 0 for INCORRECT and NOT_ATTEMPTED, which ``score_breakdown`` tells apart.
-
-    By a rubric with labels of its own: 1 for a passing label.
-    """
-
-    _title = "SimpleQA"
-
-    def _score(self, verdict: Verdict) -> float:
-        self.score_breakdown = {str(verdict.grade): 1.0}
-        return float(verdict.grade in self._passing)
-
-
-class RatingMetric(_ModelMetric):  # type: ignore[no-untyped-call]
-    """(rating - 1) / 9 of a rating from 1 to 10; by default a rating of 7 passes."""
-
-    _title = "Rating"
-    _style = "rated"
-
-    def __init__(
-        self,
-        judge: str | JudgeSession = "lexical",
-        language: str = "en",
-        rubric: str = "",
-        threshold: float | None = 6 / 9,
-    ) -> None:
-        super().__init__(judge, language, rubric, threshold)
-
-    def _score(self, verdict: Verdict) -> float:
-        rating = verdict.rating or 1
-        self.score_breakdown = {"rating": float(rating), **verdict.parts}
-        return (rating - 1) / 9
-
-
-class BooleanMetric(_JudgeMetric):  # type: ignore[no-untyped-call]
-    """1 where the answer says the expected one of two words, by rule; 0 where it does not."""
-
-    _title = "Boolean"
-
-    def __init__(self, yes: str = "Yes", no: str = "No", threshold: float | None = 1.0) -> None:
-        self.yes = yes
-        self.no = no
-        self.threshold = threshold
-        self.evaluation_model = "rule:yes_no"
-
-    def measure(self, test_case: LLMTestCase, *args: object, **options: object) -> float:
-        """Return 1 or 0. Raises UsageError where the expected output is neither word."""
-        try:
-            case, answer = _begin(self, test_case, "en")
-            gold = deepeval_bridge.gold_word(case.expected, self.yes, self.no)
-        except Exception as error:
-            self.error = str(error)
-            raise
-        said = read_yes_no(answer, "stop", (self.yes,), (self.no,))
-        self.reason = said.reason if isinstance(said, Invalid) else f"the answer says {said}"
-        score = float(said == gold)
-        self.score = score
-        self.is_successful()
-        return score
-
-    async def a_measure(self, test_case: LLMTestCase, *args: object, **options: object) -> float:
-        """Return 1 or 0; nobody is asked."""
-        return self.measure(test_case)
-
-
-def _begin(metric: _JudgeMetric, test_case: LLMTestCase, language: str) -> tuple[Case, str]:
-    """Forget the test case before, and return this one as ours, with its answer."""
-    metric.score = metric.success = metric.reason = metric.error = None
-    metric.score_breakdown = {}
-    metric.evaluation_cost = metric.input_tokens = metric.output_tokens = None
-    if missing := deepeval_bridge.missing_field(test_case):
-        raise MissingTestCaseParamsError(
-            f"'{missing}' cannot be None for the '{metric.__name__}' metric"
-        )
-    return deepeval_bridge.case_of(test_case, language), str(test_case.actual_output)
+    def is_successful(self) -> bool:
+        """Return whether the last answer reached the threshold; False if there is no score."""
+        self.success = self.error is None and (self.score or 0.0) >= (self.threshold or 0.0)
+        return self.success

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from evaluators.core import Case, JudgeError, Model, Reply, Request, StoppedError, TransientError
 from evaluators.extra_metrics import METRICS, MetricSpec
 from evaluators.judges.deepeval_bridge import read_text
-from evaluators.judges.metric import QUIET, Bridge, SimpleQAMetric, measurers_of
+from evaluators.judges.metric import QUIET, Bridge, JudgeMetric, measurers_of
 from evaluators.replies import Invalid
 from evaluators.template import encode
 from tests.support.scripted import Scripted, make_case
@@ -211,8 +211,8 @@ def test_deepeval_is_kept_quiet() -> None:
 
 def test_a_copy_shares_the_desk() -> None:
     """deepeval copies a metric for every test case; limits and ledger hold for all copies."""
-    metric = SimpleQAMetric(language="bg", threshold=0.5)
+    metric = JudgeMetric(language="bg", threshold=0.5)
     (copy,) = copy_metrics([metric])
-    assert isinstance(copy, SimpleQAMetric)
+    assert isinstance(copy, JudgeMetric)
     assert copy.judge is metric.judge
     assert (copy.language, copy.rubric, copy.threshold) == ("bg", "simpleqa", 0.5)

@@ -18,9 +18,9 @@ from deepeval.test_case import LLMTestCase
 
 from evaluators.runtime.sender import CallSettings
 from evaluators.judges.judge_session import JudgeSession
-from evaluators.judges.metric import BooleanMetric, RatingMetric, SimpleQAMetric
+from evaluators.judges.metric import JudgeMetric
 
-DESK = JudgeSession({judge!r}, CallSettings(ledger=Path("kept.sqlite3")))
+SHARED = JudgeSession({judge!r}, CallSettings(ledger=Path("kept.sqlite3")))
 
 
 def case(answer, number=0, gold="Sofia"):
@@ -29,23 +29,22 @@ def case(answer, number=0, gold="Sofia"):
 
 
 def test_right():
-    assert_test(case("The city below Vitosha"), [SimpleQAMetric(DESK), RatingMetric(DESK)])
-    assert_test(case("Sofia"), [SimpleQAMetric(), RatingMetric()], run_async=False)
-    assert_test(case("Yes.", gold="Yes"), [BooleanMetric()])
+    both = [JudgeMetric(SHARED), JudgeMetric(SHARED, rubric="eba")]
+    assert_test(case("The city below Vitosha"), both)
+    assert_test(case("Sofia"), [JudgeMetric(), JudgeMetric(rubric="eba")], run_async=False)
 
 
 @pytest.mark.parametrize(
     ("answer", "metric"),
     [
-        ("Elsewhere [[grade=INCORRECT]]", SimpleQAMetric(DESK)),
-        ("Elsewhere [[conclusion=0]]", RatingMetric(DESK)),
-        ("Plovdiv", SimpleQAMetric()),
-        ("No", BooleanMetric()),
+        ("Elsewhere [[grade=INCORRECT]]", JudgeMetric(SHARED)),
+        ("Elsewhere [[conclusion=0]]", JudgeMetric(SHARED, rubric="eba")),
+        ("Plovdiv", JudgeMetric()),
     ],
 )
 def test_wrong(answer, metric):
     with pytest.raises(AssertionError, match="failed"):
-        assert_test(case(answer, gold="Yes" if answer == "No" else "Sofia"), [metric])
+        assert_test(case(answer, gold="Sofia"), [metric])
 
 
 def test_many_at_once():
@@ -53,7 +52,7 @@ def test_many_at_once():
     cases.append(case("Elsewhere [[broken=yes]]", 99))
     found = evaluate(
         cases,
-        [SimpleQAMetric(DESK), RatingMetric(DESK, threshold=None)],
+        [JudgeMetric(SHARED), JudgeMetric(SHARED, rubric="eba", threshold=0)],
         async_config=AsyncConfig(run_async=True, max_concurrent=8),
         display_config=DisplayConfig(show_indicator=False, print_results=False),
         cache_config=CacheConfig(write_cache=False),
@@ -87,13 +86,13 @@ def test_assert_test_and_evaluate_take_our_metrics(pytester: pytest.Pytester) ->
         pytester.makefile(".ini", pytest=INI)
         pytester.makepyfile(test_host=HOST.format(judge=f"openai:j@{server.url}/v1"))
         done = pytester.runpytest_subprocess()
-        done.assert_outcomes(passed=6)
+        done.assert_outcomes(passed=5)
         assert server.count == 2 + 2 + 12 * 2 + 3 * 2
         assert server.peak <= 16
         rows = json.loads((pytester.path / "rows.json").read_text())
     good = [(name, score) for name, score, error in rows if error is None]
-    assert sorted(set(good)) == [("Rating", pytest.approx(1 / 3)), ("SimpleQA", 1.0)]
+    assert sorted(set(good)) == [("Judge", pytest.approx(1 / 3)), ("Judge", 1.0)]
     assert len(good) == 24
     bad = [(name, score, "3 replies without a verdict" in error) for name, score, error in rows
            if error is not None]  # fmt: skip
-    assert sorted(bad) == [("Rating", None, True), ("SimpleQA", None, True)]
+    assert sorted(bad) == [("Judge", None, True), ("Judge", None, True)]

@@ -35,15 +35,15 @@ relay: {provider: openai, model: m, base_url: "%s/v1", api_key_env: RELAY_KEY}
 OWN_TESTS = """
 from deepeval import assert_test
 from deepeval.test_case import LLMTestCase
-from evaluators.judges.metric import RatingMetric, SimpleQAMetric
+from evaluators.judges.metric import JudgeMetric
 
 CASE = LLMTestCase(input="Q?", actual_output="Rome", expected_output="Sofia")
 
 def test_no_key():
-    SimpleQAMetric("openai:JUDGE", language="en")
+    JudgeMetric("openai:JUDGE", language="en")
 
 def test_a_malformed_key():
-    assert_test(CASE, [RatingMetric("anthropic:JUDGE", language="en")])
+    assert_test(CASE, [JudgeMetric("anthropic:JUDGE", rubric="eba")])
 """
 
 
