@@ -1,75 +1,83 @@
-"""The store of replies: looked up by key, committed in groups, shared by runs at the same time."""
+"""The store of replies: found by key, committed in groups, shared by runs at the same time."""
 
 import asyncio
+import os
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
-from typing import Self
+from pathlib import Path
+from typing import Generic, NamedTuple, Self, TypeVar
 
 from evaluators.core import Reply
-from evaluators.ledger import documents
-from evaluators.ledger.database import (
+from evaluators.ledger.opening import Store, open_store
+from evaluators.ledger.rows import (
+    ADD_DOCUMENT,
     COLUMNS,
+    FORGET_DOCUMENT,
     INSERT,
     LedgerError,
     PaidReply,
-    Store,
+    Signer,
+    StoredDocument,
     StoredRow,
     StoreError,
-    Transaction,
     marks,
     seal,
+    seal_document,
 )
-from evaluators.ledger.documents import StoredDocument, seal_document
-from evaluators.ledger.grouping import Grouped
-from evaluators.ledger.signing import Signer
-from evaluators.ledger.stores import open_store
-from evaluators.ledger.unkept import Unkept
 from evaluators.ledger_place import Place
 from evaluators.output import plural
-from evaluators.sent import TEXT
+from evaluators.sent import TEXT, Document
 
-GROUP_SECONDS = 0.01  # how long a reply may wait for others to share its commit
-LOOK_SECONDS = 0.001  # how long a look-up may wait for others to share its round trip
-POLL_SECONDS = 0.05
-CLAIM_SECONDS = 300.0  # longer than any call: a run that holds one this long has been frozen
-IS_IMPORTED = "EXISTS (SELECT 1 FROM imported WHERE imported.key = calls.key)"
+T = TypeVar("T")
+R = TypeVar("R")
+
+COMMIT_WAIT_S = 0.01  # how long a reply may wait for others to share its commit
+LOOKUP_WAIT_S = 0.001  # how long a look-up may wait for others to share its round trip
+CLAIM_POLL_S = 0.05
+CLAIM_TIMEOUT_S = 300.0  # longer than any call: a run that holds a claim this long is frozen
+UNKEPT_FOLDER = Path(".qa")
+_FIND = (
+    f"SELECT {COLUMNS}, EXISTS (SELECT 1 FROM imported WHERE imported.key = calls.key) FROM calls"
+)
+_SET_ASIDE = (
+    # Any column may be the damaged one.
+    "INSERT INTO damaged SELECT key, coalesce(at, 0), coalesce(reply, ''), "
+    "coalesce(checksum, '') FROM calls WHERE key = ?",
+    "DELETE FROM calls WHERE key = ?",
+    "DELETE FROM imported WHERE key = ?",
+)
+_REPLACE_DOCUMENT = (
+    "INSERT INTO documents (kind, key, text) VALUES (?, ?, ?) "
+    "ON CONFLICT (kind, key) DO UPDATE SET text = excluded.text"
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Change:
-    """A statement with its values, and the key of the reply that it keeps, if it keeps one.
-
-    ``documents`` are kept with it.
-    """
+class _Change(NamedTuple):
+    """A statement to commit, and the documents to keep with it."""
 
     sql: str
-    values: Sequence[object]
-    key: str | None = None
-    documents: tuple[StoredDocument, ...] = ()
+    values: StoredRow | Sequence[str]
+    documents: Sequence[StoredDocument] = ()
 
 
 class Ledger:
-    """The store at one path. Used from one event loop; many processes may share it.
+    """The store at one place. Used from one event loop; many processes may share it.
 
-    Where the environment has a secret for it, rows without its signature are not used. Raises
-    UsageError where the path is no ledger that may be used.
+    With QA_LEDGER_KEY set, rows without its signature are not used. Raises UsageError if there is
+    no ledger at the place that may be used.
     """
 
     def __init__(
-        self,
-        path: Place,
-        *,
-        read_only: bool = False,
-        clock: Callable[[], float] = time.time,
+        self, path: Place, *, read_only: bool = False, clock: Callable[[], float] = time.time
     ) -> None:
         self.path = path
         self._clock = clock
-        self._signer = Signer.of_environment()
-        self.store: Store = open_store(path, read_only=read_only, now=clock)
+        self._signer = Signer()
+        self.store: Store = open_store(path, read_only=read_only)
         self._read_only = read_only
         self._bad: set[str] = set()
         self._unsigned: set[str] = set()
@@ -77,10 +85,10 @@ class Ledger:
         self._imported: set[str] = set()
         self._texts: set[str] = set()  # kept already: a rubric comes with every request
         self._failed: LedgerError | None = None
-        self._unkept = Unkept()
-        self._commit = Grouped(self._commit_group, GROUP_SECONDS)
-        self._look = Grouped(self._look_up, LOOK_SECONDS)
-        self._claim = Grouped(self._take_group, LOOK_SECONDS)
+        self._unkept: Path | None = None
+        self._commit = Grouped(self._commit_group, COMMIT_WAIT_S)
+        self._look = Grouped(self._look_up, LOOKUP_WAIT_S)
+        self._claim = Grouped(self._take_group, LOOKUP_WAIT_S)
 
     def __enter__(self) -> Self:
         return self
@@ -89,17 +97,17 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Close the files. What ``put`` returned from is on the disk already."""
+        """Close the database."""
         self.store.close()
 
     @property
     def damaged(self) -> int:
-        """How many damaged rows were looked up; a run sets them aside, a replay does not."""
+        """How many damaged rows were found; a run sets them aside, a replay does not."""
         return len(self._bad)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the report should say of the ledger: damage, and who could have changed it."""
+        """What the report says about the ledger: damage, and who could have changed it."""
         done = "not used" if self._read_only else "set aside and asked again"
         found = {"damaged": len(self._bad), "unsigned": len(self._unsigned)}
         said = [
@@ -114,26 +122,28 @@ class Ledger:
         return key not in self._own
 
     def is_imported(self, key: str) -> bool:
-        """Return whether ``ledger import`` brought the reply that was found under this key."""
+        """Return whether ``ledger import`` added the reply that was found under this key."""
         return key in self._imported
 
     async def find(self, key: str) -> Reply | None:
-        """Return what ``get`` does; many that look at once share a round trip to the database."""
-        if self.store.near:
-            return self.get(key)
-        return self._usable(await self._look(key))
+        """Return what ``get`` does; concurrent look-ups share a round trip to a database."""
+        return self.get(key) if self.store.near else self._usable(await self._look(key))
 
     def get(self, key: str) -> Reply | None:
         """Return the reply kept under this key, or None.
 
-        A row that is damaged, or lacks the signature that it should have, is set aside, not used.
+        A row that is damaged or lacks the signature it should have is set aside and not used.
         """
         return self._usable(self._look_up([key])[0])
 
+    def replies(self, keys: Sequence[str]) -> dict[str, Reply]:
+        """Return the replies that ``get`` would, by key."""
+        found = zip(keys, map(self._usable, self._look_up(keys)), strict=True)
+        return {key: reply for key, reply in found if reply is not None}
+
     def _look_up(self, keys: Sequence[str]) -> Sequence[StoredRow | None]:
-        query = f"SELECT {COLUMNS}, {IS_IMPORTED} FROM calls WHERE key IN ({marks(keys)})"
         try:
-            found = self.store.read(query, keys)
+            found = self.store.read(f"{_FIND} WHERE key IN ({marks(keys)})", keys)
         except StoreError as error:
             if self._read_only and error.is_damage:
                 self._bad.update(keys)
@@ -144,6 +154,7 @@ class Ledger:
         return [rows.get(key) for key in keys]
 
     def _usable(self, row: StoredRow | None) -> Reply | None:
+        """Return the reply in a row that is sound and signed; set any other row aside."""
         if row is None:
             return None
         reply, key = row.opened(), row.key
@@ -151,26 +162,30 @@ class Ledger:
             return reply
         (self._bad if reply is None else self._unsigned).add(key)
         self._imported.discard(key)
-        self._set_aside(key)
+        if not self._read_only:
+            try:
+                self.store.change([(sql, [(key,)]) for sql in _SET_ASIDE])
+            except StoreError as error:
+                raise self._failure(error) from None
         return None
 
     @asynccontextmanager
     async def claim(self, key: str) -> AsyncIterator[Reply | None]:
-        """Hold the right to make one call, and give what the ledger has for it by then.
+        """Hold the right to make one call, and give the reply if the ledger has it by then.
 
-        While another run holds it that run is waited for, so that both use one reply. A
-        run that died holds no claim; one that is frozen is waited for at most five minutes. Raises
-        LedgerError once a reply could not be kept: nothing more may be paid for.
+        While another run makes the call, wait for it, so that both use one reply. A run that died
+        holds no claim; a frozen one is waited for at most five minutes. Raises LedgerError once a
+        reply could not be kept: nothing more may be paid for.
         """
         if self._failed is not None:
             raise self._failed
         now = asyncio.get_running_loop().time
-        end = now() + CLAIM_SECONDS
+        end = now() + CLAIM_TIMEOUT_S
         while not (mine := await self._take(key)) and now() < end:
             if not self.store.near and (kept := await self.find(key)) is not None:
                 yield kept
                 return
-            await asyncio.sleep(POLL_SECONDS)
+            await asyncio.sleep(CLAIM_POLL_S)
         try:
             yield await self.find(key)
         finally:
@@ -184,7 +199,7 @@ class Ledger:
         try:
             return await asyncio.shield(taking)
         except asyncio.CancelledError:
-            # It may be granted all the same, and nobody would use it.
+            # It may still be granted, and nobody would use it.
             taking.add_done_callback(lambda _: self.store.give_back(key))
             raise
 
@@ -196,50 +211,39 @@ class Ledger:
         return [key in mine for key in keys]
 
     async def put(self, row: PaidReply) -> None:
-        """Return once the reply is on the disk. Raises LedgerError where it cannot be kept."""
+        """Return once the reply is on the disk. Raises LedgerError if it cannot be kept."""
         values = self._signer.signed(seal(row, self._clock()))
-        sealed = tuple(
-            seal_document(*one, self._signer) for one in row.documents if one.key not in self._texts
-        )
-        await self._commit(_Change(sql=INSERT, values=values, key=row.key, documents=sealed))
+        said = [
+            seal_document(one, self._signer) for one in row.documents if one.key not in self._texts
+        ]
+        await self._commit(_Change(INSERT, values, said))
         self._texts.update(one.key for one in row.documents if one.kind == TEXT)
 
     async def keep(self, kind: str, key: str, text: str) -> None:
-        """Return once a document is on the disk, in the place of an earlier one of its key.
+        """Return once a document is on the disk, in place of an earlier one with its key.
 
-        Raises LedgerError where it cannot be kept.
+        Raises LedgerError if it cannot be kept.
         """
-        values = seal_document(kind, key, text, self._signer)
-        await self._commit(_Change(sql=documents.KEEP, values=values))
+        document = seal_document(Document(kind, key, text), self._signer)
+        await self._commit(_Change(_REPLACE_DOCUMENT, document))
 
     async def forget(self, kind: str, key: str) -> None:
-        """Return once a document is gone. Raises LedgerError as ``keep`` does."""
-        await self._commit(_Change(sql=documents.FORGET, values=(kind, key)))
+        """Return once a document is removed. Raises LedgerError as ``keep`` does."""
+        await self._commit(_Change(FORGET_DOCUMENT, (kind, key)))
 
     def document(self, kind: str, key: str) -> str | None:
-        """Return the text kept under this key; None also where it is damaged or not signed."""
-        return self._documents(documents.FIND, kind, key).get(key)
+        """Return the text kept under this key; None if it is missing, damaged or not signed."""
+        return self.documents(kind, [key]).get(key)
 
-    def documents(self, kind: str) -> dict[str, str]:
-        """Return all sound documents of a kind by their keys, in the keys' order."""
-        return self._documents(documents.ALL_OF_KIND, kind)
-
-    def some(self, kind: str, keys: Sequence[str]) -> dict[str, str]:
-        """Return the sound documents of a kind with these keys, by key."""
-        sql = f"{documents.SOME} ({marks(keys)})"
-        return self._documents(sql, kind, *keys) if keys else {}
-
-    def replies(self, keys: Sequence[str]) -> dict[str, Reply]:
-        """Return the replies that ``get`` would, by key."""
-        found = zip(keys, map(self._usable, self._look_up(keys)), strict=True)
-        return {key: reply for key, reply in found if reply is not None}
-
-    def _documents(self, sql: str, *values: str) -> dict[str, str]:
+    def documents(self, kind: str, keys: Collection[str] | None = None) -> dict[str, str]:
+        """Return the sound documents of a kind by key, in order: all, or those with these keys."""
+        among = "" if keys is None else f" AND key IN ({marks(keys)})"
+        query = f"SELECT kind, key, text FROM documents WHERE kind = ?{among} ORDER BY key"
         try:
-            found = map(StoredDocument._make, self.store.read(sql, values))
+            found = [] if keys == [] else self.store.read(query, (kind, *(keys or ())))
         except StoreError as error:
             raise self._failure(error) from None
-        opened = {one.key: one.opened(self._signer) for one in found}
+        opened = {one[1]: StoredDocument._make(one).opened(self._signer) for one in found}
         return {key: text for key, text in opened.items() if text is not None}
 
     async def flush(self) -> None:
@@ -247,50 +251,92 @@ class Ledger:
         await self._commit.flush()
 
     def _commit_group(self, group: Sequence[_Change]) -> Sequence[None]:
-        def work(transaction: Transaction) -> None:
-            for sql, part in groupby(group, key=attrgetter("sql")):
-                transaction.run(sql, [one.values for one in part])
-            # In one order in all runs, so that no two wait for each other.
-            transaction.run(documents.ADD, sorted(said))
-
-        said = {document for one in group for document in one.documents}
-
+        rows = [one.values for one in group if isinstance(one.values, StoredRow)]
+        said = sorted({document for one in group for document in one.documents})
+        parts = groupby(group, key=attrgetter("sql"))
+        statements = [(sql, [one.values for one in part]) for sql, part in parts]
         try:
-            self.store.change(work)
+            self.store.change([*statements, (ADD_DOCUMENT, said)])
         except Exception as error:  # noqa: BLE001  # nothing more may be paid for
-            rows = [*(one.values for one in group), *said]
             with suppress(OSError):  # the working folder's disk may be full as well
-                self._unkept.add(row for row in rows if isinstance(row, StoredRow))
-            need = sum(len(str(value)) for row in rows for value in row)
-            raise self._failure(error, need) from None
-        self._own.update(one.key for one in group if one.key is not None)
+                self._save_unkept(rows)
+            values = [value for one in (*(one.values for one in group), *said) for value in one]
+            raise self._failure(error, need=len("".join(map(str, values)))) from None
+        self._own.update(row.key for row in rows)
         return [None] * len(group)
 
-    def _set_aside(self, key: str) -> None:
-        if self._read_only:
+    def _save_unkept(self, rows: Sequence[StoredRow]) -> None:
+        """Append rows that the database did not take to a private file, for an import."""
+        if not rows:
             return
-
-        def work(transaction: Transaction) -> None:
-            # Any column may be what is damaged, so that none can be relied on to be there.
-            transaction.run(
-                "INSERT INTO damaged SELECT key, coalesce(at, 0), coalesce(reply, ''), "
-                "coalesce(checksum, '') FROM calls WHERE key = ?",
-                [(key,)],
-            )
-            for table in ("calls", "imported"):
-                transaction.run(f"DELETE FROM {table} WHERE key = ?", [(key,)])
-
-        try:
-            self.store.change(work)
-        except StoreError as error:
-            raise self._failure(error) from None
+        now = datetime.now(UTC)
+        path = self._unkept or UNKEPT_FOLDER / f"unkept-{now:%Y%m%dT%H%M%SZ}-{os.getpid()}.jsonl"
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.writelines(row.line for row in rows)
+            file.flush()
+            os.fsync(file.fileno())
+        self._unkept = path
 
     def _failure(self, error: Exception, need: int = 0) -> LedgerError:
-        text = f"{self.path}: the ledger cannot be used: {error}; no more calls made{self._unkept}"
+        """Return the error that ends all calls; ``need`` is the bytes that found no room."""
         if isinstance(error, StoreError) and error.is_full:
             text = (
                 f"{self.path}: the disk is full, {need:,} bytes and more are needed; no more calls "
-                f"made: free some space and run the same command again{self._unkept}"
+                "made: free some space and run the same command again"
+            )
+        else:
+            text = f"{self.path}: the ledger cannot be used: {error}; no more calls made"
+        if self._unkept is not None:
+            text += (
+                f"; replies that it could not take are in {self._unkept}: `python -m evaluators "
+                f"ledger import {self._unkept}` with the same --ledger adds them"
             )
         self._failed = LedgerError(text)
         return self._failed
+
+
+class Grouped(Generic[T, R]):
+    """Calls ``work`` in a thread with all items that came since its last call.
+
+    Each item gets its own result; an error of ``work`` is raised for every item of its group. One
+    group runs at a time, and an item waits ``seconds`` for others. Used from one event loop.
+    """
+
+    def __init__(self, work: Callable[[Sequence[T]], Sequence[R]], seconds: float) -> None:
+        self._work = work
+        self._seconds = seconds
+        self._waiting: list[tuple[T, asyncio.Future[R]]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def __call__(self, item: T) -> R:
+        """Return the item's result."""
+        future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        self._waiting.append((item, future))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run())
+        return await future
+
+    async def flush(self) -> None:
+        """Return once every item given so far has its result."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        while self._waiting:
+            await asyncio.sleep(self._seconds)
+            group, self._waiting = self._waiting, []
+            results: Sequence[R] = ()
+            failure: Exception | None = None
+            try:
+                results = await asyncio.to_thread(self._work, [item for item, _ in group])
+            except Exception as error:  # noqa: BLE001  # every item must learn of it
+                failure = error
+            for number, (_, future) in enumerate(group):
+                if future.cancelled():
+                    continue
+                if failure is None:
+                    future.set_result(results[number])
+                else:
+                    future.set_exception(failure)

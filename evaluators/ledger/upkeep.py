@@ -1,32 +1,51 @@
-"""What a ledger holds and what it cost; its rows as JSON lines; taking old rows out.
+"""What a ledger holds and cost; its rows as JSON lines, out and in; removing old rows.
 
-The JSON lines are what CI carries from one machine to another.
+CI carries the JSON lines from one machine to another.
 """
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
 
-from evaluators.core import Reply
-from evaluators.ledger.database import COLUMNS, Store, StoredRow, Transaction
-from evaluators.ledger.documents import ALL, FORGET, StoredDocument
-from evaluators.ledger.signing import Signer
+from evaluators.core import Reply, UsageError
+from evaluators.ledger.opening import Store
+from evaluators.ledger.rows import (
+    ADD_DOCUMENT,
+    COLUMNS,
+    FORGET_DOCUMENT,
+    INSERT,
+    MARK_IMPORTED,
+    SCHEMA,
+    VARIABLE,
+    Signer,
+    StoredDocument,
+    StoredRow,
+    marks,
+)
+from evaluators.reading import parse_json
+from evaluators.secrets import one_line
 from evaluators.sent import REQUEST, TEXT
 from evaluators.text import canonical
 
+GROUP = 500  # lines of an import that are looked up and added at once
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 Cost = Callable[[str, Reply], float | None]
-"""What a reply of the model with this SPEC cost in USD, None where no price is known."""
+"""What a reply of the model with this SPEC cost in USD, None if no price is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Which rows: of one model by its SPEC, and not older than a time in seconds since 1970."""
+class RowFilter:
+    """Which rows; None selects all."""
 
     spec: str | None = None
     since: float | None = None
+    """The earliest time, in seconds since 1970."""
     before: float | None = None
+    """The first time that is too late, in seconds since 1970."""
 
     @property
     def where(self) -> tuple[str, Sequence[object]]:
@@ -36,30 +55,30 @@ class Selection:
         return " AND ".join(given) or "1 = 1", tuple(given.values())
 
 
-def read_rows(store: Store, selection: Selection | None = None) -> Iterator[StoredRow]:
-    """Yield the selected rows (all, by default) by key, damaged ones included."""
-    condition, values = (selection or Selection()).where
+def read_rows(store: Store, wanted: RowFilter | None = None) -> Iterator[StoredRow]:
+    """Yield the selected rows (all by default) by key, damaged ones included."""
+    condition, values = (wanted or RowFilter()).where
     query = f"SELECT {COLUMNS} FROM calls WHERE {condition} ORDER BY key"
     return map(StoredRow._make, store.stream(query, values))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Total:
-    """What the replies of one model add up to. ``cost`` is in USD, None for an unknown price.
-
-    ``first`` and ``last`` are in seconds since 1970, ``seconds`` is the time of the calls.
-    """
+class LedgerTotal:
+    """The sums over the replies of one model."""
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_tokens: int = 0
     seconds: float = 0.0
+    """The time of all calls together."""
     cost: float | None = 0.0
+    """In USD; None if a price is unknown."""
     first: float = float("inf")
+    """The time of the first reply, in seconds since 1970."""
     last: float = 0.0
 
-    def plus(self, at: float, reply: Reply, cost: float | None) -> "Total":
+    def plus(self, at: float, reply: Reply, cost: float | None) -> "LedgerTotal":
         """Return the total with one reply more."""
         return replace(
             self,
@@ -76,88 +95,164 @@ class Total:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerStats:
-    """What a ledger holds: totals by SPEC, damaged rows still in place, and rows set aside.
+    """What a ledger holds, in rows."""
 
-    ``unsigned`` of the rows lack the signature that the environment's secret would give them;
-    ``imported`` came by an import; ``documents`` stand beside the replies.
-    """
-
-    models: dict[str, Total] = field(default_factory=dict)
+    models: dict[str, LedgerTotal] = field(default_factory=dict)
+    """The sums by SPEC."""
     damaged: int = 0
+    """Damaged rows that no run has looked up yet."""
     unsigned: int = 0
+    """Sound rows that lack the signature of QA_LEDGER_KEY."""
     imported: int = 0
     set_aside: int = 0
     documents: int = 0
 
 
 def ledger_stats(store: Store, cost: Cost) -> LedgerStats:
-    """Return what all rows add up to."""
-    models: dict[str, Total] = {}
+    """Return the sums over all rows."""
+    models: dict[str, LedgerTotal] = {}
     damaged = unsigned = 0
-    signer = Signer.of_environment()
+    signer = Signer()
     for row in read_rows(store):
         reply = row.opened()
         if reply is None:
             damaged += 1
         else:
             unsigned += not signer.accepts(row)
-            total = models.get(row.spec, Total())
+            total = models.get(row.spec, LedgerTotal())
             models[row.spec] = total.plus(row.at, reply, cost(row.spec, reply))
-    counts = {
-        table: store.read(f"SELECT count(*) FROM {table}")[0][0]
-        for table in ("damaged", "imported", "documents")
-    }
+    imported, set_aside, documents = (
+        store.read(f"SELECT count(*) FROM {table}")[0][0]
+        for table in ("imported", "damaged", "documents")
+    )
     return LedgerStats(
         models=dict(sorted(models.items())),
         damaged=damaged,
         unsigned=unsigned,
-        imported=counts["imported"],
-        set_aside=counts["damaged"],
-        documents=counts["documents"],
+        imported=imported,
+        set_aside=set_aside,
+        documents=documents,
     )
 
 
-def export_lines(store: Store, selection: Selection, left_out: list[str]) -> Iterator[str]:
-    """Yield each sound row as one line of JSON in ASCII; the keys of the others go to ``left_out``.
+def export_lines(store: Store, wanted: RowFilter, left_out: list[str]) -> Iterator[str]:
+    """Yield each sound row as one line of ASCII JSON; the keys of the others go to ``left_out``.
 
-    The same rows always give the same lines. Where all rows are selected the documents follow them.
+    The same rows always give the same lines. If all rows are selected the documents follow.
     """
-    for row in read_rows(store, selection):
-        if row.is_sound:
+    for row in read_rows(store, wanted):
+        if row.opened() is not None:
             yield row.line
         else:
             left_out.append(str(row.key))
-    if selection == Selection():
-        for document in store.stream(ALL):
-            yield canonical(StoredDocument._make(document)._asdict()) + "\n"
+    if wanted == RowFilter():
+        for one in store.stream("SELECT kind, key, text FROM documents ORDER BY kind, key"):
+            yield canonical(StoredDocument._make(one)._asdict()) + "\n"
 
 
-def count(store: Store, selection: Selection) -> tuple[int, int]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """How an import ended, in rows."""
+
+    new: int = 0
+    known: int = 0
+    """Rows whose key had a reply already, which stays."""
+    refused: tuple[str, ...] = ()
+    """Where each bad line is and what is wrong with it."""
+
+
+def import_rows(store: Store, path: Path) -> Imported:
+    """Add the rows and documents of an exported file that verify; what is there already stays.
+
+    A line is refused if it is no row, fails its checksum, or lacks the signature of QA_LEDGER_KEY
+    where that is set. Raises UsageError if the file cannot be read.
+    """
+    signer = Signer()
+    new = known = 0
+    refused: list[str] = []
+    lines = enumerate(_read_lines(path), start=1)
+    while group := list(islice(lines, GROUP)):
+        rows: dict[str, StoredRow] = {}
+        documents: list[StoredDocument] = []
+        for number, line in group:
+            try:
+                one = _parse(line, signer)
+            except ValueError as error:
+                refused.append(f"{path}:{number}: {error}")
+                continue
+            if isinstance(one, StoredDocument):
+                documents.append(one)
+            else:
+                known += one.key in rows
+                rows.setdefault(one.key, one)
+        query = f"SELECT key FROM calls WHERE key IN ({marks(rows) or 'NULL'})"
+        there = {key for (key,) in store.read(query, list(rows))}
+        added = [row for row in rows.values() if row.key not in there]
+        marked = [(row.key,) for row in added]
+        store.change([(INSERT, added), (MARK_IMPORTED, marked), (ADD_DOCUMENT, documents)])
+        new, known = new + len(added), known + len(there)
+    return Imported(new=new, known=known, refused=tuple(refused))
+
+
+def _read_lines(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            yield from file
+    except OSError as error:
+        raise UsageError(
+            f"{path}: cannot be read ({error.strerror}); give the path of an exported file"
+        ) from None
+
+
+def _parse(line: bytes, signer: Signer) -> StoredRow | StoredDocument:
+    """Return what a line holds. Raises ValueError if it does not verify."""
+    try:
+        values: Any = parse_json(line.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8; give a file that `ledger export` wrote") from None
+    fields = values.keys() if isinstance(values, dict) else set()
+    if fields == set(StoredDocument._fields):
+        document = StoredDocument(**values)
+        if not all(isinstance(text, str) for text in document) or document.opened(signer) is None:
+            raise ValueError(
+                f"a document that is damaged, or was not written with this {VARIABLE}; export again"
+            )
+        return document
+    if fields != set(StoredRow._fields):
+        wanted = ", ".join(sorted(StoredRow._fields))
+        raise ValueError(f"not a row of a ledger; needed are {wanted}")
+    if values["schema"] != SCHEMA:
+        found = one_line(str(values["schema"]), 20)
+        raise ValueError(f"format {found}, this version reads format {SCHEMA}")
+    row = StoredRow(**{**values, "reply": canonical(values["reply"])})
+    if row.opened() is None:
+        raise ValueError("the row is not what was exported: its checksum is wrong; export it again")
+    if not signer.accepts(row):
+        raise ValueError(f"unsigned: it was not written with this {VARIABLE}")
+    return row
+
+
+def count(store: Store, wanted: RowFilter) -> tuple[int, int]:
     """Return how many rows are selected, and the bytes of their replies."""
-    condition, values = selection.where
+    condition, values = wanted.where
     query = f"SELECT count(*), coalesce(sum(length(reply)), 0) FROM calls WHERE {condition}"
     ((number, size),) = store.read(query, values)
     return int(number), int(size)
 
 
-def prune(store: Store, selection: Selection) -> None:
-    """Take the selected rows out, with what was sent for them, and give their space back."""
-    condition, values = selection.where
+def prune(store: Store, wanted: RowFilter) -> None:
+    """Remove the selected rows and what was sent for them, and return their space."""
+    condition, values = wanted.where
     gone = "NOT EXISTS (SELECT 1 FROM calls WHERE calls.key = {}.key)"
-    texts = "SELECT key FROM documents WHERE kind = ?"
-    requests = "SELECT text FROM documents WHERE kind = ?"
-
-    def work(transaction: Transaction) -> None:
-        transaction.run(f"DELETE FROM calls WHERE {condition}", [values])
-        transaction.run("DELETE FROM imported WHERE " + gone.format("imported"))
-        requests_gone = f"DELETE FROM documents WHERE kind = ? AND {gone.format('documents')}"
-        transaction.run(requests_gone, [(REQUEST,)])
-
-    def tidy(transaction: Transaction) -> None:
-        transaction.run(FORGET, [(TEXT, key) for key in unnamed])
-
-    store.change(work)
-    named = {key for (text,) in store.stream(requests, (REQUEST,)) for key in _KEY.findall(text)}
-    unnamed = [key for (key,) in store.read(texts, (TEXT,)) if key not in named]
-    store.change(tidy)
+    store.change(
+        [
+            (f"DELETE FROM calls WHERE {condition}", [values]),
+            (f"DELETE FROM imported WHERE {gone.format('imported')}", [()]),
+            (f"DELETE FROM documents WHERE kind = ? AND {gone.format('documents')}", [(REQUEST,)]),
+        ]
+    )
+    requests = store.stream("SELECT text FROM documents WHERE kind = ?", (REQUEST,))
+    named = {key for (text,) in requests for key in _KEY.findall(text)}
+    texts = store.read("SELECT key FROM documents WHERE kind = ?", (TEXT,))
+    store.change([(FORGET_DOCUMENT, [(TEXT, key) for (key,) in texts if key not in named])])
     store.shrink()

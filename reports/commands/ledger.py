@@ -12,10 +12,9 @@ from pathlib import Path
 from evaluators.command_line import CommandParser
 from evaluators.core import UsageError
 from evaluators.ledger import LedgerError, upkeep
-from evaluators.ledger.database import Store, StoreError
-from evaluators.ledger.importing import import_rows
-from evaluators.ledger.stores import exists, open_store
-from evaluators.ledger.upkeep import LedgerStats, Selection
+from evaluators.ledger.opening import exists, open_store
+from evaluators.ledger.rows import StoreError
+from evaluators.ledger.upkeep import LedgerStats, RowFilter
 from evaluators.ledger_place import Place, read_place
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.keys import KEY_ENV, MODELS_FILE
@@ -48,7 +47,7 @@ Options = argparse.Namespace
 def stats(options: Options) -> int:
     """Print rows, tokens, time and cost by model."""
     cost = pricer(load_catalogue(own=options.models), datetime.now(UTC).date())
-    with closing(_opened(options, read_only=True)) as opened:
+    with closing(open_store(options.ledger, read_only=True)) as opened:
         say(sys.stderr, *opened.notes)
         found = upkeep.ledger_stats(opened, cost)
         say(sys.stdout, *_stats_lines(options.ledger, found, opened.size))
@@ -98,8 +97,8 @@ def _day(at: float) -> str:
 def export(options: Options) -> int:
     """Write rows as JSON lines, to a file or to stdout."""
     left_out: list[str] = []
-    with closing(_opened(options, read_only=True)) as opened:
-        selection = Selection(spec=options.model, since=options.since)
+    with closing(open_store(options.ledger, read_only=True)) as opened:
+        selection = RowFilter(spec=options.model, since=options.since)
         lines = upkeep.export_lines(opened, selection, left_out)
         if options.file is None:
             sys.stdout.writelines(lines)
@@ -112,17 +111,14 @@ def export(options: Options) -> int:
 
 def import_(options: Options) -> int:
     """Add the rows of an exported file."""
-    with closing(_opened(options)) as opened:
+    with closing(open_store(options.ledger)) as opened:
         say(sys.stderr, *opened.notes)
-        done = import_rows(opened, options.file, skip_bad=options.skip_bad)
+        done = upkeep.import_rows(opened, options.file)
     say(sys.stderr, *done.refused[:NAMED])
-    if done.refused and not options.skip_bad:
-        more = f" (the first {NAMED} are named above)" if len(done.refused) > NAMED else ""
-        bad = plural(len(done.refused), "bad line")
-        say(sys.stderr, f"{bad}{more}: nothing imported; --skip-bad takes the others")
-        return REFUSED
+    if len(done.refused) > NAMED:
+        say(sys.stderr, f"{plural(len(done.refused), 'bad line')}; the first {NAMED} are named")
     say(sys.stdout, f"{done.new:,} new, {done.known:,} known, {len(done.refused):,} refused")
-    return DONE
+    return REFUSED if done.refused else DONE
 
 
 def prune(options: Options) -> int:
@@ -130,8 +126,8 @@ def prune(options: Options) -> int:
     if options.older_than is None and options.model is None:
         raise UsageError("prune: say what is to go: --older-than 90d, --model SPEC, or both")
     before = None if options.older_than is None else time.time() - options.older_than
-    selection = Selection(spec=options.model, before=before)
-    with closing(_opened(options)) as opened:
+    selection = RowFilter(spec=options.model, before=before)
+    with closing(open_store(options.ledger)) as opened:
         if not opened.alone():
             raise UsageError(
                 f"{options.ledger}: a run is using this ledger; prune it once the run has ended"
@@ -142,10 +138,6 @@ def prune(options: Options) -> int:
     done = "removed" if options.yes else "would go; --yes removes them"
     say(sys.stdout, f"{plural(rows, 'row')} with {size:,} bytes of replies {done}")
     return DONE
-
-
-def _opened(options: Options, *, read_only: bool = False) -> Store:
-    return open_store(options.ledger, read_only=read_only)
 
 
 def _date(text: str) -> float:
@@ -210,9 +202,6 @@ def _parser() -> CommandParser:
         )
     made["stats"].add_argument("--models", type=Path, metavar="FILE", help=MODELS_FILE)
     made["import"].add_argument("file", type=Path, help="what `ledger export` wrote")
-    made["import"].add_argument(
-        "--skip-bad", action="store_true", help="take the good lines all the same"
-    )
     made["export"].add_argument("file", nargs="?", type=Path, help="where to (default: stdout)")
     made["prune"].add_argument("--older-than", metavar="DAYS", type=_days, help="such as 90d")
     for name in ("export", "prune"):

@@ -26,7 +26,7 @@ from evaluators.judges.forecast import (
     make_forecast,
 )
 from evaluators.ledger import Ledger
-from evaluators.ledger.stores import exists
+from evaluators.ledger.opening import exists
 from evaluators.models.spec import Spec
 from evaluators.runtime.budget import money
 from evaluators.runtime.engine import Task

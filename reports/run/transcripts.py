@@ -52,9 +52,9 @@ def of_ledger(ledger: Ledger) -> Source:
         for start in range(0, len(keys), _AT_ONCE):
             some = keys[start : start + _AT_ONCE]
             replies = ledger.replies(some)
-            sent = {key: json.loads(text) for key, text in ledger.some(REQUEST, some).items()}
+            sent = {key: json.loads(text) for key, text in ledger.documents(REQUEST, some).items()}
             named = dict.fromkeys(name for one in sent.values() for name in texts_named(one))
-            texts = ledger.some(TEXT, [name for name in named if name not in known])
+            texts = ledger.documents(TEXT, [name for name in named if name not in known])
             known.update(texts)
             for name in filter(texts.__contains__, named):
                 yield {"text": name, "content": json.loads(texts[name])}

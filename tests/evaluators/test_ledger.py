@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from evaluators.core import Reply, ToolCall, UsageError
 from evaluators.ledger import Ledger, LedgerError, PaidReply
-from evaluators.ledger.database import checksum, seal
-from evaluators.ledger.signing import VARIABLE
+from evaluators.ledger.rows import VARIABLE, checksum, seal
 from evaluators.ledger_place import Place
 from evaluators.text import canonical
 from tests.support.places import ask, change

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import Reply, Request, UsageError
-from evaluators.ledger import Ledger, LedgerError, PaidReply, opening, postgres_store, reply_store
-from evaluators.ledger.claims import Claims
+from evaluators.ledger import Ledger, LedgerError, PaidReply, postgres, reply_store, sqlite
+from evaluators.ledger.sqlite import Claims
 from evaluators.ledger_place import Place
 from evaluators.runtime.calls import Meter
 from tests.support.places import ask, text_of
@@ -20,8 +20,8 @@ from tests.support.scripted import Scripted, ask_for
 
 ROOT = Path(__file__).parents[2]
 SHORT_LEASE = """
-from evaluators.ledger import postgres_store
-postgres_store.LEASE_SECONDS, postgres_store.RENEW_SECONDS = 1.0, 0.1
+from evaluators.ledger import postgres
+postgres.LEASE_S, postgres.RENEW_S = 1.0, 0.1
 """
 HOLDER = """
 import asyncio, sys
@@ -145,7 +145,7 @@ def test_a_killed_run_holds_nothing_up(place: Place, monkeypatch: pytest.MonkeyP
             assert holder.wait(10) == -signal.SIGKILL
             return kept
 
-    monkeypatch.setattr(postgres_store, "RENEW_SECONDS", 0.1)
+    monkeypatch.setattr(postgres, "RENEW_S", 0.1)
     with Ledger(place) as ledger:
         assert asyncio.run(asyncio.wait_for(wait(ledger), 20)) is None
     holder.stdout.close()
@@ -155,7 +155,7 @@ def test_a_frozen_run_is_not_waited_for_forever(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A claim that outlasts every call's deadline no longer counts."""
-    monkeypatch.setattr(reply_store, "CLAIM_SECONDS", 0.2)
+    monkeypatch.setattr(reply_store, "CLAIM_TIMEOUT_S", 0.2)
 
     async def both(one: Ledger, other: Ledger) -> bool:
         async with one.claim(key_of(1)):
@@ -174,7 +174,8 @@ def test_nothing_is_claimed_after_a_reply_could_not_be_kept(tmp_path: Path) -> N
     path = tmp_path / "l"
 
     async def scenario(ledger: Ledger) -> None:
-        ledger.store.change(lambda one: one.read("PRAGMA max_page_count = 1"))
+        assert isinstance(ledger.store, sqlite.SqliteStore)
+        ledger.store._writer.execute("PRAGMA max_page_count = 1")
         with pytest.raises(LedgerError, match=r"l: the disk is full, [\d,]+ bytes and more are ne"):
             await ledger.put(PaidReply(key=key_of(1), spec="m", reply=reply_of(1, size=5000)))
         with pytest.raises(LedgerError, match="disk is full"):
@@ -203,7 +204,7 @@ def test_a_ledger_that_is_being_mended_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Opening waits for whoever must be alone with the file, but not without end."""
-    monkeypatch.setattr(opening, "OTHERS_SECONDS", 0.1)
+    monkeypatch.setattr(sqlite, "OPEN_TIMEOUT_S", 0.1)
     Ledger(tmp_path / "l").close()
     alone = Claims(tmp_path / "l-claims")
     assert alone.alone()

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import UsageError
-from evaluators.ledger import Ledger, PaidReply, opening
-from evaluators.ledger.signing import VARIABLE
+from evaluators.ledger import Ledger, PaidReply, sqlite
+from evaluators.ledger.rows import VARIABLE
 from tests.support.recorded import fill, key_of, put, reply_of
 
 
@@ -72,7 +72,7 @@ def test_a_ledger_of_another_user(
     with Ledger(tmp_path / "link", read_only=read_only) as ledger:
         assert ledger.get(key_of(0)) == reply_of(0)
         assert ledger.notes == ()
-    monkeypatch.setattr(opening, "is_foreign", lambda file: True)
+    monkeypatch.setattr(sqlite, "is_foreign", lambda file: True)
     with Ledger(tmp_path / "l", read_only=read_only) as ledger:
         assert ledger.get(key_of(0)) == reply_of(0)
         assert "belongs to another user" in ledger.notes[0]
@@ -86,7 +86,7 @@ def test_a_ledger_of_another_user(
 def test_whose_a_file_is_is_asked_of_the_system(tmp_path: Path) -> None:
     """A file that we made is ours; one of another owner is not."""
     (tmp_path / "l").touch()
-    assert not opening.is_foreign((tmp_path / "l").stat())
+    assert not sqlite.is_foreign((tmp_path / "l").stat())
     if os.geteuid() == 0:
         os.chown(tmp_path / "l", 12345, 12345)
-        assert opening.is_foreign((tmp_path / "l").stat())
+        assert sqlite.is_foreign((tmp_path / "l").stat())

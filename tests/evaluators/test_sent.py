@@ -99,7 +99,7 @@ def test_what_was_asked_is_on_the_disk_with_its_reply(tmp_path: Path) -> None:
     with Ledger(path) as ledger:
         assert ask_once(Caller(ledger, CallSettings(), free), silent) == (key,)
         assert ledger.replies([key])[key].text == "Sofia"
-        assert '"content":"q"' in ledger.some(REQUEST, [key, "unknown"])[key]
+        assert '"content":"q"' in ledger.documents(REQUEST, [key, "unknown"])[key]
 
 
 def test_what_was_asked_in_vain_is_kept_as_well(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_what_was_asked_in_vain_is_kept_as_well(tmp_path: Path) -> None:
     settings = CallSettings(retry=RetryPolicy(attempts=1))
     with Ledger(tmp_path / "l") as ledger:
         (key,) = ask_once(Caller(ledger, settings, free), Scripted(refuse))
-        assert list(ledger.some(REQUEST, [key])) == [key]
+        assert list(ledger.documents(REQUEST, [key])) == [key]
         assert ledger.replies([key]) == {}
         halted = Caller(ledger, settings, free)
         halted.sender.halt(StoppedError("stopped", "the user stopped it"))

@@ -10,14 +10,13 @@ import pytest
 
 from evaluators.__main__ import main
 from evaluators.core import UsageError
-from evaluators.ledger import Ledger, PaidReply, opening
-from evaluators.ledger.database import StoredRow, checksum
-from evaluators.ledger.signing import VARIABLE, Signer
+from evaluators.ledger import Ledger, PaidReply
+from evaluators.ledger.rows import VARIABLE, Signer, StoredRow, checksum
 from evaluators.text import canonical
 from reports.render import words
 from tests.conftest import Project
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
-from tests.support.places import ask, change
+from tests.support.places import ask, change, zero_page
 from tests.support.recorded import SPEC, fill, key_of, put, reply_of
 
 ITEMS = 6
@@ -197,7 +196,7 @@ def test_the_secret_is_shown_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert all(SECRET.encode() not in file.read_bytes() for file in tmp_path.iterdir())
     broken = StoredRow(key_of(0), 1, 0.0, b"", "{}", "")  # type: ignore[arg-type]
     with pytest.raises(TypeError) as raised:
-        Signer.of_environment().signed(broken)
+        Signer().signed(broken)
     frames = traceback.TracebackException.from_exception(raised.value, capture_locals=True)
     assert SECRET not in "".join(frames.format())
 
@@ -286,7 +285,9 @@ def test_a_mark_of_import_goes_with_its_row(
     assert command("import", exported, "--ledger", path) == 0
     assert command("stats", "--ledger", path) == 0
     assert "2 rows imported" in capsys.readouterr().out
-    opening.repair(path, "for a test", 0.0)
+    zero_page(path, 2)  # of the empty table of rows set aside
+    with Ledger(path) as ledger:
+        assert "it is kept as l.damaged-" in ledger.notes[0]
     with Ledger(path, read_only=True) as ledger:
         assert all(ledger.get(key_of(n)) for n in range(3))
         assert [ledger.is_imported(key_of(n)) for n in range(3)] == [False, True, True]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from evaluators.ledger.database import StoreError
-from evaluators.ledger.sqlite_store import SqliteStore
+from evaluators.ledger.rows import StoreError
+from evaluators.ledger.sqlite import SqliteStore
 from tests.conftest import Project
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible, reply
 
@@ -276,8 +276,8 @@ def test_a_full_disk_stops_a_run_with_workers_at_once(capitals: Project) -> None
     capitals.write(
         "qa/conftest.py",
         """
-from evaluators.ledger.database import StoreError
-from evaluators.ledger.sqlite_store import SqliteStore
+from evaluators.ledger.rows import StoreError
+from evaluators.ledger.sqlite import SqliteStore
 
 
 def full(self, work):

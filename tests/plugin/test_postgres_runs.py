@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from evaluators.ledger import postgres_store
+from evaluators.ledger import postgres
 from evaluators.ledger_place import PostgresUrl
 from tests.conftest import Project
 from tests.support.killing import chain
@@ -69,9 +69,9 @@ def test_a_server_that_is_lost_ends_the_asking(
     capital: Project, own: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is unasked is MISSING, nothing that was kept is lost, and the same command goes on."""
-    seconds = {"LOOK_PATIENCE": 0, "KEEP_PATIENCE": 0, "LEASE_SECONDS": 1, "RENEW_SECONDS": 0.2}
+    seconds = {"LOOKUP_TIMEOUT_S": 0, "COMMIT_TIMEOUT_S": 0, "LEASE_S": 1, "RENEW_S": 0.2}
     for name, value in seconds.items():
-        monkeypatch.setattr(postgres_store, name, value)
+        monkeypatch.setattr(postgres, name, value)
     place = PostgresUrl(own.new_database())
     seen: list[Seen] = []
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evaluators.core import UsageError
-from evaluators.ledger.stores import open_store
+from evaluators.ledger.opening import open_store
 from evaluators.ledger_place import read_place
 from tests.conftest import INI, MODULE, item
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible

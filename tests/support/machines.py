@@ -21,7 +21,7 @@ from pathlib import Path
 
 from evaluators.answerers import PromptedAnswer
 from evaluators.core import Ask, Case, Limits, Model, Reply, Request, Verdict
-from evaluators.ledger import postgres_store
+from evaluators.ledger import postgres
 from evaluators.ledger_place import PostgresUrl, read_place
 from evaluators.messages import Message
 from evaluators.models import connect
@@ -106,8 +106,8 @@ class Instant:
 def do(work: Work) -> Done:
     """Do the work of a machine."""
     if work.lease:
-        postgres_store.LEASE_SECONDS = work.lease
-        postgres_store.RENEW_SECONDS = work.lease / 5
+        postgres.LEASE_S = work.lease
+        postgres.RENEW_S = work.lease / 5
     model: Model = Instant()
     if work.url:
         url = f"{work.url}/v1"

@@ -9,6 +9,8 @@ import pytest
 
 from evaluators.ledger_place import Place, PostgresUrl
 
+PAGE = 4096  # bytes
+
 
 @pytest.fixture(params=["file", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
@@ -47,3 +49,12 @@ def _connect(place: Place) -> Any:
 
         return psycopg.connect(place.url)
     return sqlite3.connect(place)
+
+
+def zero_page(path: Path, page: int | None = None) -> bytes:
+    """Damage a ledger file: blank one of its pages, by default the middle one; return the bytes."""
+    content = bytearray(path.read_bytes())
+    page = len(content) // PAGE // 2 if page is None else page
+    content[page * PAGE : (page + 1) * PAGE] = bytes(PAGE)
+    path.write_bytes(content)
+    return bytes(content)

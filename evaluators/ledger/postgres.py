@@ -1,0 +1,359 @@
+"""A ledger in a PostgreSQL database, for any number of machines at the same time.
+
+Claims are leases: a run's row in ``holders`` says until when it counts as alive, by the server's
+clock. The run renews it every few seconds. Whoever finds an expired one deletes it and its claims.
+"""
+
+import ipaddress
+import os
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import psycopg
+from psycopg.errors import DiskFull, ForeignKeyViolation
+
+from evaluators.core import UsageError
+from evaluators.ledger.rows import VARIABLE, Statements, StoreError
+from evaluators.ledger_place import PostgresUrl
+
+T = TypeVar("T")
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+FORMAT = 1
+TABLES = f"""
+CREATE TABLE calls (
+    key TEXT COLLATE "C" PRIMARY KEY,
+    schema INTEGER NOT NULL,
+    at DOUBLE PRECISION NOT NULL,
+    spec TEXT NOT NULL,
+    reply TEXT NOT NULL,
+    checksum TEXT NOT NULL
+);
+CREATE TABLE damaged (
+    key TEXT NOT NULL, at DOUBLE PRECISION NOT NULL, reply TEXT NOT NULL, checksum TEXT NOT NULL
+);
+CREATE TABLE imported (key TEXT COLLATE "C" PRIMARY KEY);
+CREATE TABLE documents (
+    kind TEXT COLLATE "C", key TEXT COLLATE "C", text TEXT NOT NULL, PRIMARY KEY (kind, key)
+);
+-- Unlogged: no claim waits for a disk, and a crash of the server ends all claims.
+CREATE UNLOGGED TABLE holders (id UUID PRIMARY KEY, expires TIMESTAMPTZ NOT NULL);
+CREATE UNLOGGED TABLE claims (
+    key TEXT COLLATE "C" PRIMARY KEY,
+    holder UUID NOT NULL REFERENCES holders ON DELETE CASCADE
+);
+CREATE INDEX claims_of_holder ON claims (holder);
+CREATE TABLE qa_ledger (format INTEGER NOT NULL);
+INSERT INTO qa_ledger VALUES ({FORMAT});
+"""
+LOOKUP_TIMEOUT_S = 10.0  # without a server, until no more calls start
+COMMIT_TIMEOUT_S = 60.0  # without a server, until replies that came meanwhile are given up
+LEASE_S = 15.0
+RENEW_S = 3.0
+RELEASE_WAIT_S = 0.05  # how long an ended claim may wait for others
+CONNECT_TIMEOUT_S = 10
+RECONNECT_PAUSE_S = 0.5
+FETCHED_ROWS = 2000  # of a long query at a time
+_MARK = "qa_ledger"
+_OURS = frozenset({"calls", "damaged", "imported", "documents", "holders", "claims"})
+# Asked of the catalogue itself: to_regclass may answer from what a session has in its cache.
+_NAMES = "SELECT tablename FROM pg_tables WHERE schemaname = ANY(current_schemas(false))"
+_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(7112016)"  # two that make tables at once collide
+_OPEN_TO_ALL = "SELECT has_table_privilege('public', 'calls', 'INSERT, UPDATE, DELETE')"
+_READ_ONLY = "SET default_transaction_read_only = on"
+# What a server promises by default; stricter settings stay.
+_DURABLE = (
+    "SELECT set_config('synchronous_commit', 'on', false) "
+    "WHERE current_setting('synchronous_commit') = 'off'"
+)
+_COLLISION = "40"  # SQLSTATE's class for transactions that the server rolled back: try again
+# A server that has vanished is noticed after some 20 seconds, not after the system's hours.
+_KEEPALIVE: Mapping[str, Any] = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 2,
+}
+_RENEW = """
+INSERT INTO holders VALUES (%s, now() + make_interval(secs => %s))
+ON CONFLICT (id) DO UPDATE SET expires = excluded.expires
+"""
+_END_EXPIRED = "DELETE FROM holders WHERE expires < now()"
+_LEAVE = "DELETE FROM holders WHERE id = %s"
+_OTHERS = "SELECT count(*) FROM holders WHERE id <> %s AND expires > now()"
+_TAKE = """
+INSERT INTO claims SELECT unnest(%s::text[]), %s ON CONFLICT DO NOTHING RETURNING key
+"""
+_GIVE_BACK = "DELETE FROM claims WHERE holder = %s AND key = ANY(%s)"
+_SIZE = """
+SELECT sum(pg_total_relation_size(one::regclass))::bigint
+FROM unnest(ARRAY['calls', 'damaged', 'imported', 'documents']) AS one
+"""
+
+
+def open_postgres(url: PostgresUrl, *, read_only: bool) -> "PostgresStore":
+    """Return the ledger in a database; its tables are made if it is to be written and has none.
+
+    Raises UsageError if the database cannot be reached, holds no ledger or a newer one, or lets
+    every user change it unnoticed.
+    """
+    with _as_usage_error(url):
+        with closing(_connect(url)) as connection:
+            if _MARK not in _names(connection):
+                if read_only:
+                    missing = "no ledger to replay from; run once without --replay"
+                    raise UsageError(f"{url}: {missing}, or give another --ledger")
+                _make_tables(url, connection)
+            ((found,),) = connection.execute("SELECT max(format) FROM qa_ledger").fetchall()
+            if found != FORMAT:
+                raise UsageError(
+                    f"{url}: a ledger of format {found}, this version reads format {FORMAT}; "
+                    "use the newer version, or give another --ledger"
+                )
+            notes = list(_notes_on_others(url, connection))
+        return PostgresStore(url, notes, read_only=read_only)
+
+
+def has_ledger(url: PostgresUrl) -> bool:
+    """Return whether the database holds a ledger. Raises UsageError if it does not answer."""
+    with _as_usage_error(url), closing(_connect(url, read_only=True)) as connection:
+        return _MARK in _names(connection)
+
+
+@contextmanager
+def _as_usage_error(url: PostgresUrl) -> Iterator[None]:
+    try:
+        yield
+    except (psycopg.Error, StoreError) as error:
+        why = _store_error(error) if isinstance(error, psycopg.Error) else error
+        raise UsageError(
+            f"{url}: cannot be opened as a ledger ({why}); check address, user and PGPASSWORD"
+        ) from None
+
+
+def _connect(url: PostgresUrl, *, read_only: bool = False) -> Connection:
+    """Return a new connection, whose statements commit one by one. Raises psycopg.Error.
+
+    libpq reads password, TLS and everything else that the address leaves open from its environment
+    (PGPASSWORD, PGSSLMODE) and its service file. The settings hold for the session, so a pooler in
+    between must pool by session.
+    """
+    connection = psycopg.connect(
+        url.url,
+        autocommit=True,
+        connect_timeout=CONNECT_TIMEOUT_S,
+        client_encoding="utf8",
+        fallback_application_name="qagate",
+        **_KEEPALIVE,
+    )
+    connection.execute(_READ_ONLY if read_only else _DURABLE)
+    return connection
+
+
+def _names(connection: Connection) -> set[str]:
+    return {name for (name,) in connection.execute(_NAMES)}
+
+
+def _make_tables(url: PostgresUrl, connection: Connection) -> None:
+    with connection.transaction():
+        connection.execute(_ONE_AT_A_TIME)
+        names = _names(connection)
+        if _MARK in names:
+            return
+        if names & _OURS:
+            raise UsageError(
+                f"{url}: holds tables of something else; give the ledger a database of its own"
+            )
+        connection.execute(TABLES.encode())
+
+
+def _notes_on_others(url: PostgresUrl, connection: Connection) -> Iterator[str]:
+    """Yield how others could change or read the ledger.
+
+    Raises UsageError if they could change it unnoticed: without QA_LEDGER_KEY rows are not signed.
+    """
+    if connection.execute(_OPEN_TO_ALL).fetchall() == [(True,)]:
+        note = f"{url} can be changed by every user of the database; REVOKE that from PUBLIC"
+        if VARIABLE not in os.environ:
+            raise UsageError(f"{note}, or sign the rows with {VARIABLE}")
+        yield note
+    if not (connection.pgconn.ssl_in_use or is_local(connection.info.hostaddr)):
+        yield f"the connection to {url} is not encrypted; set PGSSLMODE=verify-full"
+
+
+def is_local(address: str) -> bool:
+    """Return whether an address is this machine's; a socket has none."""
+    return not address or ipaddress.ip_address(address).is_loopback
+
+
+class PostgresStore:
+    """An open ledger in a database that has its tables."""
+
+    near = False
+
+    def __init__(self, url: PostgresUrl, notes: Sequence[str], *, read_only: bool) -> None:
+        self.notes = tuple(notes)
+        self._url = url
+        self._read_only = read_only
+        # Look-ups and claims never wait for a commit to reach the server's disk.
+        self._quick = PostgresLink(url, read_only=read_only)
+        self._durable = PostgresLink(url, read_only=read_only)
+        self._holder = uuid4()
+        self._given_back: SimpleQueue[str] = SimpleQueue()
+        self._is_over = False
+        self._keeper = threading.Thread(target=self._keep_alive, name="qa-lease", daemon=True)
+        if not read_only:
+            self._quick.run(self._renew, 0.0)
+            self._keeper.start()
+
+    @property
+    def size(self) -> int:
+        """The bytes of the tables and their indexes."""
+        return int(self.read(_SIZE)[0][0])
+
+    def read(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+        return self._quick.run(
+            lambda one: one.execute(_native(sql), values).fetchall(), LOOKUP_TIMEOUT_S
+        )
+
+    def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query, with only some of them in memory."""
+        try:
+            with (
+                _connect(self._url, read_only=True) as connection,
+                connection.transaction(),
+                connection.cursor(name="qa") as cursor,
+            ):
+                cursor.itersize = FETCHED_ROWS
+                yield from cursor.execute(_native(sql), values)
+        except psycopg.Error as error:
+            raise _store_error(error) from None
+
+    def change(self, statements: Statements) -> None:
+        """Return once all changes are durable.
+
+        If the server is lost they are made again once it is back, for up to a minute.
+        """
+
+        def whole(connection: Connection) -> None:
+            with connection.transaction(), connection.cursor() as cursor:
+                for sql, rows in statements:
+                    # In the order of their keys, so that no two runs that write them deadlock.
+                    ordered = sorted(rows, key=lambda row: str((*row[:2],)))
+                    cursor.executemany(_native(sql), ordered)
+
+        self._durable.run(whole, COMMIT_TIMEOUT_S)
+
+    def take(self, keys: Collection[str]) -> set[str]:
+        """Claim calls; return the keys of those that no other live run is making."""
+        values = (sorted(keys), self._holder)  # in one order, as above
+
+        def work(connection: Connection) -> set[str]:
+            try:
+                return {key for (key,) in connection.execute(_TAKE, values)}
+            except ForeignKeyViolation:  # the lease expired, or the server crashed
+                self._renew(connection)
+                return {key for (key,) in connection.execute(_TAKE, values)}
+
+        return set(keys) if self._read_only else self._quick.run(work, LOOKUP_TIMEOUT_S)
+
+    def give_back(self, key: str) -> None:
+        """End a claim, within a moment."""
+        self._given_back.put(key)
+
+    def alone(self) -> bool:
+        """Return whether no other run has the ledger open."""
+        others = self._quick.run(
+            lambda one: one.execute(_OTHERS, (self._holder,)).fetchall(), LOOKUP_TIMEOUT_S
+        )
+        return others == [(0,)]
+
+    def shrink(self) -> None:
+        """Do nothing: the server reuses the space by itself (autovacuum)."""
+
+    def close(self) -> None:
+        """End the lease with all its claims, and close the connections."""
+        self._is_over = True
+        if self._keeper.is_alive():
+            self.give_back("")  # wakes it
+            self._keeper.join(LOOKUP_TIMEOUT_S)
+            with suppress(StoreError):  # without a server the lease expires by itself
+                self._quick.run(lambda one: one.execute(_LEAVE, (self._holder,)), 0.0)
+        self._quick.close()
+        self._durable.close()
+
+    def _keep_alive(self) -> None:
+        keys: list[str] = []
+        while not self._is_over:
+            with suppress(Empty):
+                keys.append(self._given_back.get(timeout=RENEW_S))
+                time.sleep(RELEASE_WAIT_S)
+                while True:
+                    keys.append(self._given_back.get_nowait())
+            with suppress(StoreError):  # whoever needs the server next will say so
+                self._quick.run(lambda one: self._renew(one, tuple(keys)), 0.0)
+                keys.clear()
+
+    def _renew(self, connection: Connection, given_back: Sequence[str] = ()) -> None:
+        """Renew the lease, end the claims given back, and end the leases of dead runs."""
+        connection.execute(_RENEW, (self._holder, LEASE_S))
+        connection.execute(_GIVE_BACK, (self._holder, list(given_back)))
+        connection.execute(_END_EXPIRED)
+
+
+class PostgresLink:
+    """A connection that several threads share; the process that uses it first opens it."""
+
+    def __init__(self, url: PostgresUrl, *, read_only: bool = False) -> None:
+        self._url = url
+        self._read_only = read_only
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+
+    def run(self, work: Callable[[Connection], T], timeout: float) -> T:
+        """Return what ``work`` returns; if the connection is lost, run it again on a new one.
+
+        Running ``work`` twice must be like running it once. Raises StoreError once ``timeout``
+        seconds are over.
+        """
+        end = time.monotonic() + timeout
+        with self._lock:
+            while True:
+                was_open = self._connection is not None
+                try:
+                    if self._connection is None:
+                        self._connection = _connect(self._url, read_only=self._read_only)
+                    return work(self._connection)
+                except psycopg.Error as error:
+                    if not self._may_pass(error) or time.monotonic() >= end:
+                        raise _store_error(error) from None
+                if not was_open:
+                    time.sleep(RECONNECT_PAUSE_S)
+
+    def _may_pass(self, error: psycopg.Error) -> bool:
+        """Return whether another attempt may succeed; forget a connection that was lost."""
+        if self._connection is not None and self._connection.closed:
+            self._connection = None
+        lost = self._connection is None and isinstance(error, psycopg.OperationalError)
+        return lost or (error.sqlstate or "").startswith(_COLLISION)
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+
+def _store_error(error: psycopg.Error) -> StoreError:
+    return StoreError(" ".join(str(error).split()), is_full=isinstance(error, DiskFull))
+
+
+def _native(sql: str) -> bytes:
+    return sql.replace("%", "%%").replace("?", "%s").encode()

@@ -1,0 +1,181 @@
+"""The rows of a ledger: replies and documents, sealed and signed.
+
+A seal is a checksum. With a secret in QA_LEDGER_KEY a signature follows it after a colon: an
+HMAC-SHA-256 (RFC 2104) over everything in the row, so that no part of a row fits another one.
+"""
+
+import hmac
+import json
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from evaluators.core import QAError, Reply, ToolCall, UsageError
+from evaluators.secrets import Key
+from evaluators.sent import REQUEST, TEXT, Document
+from evaluators.text import canonical, digest, flat
+
+SCHEMA = 1
+COLUMNS = "key, schema, at, spec, reply, checksum"
+INSERT = f"INSERT INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+MARK_IMPORTED = "INSERT INTO imported (key) VALUES (?) ON CONFLICT DO NOTHING"
+ADD_DOCUMENT = "INSERT INTO documents (kind, key, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+FORGET_DOCUMENT = "DELETE FROM documents WHERE kind = ? AND key = ?"
+VARIABLE = "QA_LEDGER_KEY"
+MIN_SECRET_LENGTH = 32  # characters; a shorter secret can be guessed from a row that it signed
+_COLON = ":"  # between checksum and signature
+
+
+class LedgerError(QAError):
+    """The ledger cannot keep what is paid for, so no further call may start."""
+
+
+class StoreError(Exception):
+    """A failure of the ledger's database."""
+
+    def __init__(self, message: str, *, is_damage: bool = False, is_full: bool = False) -> None:
+        super().__init__(message)
+        self.is_damage = is_damage
+        self.is_full = is_full
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaidReply:
+    """One reply to keep."""
+
+    key: str
+    """The hash of the whole request."""
+    spec: str
+    """The model's SPEC."""
+    reply: Reply
+    documents: tuple[Document, ...] = ()
+    """What was sent; kept in the same transaction as the reply."""
+
+
+class StoredRow(NamedTuple):
+    """A reply as the database holds it. Any field may be damaged."""
+
+    key: str
+    schema: int
+    at: float
+    """Seconds since 1970."""
+    spec: str
+    reply: str
+    """Canonical JSON."""
+    checksum: str
+    """The checksum of key and reply, with the signature if there is one."""
+
+    @property
+    def line(self) -> str:
+        """A sound row as a line of ASCII JSON, for an export."""
+        return canonical({**self._asdict(), "reply": json.loads(self.reply)}) + "\n"
+
+    def opened(self) -> Reply | None:
+        """Return the reply, or None if the row is not what was written."""
+        texts = (self.key, self.spec, self.reply, self.checksum)
+        if not all(isinstance(text, str) for text in texts) or not isinstance(self.at, float):
+            return None
+        given = self.checksum.partition(_COLON)[0]
+        if self.schema != SCHEMA or given != checksum(self.key, self.reply):
+            return None
+        try:
+            values = json.loads(self.reply)
+            calls = tuple(ToolCall(**call) for call in values.pop("calls"))
+            return Reply(calls=calls, **values)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return None
+
+
+def seal(row: PaidReply, at: float) -> StoredRow:
+    """Return a row as it is stored, with its checksum and without a signature."""
+    text = canonical({**flat(row.reply), "calls": [flat(call) for call in row.reply.calls]})
+    return StoredRow(row.key, SCHEMA, at, row.spec, text, checksum(row.key, text))
+
+
+def checksum(key: str, text: str) -> str:
+    """Return the checksum that binds a reply to its key."""
+    return digest([key, text])
+
+
+class Signer:
+    """Signs rows and checks signatures. Without a secret it signs nothing and accepts every row.
+
+    The secret is never a local variable, so no traceback can show it. Raises UsageError, without
+    the value, for a secret that could be guessed.
+    """
+
+    def __init__(self) -> None:
+        self._key = Key(os.environ[VARIABLE]) if VARIABLE in os.environ else None
+        if self._key is not None and len(os.environ[VARIABLE]) < MIN_SECRET_LENGTH:
+            raise UsageError(
+                f"{VARIABLE}: empty or too short; at least {MIN_SECRET_LENGTH} characters are "
+                "needed, such as `openssl rand -hex 32` makes; unset it to use a ledger without "
+                "signatures"
+            )
+
+    def signed(self, row: StoredRow) -> StoredRow:
+        """Return the row with its signature; unchanged if there is no secret."""
+        if self._key is None:
+            return row
+        return row._replace(checksum=f"{row.checksum}{_COLON}{_signature(row, self._key)}")
+
+    def accepts(self, row: StoredRow) -> bool:
+        """Return whether this secret signed the row as it is; True if there is no secret."""
+        if self._key is None:
+            return True
+        given = row.checksum.partition(_COLON)[2].encode("utf-8", "replace")
+        return hmac.compare_digest(given, _signature(row, self._key).encode("ascii"))
+
+
+def _signature(row: StoredRow, key: Key) -> str:
+    raw = canonical([row.key, row.schema, row.at, row.spec, row.reply]).encode("ascii")
+    return hmac.digest(key.reveal().encode("utf-8", "surrogateescape"), raw, "sha256").hex()
+
+
+class StoredDocument(NamedTuple):
+    """A document as the database holds it.
+
+    A request or a text is stored as it is, because its key is the hash of what it says. Any other
+    text is stored as its checksum and signature, a space, and the text as ASCII JSON.
+    """
+
+    kind: str
+    key: str
+    text: str
+
+    def opened(self, signer: Signer) -> str | None:
+        """Return the text, or None if it is damaged or lacks the signature it should have."""
+        if self.kind in (REQUEST, TEXT):
+            return self.text
+        given, _, quoted = self.text.partition(" ")
+        row = _document_row(self.kind, self.key, quoted)
+        if given.partition(_COLON)[0] != row.checksum:
+            return None
+        return json.loads(quoted) if signer.accepts(row._replace(checksum=given)) else None
+
+
+def seal_document(document: Document, signer: Signer) -> StoredDocument:
+    """Return a document as it is stored."""
+    kind, key, text = document
+    if kind not in (REQUEST, TEXT):
+        row = signer.signed(_document_row(kind, key, canonical(text)))
+        text = f"{row.checksum} {row.reply}"
+    return StoredDocument(kind, key, text)
+
+
+def _document_row(kind: str, key: str, quoted: str) -> StoredRow:
+    """Return what is signed of a document. No reply is a JSON string, so neither passes as both.
+
+    The time is 0, because a document may be replaced.
+    """
+    return StoredRow(key, SCHEMA, 0.0, kind, quoted, digest([kind, key, quoted]))
+
+
+def marks(values: Collection[object]) -> str:
+    """Return as many question marks as there are values, for an SQL list."""
+    return ", ".join("?" * len(values))
+
+
+Statements = Sequence[tuple[str, Sequence[Sequence[object]]]]
+"""SQL statements with question marks for values; each runs once for each of its rows of values."""

@@ -1,0 +1,427 @@
+"""A ledger in one SQLite file: private to its user, in WAL mode, shared by runs at the same time.
+
+A damaged file is set aside, and the rows in it that verify go on in a new one.
+"""
+
+import os
+import sqlite3
+import stat
+import struct
+import threading
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evaluators.core import UsageError
+from evaluators.ledger.rows import (
+    ADD_DOCUMENT,
+    COLUMNS,
+    INSERT,
+    MARK_IMPORTED,
+    SCHEMA,
+    VARIABLE,
+    Statements,
+    StoredRow,
+    StoreError,
+)
+
+TABLES = {
+    "calls": """(
+        key TEXT PRIMARY KEY,
+        schema INTEGER NOT NULL,
+        at REAL NOT NULL,
+        spec TEXT NOT NULL,
+        reply TEXT NOT NULL,
+        checksum TEXT NOT NULL
+    ) WITHOUT ROWID""",
+    "damaged": "(key TEXT NOT NULL, at REAL NOT NULL, reply TEXT NOT NULL, checksum TEXT NOT NULL)",
+    "imported": "(key TEXT PRIMARY KEY) WITHOUT ROWID",
+    "documents": "(kind TEXT, key TEXT, text TEXT NOT NULL, PRIMARY KEY (kind, key))",
+}
+BUSY_TIMEOUT_S = 30.0
+OPEN_TIMEOUT_S = 30.0  # while another process prunes the ledger or replaces a damaged file
+OPEN_POLL_S = 0.05
+_LOGS = ("-wal", "-shm")
+_TRACES = (b"CREATE TABLE calls", b'"input_tokens":')  # left in a damaged file that was a ledger
+
+
+class Claims:
+    """One run's locks on single bytes of a file next to the ledger.
+
+    The kernel ends a lock together with its process, so a killed run blocks nobody, and there is no
+    expiry to tune. On a system without such locks every claim is granted.
+    """
+
+    _IN_USE = 0  # the byte that every run with the ledger open shares
+    _FIRST_KEY = 1
+
+    def __init__(self, path: Path) -> None:
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        self._file = os.open(path, flags, 0o600)
+
+    def close(self) -> None:
+        """End all claims."""
+        os.close(self._file)
+
+    def take(self, key: str) -> bool:
+        """Claim the call with this key; False if another run holds it."""
+        return _lock(self._file, self._byte(key), "F_WRLCK")
+
+    def give_back(self, key: str) -> None:
+        """End a claim."""
+        _lock(self._file, self._byte(key), "F_UNLCK")
+
+    def alone(self) -> bool:
+        """Return whether no other run has the ledger open; then none can open it until ``join``."""
+        return _lock(self._file, self._IN_USE, "F_WRLCK")
+
+    def join(self) -> bool:
+        """Share the ledger with other runs; False while one of them is alone with it."""
+        return _lock(self._file, self._IN_USE, "F_RDLCK")
+
+    def _byte(self, key: str) -> int:
+        return self._FIRST_KEY + int(key[:15], 16)  # 60 bits of a hash do not collide by chance
+
+
+def _lock(file: int, offset: int, kind: str) -> bool:
+    try:
+        import fcntl  # noqa: PLC0415  # Windows has none
+    except ImportError:
+        return True
+    try:
+        if hasattr(fcntl, "F_OFD_SETLK"):
+            # A lock of the open file, not of the process: closing another handle keeps it.
+            lock = struct.pack("hhqqi", getattr(fcntl, kind), os.SEEK_SET, offset, 1, 0)
+            fcntl.fcntl(file, fcntl.F_OFD_SETLK, lock)
+        else:
+            modes = {"F_UNLCK": fcntl.LOCK_UN, "F_RDLCK": fcntl.LOCK_SH, "F_WRLCK": fcntl.LOCK_EX}
+            wait = 0 if kind == "F_UNLCK" else fcntl.LOCK_NB
+            fcntl.lockf(file, modes[kind] | wait, 1, offset)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:
+        return True  # a file system without locks must not fail the run
+    return True
+
+
+class SqliteStore:
+    """An open ledger file. Without ``claims`` it is only read."""
+
+    near = True
+    """Whether a look-up takes microseconds, so that it may run on the event loop."""
+
+    def __init__(
+        self,
+        path: Path,
+        writer: sqlite3.Connection,
+        notes: Sequence[str] = (),
+        claims: Claims | None = None,
+    ) -> None:
+        self.notes = tuple(notes)
+        self._path = path
+        self._writer = writer
+        self._reader = writer if claims is None else _connect(path)  # never waits for a commit
+        self._claims = claims
+        self._writing = threading.Lock()  # a bad row is set aside while a group is committed
+
+    @property
+    def size(self) -> int:
+        """The bytes of the file and its log."""
+        files = (self._path, Path(f"{self._path}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def read(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+        with _as_store_error():
+            return self._reader.execute(sql, values).fetchall()
+
+    def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query."""
+        with _as_store_error():
+            yield from self._reader.execute(sql, values)
+
+    def change(self, statements: Statements) -> None:
+        """Return once all changes are on the disk."""
+        with _as_store_error(), self._writing, self._writer:
+            self._writer.execute("BEGIN IMMEDIATE")
+            for sql, rows in statements:
+                self._writer.executemany(sql, rows)
+
+    def take(self, keys: Collection[str]) -> set[str]:
+        """Claim calls; return the keys of those that no other run is making."""
+        return {key for key in keys if self._claims is None or self._claims.take(key)}
+
+    def give_back(self, key: str) -> None:
+        """End a claim."""
+        if self._claims is not None:
+            self._claims.give_back(key)
+
+    def alone(self) -> bool:
+        """Return whether no other run has the file open; then none can open it until it closes."""
+        return self._claims is None or self._claims.alone()
+
+    def shrink(self) -> None:
+        """Return the space of removed rows to the system."""
+        with _as_store_error(), self._writing:
+            self._writer.execute("VACUUM")
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Close the files."""
+        self._reader.close()
+        self._writer.close()
+        if self._claims is not None:
+            self._claims.close()
+
+
+@contextmanager
+def _as_store_error() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        full = _error_code(error) == sqlite3.SQLITE_FULL
+        raise StoreError(str(error), is_damage=_is_damage(error), is_full=full) from None
+
+
+def open_to_write(path: Path) -> SqliteStore:
+    """Return the ledger at a path; it is made if there is none.
+
+    A damaged file is set aside. Raises UsageError for a file that cannot be opened, is no ledger,
+    has a newer format, or could have been changed by others unnoticed.
+    """
+    with _as_usage_error(path), ExitStack() as on_error:
+        notes = _notes_on_others(path)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        claims = Claims(Path(f"{path}-claims"))
+        on_error.callback(claims.close)
+        alone = claims.alone()
+        if not alone:
+            _join(path, claims)
+        try:
+            connection = _open(path)
+        except sqlite3.DatabaseError as error:
+            if not _is_damage(error) or not _was_ledger(path):
+                raise
+            if not alone:
+                raise UsageError(
+                    f"{path}: the ledger is damaged ({error}) and another run uses it; "
+                    "run again once that run has ended"
+                ) from None
+            notes.append(_set_aside(path, str(error)))
+            connection = _open(path)
+        claims.join()
+        on_error.pop_all()
+    return SqliteStore(path, connection, notes, claims)
+
+
+def open_to_read(path: Path) -> SqliteStore:
+    """Return the ledger at a path without changing or making any file.
+
+    Raises UsageError if there is none, it cannot be read at all, or others could have changed it
+    unnoticed.
+    """
+    if not path.is_file():
+        raise UsageError(
+            f"{path}: no ledger to replay from; run once without --replay or give --ledger"
+        )
+    with _as_usage_error(path), ExitStack() as on_error:
+        notes = _notes_on_others(path)
+        connection = _connect_to_read(path)
+        on_error.callback(connection.close)
+        # A table that an older ledger lacks is empty.
+        missing = _tables(_missing(path, connection), "TEMP TABLE")
+        connection.executescript(f"PRAGMA temp_store = MEMORY; {missing}")
+        try:
+            _check_pages(connection)
+        except sqlite3.DatabaseError as error:
+            if not _is_damage(error):
+                raise
+            notes.append(f"{path} is damaged: replayed as far as it can be read")
+        on_error.pop_all()
+    return SqliteStore(path, connection, notes)
+
+
+@contextmanager
+def _as_usage_error(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(
+            f"{path}: cannot be opened as a ledger ({reason}); give another --ledger path"
+        ) from None
+
+
+def _notes_on_others(path: Path) -> list[str]:
+    """Return how other users could change the ledger.
+
+    Raises UsageError if they could do so unnoticed: without QA_LEDGER_KEY rows are not signed.
+    """
+    notes = []
+    with suppress(FileNotFoundError):
+        file = path.stat()
+        if not stat.S_ISREG(file.st_mode):
+            raise OSError("not a regular file")
+        if is_foreign(file):
+            notes.append(f"{path} belongs to another user, who could change its replies")
+        elif file.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            who = "every user" if file.st_mode & stat.S_IWOTH else "its group"
+            notes.append(f"{path} can be changed by {who}; chmod 600 makes it private")
+        if notes and VARIABLE not in os.environ:
+            raise UsageError(
+                f"{notes[0]}; use a ledger of your own, or sign its rows with {VARIABLE}"
+            )
+    mode = path.parent.stat().st_mode if path.parent.is_dir() else 0
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        own = "keep the ledger in one of your own"
+        notes.append(f"{path.parent} can be changed by every user; {own}")
+    return notes
+
+
+def is_foreign(file: os.stat_result) -> bool:
+    """Return whether a file belongs to another user than the one who runs this."""
+    return hasattr(os, "geteuid") and file.st_uid != os.geteuid()
+
+
+def _join(path: Path, claims: Claims) -> None:
+    end = time.monotonic() + OPEN_TIMEOUT_S
+    while not claims.join():
+        if time.monotonic() > end:
+            raise UsageError(
+                f"{path}: another process keeps this ledger to itself; wait until it has ended"
+            )
+        time.sleep(OPEN_POLL_S)
+
+
+def _connect(path: Path | str) -> sqlite3.Connection:
+    """Return a connection to a path, or to a ``file:`` URI given as text.
+
+    Its transactions are explicit, and nothing that the file defines is trusted. Text that is not
+    UTF-8 comes as replacement characters, so its checksum fails.
+    """
+    connection = sqlite3.connect(
+        path,
+        timeout=BUSY_TIMEOUT_S,
+        isolation_level=None,
+        check_same_thread=False,  # commits run on a pool thread, one at a time
+        uri=isinstance(path, str),
+    )
+    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    return connection
+
+
+def _connect_to_read(path: Path) -> sqlite3.Connection:
+    # Without a log no run is writing, and the file can be read without making one.
+    has_log = Path(f"{path}-wal").exists()
+    return _connect(f"{path.resolve().as_uri()}?{'mode=ro' if has_log else 'immutable=1'}")
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    with ExitStack() as on_error:
+        connection = _connect(path)
+        on_error.callback(connection.close)
+        missing = _missing(path, connection)
+        _check_pages(connection)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        if missing:
+            made = f"BEGIN IMMEDIATE; {_tables()} PRAGMA user_version = {SCHEMA}; COMMIT"
+            connection.executescript(made)
+        on_error.pop_all()
+    return connection
+
+
+def _tables(missing: Collection[str] = TABLES.keys(), kind: str = "TABLE") -> str:
+    return " ".join(f"CREATE {kind} IF NOT EXISTS {name} {TABLES[name]};" for name in missing)
+
+
+def _missing(path: Path, connection: sqlite3.Connection) -> set[str]:
+    """Return the tables still to make. Raises UsageError for what is no ledger or a newer one."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    own = "SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
+    found = set(connection.execute(own))
+    columns = [row[1] for row in connection.execute("PRAGMA table_info(calls)")]
+    others = found - {("table", name) for name in TABLES}
+    if others or (columns and columns != COLUMNS.split(", ")):
+        raise UsageError(
+            f"{path}: cannot be opened as a ledger (a database of something else); "
+            "give another --ledger path"
+        )
+    if version > SCHEMA:
+        raise UsageError(
+            f"{path}: a ledger of format {version}, this version reads format {SCHEMA}; "
+            "use the newer version, or give another --ledger path"
+        )
+    return TABLES.keys() - {name for _, name in found}
+
+
+def _check_pages(connection: sqlite3.Connection) -> None:
+    if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+        error = sqlite3.DatabaseError("its pages contradict each other")
+        error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise error
+
+
+def _error_code(error: sqlite3.Error) -> int:
+    return (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF  # the primary result code
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    return _error_code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def _was_ledger(path: Path) -> bool:
+    """Return whether a damaged file was a ledger or is all zeros; any other is the user's own."""
+    content = path.read_bytes()
+    return any(trace in content for trace in _TRACES) or not content.strip(b"\0")
+
+
+def _set_aside(path: Path, why: str) -> str:
+    """Put a new ledger with the rows that verify in a damaged one's place; return a note on it.
+
+    The damaged file is kept under another name. Nothing is renamed before the new file is complete,
+    so a full disk leaves everything as it was.
+    """
+    fresh = Path(f"{path}-new")
+    with ExitStack() as ends:
+        ends.callback(fresh.unlink, missing_ok=True)
+        fresh.touch(mode=0o600)
+        with closing(_connect(fresh)) as new, closing(_connect_to_read(path)) as old:
+            new.executescript(f"{_tables()} PRAGMA user_version = {SCHEMA}; BEGIN")
+            new.executemany(INSERT, (row for row in _rows(old) if row.opened() is not None))
+            new.executemany(MARK_IMPORTED, _readable(old, "SELECT key FROM imported"))
+            new.executemany(ADD_DOCUMENT, _readable(old, "SELECT kind, key, text FROM documents"))
+            new.execute("COMMIT")
+            (kept,) = new.execute("SELECT count(*) FROM calls").fetchone()
+        aside = f"{path}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
+        # The logs go first: next to a new file they would be taken for that file's own.
+        for ending in (*_LOGS, ""):
+            if (file := Path(f"{path}{ending}")).exists():
+                file.rename(f"{aside}{ending}")
+        fresh.rename(path)
+    return (
+        f"the ledger {path} was damaged ({why}): it is kept as {Path(aside).name}; "
+        f"{kept:,} of its rows verify and are used, the others are asked again"
+    )
+
+
+def _rows(old: sqlite3.Connection) -> Iterator[StoredRow]:
+    """Yield rows up to each damaged page from both sides, in 256 stretches of the key."""
+    for first in range(256):
+        stretch = (f"{first:02x}", f"{first + 1:02x}" if first < 255 else "g")
+        for order in ("", " DESC"):
+            query = f"SELECT {COLUMNS} FROM calls WHERE key >= ? AND key < ? ORDER BY key{order}"
+            yield from map(StoredRow._make, _readable(old, query, stretch))
+
+
+def _readable(
+    old: sqlite3.Connection, query: str, values: Sequence[str] = ()
+) -> Iterator[tuple[Any, ...]]:
+    with suppress(sqlite3.Error):
+        yield from old.execute(query, values)
