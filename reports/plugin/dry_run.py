@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -28,21 +29,30 @@ from evaluators.judges.forecast import (
 from evaluators.ledger import Ledger
 from evaluators.ledger.opening import exists
 from evaluators.models.spec import Spec
+from evaluators.output import plural
 from evaluators.runtime.budget import money
 from evaluators.runtime.engine import Task
 from evaluators.runtime.prices import Pricing, pricing_of
 from evaluators.text import fresh_key
+from reports.gates.decide import SessionFacts
 from reports.gates.power import Clusters, expected_shares, power_lines
 from reports.judge.judge_errors import calibrations_in
 from reports.judge.trust import distrust
 from reports.plugin.calibrator import Calibrator, find_labelled
 from reports.plugin.early_stopping import stoppable
-from reports.plugin.gate_chances import chance_lines, discordance
 from reports.plugin.options import RunOptions
 from reports.plugin.run_models import adjudications_of, connect_models, earlier_runs
 from reports.plugin.session_results import SessionResults
 from reports.render.console import wrapped
 from reports.run.evidence import Calibration
+from reports.verdict.assemble import Facts
+from reports.verdict.counted_run import ReportInputs
+from reports.verdict.odds import (
+    Simulation,
+    known_calibrations,
+    known_discordance,
+    known_records,
+)
 
 T = TypeVar("T")
 
@@ -105,7 +115,7 @@ class DryRun:
         notes = [*([EXTRAS] if extras else []), *self._distrusted(calibrator)]
         for text in (*assumptions(self._specs, self._prices), *notes, *self._powers(keys)):
             yield from wrapped(text)
-        for text in chance_lines(self._options, self._plan, keys, self._earlier, self._known):
+        for text in self._odds(keys):
             yield from wrapped(text)
 
     def _known(self, keys: Sequence[str]) -> dict[str, Outcome]:
@@ -163,7 +173,7 @@ class DryRun:
     def _shares(self, keys: Sequence[str]) -> dict[str, float]:
         """Return which share of a slice is asked until it is decided, for each that may stop."""
         queues = stoppable(self._plan, paired=any(self._earlier))
-        share = discordance(self._options.report_dir, self._baseline).shares[0]
+        share = known_discordance(self._baseline).shares[0]
         found: dict[str, float] = {}
         for dataset, clusters in self._clusters(keys):
             found |= expected_shares(
@@ -191,15 +201,42 @@ class DryRun:
         """Yield for each gate what it could tell with so many items."""
         if self._options.gates_off:
             return
-        shares = discordance(self._options.report_dir, self._baseline).shares
+        shares = known_discordance(self._baseline).shares
         for dataset, clusters in self._clusters(keys):
             yield from power_lines(
                 dataset,
                 clusters,
                 baseline=any(self._earlier),
                 discordances=shares,
-                calibrations=self._judged,
             )
+
+    def _odds(self, keys: Sequence[str]) -> Iterator[str]:
+        """Yield how likely all gates together end in which exit code, a line a model."""
+        items = [self._plan.items[key] for key in keys]
+        if self._options.gates_off or not any(one.slice.kind.answered for one in items):
+            return
+        judge = " ".join(self._options.judges)
+        records = known_records(items, self._baseline, self._known, judge)
+        graded = sum(one.is_graded for one in records)
+        if 2 * graded < len(records):
+            yield (
+                f"odds of the gates: not known, as only {graded:,} of "
+                f"{plural(len(records), 'item')} have a verdict; give --baseline=RUN"
+            )
+            return
+        inputs = ReportInputs(
+            # What the judge is like is only known where it was measured.
+            datasets=tuple(replace(one, judge_unmeasured=True) for one in self._plan.datasets),
+            records=records,
+            whole=Counter(item.slice.name for item in self._plan.items.values()),
+            samples=self._plan.samples,
+            outside=tuple(known_calibrations(self._baseline, items)),
+        )
+        facts = Facts(
+            model=self._options.model, judge=judge, session=SessionFacts(), provenance={}, run={}
+        )
+        simulation = Simulation(inputs, facts, *self._earlier)
+        yield from simulation.lines(known_discordance(self._baseline))
 
 
 def _look(found: Mapping[str, Reply], wanted: list[str], name: str, key: str) -> Reply | None:

@@ -35,8 +35,8 @@ from reports.run.baseline import Baseline
 from reports.run.record import Record, make_record
 from reports.run.report import Decision, Report
 from reports.verdict.assemble import Facts, account, decision_of
-from reports.verdict.chances import Simulation, margin_of, seen_by_judge
 from reports.verdict.counted_run import ReportInputs
+from reports.verdict.odds import Simulation, margin_of, seen_by_judge
 from tests.support.judging import judges
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice
 
@@ -296,7 +296,7 @@ def rows(file: str, run: Run, *, known: bool, runs: int = RUNS) -> Iterator[Row]
         yield Row(
             file=file,
             loss=loss,
-            predicted=simulation.chances(DISCORDANCE, loss, runs).codes,
+            predicted=simulation.odds(DISCORDANCE, loss, runs).codes,
             drawn={code: count / runs for code, count in codes.items()},
         )
 

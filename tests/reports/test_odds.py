@@ -15,15 +15,14 @@ from evaluators.statistics.paired_power import power
 from reports.gates.decide import SessionFacts
 from reports.run.record import Record
 from reports.verdict.assemble import Facts, account, decision_of
-from reports.verdict.chances import (
-    Chances,
+from reports.verdict.counted_run import ReportInputs
+from reports.verdict.odds import (
+    Odds,
+    SimulatedSlice,
     Simulation,
-    SliceAgain,
-    discordance_between,
     discordance_of_repeats,
     margin_of,
 )
-from reports.verdict.counted_run import ReportInputs
 from tests.support.made_records import make_record, make_slice
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of
 
@@ -46,7 +45,7 @@ def simulation(letters: str, *rules: Threshold, baseline: bool = True) -> Simula
 def again(records: Sequence[Record], discordance: float, worse: float = 0.0) -> list[list[Record]]:
     """Return 400 runs more over these records."""
     random = np.random.default_rng(1)
-    one = SliceAgain(graded_slice(), records, margin=0.1)
+    one = SimulatedSlice(graded_slice(), records, margin=0.1)
     return [one.records(random, discordance, worse) for _ in range(400)]
 
 
@@ -92,7 +91,7 @@ def test_an_outcome_is_taken_from_an_item_with_the_same_gold_label() -> None:
         for number, (gold, said) in enumerate(rows)
     ]
     random = np.random.default_rng(1)
-    one = SliceAgain(make_slice("yes_no"), records, margin=0.1)
+    one = SimulatedSlice(make_slice("yes_no"), records, margin=0.1)
     runs = [one.records(random, 0.3, 0.0) for _ in range(400)]
     for gold, rate in (("YES", 0.8), ("NO", 0.3)):
         of_gold = [new for run in runs for new in run if new.label == gold]
@@ -103,7 +102,7 @@ def test_an_outcome_is_taken_from_an_item_with_the_same_gold_label() -> None:
 def test_labelled_items_stay_as_they_are() -> None:
     """What measures the judge does not hang on the model."""
     records = [make_record(n, label=CORRECT, grade=CORRECT) for n in range(20)]
-    one = SliceAgain(make_slice("judged"), records, margin=0.1)
+    one = SimulatedSlice(make_slice("judged"), records, margin=0.1)
     assert one.records(np.random.default_rng(1), 0.5, 2.0) == records
 
 
@@ -120,7 +119,7 @@ def test_the_gates_decide_as_those_of_a_report(seed: int, letters: str) -> None:
     inputs = ReportInputs(datasets=(dataset,), records=tuple(old), whole={"facts:en": len(old)})
     facts = Facts(model="m", judge="lexical", session=SessionFacts(), provenance={}, run={})
     known = account(inputs, facts, baseline)
-    new = SliceAgain(dataset.slices["en"], old, 0.1).records(random, 0.3, 1.0)
+    new = SimulatedSlice(dataset.slices["en"], old, 0.1).records(random, 0.3, 1.0)
     inputs = replace(inputs, records=tuple(new))
     decided = decision_of(inputs, facts, baseline, known=known)
     assert decided == account(inputs, facts, baseline).decision
@@ -129,31 +128,31 @@ def test_the_gates_decide_as_those_of_a_report(seed: int, letters: str) -> None:
 def test_a_drop_gate_alone_ends_as_its_exact_power_says() -> None:
     """Exit 0 for an unchanged model, within three standard errors of the enumeration."""
     run = simulation("c" * 60 + "i" * 40, DROP, replace(CORRECT_BAR, min=0.0))
-    chances = run.chances(0.2, runs=250)
-    assert chances.codes[0] == pytest.approx(power(100, -0.1, 0.2), abs=0.09)
-    assert chances.blame[0][0] == "facts:en drop <= 0.1"
-    assert 0 < chances.error < 0.032
-    assert sum(chances.codes.values()) == pytest.approx(1)
-    assert run.chances(0.2, worse=1.0, runs=60).codes.get(0, 0) <= 0.06
+    odds = run.odds(0.2, runs=250)
+    assert odds.codes[0] == pytest.approx(power(100, -0.1, 0.2), abs=0.09)
+    assert odds.blame[0][0] == "facts:en drop <= 0.1"
+    assert 0 < odds.error < 0.032
+    assert sum(odds.codes.values()) == pytest.approx(1)
+    assert run.odds(0.2, worse=1.0, runs=60).codes.get(0, 0) <= 0.06
 
 
 def test_the_same_figures_every_time() -> None:
     """The seed is fixed."""
-    found = [simulation("c" * 20 + "i" * 20, CORRECT_BAR).chances(0.1, runs=20) for _ in range(2)]
+    found = [simulation("c" * 20 + "i" * 20, CORRECT_BAR).odds(0.1, runs=20) for _ in range(2)]
     assert found[0] == found[1]
 
 
 def test_without_a_baseline_there_is_no_drop_gate() -> None:
     """The gates are those of the run to come: a bar far off decides each time."""
     run = simulation("c" * 36 + "i" * 4, DROP, CORRECT_BAR, baseline=False)
-    assert run.chances(0.1, runs=20) == Chances(runs=20, codes={0: 1.0}, blame=(), stuck={})
+    assert run.odds(0.1, runs=20) == Odds(runs=20, codes={0: 1.0}, blame=(), stuck={})
 
 
 def test_gates_on_what_answers_take_have_no_forecast() -> None:
     """What a model takes is not known before it is asked; the other gates' chances are."""
     slow = Threshold(measure="seconds_p95", max=1.0)
     run = simulation("c" * 36 + "i" * 4, CORRECT_BAR, slow, baseline=False)
-    assert run.chances(0.1, runs=20) == Chances(runs=20, codes={0: 1.0}, blame=(), stuck={})
+    assert run.odds(0.1, runs=20) == Odds(runs=20, codes={0: 1.0}, blame=(), stuck={})
 
 
 def test_the_margin_is_that_of_the_drop_gate() -> None:
@@ -174,11 +173,3 @@ def test_the_discordance_of_repeats_counts_pairs_of_repeats() -> None:
     first = answered("".join(row[0] for row in rows))
     assert discordance_of_repeats([*first, *repeats, *third]) == pytest.approx(1 / 3)
     assert discordance_of_repeats(first) is None
-
-
-def test_the_discordance_between_runs_needs_runs_that_differ() -> None:
-    """Three of thirty differ; the same replies say nothing, and so do few pairs."""
-    old = answered("c" * 30)
-    assert discordance_between(answered("i" * 3 + "c" * 27), old) == pytest.approx(0.1)
-    assert discordance_between(old, old) is None
-    assert discordance_between(answered("i" * 3), old) is None

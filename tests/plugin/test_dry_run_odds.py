@@ -2,15 +2,14 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from reports.gates.power import DISCORDANCES
-from reports.plugin import gate_chances
-from reports.plugin.gate_chances import discordance
+from reports.verdict import odds
+from reports.verdict.odds import known_discordance
 from tests.conftest import Project
-from tests.support.made_runs import answered, before, run_of, written
+from tests.support.made_runs import answered, before, run_of
 
 YAML = """
 kind: graded
@@ -24,7 +23,7 @@ ROW = re.compile(r"exit 0 with (\d.\d\d), 1 with (\d.\d\d), 6 with (\d.\d\d): (.
 @pytest.fixture(autouse=True)
 def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Simulate a fifth of the runs: what is shown of them is what is tested here."""
-    monkeypatch.setattr(gate_chances, "RUNS", 40)
+    monkeypatch.setattr(odds, "RUNS", 40)
 
 
 def shown(project: Project, *arguments: str) -> str:
@@ -53,7 +52,7 @@ def test_the_chances_are_those_of_the_baseline_asked_again(
     passes = [float(row[0]) for row in rows]
     assert passes[0] > passes[3] > passes[4] >= passes[5]
     assert passes[0] > passes[2]
-    assert f"not PASS for the first of these: capital:en {blamed}" in text
+    assert f"not PASS in the first line: capital:en {blamed}" in text
 
 
 def test_why_no_answer_could_decide_a_gate_is_said(project: Project) -> None:
@@ -63,10 +62,10 @@ def test_why_no_answer_could_decide_a_gate_is_said(project: Project) -> None:
     project.run_in_process("qa", "--report-dir", "old")
     text = shown(project, "--baseline=old", "--judge", "openai:g@http://127.0.0.1:9/v1")
     assert (
-        "INCONCLUSIVE whatever the answers: capital:en drop <= 0.15; the judge changed from "
+        "INCONCLUSIVE for all answers: capital:en drop <= 0.15; the judge changed from "
         "lexical to openai:g@http://127.0.0.1:9/v1" in text
     )
-    assert "whatever the answers" not in shown(project, "--baseline=old").partition("chances")[2]
+    assert "for all answers" not in shown(project, "--baseline=old").partition("odds")[2]
 
 
 def test_without_a_baseline_what_is_recorded_tells(project: Project) -> None:
@@ -74,7 +73,7 @@ def test_without_a_baseline_what_is_recorded_tells(project: Project) -> None:
     project.dataset("capital", {"en": ["Sofia"] * 30 + ["Plovdiv"] * 10}, YAML.format(bar=0.1))
     text = shown(project)
     assert "exit 0 with 1.00, 1 with 0.00, 6 with 0.00: unchanged, 10 % of items differ" in text
-    assert "not PASS for the first of these: no gate" in text
+    assert "not PASS in the first line: no gate" in text
 
 
 def test_what_is_missing_is_said(project: Project) -> None:
@@ -86,13 +85,9 @@ def test_what_is_missing_is_said(project: Project) -> None:
     assert "exit 0 with" not in text
 
 
-def test_the_share_that_differs_is_looked_up(tmp_path: Path) -> None:
-    """In the baseline's repeats, else against the last run in the folder, else it is not known."""
+def test_the_share_that_differs_is_looked_up() -> None:
+    """In the baseline's repeats, else it is not known."""
     once = before(run_of(answered("c" * 40)))
-    assert discordance(tmp_path, once).shares == DISCORDANCES
-    assert discordance(tmp_path, None).shares == DISCORDANCES
-    folder = written(run_of(answered("i" * 10 + "c" * 30)), tmp_path / "out")
-    assert discordance(folder, once).shares == (0.25,)
+    assert known_discordance(once).shares == known_discordance(None).shares == DISCORDANCES
     again = [replace(one, repeat=2, key=f"{one.key}~r2") for one in answered("i" * 4 + "c" * 36)]
-    twice = before(run_of([*answered("c" * 40), *again]))
-    assert discordance(folder, twice).shares == (0.1,)
+    assert known_discordance(before(run_of([*answered("c" * 40), *again]))).shares == (0.1,)

@@ -1,0 +1,347 @@
+"""How likely a run ends in exit 0, 1 or 6: all its gates, decided over simulated runs.
+
+The model is the one that gave the records, asked again. With the chance ``discordance`` an item
+changes between right and wrong, as often one way as the other: it takes the outcome of another item
+with the same gold label, so every metric keeps its mean. Items change independently, linked ones
+too. A worse model gets more items wrong. Labelled items, which measure the judge, stay.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from cases.dataset import Dataset, PlannedItem, Slice, Threshold
+from evaluators.core import Outcome
+from evaluators.statistics.metrics import DROP, YOUDEN
+from reports.gates.decide import listed
+from reports.gates.power import DISCORDANCES
+from reports.judge.judge_errors import calibrations_in
+from reports.metrics.summary import gold_of
+from reports.run.baseline import Baseline
+from reports.run.evidence import Calibration
+from reports.run.record import Record, by_slice, make_record
+from reports.run.report import Report
+from reports.verdict.assemble import Facts, account, decision_of
+from reports.verdict.counted_run import ReportInputs
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+SEED = 20261122
+RUNS = 200
+"""Simulated runs a line, over up to ``EASY`` records; fewer over more, and at least 40."""
+EASY = 2_000
+MARGIN = 0.1
+"""The margin of a slice without a ``drop`` gate of its own or of its data set."""
+MIN_REPEATED = 20
+"""Items asked more than once that tell how many differ between two runs."""
+LOSSES = {0.5: "worse by half the margin", 1.0: "worse by the margin", 2.0: "worse by two margins"}
+
+Move = tuple[int, int]
+"""The place of an item that changes, and of the item whose outcome it takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discordance:
+    """How many items differ between two runs of one model."""
+
+    shares: tuple[float, ...]
+    source: str
+    """How the shares are known."""
+
+
+def known_discordance(baseline: Baseline | None) -> Discordance:
+    """Return it as the baseline's repeats tell, else a guess."""
+    if baseline and (share := discordance_of_repeats(baseline.records)) is not None:
+        return Discordance(shares=(share,), source="as between repeats of the baseline")
+    return Discordance(shares=DISCORDANCES, source="not known (a baseline with --repeats tells)")
+
+
+def discordance_of_repeats(records: Sequence[Record]) -> float | None:
+    """Return the share of items that came out otherwise when asked again; None if unknown."""
+    asked: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
+    for record in records:
+        if record.is_graded:
+            asked[record.dataset, record.language, record.id].append(bool(record.passes()))
+    again = [results for results in asked.values() if len(results) > 1]
+    if len(again) < MIN_REPEATED:
+        return None
+    shares = (2 * sum(one) * (len(one) - sum(one)) / (len(one) * (len(one) - 1)) for one in again)
+    return sum(shares) / len(again)
+
+
+def known_records(
+    items: Sequence[PlannedItem],
+    baseline: Baseline | None,
+    known: Callable[[Sequence[str]], Mapping[str, Outcome]],
+    judge: str,
+) -> tuple[Record, ...]:
+    """Return a record of each item: the baseline's, else of its ``known`` outcome, by key."""
+    before: dict[tuple[object, ...], Record] = {}
+    for record in baseline.records if baseline else ():
+        if record.is_graded:
+            identity = record.dataset, record.language, record.id, record.digest
+            before.setdefault(identity, record)
+            before[*identity, record.repeat] = record
+    same = bool(baseline and baseline.run.get("judge") == judge)
+    old: dict[str, Record] = {}
+    for item in items:
+        case = item.case
+        identity = case.dataset, case.language, case.id, case.digest
+        found = before.get((*identity, item.repeat)) or before.get(identity)
+        if found and (same or item.slice.kind.answered):
+            judged_by = found.judge if same else judge
+            old[item.key] = replace(
+                found, key=item.key, row=case.row, repeat=item.repeat, judge=judged_by
+            )
+    outcomes = known([item.key for item in items if item.key not in old])
+    return tuple(old.get(item.key) or make_record(item, outcomes[item.key]) for item in items)
+
+
+def known_calibrations(
+    baseline: Baseline | None, items: Sequence[PlannedItem]
+) -> list[Calibration]:
+    """Return what the baseline's labelled items say of the judge, where this run has none."""
+    names = {item.slice.name for item in items}
+    found = calibrations_in(baseline.run) if baseline else ()
+    return [
+        replace(one, source="session")
+        for one in found
+        if f"{one.dataset}:{one.language}" not in names
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Odds:
+    """How simulated runs ended."""
+
+    runs: int
+    codes: Mapping[int, float]
+    """The share of runs by exit code."""
+    blame: tuple[tuple[str, float], ...]
+    """The share of runs that each gate, by name, kept from exit 0; largest first."""
+    stuck: Mapping[str, str]
+    """Why a gate was INCONCLUSIVE in all runs, for one and the same reason."""
+
+    @property
+    def error(self) -> float:
+        """The largest standard error of the shares."""
+        return max(math.sqrt(share * (1 - share) / self.runs) for share in self.codes.values())
+
+
+class Simulation:
+    """A run to come.
+
+    ``inputs`` has a record of every planned item, as the known model left it. One without a grade
+    comes out like any other of its slice.
+    """
+
+    def __init__(
+        self,
+        inputs: ReportInputs,
+        facts: Facts,
+        baseline: Baseline | None,
+        anchor: Baseline | None = None,
+    ) -> None:
+        self._inputs = replace(inputs, datasets=tuple(map(_by_judge, inputs.datasets)))
+        self._facts, self._baseline, self._anchor = facts, baseline, anchor
+
+    @cached_property
+    def _known(self) -> Report:
+        return account(self._inputs, self._facts, self._baseline)
+
+    @cached_property
+    def _slices(self) -> list[SimulatedSlice]:
+        grouped, seen = by_slice(self._inputs.records), seen_by_judge(self._known)
+        return [
+            SimulatedSlice(one, grouped[one.name], margin_of(part, one) * seen.get(one.name, 1.0))
+            for part in self._inputs.datasets
+            for one in part.slices.values()
+            if one.name in grouped
+        ]
+
+    def odds(self, discordance: float, worse: float = 0.0, runs: int = RUNS) -> Odds:
+        """Return how the run ends if a share of items differs and the model lost margins."""
+        import numpy as np
+
+        random = np.random.default_rng([SEED, round(1e6 * discordance), round(1e6 * worse)])
+        codes: Counter[int] = Counter()
+        blame: Counter[str] = Counter()
+        reasons: dict[str, set[str]] = defaultdict(set)
+        for _ in range(runs):
+            drawn = (one.records(random, discordance, worse) for one in self._slices)
+            inputs = replace(self._inputs, records=tuple(one for some in drawn for one in some))
+            decision = decision_of(
+                inputs, self._facts, self._baseline, self._anchor, known=self._known
+            )
+            codes[decision.code] += 1
+            for one in decision.gates:
+                name = f"{one.slice} {one.name} {one.bar}"
+                blame[name] += one.state != "PASS"
+                reasons[name].add(one.reason if one.state == "INCONCLUSIVE" else "")
+        stuck = {name: max(some) for name, some in reasons.items() if len(some) == 1 and any(some)}
+        return Odds(
+            runs=runs,
+            codes={code: number / runs for code, number in sorted(codes.items())},
+            blame=tuple((name, count / runs) for name, count in blame.most_common() if count),
+            stuck=stuck,
+        )
+
+    def lines(self, differ: Discordance) -> Iterator[str]:
+        """Yield how likely the run ends in which exit code, a line a model; each takes seconds."""
+        runs = max(40, min(RUNS, RUNS * EASY // len(self._inputs.records)))
+        models = [(share, 0.0, "unchanged") for share in differ.shares]
+        models += [(differ.shares[0], margins, text) for margins, text in LOSSES.items()]
+        yield f"odds of all gates together, {runs} simulated runs a line (seed {SEED})"
+        found: list[Odds] = []
+        for share, margins, text in models:
+            odds = self.odds(share, margins, runs)
+            found.append(odds)
+            codes = ", ".join(f"{code} with {odds.codes.get(code, 0.0):.2f}" for code in (0, 1, 6))
+            yield f"    exit {codes}: {text}, {100 * share:.2g} % of items differ"
+        blame = ", ".join(f"{name} ({share:.2f})" for name, share in found[0].blame[:3])
+        yield f"    most often not PASS in the first line: {blame or 'no gate'}"
+        stuck = found[0].stuck
+        for reason in dict.fromkeys(stuck.values()):
+            names = listed([name for name, why in stuck.items() if why == reason])
+            yield f"    INCONCLUSIVE for all answers: {names}; {reason}"
+        error = max(odds.error for odds in found)
+        yield (
+            f"    standard error at most {error:.2f}; the share that differs is {differ.source}; "
+            "items change one by one; a margin is that of a slice's or its data set's drop gate, "
+            f"else {MARGIN:g}; gates on seconds, tokens and cost are left out"
+        )
+
+
+def _by_judge(dataset: Dataset) -> Dataset:
+    """Return a data set whose audited gates are decided by the judge, as if people agreed.
+
+    Gates on what answers take are left out: it is not known of answers to come.
+    """
+
+    def judged(gates: Sequence[Threshold]) -> tuple[Threshold, ...]:
+        return tuple(
+            replace(one, evidence="confident") if one.evidence == "audited" else one
+            for one in gates
+            if not one.of_usage
+        )
+
+    slices = {
+        name: replace(one, thresholds=judged(one.thresholds))
+        for name, one in dataset.slices.items()
+    }
+    return replace(dataset, slices=slices, pooled=judged(dataset.pooled))
+
+
+def seen_by_judge(report: Report) -> dict[str, float]:
+    """Return the share of a true loss that the judge sees in each slice: Youden's J, if known."""
+    return {
+        name: max(0.0, found.value)
+        for one in report.judging.calibrations
+        for name in one.graders
+        if (found := one.measures.get(YOUDEN)) and found.value is not None
+    }
+
+
+def margin_of(dataset: Dataset, slice_: Slice) -> float:
+    """Return the drop of the passing share that a slice's gates let pass."""
+    gates = (*slice_.thresholds, *dataset.pooled)
+    margins = (one.max for one in gates if one.measure == DROP and not one.of)
+    return next((margin for margin in margins if margin), MARGIN)
+
+
+class SimulatedSlice:
+    """One slice, asked again and again."""
+
+    def __init__(self, slice_: Slice, records: Sequence[Record], margin: float) -> None:
+        self._slice, self._records, self._margin = slice_, tuple(records), margin
+        self._graded = [place for place, one in enumerate(records) if one.is_graded]
+        bar = slice_.pass_bar if slice_.kind.rated else None
+        self._right = {place for place in self._graded if records[place].passes(bar)}
+        self._golds: dict[str, list[int]] = defaultdict(list)
+        self._wrong: dict[str, list[int]] = defaultdict(list)
+        for place in self._graded:
+            self._golds[self._gold(place)].append(place)
+            if place not in self._right:
+                self._wrong[self._gold(place)].append(place)
+
+    def _gold(self, place: int) -> str:
+        return gold_of(self._records[place], self._slice.kind)
+
+    def records(self, random: Generator, discordance: float, worse: float) -> list[Record]:
+        """Return the records of one more run; those of labelled items are as they were."""
+        found = list(self._records)
+        if not self._slice.kind.answered or not self._graded:
+            return found
+        for place, donor in self._moves(random, discordance, worse * self._margin):
+            one = self._records[donor]
+            found[place] = replace(
+                found[place],
+                outcome=one.outcome,
+                grade=one.grade,
+                rating=one.rating,
+                score=one.score,
+                measures=one.measures,
+                error="",
+            )
+        return found
+
+    def _moves(self, random: Generator, discordance: float, drop: float) -> Iterator[Move]:
+        share = self._share(discordance)
+        moved = dict(
+            move
+            for places in self._golds.values()
+            for move in _exchanges(random, self._by_outcome(places), share)
+        )
+        yield from moved.items()
+        for place in set(range(len(self._records))) - set(self._graded):
+            yield place, _one_of(self._golds.get(self._gold(place)) or self._graded, random)
+        right = [place for place in self._graded if moved.get(place, place) in self._right]
+        chance = drop * len(self._graded) / max(1, len(self._right))
+        for place, draw in zip(right, random.random(len(right)).tolist(), strict=True):
+            if draw < chance and (wrong := self._wrong[self._gold(place)]):
+                yield place, _one_of(wrong, random)
+
+    def _by_outcome(self, places: Sequence[int]) -> list[list[int]]:
+        groups: dict[str, list[int]] = defaultdict(list)
+        for place in places:
+            groups[self._records[place].result].append(place)
+        return list(groups.values())
+
+    def _share(self, discordance: float) -> float:
+        """Return the share of items that draw a new outcome for so many to change sides."""
+        sides = 0.0
+        for places in self._golds.values():
+            rate = len(self._right.intersection(places)) / len(places)
+            sides += len(places) / len(self._graded) * 2 * rate * (1 - rate)
+        return min(1.0, discordance / sides) if sides else 0.0
+
+
+def _exchanges(random: Generator, groups: Sequence[Sequence[int]], share: float) -> Iterator[Move]:
+    """Yield the items of these groups that change, each with one of the group it changes to.
+
+    How many go from each group to each other is multinomial over all items: the records are one
+    run of the model, whose own luck is unknown, so that their sum varies as between two runs.
+    """
+    import numpy as np
+
+    sizes = np.array([len(group) for group in groups])
+    total = int(sizes.sum())
+    rates = share * np.outer(sizes, sizes) / total**2
+    np.fill_diagonal(rates, 0.0)
+    flat = rates.ravel()
+    counts = random.multinomial(total, [*flat, 1 - flat.sum()])[:-1].reshape(rates.shape)
+    for group, row in zip(groups, counts, strict=True):
+        targets = random.permutation(np.repeat(np.arange(len(groups)), row))[: len(group)]
+        places = random.permutation(group)[: len(targets)]
+        for place, target in zip(places.tolist(), targets.tolist(), strict=True):
+            yield place, _one_of(groups[target], random)
+
+
+def _one_of(places: Sequence[int], random: Generator) -> int:
+    return places[int(random.integers(len(places)))]
