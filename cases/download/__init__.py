@@ -1,1 +1,1 @@
-"""Public benchmarks in their official form: fetched, verified, put in place."""
+"""Public benchmarks and labelled sets in their official form: fetched, verified, put in place."""

@@ -1,91 +1,122 @@
-"""Public files: what one must be, its recorded hash, and getting it into its place."""
+"""Public files: what each must be, the benchmarks among them, and fetching one over HTTPS."""
 
+import hashlib
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Any, NoReturn, cast
 
-from cases.download.resumable import (
-    DownloadError,
-    Partial,
-    Source,
-    Watch,
-    fetch,
-    without_query,
-)
-from evaluators.core import UsageError
-from evaluators.output import PRIVATE_FOLDER, say
-from evaluators.reading import ARCHIVES, file_hash, read_text
-from evaluators.settings import Settings
+import httpx2
+
+from cases.tables import MAX_BYTES
+from evaluators.core import QAError, UsageError
+from evaluators.models.base_urls import is_loopback, normalise_url
+from evaluators.output import PRIVATE_FOLDER, write_whole
+from evaluators.reading import ARCHIVES, load_yaml
+from evaluators.secrets import mask, one_line
 from evaluators.text import listed
 
+BENCHMARKS = Path(__file__).with_name("benchmarks.yaml")
 DATA_FOLDER = Path(".qa/data")
-TEXTS = ("url", "file", "licence", "hint")
-FILE_KEYS = (*TEXTS, "sha256", "columns")
-RECORD_LIMIT = 4096  # bytes: a hash and a name
-LINE_LIMIT = 1024 * 1024  # bytes of the beginning that are looked at
-BOM = b"\xef\xbb\xbf"
+HEAD = 1024 * 1024
+"""Bytes of the beginning in which the names of columns must stand."""
 BEGINNINGS: Mapping[bytes, str] = {
     b"version https://git-lfs": "a Git LFS pointer, not the data "
     "(GitHub has that at https://media.githubusercontent.com/media/OWNER/REPO/…)",
     b"<": "a web page or an XML message",
     **ARCHIVES,
 }
-MEGABYTE = 1_000_000
-STEP = 10 * MEGABYTE  # bytes between two lines of progress where the size is not known
+CONNECT_S = 10.0
+READ_S = 30.0
+"""Seconds without a single byte after which a server is given up."""
+MAX_REDIRECTS = 5
+ADVICE: Mapping[int, str] = {
+    403: "access is refused",
+    404: "there is no such file",
+    407: "the proxy wants a login; set it in HTTPS_PROXY",
+    429: "too many requests; try again later",
+}
+"""What a status means, where it is none of the server's own troubles."""
+
+
+class DownloadError(QAError):
+    """A file could not be fetched, or is not what it must be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicFile:
-    """One official file; ``name`` is what it is known by in messages.
-
-    ``sha256`` is empty where none is pinned. ``columns`` are names that the file's first line
-    holds, be it a CSV header or a JSON object; a JSON list has them near its beginning. ``hint``
-    says what to do where it is not served.
-    """
+    """One official file."""
 
     name: str
+    """What it is called in messages."""
     url: str
     file: str
+    """The name it gets in the folder."""
     licence: str
     hint: str
-    columns: tuple[str, ...]
+    """What to do where the address does not serve it."""
+    columns: Sequence[str]
+    """Names that stand in its first line or, for a JSON list, near its beginning."""
     sha256: str = ""
+    """Empty where none is pinned."""
 
-    @classmethod
-    def of(cls, settings: Settings) -> "PublicFile":
-        """Return the file that settings describe by ``FILE_KEYS``, their keys checked before.
+    def obtain(self, folder: Path, url: str = "", sha256: str = "") -> str:
+        """Make sure that the right file is in a folder, and return how it came there.
 
-        Raises UsageError naming file, line and key for a value that is not as it must be.
+        ``url`` and ``sha256`` replace its own. Raises DownloadError where it cannot be had, is
+        not the right one, or another file is in its place. No wrong file is ever put there.
         """
-        texts = {key: settings.text(key) for key in (*TEXTS, "sha256")}
-        if texts["sha256"] and not is_sha256(texts["sha256"]):
-            raise settings.problem(key="sha256", what="64 hexadecimal digits are needed")
-        if Path(texts["file"]).name != texts["file"]:
-            raise settings.problem(key="file", what="a file name without folders is needed")
-        return cls(name=settings.name, **texts, columns=settings.words("columns"))
+        target, url, sha256 = folder / self.file, url or self.url, sha256 or self.sha256
+        with file_errors(target):
+            if how := "already there" if target.exists() else "":
+                body = target.read_bytes()
+                wrong = self.fault_of(body, sha256)
+                if wrong:
+                    raise DownloadError(f"{target}: {wrong}; delete it, or choose another --to")
+            else:
+                body, how = fetch(url, self.hint), f"fetched from {without_query(url)}"
+                wrong = self.fault_of(body, sha256)
+                if wrong:
+                    raise DownloadError(f"{without_query(url)}: what came is {wrong}; {self.hint}")
+                target.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+                write_whole(target, [body])
+        found = "" if sha256 else f", SHA-256 {_hash(body)} (pinned nowhere)"
+        return f"{target}: {how}, {len(body):,} bytes{found}, licence {self.licence}"
+
+    def fault_of(self, body: bytes, sha256: str) -> str:
+        """Return what a file is instead of the data, empty where it is the data."""
+        start = body[:HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
+        if not start:
+            return "empty"
+        if known := next((what for mark, what in BEGINNINGS.items() if start.startswith(mark)), ""):
+            return known
+        is_list = start.startswith(b"[")
+        head = start if is_list else start.splitlines()[0]
+        if missing := [name for name in self.columns if name.encode() not in head]:
+            where = "beginning" if is_list else "first line"
+            return f"something else: its {where} lacks {listed(missing)}"
+        if sha256 and _hash(body) != sha256:
+            new = "if the publisher changed the file, give the new hash with --sha256"
+            return f"another file: its SHA-256 is {_hash(body)}, not {sha256}; {new}"
+        return ""
 
 
-def wrong_content(path: Path, columns: tuple[str, ...]) -> str:
-    """Return what a file is that is not the data, ``""`` where its beginning has all columns.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benchmark(PublicFile):
+    """The official file of a benchmark, and the slice that takes it."""
 
-    That is its first line, of a JSON list its first mebibyte. Raises OSError.
-    """
-    with path.open("rb") as file:
-        head = file.readline(LINE_LIMIT).removeprefix(BOM).lstrip()
-        while not head and (line := file.readline(LINE_LIMIT)):
-            head = line.lstrip()
-        if head.startswith(b"["):
-            head += file.read(LINE_LIMIT)
-    if not head:
-        return "empty"
-    known = next((what for start, what in BEGINNINGS.items() if head.startswith(start)), "")
-    missing = [name for name in columns if name.encode() not in head]
-    where = "beginning" if head.startswith(b"[") else "first line"
-    lacks = f"something else: its {where} lacks {listed(missing)}" if missing else ""
-    return known or lacks
+    dataset: str
+    language: str
+    run: str
+    """Options to run it with."""
+
+
+def load_benchmarks() -> Mapping[str, Benchmark]:
+    """Return the bundled benchmarks by name."""
+    entries = cast("Mapping[str, Mapping[str, Any]]", load_yaml(BENCHMARKS))
+    return {name: Benchmark(name=name, **entry) for name, entry in entries.items()}
 
 
 def is_sha256(text: str) -> bool:
@@ -93,140 +124,99 @@ def is_sha256(text: str) -> bool:
     return re.fullmatch(r"[0-9a-f]{64}", text) is not None
 
 
-def record_path(path: Path) -> Path:
-    """Return where the hash of a file is recorded: beside it, in the format of ``sha256sum``."""
-    return path.with_name(f"{path.name}.sha256")
+def _hash(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
 
 
-def recorded_hash(path: Path) -> str:
-    """Return the hash recorded beside a file, ``""`` where there is none.
-
-    Raises UsageError where the record does not begin with a SHA-256.
-    """
-    record = record_path(path)
-    if not record.exists():
-        return ""
-    word = read_text(record, RECORD_LIMIT).partition(" ")[0].strip().lower()
-    if not is_sha256(word):
-        raise UsageError(
-            f"{record}:1: does not begin with a SHA-256 (64 hexadecimal digits); delete the file"
-        )
-    return word
+def without_query(url: str) -> str:
+    """Return a URL for a message: no query, which may hold a secret, and no password."""
+    return one_line(mask(_path_of(url)))
 
 
-def record_hash(path: Path, sha256: str) -> None:
-    """Record the hash of a file beside it, unless it is recorded already. Raises OSError."""
-    line = f"{sha256}  {path.name}\n".encode()
-    record = record_path(path)
-    if not record.exists() or record.read_bytes() != line:
-        record.write_bytes(line)
+def check_address(url: str) -> None:
+    """Raise UsageError for anything but https, or http to this machine, and for credentials."""
+    normalise_url(_path_of(url))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """One file to be had. ``expected`` is its hash, ``""`` where nobody has vouched for one."""
-
-    file: PublicFile
-    url: str
-    target: Path
-    expected: str
-
-
-def obtain(order: Order, stream: TextIO) -> str:
-    """Make sure that the right file is in its place, and return how it came there.
-
-    Progress and warnings go to ``stream``. Raises DownloadError, and OSError where a file cannot
-    be read or written; nothing that is not right is ever put in the place.
-    """
-    target = order.target
-    if target.exists():
-        found = file_hash(target)
-        wrong = wrong_content(target, order.file.columns)
-        if order.expected and order.expected != found:
-            wrong = f"another file: its SHA-256 is {found}, not {order.expected}"
-        if not wrong:
-            _keep_record(order, found, stream)
-            return "already there"
-        say(stream, f"warning: {target}: {wrong}; fetching it anew")
-    target.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
-    part = Partial.of(target)
-    with watching(order.file.name, stream) as watch:
-        fetch(Source(url=order.url, hint=order.file.hint), part, watch)
-    found = _verify(order, part)
-    if target.exists():
-        say(stream, f"warning: the file that was there is now {_set_aside(target, target)}")
-    part.finish(target)
-    _keep_record(order, found, stream)
-    return f"fetched from {without_query(order.url)}"
-
-
-def _verify(order: Order, part: Partial) -> str:
-    """Return the hash of what came. Raises DownloadError where it is not the file expected."""
-    wrong = wrong_content(part.path, order.file.columns)
-    if wrong:
-        part.drop()
-        raise DownloadError(f"{without_query(order.url)}: what came is {wrong}; {order.file.hint}")
-    found = file_hash(part.path)
-    if order.expected in ("", found):
-        return found
-    aside = _set_aside(part.path, order.target)
-    part.drop()
-    raise DownloadError(
-        f"{without_query(order.url)}: SHA-256 is {found}, not {order.expected}; set aside as "
-        f"{aside} and not used; if the publisher changed the file, give the new hash with --sha256"
-    )
-
-
-def _set_aside(path: Path, target: Path) -> Path:
-    """Rename a wrong file after its content, so that none that was set aside is overwritten."""
-    return path.replace(target.with_name(f"{target.name}.wrong-{file_hash(path)[:12]}"))
-
-
-def _keep_record(order: Order, found: str, stream: TextIO) -> None:
-    """Record the hash of a file that is pinned nowhere; warn where nobody vouched for it."""
-    if order.file.sha256:
-        return
-    record_hash(order.target, found)
-    if not order.expected:
-        say(
-            stream,
-            f"warning: no SHA-256 is known for {order.file.name}: {found} is now recorded in "
-            f"{record_path(order.target)} and compared from now on; confirm it with someone who "
-            "has the file",
-        )
+def _path_of(url: str) -> str:
+    return re.split(r"[?#]", url, maxsplit=1)[0]
 
 
 @contextmanager
-def watching(name: str, stream: TextIO) -> Iterator[Watch]:
-    """Return a context whose value shows the progress of a download.
+def file_errors(target: Path) -> Iterator[None]:
+    """Turn an OSError about a file into a DownloadError that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        where, reason = error.filename or target, error.strerror or type(error).__name__
+        raise DownloadError(
+            f"{where}: cannot be written or read ({reason}); mend that, or choose another --to"
+        ) from None
 
-    A terminal gets a bar, everything else about ten plain lines.
+
+def fetch(url: str, hint: str, read_s: float = READ_S, limit: int = MAX_BYTES) -> bytes:
+    """Return the body of a file that a server has, of at most ``limit`` bytes.
+
+    ``read_s`` is the longest time without a byte, in seconds. ``hint`` says what to do where the
+    file is not served. Raises DownloadError.
     """
-    if not stream.isatty():
-        yield _line_watch(name, stream)
-        return
-    from rich import progress as rich  # noqa: PLC0415  # only a terminal needs it
-    from rich.console import Console  # noqa: PLC0415
 
-    columns = (
-        rich.TextColumn(name, markup=False),
-        rich.BarColumn(),
-        rich.DownloadColumn(),
-        rich.TimeRemainingColumn(),
+    def refuse(what: str) -> NoReturn:
+        raise DownloadError(f"{without_query(url)}: {what}") from None
+
+    client = httpx2.Client(
+        timeout=httpx2.Timeout(read_s, connect=min(CONNECT_S, read_s)),
+        headers={"accept-encoding": "identity"},  # so that the bytes are the file's
+        trust_env=not is_loopback(url),
     )
-    with rich.Progress(*columns, console=Console(file=stream), transient=True) as progress:
-        task = progress.add_task(name, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+    try:
+        with client, closing(_open(client, url)) as response:
+            if response.status_code != 200:
+                status = response.status_code
+                trouble = "the server is in trouble; try again later"
+                advice = trouble if status >= 500 else ADVICE.get(status, "not a file")
+                refuse(f"status {status}: {advice}; {hint}")
+            if response.headers.get("content-encoding", "identity") != "identity":
+                refuse(f"sent compressed although asked not to; {hint}")
+            body = bytearray()
+            for chunk in response.iter_raw():
+                body += chunk
+                if len(body) > limit:
+                    refuse(f"larger than {limit:,} bytes; {hint}")
+            return bytes(body)
+    except httpx2.InvalidURL as error:
+        refuse(f"not an address ({error}); {hint}")
+    except (httpx2.ConnectTimeout, httpx2.ConnectError, httpx2.ProxyError) as error:
+        reason = one_line(mask(str(error))) or "no answer"
+        refuse(f"cannot be reached ({reason}); check the network and HTTPS_PROXY, then try again")
+    except httpx2.HTTPError as error:
+        silent = isinstance(error, httpx2.TimeoutException)
+        refuse(f"{'no data in time' if silent else 'the line broke'}; try again")
 
 
-def _line_watch(name: str, stream: TextIO) -> Watch:
-    due = 0
+def _open(client: httpx2.Client, url: str) -> httpx2.Response:
+    """Return the open response after redirects, which may not leave https. Raises DownloadError."""
+    request = client.build_request("GET", url)
+    for _ in range(MAX_REDIRECTS + 1):
+        response = client.send(request, stream=True)
+        if not response.has_redirect_location:
+            return response
+        response.close()
+        if response.next_request is None:
+            raise DownloadError(f"{without_query(url)}: redirects to no address")
+        request = response.next_request
+        check_redirect(url, str(request.url))
+    raise DownloadError(f"{without_query(url)}: more than {MAX_REDIRECTS} redirects")
 
-    def watch(done: int, total: int | None) -> None:
-        nonlocal due
-        if done >= due or done == total:
-            of = f" of {total / MEGABYTE:.1f}" if total else ""
-            say(stream, f"{name}: {done / MEGABYTE:.1f}{of} MB")
-            due = done + (max(1, total // 10) if total else STEP)
 
-    return watch
+def check_redirect(source: str, target: str) -> None:
+    """Raise DownloadError for a redirect that leaves https, or turns to this machine."""
+    try:
+        check_address(target)
+    except UsageError as problem:
+        what = f"{problem}"
+    else:
+        what = f"{without_query(target)} is this machine"
+        if is_loopback(source) or not is_loopback(target):
+            return
+    raise DownloadError(f"{without_query(source)}: redirect refused: {what}")

@@ -1,12 +1,11 @@
-"""From `python -m cases download NAME` to `python -m evaluators calibrate NAME`."""
+"""From `qagate download NAME` to `qagate calibrate NAME`."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from cases.download.public_files import DATA_FOLDER
-from cases.download.resumable import DownloadError
+from cases.download.public_files import DATA_FOLDER, DownloadError
 from evaluators.__main__ import main as evaluators
 from reports.commands.download import main as download
 from tests.support.downloading import BEM, EVOUNA, MOHLER, NQ301, sha256
@@ -41,7 +40,7 @@ def test_a_set_is_fetched_formed_and_measured_by_its_name(
     official, formed, command = capsys.readouterr().out.splitlines()
     assert official.endswith("licence Apache-2.0")
     assert formed.startswith(f"{DATA_FOLDER}/evouna-nq.labelled.jsonl: 3 answers to 1 question")
-    assert command == "python -m evaluators calibrate --judge PROVIDER:NAME evouna-nq"
+    assert command == "qagate calibrate --judge PROVIDER:NAME evouna-nq"
     assert evaluators([*JUDGE, "evouna-nq"]) == 0
     card = capsys.readouterr().out
     assert "graded; source: people (evouna-nq) (3)" in card
@@ -53,7 +52,7 @@ def test_a_list_of_something_else_is_not_put_in_place(server: FileServer) -> Non
     server.files["/data"] = Served(body=EVOUNA.replace(b"judge_fid", b"judged"))
     with pytest.raises(DownloadError, match="something else: its beginning lacks 'judge_fid'"):
         download(["evouna-nq", "--url", server.url()])
-    assert not list(DATA_FOLDER.iterdir())
+    assert not DATA_FOLDER.exists()
 
 
 def test_a_set_that_is_rated_brings_its_scale(
@@ -71,7 +70,7 @@ def test_elsewhere_the_file_and_its_scale_are_said(
     """A set in another folder is measured by its path."""
     fetch(server, "mohler", MOHLER, "--to", "my data")
     words = "calibrate --judge PROVIDER:NAME 'my data/mohler.labelled.jsonl' --scale 0:5"
-    assert capsys.readouterr().out.splitlines()[-1] == f"python -m evaluators {words}"
+    assert capsys.readouterr().out.splitlines()[-1] == f"qagate {words}"
 
 
 def test_a_second_file_may_be_there_already(
@@ -81,9 +80,9 @@ def test_a_second_file_may_be_there_already(
     DATA_FOLDER.mkdir(parents=True)
     (DATA_FOLDER / "NQ301_BEM.tsv").write_bytes(BEM)
     fetch(server, "nq301", NQ301)
-    out, err = capsys.readouterr()
+    out = capsys.readouterr().out
     assert "NQ301_BEM.tsv: already there" in out
-    assert "no SHA-256 is known for nq301: golds" in err
+    assert out.count("(pinned nowhere)") == 1
     assert "3 answers to 2 questions; left out: 1 for no gold" in out
 
 

@@ -1,6 +1,9 @@
-"""`python -m cases download`: the right file, resumed where it stopped, never a wrong one."""
+"""``qagate download``: the right file in its place, or one line and none."""
 
-from collections.abc import Iterator
+import os
+import resource
+import socket
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -8,23 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.config import load_dataset, with_items
-from cases.download.benchmarks import load_benchmarks
-from cases.download.public_files import recorded_hash
-from cases.download.resumable import DownloadError, Partial, version_of
-from cases.loading import load_cases
-from tests.support.downloading import (
-    BOOLQ,
-    CASES,
-    ETAG,
-    HALF,
-    HUSIMPLEQA,
-    NEW,
-    SIMPLEQA,
-    failure,
-    get,
-    ranges,
-    sha256,
+from cases.download.public_files import (
+    DATA_FOLDER,
+    DownloadError,
+    check_address,
+    check_redirect,
+    fetch,
+    is_sha256,
+    load_benchmarks,
+    without_query,
 )
+from cases.loading import load_cases
+from evaluators.core import UsageError
+from reports.commands.download import main
+from tests.support.downloading import BOOLQ, CASES, HUSIMPLEQA, SIMPLEQA, failure, get, sha256
 from tests.support.file_server import FileServer, Served, file_server
 
 
@@ -40,87 +40,47 @@ def test_the_file_lands_whole_and_the_line_to_run_is_printed(
     """The bytes are the server's, and stdout ends with a command whose --items names the file."""
     server.files["/data"] = Served(body=BOOLQ)
     path = get(server, tmp_path / "my data", "--sha256", sha256(BOOLQ).upper())
-    out, err = capsys.readouterr()
     assert path.read_bytes() == BOOLQ
-    assert sorted(p.name for p in path.parent.iterdir()) == [path.name, f"{path.name}.sha256"]
-    assert out.splitlines() == [
+    assert [found.name for found in path.parent.iterdir()] == [path.name]
+    assert capsys.readouterr().out.splitlines() == [
         f"{path}: fetched from {server.url()}, {len(BOOLQ):,} bytes, licence CC BY-SA 3.0",
         f"pytest -n 8 cases/boolq --items 'boolq:en={path}' --model PROVIDER:NAME",
     ]
-    assert err == "boolq: 0.0 of 0.0 MB\n"
 
 
-def test_a_right_file_is_not_fetched_again(
+def test_a_hash_that_is_pinned_nowhere_is_printed(
     server: FileServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The second time nothing is asked of the server."""
+    """It can be compared with that of somebody else; the second time nothing is fetched."""
     server.files["/data"] = Served(body=BOOLQ)
-    get(server, tmp_path)
-    get(server, tmp_path)
+    for how in ("fetched from", "already there"):
+        get(server, tmp_path)
+        out = capsys.readouterr().out
+        assert how in out
+        assert f"SHA-256 {sha256(BOOLQ)} (pinned nowhere)" in out
     assert len(server.seen) == 1
-    assert "already there" in capsys.readouterr().out
 
 
-def test_first_use_records_the_hash_with_a_warning(
-    server: FileServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("body", [b"<!doctype html>", BOOLQ.replace(b"blue", b"grey")])
+def test_another_file_in_the_place_is_left_alone(
+    server: FileServer, tmp_path: Path, body: bytes
 ) -> None:
-    """Where nobody vouched for a hash, it is recorded_hash, said, and compared the next time."""
-    server.files["/data"] = Served(body=BOOLQ)
-    path = get(server, tmp_path)
-    assert "warning: no SHA-256 is known for boolq" in capsys.readouterr().err
-    assert recorded_hash(path) == sha256(BOOLQ)
-    path.write_bytes(NEW)
-    get(server, tmp_path)
-    assert path.read_bytes() == BOOLQ
-    assert "fetching it anew" in capsys.readouterr().err
-    assert (tmp_path / f"{path.name}.wrong-{sha256(NEW)[:12]}").read_bytes() == NEW
-
-
-def test_a_file_put_there_by_hand_is_taken(
-    server: FileServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A file fetched in a browser is recorded like a fetched one; nothing is asked."""
-    (tmp_path / "boolq_dev.jsonl").write_bytes(BOOLQ)
-    path = get(server, tmp_path)
-    assert recorded_hash(path) == sha256(BOOLQ)
+    """It may be the user's: the line says what it is and what to do."""
+    path = tmp_path / "boolq_dev.jsonl"
+    path.write_bytes(body)
+    with pytest.raises(DownloadError, match="delete it, or choose another --to"):
+        get(server, tmp_path, "--sha256", sha256(BOOLQ))
+    assert path.read_bytes() == body
     assert not server.seen
-    assert "warning" in capsys.readouterr().err
-
-
-def test_a_web_page_saved_by_hand_is_replaced(server: FileServer, tmp_path: Path) -> None:
-    """What is there but is not the data does not count as there."""
-    (tmp_path / "boolq_dev.jsonl").write_bytes(b"<!doctype html>")
-    server.files["/data"] = Served(body=BOOLQ)
-    assert get(server, tmp_path).read_bytes() == BOOLQ
-
-
-def test_a_given_hash_is_kept_for_later(
-    server: FileServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """--sha256 vouches: no warning, and the record stands for the next run without it."""
-    server.files["/data"] = Served(body=BOOLQ)
-    get(server, tmp_path, "--sha256", sha256(BOOLQ))
-    server.files["/data"] = Served(body=NEW)
-    (tmp_path / "boolq_dev.jsonl").unlink()
-    assert "not used" in failure(server, tmp_path)
-    assert "warning" not in capsys.readouterr().err
 
 
 def test_a_pinned_benchmark_takes_no_other_file(server: FileServer, tmp_path: Path) -> None:
-    """SimpleQA is pinned: a mirror's other file is set aside and its name is said."""
+    """SimpleQA is pinned; with --sha256 a publisher's new file is taken."""
     server.files["/data"] = Served(body=SIMPLEQA)
-    with pytest.raises(DownloadError, match=r"SHA-256 is .*, not feee3f7e") as caught:
+    with pytest.raises(DownloadError, match=r"its SHA-256 is .*, not feee3f7e.* with --sha256"):
         get(server, tmp_path, name="simpleqa")
-    aside = tmp_path / f"simple_qa_test_set.csv.wrong-{sha256(SIMPLEQA)[:12]}"
-    assert str(aside) in str(caught.value)
-    assert [path.name for path in tmp_path.iterdir()] == [aside.name]
-
-
-def test_a_hash_of_the_users_own_replaces_the_pin(server: FileServer, tmp_path: Path) -> None:
-    """With --sha256 a publisher's new file is taken; the pin needs no record beside it."""
-    server.files["/data"] = Served(body=SIMPLEQA)
-    path = get(server, tmp_path, "--sha256", sha256(SIMPLEQA), name="simpleqa")
-    assert [found.name for found in tmp_path.iterdir()] == [path.name]
+    assert not any(tmp_path.iterdir())
+    get(server, tmp_path, "--sha256", sha256(SIMPLEQA), name="simpleqa")
 
 
 @pytest.mark.parametrize(
@@ -149,82 +109,162 @@ def test_the_loader_reads_the_official_form(
         assert cases[0].metadata["hu_specific_dim"] == "L"
 
 
-@pytest.mark.parametrize("headers", [ETAG, {"Last-Modified": "Wed, 21 Oct 2015 07:28:00 GMT"}])
-def test_a_cut_download_goes_on(
-    server: FileServer, tmp_path: Path, headers: dict[str, str]
+@pytest.mark.parametrize(
+    ("served", "words"),
+    [
+        (Served(status=403), "status 403: access is refused; the publisher's bucket"),
+        (Served(status=404), "status 404: there is no such file; the publisher's bucket"),
+        (Served(status=206, body=b"no"), "status 206: not a file"),
+        (Served(status=418), "status 418: not a file"),
+        (Served(status=429), "status 429: too many requests; try again later"),
+        (Served(status=503), "status 503: the server is in trouble; try again later"),
+        (Served(body=b""), "what came is empty"),
+        (Served(body=b"\n \n"), "what came is empty"),
+        (Served(body=b"\n<!DOCTYPE html><html>"), "a web page"),
+        (Served(body=b"version https://git-lfs.github.com/spec/v1\n"), "a Git LFS pointer"),
+        (Served(body=b"\x1f\x8b\x08"), "a gzip archive"),
+        (Served(body=b'{"error": "gone"}\n'), "first line lacks 'question', 'passage', 'answer'"),
+        (Served(body=BOOLQ, cut=9), "the line broke; try again"),
+        (Served(body=b"x", headers={"Content-Encoding": "gzip"}), "sent compressed"),
+        (Served(status=301, headers={"Location": "/data"}), "more than 5 redirects"),
+        (Served(status=301, headers={"Location": "https://a:port/"}), "redirects to no address"),
+        (Served(status=301, headers={"Location": "http://a.example/x"}), "redirect refused"),
+        (Served(status=301, headers={"Location": "ftp://a.example/x"}), "redirect refused"),
+        (Served(status=301, headers={"Location": "https://me:pw1@a.example/"}), "redirect refused"),
+        (Served(status=301, headers={"Location": "https://169.254.169.254/x"}), "redirect refused"),
+    ],
+)
+def test_what_is_not_the_data_is_refused(
+    server: FileServer, tmp_path: Path, served: Served, words: str
 ) -> None:
-    """After a cut the same command asks for the rest of the same version and no more."""
-    server.files["/data"] = Served(body=BOOLQ, headers=headers, cut=HALF)
-    assert f"the line broke; {HALF:,} bytes are kept" in failure(server, tmp_path)
-    server.files["/data"] = Served(body=BOOLQ, headers=headers)
-    assert get(server, tmp_path).read_bytes() == BOOLQ
-    assert ranges(server) == [None, f"bytes={HALF}-"]
-    assert server.seen[1][1]["if-range"] in headers.values()
+    """A status, a page, a pointer, a broken line or a bad redirect: one line, and no file."""
+    server.files["/data"] = served
+    message = failure(server, tmp_path)
+    assert words in message
+    assert "pw1" not in message
+    assert not any(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("careless", [False, True])
-def test_two_versions_are_never_glued(server: FileServer, tmp_path: Path, careless: bool) -> None:
-    """A file that changed in between is fetched anew, even where the server ignores If-Range."""
-    server.files["/data"] = Served(body=BOOLQ, headers=ETAG, cut=HALF)
-    failure(server, tmp_path)
-    changed = Served(body=NEW, headers={"ETag": '"v2"'}, careless=careless)
-    server.files["/data"] = changed
-    assert get(server, tmp_path).read_bytes() == NEW
+@pytest.mark.parametrize(
+    "served",
+    [
+        Served(body=b"\xef\xbb\xbf\n\n" + BOOLQ),
+        Served(body=BOOLQ, claimed=False),
+        Served(status=302, headers={"Location": "/moved"}),
+    ],
+    ids=["blank-lines", "no-length", "moved"],
+)
+def test_harmless_differences_are_taken(server: FileServer, tmp_path: Path, served: Served) -> None:
+    """A BOM and blank lines, a server that does not say the length, and a file that has moved."""
+    server.files |= {"/data": served, "/moved": Served(body=BOOLQ)}
+    assert get(server, tmp_path).read_bytes().endswith(BOOLQ)
 
 
-def test_a_server_without_ranges_starts_over(server: FileServer, tmp_path: Path) -> None:
-    """The whole file in answer to a Range replaces what has come."""
-    server.files["/data"] = Served(body=BOOLQ, headers=ETAG, cut=HALF)
-    failure(server, tmp_path)
-    server.files["/data"] = Served(body=BOOLQ, headers=ETAG, ranges=False)
-    assert get(server, tmp_path).read_bytes() == BOOLQ
+@settings(max_examples=50, deadline=None)
+@given(st.binary(max_size=60))
+def test_any_content_is_judged(body: bytes) -> None:
+    """No bytes make the look at the content fail, and a missing column is always noticed."""
+    assert load_benchmarks()["boolq"].fault_of(body, "")
 
 
-@pytest.mark.parametrize("headers", [{}, {"ETag": 'W/"weak"'}])
-def test_without_a_sure_version_it_starts_over(
-    server: FileServer, tmp_path: Path, headers: dict[str, str]
-) -> None:
-    """Bytes of an unknown version are kept for nothing: no Range is asked."""
-    server.files["/data"] = Served(body=BOOLQ, headers=headers, cut=HALF)
-    assert "0 bytes are kept" in failure(server, tmp_path)
-    server.files["/data"] = Served(body=BOOLQ, headers=headers)
-    assert get(server, tmp_path).read_bytes() == BOOLQ
-    assert ranges(server) == [None, None]
+def test_an_unreachable_host_is_one_line(tmp_path: Path) -> None:
+    """No route, no name, nothing listening: one line that says so and holds no query."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/x?token=secret"
+        with pytest.raises(DownloadError, match="cannot be reached") as caught:
+            main(["boolq", "--to", str(tmp_path), "--url", url])
+    assert "secret" not in str(caught.value)
 
 
-def test_a_part_that_is_already_whole_is_fetched_again(server: FileServer, tmp_path: Path) -> None:
-    """Status 416 means that nothing is left to ask for: the part is dropped, not trusted."""
-    server.files["/data"] = Served(body=BOOLQ, headers=ETAG)
-    part = Partial.of(tmp_path / "boolq_dev.jsonl")
-    part.begin(server.url(), {"etag": '"v1"'})
-    part.path.write_bytes(b"x" * len(BOOLQ))
-    assert get(server, tmp_path).read_bytes() == BOOLQ
-    assert ranges(server) == [f"bytes={len(BOOLQ)}-", None]
+def test_a_server_that_falls_silent_is_given_up(server: FileServer) -> None:
+    """Without a byte for the time of patience the fetch ends."""
+    server.files["/data"] = Served(body=BOOLQ, cut=9, stall=True)
+    with pytest.raises(DownloadError, match="no data in time; try again"):
+        fetch(server.url(), "", read_s=0.3)
 
 
-@pytest.mark.parametrize("note", ["{", "[]", '{"url": "u", "version": 3}', '{"url": "u"}'])
-def test_a_note_that_cannot_be_used_is_no_note(tmp_path: Path, note: str) -> None:
-    """A damaged note leads to a new start, never to an error."""
-    part = Partial.of(tmp_path / "data")
-    part.path.write_bytes(b"x")
-    part.note.write_text(note, encoding="utf-8")
-    assert part.version("u") == ""
+@pytest.mark.parametrize("claimed", [True, False])
+def test_a_file_past_the_bound_is_refused(server: FileServer, *, claimed: bool) -> None:
+    """Announced or not."""
+    server.files["/data"] = Served(body=BOOLQ, claimed=claimed)
+    with pytest.raises(DownloadError, match="larger than 100 bytes"):
+        fetch(server.url(), "", limit=100)
 
 
-def test_a_part_from_another_address_is_not_continued(server: FileServer, tmp_path: Path) -> None:
-    """Two addresses may give the same ETag to different files."""
-    server.files["/other"] = Served(body=BOOLQ, headers=ETAG)
-    part = Partial.of(tmp_path / "boolq_dev.jsonl")
-    part.begin(server.url(), {"etag": '"v1"'})
-    part.path.write_bytes(b"x")
-    assert get(server, tmp_path, "--url", server.url("/other")).read_bytes() == BOOLQ
-    assert ranges(server) == [None]
+@pytest.mark.skipif(os.name == "nt", reason="limits are POSIX here")
+def test_a_full_disk_is_one_line(server: FileServer, tmp_path: Path) -> None:
+    """The system's reason is said with the way out, and no file is in place."""
+    server.files["/data"] = Served(body=BOOLQ)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300, limits[1]))  # as good as a full disk
+    try:
+        message = failure(server, tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert message.endswith("(File too large); mend that, or choose another --to")
+    assert not any(tmp_path.iterdir())
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.text(max_size=20), st.text(max_size=20))
-def test_only_strong_versions_count(etag: str, date: str) -> None:
-    """The version is one of the two headers as it stands, and never a weak ETag."""
-    version = version_of({"etag": etag, "last-modified": date})
-    assert version in ("", etag, date)
-    assert not version.startswith("W/")
+def test_a_folder_that_cannot_be_written_is_one_line(server: FileServer, tmp_path: Path) -> None:
+    """An error of the file system names the path and the option."""
+    server.files["/data"] = Served(body=BOOLQ)
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(DownloadError, match=r"file.*cannot be written or read \(.*--to"):
+        get(server, tmp_path / "file" / "below")
+
+
+def test_a_foreign_server_may_not_redirect_to_this_machine() -> None:
+    """What listens on loopback is not for others to reach through us."""
+    check_redirect("https://files.example/x", "https://mirror.example/x?token=1")
+    with pytest.raises(DownloadError, match="is this machine"):
+        check_redirect("https://files.example/x", "http://127.0.0.1:8080/x")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "required: name"),
+        (["simpelqa"], "invalid choice: 'simpelqa'"),
+        (["boolq", "--sha256", "12"], "--sha256 '12': 64 hexadecimal digits"),
+        (["boolq", "--sha256", " "], "64 hexadecimal digits"),
+        (["boolq", "--bogus"], "unrecognized arguments: --bogus"),
+        (["boolq", "--url", "http://files.example/x"], "https"),
+        (["boolq", "--url", "file:///etc/passwd"], "https"),
+        (["boolq", "--url", "files.example/x"], "https"),
+        (["boolq", "--url", "https://"], "host is missing"),
+        (["boolq", "--url", "https://a b/"], "spaces"),
+    ],
+)
+def test_wrong_arguments_are_usage_problems(words: Sequence[str], message: str) -> None:
+    """Each is one line that names the argument; plain http is for this machine alone."""
+    with pytest.raises(UsageError, match=message):
+        main(words)
+
+
+def test_messages_hold_no_query() -> None:
+    """A signed address is as good as a password; what only the client notices is worded too."""
+    check_address("https://files.example/x?signature=abc#here")
+    assert (
+        without_query("https://u:p@files.example/x?signature=abc") == "https://***@files.example/x"
+    )
+    with pytest.raises(DownloadError, match="not an address"):
+        fetch("http://127.0.0.1:1/x?\x00", "")
+
+
+def test_the_table_is_as_the_publishers_have_it() -> None:
+    """Addresses are https, files do not collide, SimpleQA is pinned, slices exist."""
+    benchmarks = load_benchmarks()
+    assert set(benchmarks) == {"simpleqa", "husimpleqa", "boolq"}
+    assert is_sha256(benchmarks["simpleqa"].sha256)
+    assert len({one.file for one in benchmarks.values()}) == len(benchmarks)
+    for one in benchmarks.values():
+        assert one.url.startswith("https://")
+        check_address(one.url)
+        assert one.language in load_dataset(CASES / one.dataset / "dataset.yaml").slices
+
+
+def test_the_default_folder_is_an_ignored_one() -> None:
+    """Other people's data is not committed by accident."""
+    ignored = (CASES.parent / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert f"{DATA_FOLDER.parts[0]}/" in ignored

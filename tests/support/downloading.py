@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.download.benchmarks import load_benchmarks
-from cases.download.resumable import DownloadError
+from cases.download.public_files import DownloadError, load_benchmarks
 from reports.commands.download import main
 from tests.support.file_server import FileServer
 
@@ -26,24 +25,17 @@ HUSIMPLEQA = "".join(
     + "\n"
     for n in range(3)
 ).encode()
-HALF = len(BOOLQ) // 2
-ETAG = {"ETag": '"v1"'}
-NEW = BOOLQ.replace(b"blue", b"grey")
 
 
 def sha256(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
 
 
-def quiet(done: int, total: int | None) -> None:
-    pass
-
-
 def get(server: FileServer, folder: Path, *options: str, name: str = "boolq") -> Path:
     """Download from the server and return where the file is."""
     words = (name, "--to", str(folder), "--url", server.url(), *options)
     assert main(words) == 0
-    return folder / load_benchmarks()[name].source.file
+    return folder / load_benchmarks()[name].file
 
 
 def failure(server: FileServer, folder: Path, *options: str) -> str:
@@ -53,10 +45,6 @@ def failure(server: FileServer, folder: Path, *options: str) -> str:
     assert "\n" not in message
     assert not (folder / "boolq_dev.jsonl").exists()
     return message
-
-
-def ranges(server: FileServer) -> list[str | None]:
-    return [headers.get("range") for _, headers in server.seen]
 
 
 def _evouna(*items: dict[str, object]) -> bytes:

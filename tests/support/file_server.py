@@ -1,7 +1,6 @@
-"""A small file server for tests: ranges, versions, redirects, and every way to go wrong."""
+"""A small file server for tests: redirects, and every way to go wrong."""
 
 import contextlib
-import re
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,29 +9,25 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """How one path is answered.
-
-    ``cut`` ends the line after so many bytes of the body; ``stall`` then keeps it open instead.
-    ``ranges`` false ignores Range; ``careless`` honours it without looking at If-Range.
-    ``claimed`` is the Content-Length where it is not the truth, None for none at all.
-    """
+    """How one path is answered."""
 
     body: bytes = b""
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
-    ranges: bool = True
-    careless: bool = False
     cut: int | None = None
+    """The line ends after this many bytes of the body."""
     stall: bool = False
-    claimed: int | None = -1
+    """It stays open then."""
+    claimed: bool = True
+    """Whether there is a Content-Length."""
 
 
 @dataclass(slots=True)
 class FileServer:
-    """What is served by path, and which requests have come: path and headers in lower case."""
+    """What is served by path, and the paths that were asked for."""
 
     files: dict[str, Served] = field(default_factory=dict)
-    seen: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    seen: list[str] = field(default_factory=list)
     closing: threading.Event = field(default_factory=threading.Event)
     port: int = 0
 
@@ -48,49 +43,20 @@ def handler_of(state: FileServer) -> type[BaseHTTPRequestHandler]:
             pass
 
         def do_GET(self) -> None:
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            state.seen.append((self.path, headers))
+            state.seen.append(self.path)
             served = state.files.get(self.path, Served(status=404))
-            start = asked_start(served, headers)
-            self._head(served, start)
-            body = served.body[start or 0 :]
-            self.wfile.write(body if served.cut is None else body[: served.cut])
+            self.send_response(served.status)
+            for name, value in served.headers.items():
+                self.send_header(name, value)
+            if served.claimed:
+                self.send_header("Content-Length", str(len(served.body)))
+            self.end_headers()
+            self.wfile.write(served.body[: served.cut])
             self.close_connection = True
             if served.stall:
                 state.closing.wait(20)
 
-        def _head(self, served: Served, start: int | None) -> None:
-            status, headers = head_of(served, start)
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-
     return Handler
-
-
-def asked_start(served: Served, headers: Mapping[str, str]) -> int | None:
-    """Return from which byte on the client is served a part, None where it gets the whole."""
-    found = re.fullmatch(r"bytes=(\d+)-", headers.get("range", ""))
-    versions = (served.headers.get("ETag"), served.headers.get("Last-Modified"))
-    same = served.careless or headers.get("if-range") in versions
-    return int(found[1]) if found and served.ranges and same else None
-
-
-def head_of(served: Served, start: int | None) -> tuple[int, dict[str, str]]:
-    """Return status and headers of the whole, of a part, or of a part that is not there."""
-    size = len(served.body)
-    headers = dict(served.headers)
-    status, length = served.status, size
-    if start is not None and start < size:
-        status, length = 206, size - start
-        headers["Content-Range"] = f"bytes {start}-{size - 1}/{size}"
-    elif start is not None:
-        status, length = 416, 0
-        headers["Content-Range"] = f"bytes */{size}"
-    if served.claimed is not None:
-        headers["Content-Length"] = str(length if served.claimed < 0 else served.claimed)
-    return status, headers
 
 
 @contextlib.contextmanager
