@@ -12,11 +12,11 @@ GRADES = (CORRECT, INCORRECT, NOT_ATTEMPTED)
 YES, NO, UNANSWERED = "YES", "NO", "UNANSWERED"
 
 State = Literal["passed", "failed", "error", "missing", "stopped"]
-"""How an item ended; ``stopped``: not asked, as the gates it is for were settled without it."""
+"""How an item ended; ``stopped``: not asked, because its gates were decided without it."""
 
 
 class QAError(Exception):
-    """Anything this suite raises on purpose; its text is one line for the user."""
+    """An error that this suite raises on purpose; its text is one line for the user."""
 
 
 class UsageError(QAError):
@@ -24,11 +24,12 @@ class UsageError(QAError):
 
 
 class CallError(QAError):
-    """A call to a model brought no reply. ``kind`` is a short word for reports and counts."""
+    """A call to a model brought no reply."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
         self.kind = kind
+        """A short word for reports and counts."""
 
 
 class TransientError(CallError):
@@ -36,7 +37,8 @@ class TransientError(CallError):
 
     def __init__(self, kind: str, message: str, retry_after: float | None = None) -> None:
         super().__init__(kind, message)
-        self.retry_after = retry_after  # seconds from now, as the server announced it
+        self.retry_after = retry_after
+        """Seconds from now, as the server announced; None if it did not."""
 
 
 class RefusedError(CallError):
@@ -48,29 +50,30 @@ class FatalError(CallError):
 
 
 class StoppedError(CallError):
-    """The run asks nothing more: its budget or its time is used up. ``kind`` says which."""
+    """The run asks nothing more: its budget or its time is used up, as ``kind`` says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One item to be put to a model.
-
-    ``golds`` are the accepted forms, the main one first, exactly as they stand in the file.
-    ``label`` is what the verdict must be: YES or NO for yes/no items, a grade or a rating in digits
-    for items of kind ``judged``, else None. ``digest`` is a hash of all that may change its result.
-    """
+    """One item to be put to a model."""
 
     id: str
+    """Unique within its data set and language; ASCII."""
     dataset: str
     language: str
     row: int
+    """The record of the data file, counted from 1."""
     question: str
     golds: tuple[str, ...]
+    """The accepted forms, the main one first, exactly as they stand in the file."""
     context: str = ""
     recorded: str | None = None
+    """The answer that stands in the data file."""
     label: str | None = None
+    """What the verdict must be: YES or NO; for ``judged`` items a grade, or a rating in digits."""
     metadata: Mapping[str, object] = field(default_factory=dict)
     digest: str = ""
+    """A hash of everything that may change the item's result."""
 
     @property
     def expected(self) -> str:
@@ -80,126 +83,131 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked of a model, before the provider's wire format.
-
-    ``version`` names the prompt or rubric that wrote the messages. ``repeat`` counts from 1,
-    ``attempt`` from 0 (it rises when a judge's reply could not be read). ``case`` is for models
-    that take the case itself (``Limits.takes_case``).
-    """
+    """What is asked of a model, before the provider's wire format."""
 
     messages: tuple[Message, ...]
     tool: Tool | None = None
+    """The function that the model must call."""
     parameters: Mapping[str, object] = field(default_factory=dict)
     version: str = ""
+    """The prompt or rubric that wrote the messages."""
     repeat: int = 1
+    """Of ``--repeats``; from 1."""
     attempt: int = 0
+    """Rises when a judge's reply could not be read; 0 to 2."""
     case: AskedCase | None = None
+    """For models that take the case itself (``Limits.takes_case``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """One function call in a reply. ``arguments`` is the JSON text exactly as received."""
+    """One function call in a reply."""
 
     name: str
     arguments: str
+    """The JSON text exactly as received."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What a model sent back.
-
-    ``finish`` is ``stop``, ``tool_calls``, ``length``, ``content_filter`` or the provider's own
-    word. ``model`` is the name that the provider returned. ``seconds`` is the time of the call, 0
-    where nobody measured it, as in a ``batch``, which has a price of its own. ``cost`` is in USD
-    where the reply itself says it, and wins over prices of tokens. Of the ``input_tokens`` the
-    provider read ``cache_read_tokens`` from its cache of prompts, and wrote ``cache_write_tokens``.
-    """
+    """What a model sent back."""
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     finish: str = "stop"
+    """``stop``, ``tool_calls``, ``length``, ``content_filter``, or the provider's own word."""
     model: str = ""
+    """The name that the provider returned."""
     input_tokens: int = 0
     output_tokens: int = 0
     seconds: float = 0.0
+    """Of the call; 0 if not measured, as in a batch."""
     cost: float | None = None
+    """USD, if the reply itself states it; it takes precedence over prices of tokens."""
     cache_read_tokens: int = 0
+    """Of the input tokens, those read from the provider's prompt cache."""
     cache_write_tokens: int = 0
     batch: bool = False
+    """Whether it came from a batch, which has prices of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vote:
-    """What one judge of several, named by its SPEC, said; ``error`` says why it said nothing."""
+    """What one of several judges said."""
 
     judge: str
+    """Its SPEC."""
     grade: str | None = None
     rating: int | None = None
     reason: str = ""
     error: str = ""
+    """Why it said nothing."""
 
     @property
     def label(self) -> str:
-        """The grade, or the rating in digits; empty where there is neither."""
+        """The grade, or the rating in digits; empty if there is neither."""
         return self.grade or "" if self.rating is None else str(self.rating)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """A judge's reading of one answer: a ``grade`` (or yes/no label) or a ``rating`` of 1 to 10.
-
-    ``sure`` says that a rule settled it beyond doubt; only the lexical judge sets it. ``votes``
-    holds what each judge said where several judged. ``adjudicated_by`` names the person whose
-    verdict this is. ``parts`` are the scores that a rating was made of, by the names of the parts;
-    ``scores`` are those of checks by code, 0 to 1, by the names of their measures.
-    """
+    """A judge's reading of one answer."""
 
     grade: str | None = None
+    """A label of the rubric, or YES, NO or UNANSWERED."""
     rating: int | None = None
+    """From 1 to 10."""
     reason: str = ""
     sure: bool = False
+    """Whether a rule settled it beyond doubt; only rules set it."""
     votes: tuple[Vote, ...] = ()
+    """What each judge of a panel said."""
     adjudicated_by: str = ""
+    """The person whose verdict this is."""
     parts: Mapping[str, int] = field(default_factory=dict)
+    """The scores that a rating was made of, by part."""
     scores: Mapping[str, float] = field(default_factory=dict)
+    """The scores of checks by code, 0 to 1, by metric."""
 
     @property
     def label(self) -> str:
-        """The grade, or the rating in digits; empty where there is neither."""
+        """The grade, or the rating in digits; empty if there is neither."""
         return self.grade or "" if self.rating is None else str(self.rating)
 
 
 class JudgeError(QAError):
-    """The judge gave no verdict. ``kind`` is a short word for reports and counts.
-
-    ``votes`` holds what each judge of a panel said that came to no verdict together.
-    """
+    """The judge gave no verdict."""
 
     def __init__(
         self, message: str, *, kind: str = "judge_unreadable", votes: tuple[Vote, ...] = ()
     ) -> None:
         super().__init__(message)
         self.kind = kind
+        """A short word for reports and counts."""
         self.votes = votes
+        """What each judge of a panel said that could not agree."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How a model may be asked, in seconds and per minute. None means no limit of its own.
-
-    Models of the same ``host``, a server, share its pauses. ``item_deadline`` counts from the first
-    call for an item; ``max_tokens`` is the longest reply if a request does not say so itself.
-    ``takes_case`` says that it answers a case itself, beside or without a prompt.
-    """
+    """How a model may be asked. None means no limit of its own."""
 
     host: str = ""
+    """The server; models of one server share its pauses."""
     deadline: float = 120.0
+    """Seconds for one call."""
     item_deadline: float = 900.0
+    """Seconds for one item from its first call on, retries and waits included."""
     concurrency: int | None = None
+    """The most calls in flight."""
     rpm: int | None = None
+    """Requests a minute."""
     tpm: int | None = None
+    """Tokens a minute."""
     max_tokens: int | None = None
+    """The longest reply, unless a request says so itself."""
     takes_case: bool = False
+    """Whether it answers a case itself, with or without a prompt."""
 
 
 class Model(Protocol):
@@ -211,7 +219,7 @@ class Model(Protocol):
 
     @property
     def identity(self) -> Mapping[str, object]:
-        """What tells it from every other model: provider, base URL, name, fixed parameters."""
+        """What sets it apart from other models: provider, base URL, name, fixed parameters."""
 
     @property
     def limits(self) -> Limits:
@@ -221,7 +229,7 @@ class Model(Protocol):
         """One attempt, without retries. Raises a CallError."""
 
     async def close(self) -> None:
-        """Give its connections back."""
+        """Close its connections."""
 
 
 Ask = Callable[[Model, Request], Awaitable[Reply]]
@@ -229,7 +237,7 @@ Ask = Callable[[Model, Request], Awaitable[Reply]]
 
 
 class Judge(Protocol):
-    """Whatever turns an answer into a verdict."""
+    """Turns an answer into a verdict."""
 
     @property
     def spec(self) -> str:
@@ -240,44 +248,45 @@ class Judge(Protocol):
 
 
 class Answerer(Protocol):
-    """Whatever answers a case: a model with its prompt, or the recorded answer."""
+    """Answers a case: a model with its prompt, or the recorded answer."""
 
     @property
     def spec(self) -> str:
         """The SPEC that names it."""
 
     async def answer(self, case: Case, repeat: int, ask: Ask) -> str:
-        """Return the answer's exact text. Raises a CallError when there is none."""
+        """Return the answer's exact text. Raises a CallError if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How one planned item ended: a verdict, an ERROR or MISSING of a kind, or STOPPED.
-
-    ``usage`` is of all its replies, ``answering`` of those alone that its answer was made of.
-    ``unmeasured`` says why one of ``measures`` (0 to 1) is None; ``calls`` are its ledger keys.
-    """
+    """How one planned item ended."""
 
     key: str
     state: State
     answer: str | None = None
     verdict: Verdict | None = None
     kind: str = ""
+    """Of an ERROR or a MISSING item: a short word for reports and counts."""
     message: str = ""
     model: str = ""
     judge: str = ""
     usage: Usage = field(default_factory=Usage)
+    """Of all its replies."""
     answering: Usage = field(default_factory=Usage)
+    """Of the replies that its answer was made of."""
     measures: Mapping[str, float | None] = field(default_factory=dict)
+    """Extra metrics, 0 to 1; ``unmeasured`` says why one is None."""
     unmeasured: Mapping[str, str] = field(default_factory=dict)
     calls: tuple[str, ...] = ()
+    """The ledger keys of its replies."""
 
     @property
     def passed(self) -> bool:
-        """Whether the answer is right, as its slice has it."""
+        """Whether the answer is right by its slice's rule."""
         return self.state == "passed"
 
     @property
     def reason(self) -> str:
-        """What the judge gave as its reason; empty where there is no verdict."""
+        """The judge's reason; empty if there is no verdict."""
         return self.verdict.reason if self.verdict else ""

@@ -1,4 +1,4 @@
-"""The kinds of data sets: what a verdict on their items can be, and which verdicts pass."""
+"""The kinds of data sets: what a verdict on an item can be, and which verdicts pass."""
 
 import hashlib
 import typing
@@ -14,17 +14,17 @@ Axes = tuple[tuple[str, ...], tuple[str, ...]]
 """Gold labels and outcomes, in the order to count and show them."""
 
 Cluster = tuple[str, ...]
-"""What items have in common that are not independent of each other; equal for all of them."""
+"""A value that items share if they are not independent of each other."""
 
 FACT = "fact_id"
-"""The metadata field that is the same for a fact in every language."""
+"""The metadata field that names a fact in all languages."""
 
 FALSE_PREMISE = "FALSE PREMISE: "
-"""What a gold begins with where the question assumes what is not so; what is true follows."""
+"""Begins the gold of a question that assumes something false; what is true follows."""
 
 
 class ItemView(typing.Protocol):
-    """What a case and the record of its end have in common."""
+    """What a case and its record have in common."""
 
     @property
     def id(self) -> str:
@@ -40,52 +40,53 @@ class ItemView(typing.Protocol):
 
     @property
     def context(self) -> str:
-        """The passage that the question is about, empty where it has none."""
+        """The passage that the question is about, or nothing."""
 
     @property
     def metadata(self) -> Mapping[str, object]:
-        """The fields of its row that mean nothing to this suite."""
+        """The fields of its row that this suite does not use."""
 
     @property
     def label(self) -> str | None:
-        """What its verdict must be, None where no label was given."""
+        """What its verdict must be; None if no label was given."""
 
 
 class Kind(str):
-    """One kind of data set. It equals its name, which is how YAML files and ``run.json`` have it.
-
-    ``heading`` is its title in reports, ``outcome_words`` are what a passed and a failed item are
-    called there, and ``silent`` is the label of an answer that says nothing. ``keys`` are the
-    settings that only this kind has. ``answered`` says that a model answers its items, rather than
-    that recorded answers test the judge; ``by_rubric`` that a judge with a rubric reads the
-    answers; ``rated`` that it gives a rating of 1 to 10; ``words`` that the answer is one of a
-    language's two words; ``by_checks`` that code alone checks it; ``has_labels`` that every item
-    has a label that its verdict must be.
-    ``choices`` names what a person who reviews an answer may say of it, empty where nobody does.
-    """
+    """One kind of data set. It equals its name, as in YAML files and ``run.json``."""
 
     heading: ClassVar[str]
+    """Its title in reports."""
     outcome_words: ClassVar[tuple[str, str]]
+    """What reports call a passed and a failed item."""
     silent: ClassVar[str] = ""
+    """The label of an answer that says nothing."""
     keys: ClassVar[tuple[str, ...]] = ()
+    """The settings that only this kind has."""
     choices: ClassVar[str] = ""
+    """The table of what a reviewer may say of an answer; empty if answers are not reviewed."""
     answered: ClassVar[bool] = True
+    """Whether a model answers its items; if not, recorded answers test the judge."""
     by_rubric: ClassVar[bool] = False
+    """Whether a judge with a rubric reads the answers."""
     rated: ClassVar[bool] = False
+    """Whether verdicts are ratings from 1 to 10."""
     words: ClassVar[bool] = False
+    """Whether the answer is one of a language's two words."""
     by_checks: ClassVar[bool] = False
+    """Whether code alone checks the answers."""
     has_labels: ClassVar[bool] = False
+    """Whether every item has a label that its verdict must equal."""
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the name alone: there is one object of each kind in a process."""
         return kind_of, (str(self),)
 
     def ranges(self, grades: tuple[str, ...] = GRADES) -> Mapping[str, Range]:
-        """Return what a threshold can be, by the name of everything that a gate can name."""
+        """Return the range of a threshold, by the name of each metric a gate can name."""
         return gate_ranges(self, grades)
 
     def labels(self, grades: tuple[str, ...]) -> tuple[str, ...]:
-        """Return what a verdict can be, where ``grades`` are those of the slice's rubric."""
+        """Return the labels of a verdict; ``grades`` are those of the slice's rubric."""
         return grades
 
     def passes(
@@ -93,7 +94,7 @@ class Kind(str):
     ) -> bool:
         """Return whether an answer with this verdict is right.
 
-        ``passing`` are the grades that the slice lets pass, ``pass_bar`` the lowest such rating.
+        ``passing`` are the grades that pass, ``pass_bar`` the lowest rating that does.
         """
         return verdict.label == case.label
 
@@ -108,11 +109,11 @@ class Kind(str):
         raise NotImplementedError
 
     def cluster_of(self, item: ItemView, field: str = "") -> Cluster:
-        """Return the cluster of an item: items of one cluster are not independent of each other.
+        """Return the cluster of an item: items of one cluster are not independent.
 
-        It is the value of the metadata ``field``, or of ``fact_id``, in whatever language; where
-        an item has none, what this kind's items share (``shared``). An item that shares nothing
-        is its own cluster, all its repeats together.
+        It is the value of the metadata ``field``, or of ``fact_id``, in any language; without one,
+        what items of this kind share (``shared``). Otherwise an item is its own cluster, with all
+        its repeats.
         """
         value = item.metadata.get(field or FACT)
         if text := "" if value is None else str(value).strip():
@@ -120,7 +121,7 @@ class Kind(str):
         return self.shared(item) or (item.language, item.id)
 
     def shared(self, item: ItemView) -> Cluster:
-        """Return what an item of this kind may share with others, empty where it is nothing."""
+        """Return what an item of this kind may share with others, or nothing."""
         return ()
 
 
@@ -147,7 +148,7 @@ class _Graded(Kind):
     def axes(
         self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
     ) -> Axes:
-        """Return the grades; there is no gold label to hold them against."""
+        """Return the grades; there is no gold label to compare them with."""
         return ("",), grades
 
 
@@ -204,10 +205,7 @@ class _YesNo(Kind):
         return (YES, NO), ANSWERS
 
     def shared(self, item: ItemView) -> Cluster:
-        """Return the passage: a model that misreads it misses all questions about it.
-
-        Its hash stands for it: there may be a million.
-        """
+        """Return a hash of the passage: a model that misreads it misses all its questions."""
         context = item.context.encode("utf-8", "surrogatepass")
         return (hashlib.sha256(context).hexdigest(),) if context else ()
 
@@ -224,26 +222,26 @@ class _Judged(Kind):
     def axes(
         self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
     ) -> Axes:
-        """Return ratings where all labels are, otherwise the grades and whatever else was said."""
+        """Return ratings if all labels are, otherwise the grades and all other results."""
         if labels and set(labels) <= set(RATINGS):
             return RATINGS, RATINGS
         square = (*grades, *sorted({*labels, *results}.difference(grades)))
         return square, square
 
     def shared(self, item: ItemView) -> Cluster:
-        """Return the question: a judge that has it wrong misjudges all answers to it."""
+        """Return the question: a judge that misreads it misjudges all answers to it."""
         return item.language, item.question
 
 
 class _Checked(Kind):
-    """Answers that code checks, without any judge: an item passes where all its checks do."""
+    """Answers that code checks, without a judge; an item passes if all its checks do."""
 
     heading = "Checked"
     outcome_words = ("pass", "fail")
     by_checks = True
 
     def labels(self, grades: tuple[str, ...]) -> tuple[str, ...]:
-        """Return what the checks together can say."""
+        """Return PASS and FAIL."""
         return CHECK_RESULTS
 
     def passes(

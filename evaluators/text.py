@@ -21,35 +21,35 @@ _MARKS = (
 _CONTROLS = "\\x00-\\x08\\x0e-\\x1b\\x7f-\\x84\\x86-\\x9f"
 
 INVISIBLE = re.compile(f"[{_MARKS}{_CONTROLS}]")
-"""What draws nothing: format, zero-width, bidi, tag and control characters (white space is not)."""
+"""Characters that draw nothing: format, zero-width, bidi, tag and control ones, no white space."""
 
 UNSAFE = re.compile(f"[{_MARKS}{_CONTROLS}\\ud800-\\udfff\\ue000-\\uf8ff\\ufffe\\uffff]|[^\\S ]")
-"""What must not stand as itself in a prompt's slot: INVISIBLE, surrogates, private characters,
-and all white space but the plain space."""
+"""What is escaped in a prompt's slot: INVISIBLE, surrogates, private characters, and all white
+space except the plain space."""
 
 _CONTROL = re.compile(f"[{_MARKS}{_CONTROLS}\\r]")
 _CI_COMMAND = re.compile(r"##(?=[a-z]{0,20}\[)|^(?=\s*::)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-TRAVELS = 256 * 1024
-"""Bytes of an answer that are passed on whole."""
+MAX_ANSWER_BYTES = 256 * 1024
+"""A longer answer is cut before judges and reports see it."""
 SHOWN = 80
 """Characters of a value that a message shows."""
 _TYPES = {bool: "true or false", type(None): "null"}
 
 
 def travelling(answer: str) -> str:
-    """Return an answer as judges and reports are given it; the ledger alone holds a giant whole.
+    """Return an answer as judges and reports get it; only the ledger holds a giant one whole.
 
-    Of more than 256 kB the first 65,536 characters are left, with the length and the hash of all.
+    Of more than 256 kB the first 65,536 characters stay, with the length and hash of the whole.
     """
-    if len(answer) <= TRAVELS // 4:  # bytes that a character may take
+    if len(answer) <= MAX_ANSWER_BYTES // 4:  # bytes that a character may take
         return answer
     whole = answer.encode("utf-8", "surrogatepass")
-    if len(whole) <= TRAVELS:
+    if len(whole) <= MAX_ANSWER_BYTES:
         return answer
     mark = f"[cut: {len(answer):,} characters, SHA-256 {hashlib.sha256(whole).hexdigest()}]"
-    return f"{answer[: TRAVELS // 4]} {mark}"
+    return f"{answer[: MAX_ANSWER_BYTES // 4]} {mark}"
 
 
 def without_invisible(text: str) -> str:
@@ -58,14 +58,14 @@ def without_invisible(text: str) -> str:
 
 
 def no_command(line: str) -> str:
-    """Return a line that no CI system takes for a command to itself."""
+    """Return a line that no CI system takes for a command."""
     return _CI_COMMAND.sub(lambda match: "# #" if match.group() else ": ", line)
 
 
 def harmless(text: str) -> str:
-    """Return a text for a terminal or a log: its lines as they are, nothing in them a command.
+    """Return a text for a terminal or a log, without commands to it or to a CI system.
 
-    What moves a cursor, turns text round or draws nothing is written out.
+    Characters that move a cursor, reverse text or draw nothing are written out.
     """
     lines = text.split("\n")
     return "\n".join(no_command(_CONTROL.sub(escaped, line)) for line in lines)
@@ -96,9 +96,9 @@ def digest(value: object) -> str:
 
 
 def flat(value: "DataclassInstance") -> dict[str, object]:
-    """Return the fields of a dataclass's instance by name, as they are.
+    """Return the fields of a dataclass instance by name, uncopied.
 
-    ``dataclasses.asdict`` copies everything in them as well: ten times the work.
+    ``dataclasses.asdict`` copies their contents too, ten times the work.
     """
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
@@ -111,7 +111,7 @@ def request_key(identity: Mapping[str, object], request: Request) -> str:
         "messages": [flat(message) for message in request.messages],
         "tool": None if tool is None else flat(tool),
     }
-    # Where there is none the key is that of a time when no request had one.
+    # Without a case the key is the same as before requests could have one.
     asked.pop("case")
     if request.case is not None:
         own = [flat(message) for message in request.case.messages]
@@ -120,7 +120,7 @@ def request_key(identity: Mapping[str, object], request: Request) -> str:
 
 
 def fresh_key(key: str, name: str) -> str:
-    """Return the key of the same request when it is asked anew under a name, itself without one."""
+    """Return a request's key for ``--fresh NAME``; without a name the key itself."""
     return digest([name, key]) if name else key
 
 
@@ -132,14 +132,14 @@ def shown(value: object) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names for a message, in quotes and with commas; cut where there are many."""
+    """Return names for a message, quoted, at most 20 of them."""
     quoted = [shown(name) for name in names]
     more = len(quoted) - 20
     return ", ".join(quoted[:20]) + (f" and {more} more" if more > 0 else "")
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """Return ``did you mean …?`` where a known word is close, otherwise the known words."""
+    """Return ``did you mean …?`` if a known word is close, otherwise the known words."""
     known = list(known)
     lower = {name.casefold(): name for name in known}
     close = get_close_matches(word[:SHOWN].casefold(), lower, n=1)

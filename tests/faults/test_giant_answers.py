@@ -14,7 +14,7 @@ from evaluators.runtime.engine import Engine, Task
 from evaluators.runtime.outcomes import OutcomeWriter
 from evaluators.runtime.schedule import Schedule
 from evaluators.runtime.sender import CallSettings
-from evaluators.text import TRAVELS, travelling
+from evaluators.text import MAX_ANSWER_BYTES, travelling
 from tests.support.scripted import make_case
 
 
@@ -66,7 +66,7 @@ def test_a_giant_travels_cut(tmp_path: Path) -> None:
     (outcome,) = writer.outcomes
     assert outcome.answer is not None
     assert outcome.verdict is not None
-    assert len(outcome.answer) < TRAVELS // 4 + 200
+    assert len(outcome.answer) < MAX_ANSWER_BYTES // 4 + 200
     assert outcome.verdict.reason == str(len(outcome.answer))
     whole = ("x" * 5_000_000 + "😀").encode()
     assert outcome.answer.endswith(
@@ -78,6 +78,6 @@ def test_a_giant_travels_cut(tmp_path: Path) -> None:
 def test_the_bound_counts_bytes(unit: str) -> None:
     """256 kB travel whole in any script, a byte more does not."""
     size = len(unit.encode("utf-8", "surrogatepass"))
-    fits = unit * (TRAVELS // size)
+    fits = unit * (MAX_ANSWER_BYTES // size)
     assert travelling(fits) == fits
     assert travelling(fits + unit) != fits + unit
