@@ -3,8 +3,12 @@
 import csv
 import json
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from textwrap import dedent
 from typing import Any, cast
 
@@ -80,18 +84,27 @@ def test_a_language(project: Project) -> None:
     assert slice_of(project, f"simpleqa:{NEW}")["counts"]["passed"] == 1
 
 
-def test_a_data_set(project: Project) -> None:
-    """A data file, a dataset.yaml of four lines, and a test module of a few."""
-    (declared,) = blocks("A data set", "yaml")
-    (module,) = blocks("A data set", "python")
-    project.write("qa/folklore/dataset.yaml", declared)
-    project.write("qa/folklore/test_folklore.py", module)
-    project.write(
-        "qa/folklore/bg.csv", "Question,Answers,Predicted answers\nКой?,Крали Марко,Крали Марко\n"
-    )
-    done = project.run_in_process("qa/folklore")
-    assert done.ret == 0, done.stdout.str()
-    assert slice_of(project, "folklore:bg")["measures"]["correct"]["value"] == 1
+def test_a_data_set(tmp_path: Path) -> None:
+    """In a copy of the tree: two files as they stand, the data, and both commands of the recipe."""
+    skip = shutil.ignore_patterns("__pycache__", "out")
+    for name in ("cases", "evaluators", "reports"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=skip)
+    for name in ("conftest.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    folder = tmp_path / "cases" / "folklore"
+    folder.mkdir()
+    (declared,), (module,) = (blocks("A data set", language) for language in ("yaml", "python"))
+    (folder / "dataset.yaml").write_text(declared, encoding="utf-8")
+    (folder / "test_folklore.py").write_text(module, encoding="utf-8")
+    rows = "Question,Answers,Predicted answers\nКой победи трима вихри?,Крали Марко,Крали Марко\n"
+    (folder / "bg.csv").write_text(rows, encoding="utf-8")
+    assert "`qagate check cases/folklore`, then `pytest -n 8 cases/folklore`" in TEXT
+    for words in (["cases", "check", "cases/folklore"], ["pytest", "-n", "2", "cases/folklore"]):
+        command = [sys.executable, "-m", *words]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads((tmp_path / "reports" / "out" / "run.json").read_text(encoding="utf-8"))
+    assert [gate["state"] for gate in report["gates"]] == ["PASS"]
 
 
 def test_a_metric(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
