@@ -1,4 +1,4 @@
-"""The last step: a balanced set is chosen by seed, and written as a dataset folder that runs.
+"""The last step: a balanced set chosen by seed, written as a dataset folder with its datasheet.
 
 The set is half yes and half no in every source and in every split.
 """
@@ -7,51 +7,53 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from cases.builder.build_step import ModelCalls, Step
-from cases.builder.datasheet import Facts, datasheet, filled_template, public
-from cases.builder.people import agreed, verdicts_on
-from cases.builder.recipe import Recipe
-from cases.builder.sampling import COUNT
-from cases.builder.work_folder import BuildError, Item, Values, kept
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from cases.builder.people import agreed, interval_text, verdicts_on
+from cases.builder.recipe import COUNT, DATASET, Recipe
+from cases.builder.steps import STEP_BEFORE, BuildStep, ModelCalls
+from cases.builder.validation import KNOWN, is_contested
+from cases.builder.work_folder import BuildError, DraftItem, Values, kept
 from cases.config import FILE, NAME, load_dataset
-from cases.dataset import Slice
+from cases.review.reviews import Agreement
 from evaluators.core import NO, YES, UsageError
 from evaluators.output import write_texts
 from evaluators.text import shown
 
 README = "README.md"
-BUNDLED = Path(__file__).parents[1] / "boolq"
-STEPS_BEFORE = ("sample", "generate", "check", "validate", "probe", "review", "accept")
+BUNDLED = Path(__file__).parents[1] / DATASET
+TEMPLATES = Path(__file__).parent / "templates"
 Files = Mapping[Path, str]
+Row = tuple[str, ...]
 
 
 def balanced(
-    items: Sequence[Item], sizes: Mapping[str, int], shares: Mapping[str, float], seed: int
-) -> list[Item]:
-    """Return the items; those that are not selected are dropped with the reason.
+    items: Sequence[DraftItem], sizes: Mapping[str, int], shares: Mapping[str, float], seed: int
+) -> list[DraftItem]:
+    """Return the items; those that are not chosen are dropped with the reason.
 
-    From every source as many yes as no are taken, ``sizes`` items of it at most; reviewed ones
-    first, otherwise by a hash of seed and id. Of two with one address the second is dropped.
+    From every source as many yes as no are taken, at most ``sizes`` items of it: reviewed ones
+    first, otherwise by a hash of seed and id. The second of two items with one address is dropped.
     ``shares`` (1 together) names the splits: each is half yes and half no in every source.
     """
-    single = _without_twins(items)
-    groups: dict[str, list[Item]] = defaultdict(list)
+    seen: set[str] = set()
+    single: list[DraftItem] = []
+    for item in items:
+        url = item.origin.url
+        single.append(item.dropped("same_article", url) if url and url in seen else item)
+        seen.add(url)
+    groups: dict[str, list[DraftItem]] = defaultdict(list)
     for item in kept(single):
         groups[item.origin.group].append(item)
-    pairs = [
-        pair
-        for group, members in sorted(groups.items())
-        for pair in _pairs(members, sizes[group] // 2, seed)
-    ]
-    taken = dict.fromkeys(shares, 0)
-    split_of: dict[str, str] = {}
+    taken, split_of = dict.fromkeys(shares, 0), dict[str, str]()
+    pairs = [p for name, some in sorted(groups.items()) for p in _pairs(some, sizes[name], seed)]
     for number, pair in enumerate(pairs, 1):
-        # The split furthest behind its share of the pairs so far: rounding in one source is made
-        # good in the next, and no split is off by a whole pair in the end.
+        # The split furthest behind its share so far: what rounding costs it in one source is made
+        # good in the next, so no split is off by a whole pair in the end.
         behind = {name: (share * number - taken[name], share) for name, share in shares.items()}
         split = max(behind, key=lambda name: behind[name], default="")
         taken[split] = taken.get(split, 0) + 1
@@ -67,29 +69,19 @@ def balanced(
     ]
 
 
-def _without_twins(items: Sequence[Item]) -> list[Item]:
-    seen: set[str] = set()
-    found = []
-    for item in items:
-        url = item.origin.url
-        found.append(item.dropped("same_article", url) if url and url in seen else item)
-        seen.add(url)
-    return found
-
-
-def _pairs(members: Sequence[Item], most: int, seed: int) -> list[tuple[Item, Item]]:
+def _pairs(members: Sequence[DraftItem], size: int, seed: int) -> list[tuple[DraftItem, DraftItem]]:
     """Return pairs of a yes and a no, in an order that the seed gives."""
 
-    def rank(item: Item) -> bytes:
+    def rank(item: DraftItem) -> bytes:
         return sha256(f"freeze:{seed}:{item.id}".encode()).digest()
 
     order = sorted(members, key=lambda item: (not verdicts_on(item), rank(item)))
-    yes = [item for item in order if item.answer == YES][:most]
-    no = [item for item in order if item.answer == NO][:most]
+    yes = [item for item in order if item.answer == YES][: size // 2]
+    no = [item for item in order if item.answer == NO][: size // 2]
     return sorted(zip(yes, no, strict=False), key=lambda pair: rank(pair[0]))
 
 
-def _left_out(item: Item, answers: Counter[tuple[str, str]]) -> Item:
+def _left_out(item: DraftItem, answers: Counter[tuple[str, str]]) -> DraftItem:
     """Return an item as dropped; ``answers`` counts the items of each source and answer."""
     group, other = item.origin.group, NO if item.answer == YES else YES
     if answers[group, item.answer] > answers[group, other]:
@@ -97,8 +89,8 @@ def _left_out(item: Item, answers: Counter[tuple[str, str]]) -> Item:
     return item.dropped("surplus", "more than wanted of its source")
 
 
-def rows_of(items: Iterable[Item], labels: Mapping[str, str]) -> list[dict[str, object]]:
-    """Return the items as rows of a data file, by id; what is empty is left out."""
+def rows_of(items: Iterable[DraftItem], recipe: Recipe) -> list[dict[str, object]]:
+    """Return the items as rows of a data file, by id, without empty values."""
     rows = []
     for item in sorted(items, key=lambda one: one.id):
         origin = item.origin
@@ -106,7 +98,8 @@ def rows_of(items: Iterable[Item], labels: Mapping[str, str]) -> list[dict[str, 
             "id": item.id,
             "passage": item.paragraph,
             "question": item.question,
-            "answer": labels[item.answer],
+            "answer": recipe.labels[item.answer],
+            "question_type": recipe.type_of(item.question),
             "split": item.split,
             "source": origin.group,
             "title": origin.title,
@@ -123,58 +116,21 @@ def rows_of(items: Iterable[Item], labels: Mapping[str, str]) -> list[dict[str, 
 
 
 def data_files(folder: Path, language: str, rows: Sequence[Mapping[str, object]]) -> Files:
-    """Return the data file, and one for each split, with their texts.
-
-    The name of the first is the one that the folder's dataset.yaml gives for the language, else
-    ``<language>.jsonl``. Raises UsageError where that is a format of another kind.
-    """
-    main = data_file(folder, language)
-    by_path = {main: list(rows)}
+    """Return the data file ``<language>.jsonl``, and one for each split, with their texts."""
+    by_path = {folder / f"{language}.jsonl": list(rows)}
     for split in sorted({str(row["split"]) for row in rows if "split" in row}):
-        by_path[folder / f"{language}.{split}.jsonl"] = [
-            row for row in rows if row.get("split") == split
-        ]
+        some = [row for row in rows if row.get("split") == split]
+        by_path[folder / f"{language}.{split}.jsonl"] = some
     return {
-        path: json.dumps(some, ensure_ascii=False, indent=2) + "\n"
-        if path.suffix == ".json"
-        else "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in some)
+        path: "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in some)
         for path, some in by_path.items()
     }
 
 
-def data_file(folder: Path, language: str) -> Path:
-    """Return the file of the whole set. Raises UsageError for a format that is not written."""
-    slices = declared(folder)
-    if language not in slices:
-        return folder / f"{language}.jsonl"
-    path = slices[language].path
-    if not slices[language].kind.words or path.suffix not in (".json", ".jsonl"):
-        raise UsageError(
-            f"{folder / FILE}: {path.name} cannot be frozen into: "
-            "want .json or .jsonl of kind yes_no"
-        )
-    return path
-
-
-def declared(folder: Path) -> Mapping[str, Slice]:
-    """Return the languages that a folder's dataset.yaml declares; none without that file."""
-    settings = folder / FILE
-    return load_dataset(settings).slices if settings.is_file() else {}
-
-
-def readme(folder: Path, text: str, language: str) -> Path:
-    """Return where a datasheet goes: README.md, unless that is there and is not one of this set."""
-    path = folder / README
-    title = text.split("\n", 1)[0]
-    theirs = path.is_file() and path.read_text("utf-8", "replace").split("\n", 1)[0] != title
-    return folder / f"README.{language}.md" if theirs else path
-
-
 def missing_files(folder: Path, recipe: Recipe, shares: Values, splits: Iterable[str]) -> Files:
-    """Return what a dataset folder still needs beside its data: prompt, test module, settings.
+    """Return what a dataset folder still needs with its data: prompt, test module, settings.
 
-    ``shares`` are what rules reach that see the question alone; the best is the bar, and that of
-    ``majority`` stands beside it. What is there stays as it is.
+    ``shares`` are those of ``question_only``: the best becomes the bar of the gate.
     """
     language, labels = recipe.language, recipe.labels
     prompt, name = f"answer.{language}.yaml", dataset_name(folder)
@@ -197,7 +153,7 @@ def missing_files(folder: Path, recipe: Recipe, shares: Values, splits: Iterable
 
 
 def dataset_name(folder: Path) -> str:
-    """Return the name of the dataset in a folder. Raises UsageError where it cannot be one."""
+    """Return the name of the dataset in a folder. Raises UsageError if it cannot be one."""
     name = folder.resolve().name
     if not NAME.fullmatch(name):
         raise UsageError(
@@ -206,46 +162,166 @@ def dataset_name(folder: Path) -> str:
     return name
 
 
-def changed(files: Files, *, force: bool) -> Files:
-    """Return the files that are not yet as they shall be.
-
-    Raises UsageError where one is there with other content, unless ``force`` allows to write
-    over it.
-    """
-    found = {
-        path: text
-        for path, text in files.items()
-        if not path.is_file() or path.read_bytes() != text.encode()
-    }
-    for path in found:
-        if path.exists() and not force:
+def changed(files: Files) -> Files:
+    """Return the files that do not exist yet. Raises UsageError if one has other content."""
+    found = {path: text for path, text in files.items() if not path.exists()}
+    for path, text in files.items():
+        if path not in found and path.read_bytes() != text.encode():
             raise UsageError(
-                f"{path}: is there already, with other content; name another --to, or give --force"
+                f"{path}: is there already, with other content; delete it, or name another --to"
             )
     return found
 
 
-class FreezeStep(Step):
+def readme(folder: Path, text: str, language: str) -> Path:
+    """Return the datasheet's path: README.md, unless that is not the datasheet of this set."""
+    path = folder / README
+    title = text.split("\n", 1)[0]
+    theirs = path.is_file() and path.read_text("utf-8", "replace").split("\n", 1)[0] != title
+    return folder / f"README.{language}.md" if theirs else path
+
+
+def filled_template(template: str, **values: object) -> str:
+    """Return a file of a dataset folder, made from its template."""
+    environment = Environment(  # plain text, no HTML
+        loader=FileSystemLoader(TEMPLATES),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(template).render(values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrozenSet:
+    """A frozen dataset and how it was made, for its datasheet."""
+
+    name: str
+    language: str
+    labels: Mapping[str, str]
+    items: Sequence[DraftItem]
+    options: Mapping[str, Values]
+    """The settings of each step."""
+    report: Values
+    agreement: Sequence[Agreement]
+    files: Mapping[str, str]
+    """The SHA-256 of each data file."""
+
+    def datasheet(self) -> str:
+        """Return the datasheet as Markdown; the same set gives the same text."""
+        items, alone = self.items, self.report.get("question_only", {})
+        sample, probe = self.options.get("sample", {}), self.options.get("probe", {})
+        versions = {step: made["recipe"] for step, made in self.options.items() if "recipe" in made}
+        dropped = self.report["steps"].get("probe", {}).get("dropped_why", {})
+        return filled_template(
+            "datasheet.md.j2",
+            facts=self,
+            yes=self.labels[YES],
+            no=self.labels[NO],
+            total=len(items),
+            balance=_balance(items),
+            sources=_sources(items, sample.get("files", {})),
+            seed=sample.get("seed"),
+            funnel=_funnel(self.report),
+            models=[*self._models()],
+            validate=self.options.get("validate", {}),
+            contested=sum(map(is_contested, items)),
+            known=int(dropped.get(KNOWN, 0)) if probe.get("probe") else None,
+            recipes=[(step, _code(version)) for step, version in versions.items()],
+            seen=sum(bool(item.review.get("said")) for item in items),
+            answers=sum("answer_before" in item.review for item in items),
+            questions=sum("question_before" in item.review for item in items),
+            agreement=[_agreement(one) for one in self.agreement],
+            alone=alone,
+            guesses=[(name, f"{share:.3f}") for name, share in alone.get("shares", {}).items()],
+            files=[(f"`{name}`", f"`{sha}`") for name, sha in self.files.items()],
+        )
+
+    def _models(self) -> Iterable[Row]:
+        for step, role in (("generate", "generator"), ("validate", "validator")):
+            said: list[Values] = [getattr(item, role) for item in self.items]
+            requested = public(self.options.get(step, {}).get(role))
+            returned = {public(one.get("returned") or one.get("model")) for one in said}
+            prompts = {f"{one.get('prompt')}" for one in said}
+            names = (", ".join(map(_code, sorted(some))) for some in (returned, prompts))
+            yield role, _code(requested), *names
+
+
+def _balance(items: Sequence[DraftItem]) -> list[Row]:
+    counts = Counter((item.origin.group, item.split, item.answer) for item in items)
+    rows: list[Row] = [
+        (_cell(group), split or "–", *(f"{counts[group, split, one]:,}" for one in (YES, NO)))
+        for group, split in sorted({(group, split) for group, split, _ in counts})
+    ]
+    whole = Counter(item.answer for item in items)
+    return [*rows, ("all", "all", f"{whole[YES]:,}", f"{whole[NO]:,}")]
+
+
+def _sources(items: Sequence[DraftItem], hashes: Mapping[str, str]) -> list[Row]:
+    places = [(one.origin.group, Path(one.origin.source).name, one.origin.licence) for one in items]
+    known = {Path(path).name: sha for path, sha in hashes.items()}
+    return [
+        (_cell(group), _cell(where), _cell(licence), f"{count:,}", _code(known.get(where)))
+        for (group, where, licence), count in sorted(Counter(places).items())
+    ]
+
+
+def _funnel(report: Values) -> list[Row]:
+    rows: list[Row] = []
+    for step, counts in report.get("steps", {}).items():
+        why = counts.get("dropped_why", {})
+        reasons = _cell(", ".join(f"{reason} {count}" for reason, count in why.items()))
+        rows.append((step, *(str(counts[state]) for state in ("in", "kept", "dropped")), reasons))
+    return rows
+
+
+def _agreement(one: Agreement) -> Row:
+    """Return a row of the table; people are numbered, for the dataset must not name them."""
+    names = sorted({name for pair in one.pairs for name in (pair.first, pair.second)})
+    number = {name: place for place, name in enumerate(names, 1)}
+    kappas = "; ".join(
+        f"{number[pair.first]} and {number[pair.second]}: {interval_text(pair.kappa)}"
+        for pair in one.pairs
+    )
+    figures = (interval_text(one.raw), interval_text(one.alpha))
+    return one.group or "all", f"{one.items:,}", *figures, kappas or "–"
+
+
+def public(model: object) -> str:
+    """Return the name of a model as it was asked for, without the address of its server."""
+    return str(model or "").partition("@")[0]
+
+
+def _cell(value: str) -> str:
+    """Return somebody else's text for a cell of a Markdown table."""
+    flat = " ".join(value.split())
+    return "".join(f"\\{char}" if char in "\\`*_[]<>|&~" else char for char in flat)
+
+
+def _code(value: str | None) -> str:
+    return f"`{value.replace('`', '')}`" if value else "–"
+
+
+class FreezeStep(BuildStep):
     """Chooses the final set and writes it as a dataset."""
 
     name = "freeze"
     help = "choose a balanced set and write it as a dataset with its datasheet (--to)"
-    after = "accept"
-    by_people = True
     renewed = True
 
-    def settle(self) -> Values:
+    def settings(self) -> Values:
         """Return the seed, the splits and where the dataset goes."""
-        values = self.remembered(to=None, splits={}, seed=self.sample_seed)
-        self.need("to", values, "say where the dataset goes: --to cases/NAME")
-        dataset_name(Path(values["to"]))
-        return values
+        to, asks = self.build.setting("to", self.name), self.build.recipe.build
+        if not to:
+            raise UsageError("build: say where the dataset goes: --to cases/NAME")
+        dataset_name(Path(to))
+        return {"to": to, "splits": dict(asks.splits), "seed": asks.seed}
 
-    def work(self, items: Sequence[Item], _: ModelCalls) -> list[Item]:
-        """Return the items with those dropped that are not of the final set.
+    def work(self, items: Sequence[DraftItem], _: ModelCalls) -> list[DraftItem]:
+        """Return the items, dropped if they are not of the final set.
 
-        Raises UsageError where the dataset's folder has other data, BuildError where nothing is
-        left.
+        Raises UsageError if the dataset's folder has other data, BuildError if nothing is left.
         """
         build, values = self.build, self.values
         sample = build.folder.options("sample")
@@ -256,41 +332,42 @@ class FreezeStep(Step):
             raise BuildError(
                 "freeze: no item is left, or all of a source have one answer; sample more"
             )
-        changed(self._data(selected), force=build.options.force)
+        changed(self._data(selected))
         for group, wanted in sizes.items():
             if counts[group] < wanted // 2 * 2:
                 build.say(
                     f"freeze: {group}: only {counts[group]} of {wanted} items, half and half; a "
-                    "larger --oversample in another --folder makes more"
+                    "larger `oversample` in the recipe and another --folder make more"
                 )
         return selected
 
-    def _data(self, items: Sequence[Item]) -> Files:
-        rows = rows_of(kept(items), self.build.recipe.labels)
+    def _data(self, items: Sequence[DraftItem]) -> Files:
+        rows = rows_of(kept(items), self.build.recipe)
         return data_files(Path(self.values["to"]), self.build.recipe.language, rows)
 
     def finish(self, report: Values) -> None:
         """Put the dataset's files in place; the same steps give the same bytes."""
         build, to = self.build, Path(self.values["to"])
-        folder, recipe, force = build.folder, build.recipe, build.options.force
-        language, items = recipe.language, kept(folder.read("freeze"))
+        folder, recipe, language = build.folder, build.recipe, build.recipe.language
+        items = kept(folder.read(self.name))
         data = self._data(items)
-        facts = Facts(
+        frozen = FrozenSet(
             name=dataset_name(to),
             language=language,
             labels=recipe.labels,
             items=items,
-            options={step: folder.options(step) for step in STEPS_BEFORE},
+            options={step: folder.options(step) for step in STEP_BEFORE if step != self.name},
             report=report,
             agreement=agreed(folder.read("accept"), recipe),
             files={path.name: sha256(text.encode()).hexdigest() for path, text in data.items()},
         )
-        sheet = datasheet(facts)
-        write_texts(changed({**data, readme(to, sheet, language): sheet}, force=force).items())
-        shares, splits = report["question_only"]["shares"], self.values["splits"]
-        write_texts(missing_files(to, recipe, shares, splits).items())
+        sheet = frozen.datasheet()
+        write_texts(changed({**data, readme(to, sheet, language): sheet}).items())
+        shares = report["question_only"]["shares"]
+        write_texts(missing_files(to, recipe, shares, self.values["splits"]).items())
         main = next(iter(data))
-        build.say(f"freeze: the items stand in {main}; datasheet and hashes beside it")
-        if language not in declared(to):
-            name = f"{facts.name}:{language}={main}"
+        build.say(f"freeze: the items are in {main}, with a datasheet and hashes")
+        declared = load_dataset(to / FILE).slices.get(language)
+        if declared is None or declared.path != main:
+            name = f"{frozen.name}:{language}={main}"
             build.say(f"freeze: run it with --items {name}, or add it to dataset.yaml")

@@ -1,12 +1,8 @@
-"""Questions from a model: five texts a request, the answer wanted of each, losses made good.
+"""Questions from a model: five texts a request, a wanted answer for each, losses made good.
 
-The work goes in waves. Within a wave nothing depends on which reply comes first; between two waves
-the wanted answers are set so that what has been obtained comes out half and half. A re-run puts
-the same requests in the same order, and the ledger answers those that were paid for.
-
-A list of questions is trusted only where each number that was asked for is in it exactly once.
-Otherwise nobody knows which text a question belongs to, and the whole list is refused. Where the
-numbers are right, an entry with a wrong label or no question is refused alone.
+The work goes in waves. Within a wave nothing depends on which reply comes first; between waves the
+wanted answers are set so that yes and no come out half and half. A re-run makes the same requests
+in the same order, and the ledger answers those that were paid for.
 """
 
 import re
@@ -15,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
+from typing import Any
 
-from cases.builder.build_step import ModelCalls, Step, StepCalls, parse_model
-from cases.builder.own_templates import GENERATE, filled_message, numbered
-from cases.builder.question_rules import check_questions
-from cases.builder.recipe import Recipe, filled
-from cases.builder.work_folder import BuildError, Item, Values, drop_failed, kept
+from cases.builder.recipe import OWN_PLACE, PARAGRAPHS, Recipe, filled
+from cases.builder.rules import check_questions
+from cases.builder.steps import BuildStep, ModelCalls, StepCalls
+from cases.builder.work_folder import BuildError, DraftItem, Values, drop_failed, kept
 from evaluators.core import NO, YES, Ask, CallError, Model, RefusedError, Reply, Request
 from evaluators.messages import Message, Tool
 from evaluators.reading import parse_json
@@ -29,10 +25,11 @@ from evaluators.replies.text import plain, spoken, unfinished, without_markup
 from evaluators.template import encode
 from evaluators.text import encodable, sendable
 
-BATCH = 5
+BATCH = 5  # texts a request
 WAVE = 20 * BATCH  # texts between two looks at the balance
 ALONE = 2  # how often one text is asked for by itself before it is left out
-MAX_CHARS = 100_000  # of a reply that are looked at
+MAX_CHARS = 100_000  # of a reply that are read
+ECHO = 40  # characters by which a text is known if a model repeats only its beginning
 PARAMETERS: Mapping[str, object] = {"temperature": 0, "top_p": 1, "max_tokens": 800}
 TOOL = "submit"
 UNREAD = "unread"
@@ -50,25 +47,24 @@ class Written:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generator:
-    """A model that writes questions by a recipe. ``forced`` uses a function call for the list.
-
-    ``passes`` returns the items with those that the rules refuse marked as dropped; the balance is
-    that of the rest. ``leave_out`` drops what failed, so that the waves after it can be asked.
-    """
+    """A model that writes questions by a recipe."""
 
     model: Model
     recipe: Recipe
     seed: int
-    passes: Callable[[Sequence[Item]], Sequence[Item]]
+    passes: Callable[[Sequence[DraftItem]], Sequence[DraftItem]]
+    """Drops the items that the rules refuse; the balance is that of the rest."""
     forced: bool = True
+    """Ask for the list by a function call."""
     leave_out: bool = False
+    """Drop what failed, so that later waves can be asked."""
 
-    async def generate(self, items: Sequence[Item], calls: StepCalls) -> list[Item]:
-        """Return the items with question and answer, or dropped, or pending where a call failed.
+    async def generate(self, items: Sequence[DraftItem], calls: StepCalls) -> list[DraftItem]:
+        """Return the items with question and answer, or dropped, or pending if a call failed.
 
-        After a wave with a failed call no further one is begun: what is wanted there depends on it.
+        A wave with a failed call is the last: what later waves want depends on it.
         """
-        done: list[Item] = []
+        done: list[DraftItem] = []
         for start in range(0, len(items), WAVE):
             wave = items[start : start + WAVE]
             if any(item.state == "pending" for item in done):
@@ -86,24 +82,26 @@ class Generator:
             if start + WAVE < len(items) and all(item.state == "dropped" for item in done):
                 raise BuildError(
                     f"generate: not one of the first {WAVE} texts got a question "
-                    f"({done[-1].reason}: {done[-1].detail}); "
-                    "where the model has no function calls, give --plain"
+                    f"({done[-1].reason}: {done[-1].detail}); if the model has no function "
+                    "calls, say `plain: true` under the recipe's key 'build'"
                 )
         return done
 
-    def _steered(self, done: Sequence[Item], wave: Sequence[Item]) -> list[Item]:
-        """Return the wave with an answer wanted of each item, shuffled by seed."""
+    def _steered(self, done: Sequence[DraftItem], wave: Sequence[DraftItem]) -> list[DraftItem]:
+        """Return the wave with the answer wanted of each item, in an order given by the seed."""
         got = Counter(item.answer for item in kept(self.passes(done)))
         due = round((got[YES] + got[NO] + len(wave)) / 2) - got[YES]
         order = sorted(wave, key=lambda item: sha256(f"{self.seed}:{item.id}".encode()).digest())
         yes = {item.id for item in order[: max(0, due)]}
         return [replace(item, wanted=YES if item.id in yes else NO) for item in wave]
 
-    async def _batch(self, items: Sequence[Item], ask: Ask, attempt: int = 0) -> list[Item]:
+    async def _batch(
+        self, items: Sequence[DraftItem], ask: Ask, attempt: int = 0
+    ) -> list[DraftItem]:
         """Request these items together and return how each ended, in their order.
 
-        Those whose list was cut or cannot be read are asked for again in batches of half the size.
-        ``attempt`` counts the times that one is asked alone.
+        Unread ones are asked for again in batches of half the size. ``attempt`` counts the
+        requests for one item alone.
         """
         results = {item.id: item for item in await self._once(items, ask, attempt)}
         unread = [item for item in items if results[item.id].reason == UNREAD]
@@ -116,7 +114,7 @@ class Generator:
             results |= {item.id: item for item in again}
         return [results[item.id] for item in items]
 
-    async def _once(self, items: Sequence[Item], ask: Ask, attempt: int) -> list[Item]:
+    async def _once(self, items: Sequence[DraftItem], ask: Ask, attempt: int) -> list[DraftItem]:
         try:
             reply = await ask(self.model, self.request(items, attempt))
         except RefusedError as error:
@@ -135,48 +133,61 @@ class Generator:
             "prompt": self._version,
             "texts": len(items),
         }
-        batch = tuple(item.id for item in items)
-        done = []
-        for number, item in enumerate(items, 1):
-            match listing[number]:
-                case Invalid(reason):
-                    done.append(item.dropped(UNREAD, reason))
-                case Written(question=question, answer=answer):
-                    done.append(
-                        replace(item, question=question, answer=answer, batch=batch, generator=by)
+        batch, done = tuple(item.id for item in items), []
+        for item, read in zip(items, (listing[at] for at in sorted(listing)), strict=True):
+            if isinstance(read, Invalid):
+                done.append(item.dropped(UNREAD, read.reason))
+            else:
+                done.append(
+                    replace(
+                        item,
+                        question=read.question,
+                        answer=read.answer,
+                        batch=batch,
+                        generator=by,
                     )
+                )
         return done
 
     @property
     def _version(self) -> str:
         return f"generate#{self.recipe.generate_version[:12]}"
 
-    def request(self, items: Sequence[Item], attempt: int) -> Request:
-        """Return the request for these items; they are numbered from 1."""
-        labels = self.recipe.labels
+    def request(self, items: Sequence[DraftItem], attempt: int) -> Request:
+        """Return the request for these items, numbered from 1; a user's own template as it is."""
+        tool, labels = None, self.recipe.labels
         if self.recipe.generation:
-            texts = dict(zip(GENERATE, (item.paragraph for item in items), strict=False))
-            messages = filled_message(self.recipe.generation, texts)
-            version = self._version
-            return Request(
-                messages=messages, parameters=PARAMETERS, version=version, attempt=attempt
-            )
-        rows = [
-            f'{{"number": {number}, "answer": {encode(labels[item.wanted])}, '
-            f'"text": {encode(item.paragraph)}}}'
-            for number, item in enumerate(items, 1)
-        ]
-        user = filled(self.recipe.user, {"{count}": str(len(items)), "{texts}": "\n".join(rows)})
+            texts = dict(zip(PARAGRAPHS, (item.paragraph for item in items), strict=False))
+            messages = own_message(self.recipe.generation, texts)
+        else:
+            rows = [
+                f'{{"number": {number}, "answer": {encode(labels[item.wanted])}, '
+                f'"text": {encode(item.paragraph)}}}'
+                for number, item in enumerate(items, 1)
+            ]
+            places = {"{count}": str(len(items)), "{texts}": "\n".join(rows)}
+            user = sendable(filled(self.recipe.user, places))
+            system = Message(role="system", content=self.recipe.system)
+            messages = (system, Message(role="user", content=user))
+            tool = _tool(labels) if self.forced else None
         return Request(
-            messages=(
-                Message(role="system", content=self.recipe.system),
-                Message(role="user", content=sendable(user)),
-            ),
-            tool=_tool(labels) if self.forced else None,
+            messages=messages,
+            tool=tool,
             parameters=PARAMETERS,
             version=self._version,
             attempt=attempt,
         )
+
+
+def own_message(template: str, values: Mapping[str, str]) -> tuple[Message, ...]:
+    """Return the message of a user's own template, with each value as a JSON string.
+
+    So no text can pass for a part of the prompt. A place without a value stays empty.
+    """
+    text = OWN_PLACE.sub(
+        lambda match: encode(values[match[1]]) if match[1] in values else "", template
+    )
+    return (Message(role="user", content=sendable(text)),)
 
 
 def _tool(labels: Mapping[str, str]) -> Tool:
@@ -207,9 +218,10 @@ def read_listing(
 ) -> Mapping[int, Written | Invalid] | Invalid:
     """Return the question that a reply gives for each of the numbers 1 to ``count``.
 
-    ``labels`` maps YES and NO to their words. The list is the field ``items`` of the forced call,
-    or the one JSON list of the text, whatever prose stands around it. Where ``texts`` are given
-    its entries have no numbers, and repeat the texts instead.
+    The list is the field ``items`` of the forced call, or the one JSON list of the text. If
+    ``texts`` are given, its entries repeat the texts instead of numbers. A list without each number
+    exactly once is refused as a whole: nobody knows which text a question belongs to. An entry
+    with a wrong label or no question is refused alone.
     """
     if cut := unfinished(reply.finish):
         return cut
@@ -233,7 +245,7 @@ def read_listing(
 
 
 def _json_text(reply: Reply) -> str:
-    """Return the JSON of a reply. Raises ValueError where there is none, or more than one."""
+    """Return the JSON of a reply. Raises ValueError if there is none, or more than one."""
     if reply.calls:
         if len(reply.calls) != 1 or reply.calls[0].name != TOOL:
             raise ValueError(f"want one call of {TOOL!r}")
@@ -249,6 +261,26 @@ def _json_text(reply: Reply) -> str:
     return said[start.start() : end]
 
 
+def numbered(entries: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Return a list's entries with the number of the text that each repeats, from 1.
+
+    An entry gets None if it repeats none of them, or a beginning that several share.
+    """
+
+    def key(text: str) -> str:
+        return " ".join(text.split()).casefold().rstrip(".… ")
+
+    keys = [key(text) for text in texts]
+    found: list[dict[str, Any]] = []
+    for entry in entries:
+        echo = key(str(entry.get("paragraph", "")))
+        same = [at for at, key in enumerate(keys, 1) if key == echo]
+        if not same and len(echo) >= ECHO:
+            same = [at for at, key in enumerate(keys, 1) if key.startswith(echo)]
+        found.append({**entry, "number": same[0] if len(same) == 1 else None})
+    return found
+
+
 def _written(entry: Values, meanings: Mapping[str, str]) -> Written | Invalid:
     question, answer = entry.get("question"), entry.get("answer")
     if not isinstance(question, str) or not question.strip() or not encodable(question):
@@ -259,28 +291,31 @@ def _written(entry: Values, meanings: Mapping[str, str]) -> Written | Invalid:
     return Written(question=" ".join(question.split()), answer=meaning)
 
 
-class GenerateStep(Step):
+class GenerateStep(BuildStep):
     """Lets a model write a question on each paragraph."""
 
     name = "generate"
     help = "let a model write a yes/no question on each"
-    after = "sample"
     models = ("generator",)
 
-    def settle(self) -> Values:
+    def settings(self) -> Values:
         """Return the generator, the form of its requests, and the versions of recipe and rules."""
         recipe = self.build.recipe
-        values = self.remembered(generator=None, plain=False, seed=self.sample_seed)
-        versions = {"recipe": recipe.generate_version, "rules": recipe.check_version}
-        values = self.fixed({**values, **versions})
-        self.need("generator", values, "name the model that writes: --generator provider:NAME")
-        parse_model("generator", values["generator"], self.build.options.models)
-        return values
+        generator = self.named("generator")
+        self.build.model("generator", generator)
+        values = {
+            "generator": generator,
+            "plain": recipe.build.plain,
+            "seed": recipe.build.seed,
+            "recipe": recipe.generate_version,
+            "rules": recipe.check_version,
+        }
+        return self.fixed(values)
 
-    def work(self, items: Sequence[Item], calls: ModelCalls) -> list[Item]:
+    def work(self, items: Sequence[DraftItem], calls: ModelCalls) -> list[DraftItem]:
         """Return the items with their questions."""
 
-        async def generate(model: Model, calls: StepCalls) -> list[Item]:
+        async def generate(model: Model, calls: StepCalls) -> list[DraftItem]:
             generator = Generator(
                 model=model,
                 recipe=self.build.recipe,
@@ -292,3 +327,18 @@ class GenerateStep(Step):
             return await generator.generate(items, calls)
 
         return calls.run(self.name, self.spec("generator"), generate)
+
+
+class CheckStep(BuildStep):
+    """Drops questions by rule."""
+
+    name = "check"
+    help = "drop by rule what is no such question, a copy or a repetition"
+
+    def settings(self) -> Values:
+        """Return the version of the rules."""
+        return self.fixed({"recipe": self.build.recipe.check_version})
+
+    def work(self, items: Sequence[DraftItem], _: ModelCalls) -> list[DraftItem]:
+        """Return the items, dropped if a rule refuses them."""
+        return check_questions(items, self.build.recipe)

@@ -1,7 +1,7 @@
 """The steps that people do: sheets go out to reviewers, and their verdicts come back.
 
-A reviewer sees text and question, never the answer that was generated, and answers: yes, no,
-unclear, or bad language; the question may be corrected.
+A reviewer sees text and question, never the generated answer, and says yes, no, unclear or bad
+language; the question may be corrected.
 """
 
 import json
@@ -9,12 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from cases.builder.build_step import ModelCalls, Step
-from cases.builder.datasheet import interval_text
-from cases.builder.question_rules import check_questions
 from cases.builder.recipe import Recipe
+from cases.builder.rules import check_questions
+from cases.builder.steps import DISPUTED, BuildStep, ModelCalls
 from cases.builder.validation import CONTESTED, is_contested
-from cases.builder.work_folder import Item, Values
+from cases.builder.work_folder import DraftItem, Values
 from cases.review.reviews import (
     AGREED,
     UNREVIEWED,
@@ -39,22 +38,20 @@ from cases.review.sheet import (
 from cases.review.sheet_files import write_sheet
 from evaluators.core import UsageError
 from evaluators.reading import file_hash
+from evaluators.statistics.estimate import Estimate
 
-SHARE, OVERLAP = 1.0, 0.2
+OVERLAP = 0.2
 SHEETS, AGREEMENT = "review", "agreement.json"
 CHOICES = "question"
-MOST = 3  # verdicts after which a dispute is given up
-DISPUTED = ("conflict", "against_answer")
-"""Reasons of items that a further person is to look at."""
-
+MOST_VERDICTS = 3  # after which a dispute is given up
 _DROPS: Mapping[str, str] = {UNCLEAR: "unclear", "BAD_LANGUAGE": "bad_language"}
 
 
-def assigned(items: Sequence[Item], share: float, duty: Duty | None) -> list[Item]:
+def assigned(items: Sequence[DraftItem], share: float, duty: Duty | None) -> list[DraftItem]:
     """Return the items, each with the names of those who are to see it; none without a duty.
 
-    ``share`` of them is drawn, from each source and answer in proportion, beside all that the
-    validators differ about.
+    ``share`` of them is drawn, in proportion from each source and answer; contested ones are
+    always included.
     """
     strata = {item.id: f"{item.origin.group}/{item.answer}" for item in items}
     drawn = draw(strata, round(share * len(items)), duty.seed) if duty else frozenset[str]()
@@ -66,21 +63,21 @@ def assigned(items: Sequence[Item], share: float, duty: Duty | None) -> list[Ite
     ]
 
 
-def reviewers_of(item: Item) -> list[str]:
+def reviewers_of(item: DraftItem) -> list[str]:
     """Return the names of those who are to see an item."""
     return list(item.review.get("asked", []))
 
 
-def verdicts_on(item: Item) -> list[dict[str, str]]:
+def verdicts_on(item: DraftItem) -> list[dict[str, str]]:
     """Return what reviewers said of an item: reviewer, verdict, edited, comment."""
     return list(item.review.get("said", []))
 
 
-def sheet_of(name: str, items: Iterable[Item], recipe: Recipe) -> Sheet:
+def sheet_of(name: str, items: Iterable[DraftItem], recipe: Recipe) -> Sheet:
     """Return a sheet of items for anyone to fill in.
 
-    Of an item in dispute it shows the wordings that reviewers proposed, and of each whether the
-    models differ about it, though not how.
+    It shows the wordings that reviewers proposed for a disputed item, and whether the models
+    disagree on an item, though not how.
     """
     rows = tuple(
         SheetItem(
@@ -93,7 +90,10 @@ def sheet_of(name: str, items: Iterable[Item], recipe: Recipe) -> Sheet:
             ),
             choices=CHOICES,
             edit=item.question,
-            reasons=_reasons(item),
+            reasons=(
+                *((CONTESTED,) if is_contested(item) else ()),
+                *dict.fromkeys(one["edited"] for one in verdicts_on(item) if one["edited"]),
+            ),
             group=recipe.type_of(item.question),
         )
         for item in items
@@ -101,24 +101,20 @@ def sheet_of(name: str, items: Iterable[Item], recipe: Recipe) -> Sheet:
     return Sheet(name=name, items=rows, choices={CHOICES: choice_set(CHOICES)})
 
 
-def _reasons(item: Item) -> tuple[str, ...]:
-    edited = filter(None, (one["edited"] for one in verdicts_on(item)))
-    return ((CONTESTED,) if is_contested(item) else ()) + tuple(dict.fromkeys(edited))
-
-
-def accepted(items: Sequence[Item], reviews: Sequence[Review], *, unreviewed: bool) -> list[Item]:
+def accepted(
+    items: Sequence[DraftItem], reviews: Sequence[Review], *, unreviewed: bool
+) -> list[DraftItem]:
     """Return what the verdicts make of the items.
 
-    Kept: the answer confirmed or corrected, the question edited where somebody did. Dropped:
-    unclear, bad language, still in dispute after three, or contested by the validators and seen by
-    nobody. Pending: in dispute, or not yet seen by
-    all reviewers assigned; with ``unreviewed`` the verdicts that are there suffice.
+    Kept: the answer confirmed or corrected, the question edited if somebody did. Dropped: unclear,
+    bad language, still disputed after three verdicts, or contested and seen by nobody. Pending:
+    disputed, or not yet seen by all assigned; with ``unreviewed`` the verdicts at hand suffice.
     """
     outcomes = settle([item.id for item in items], reviews)
     return [_accepted(item, outcomes[item.id], unreviewed=unreviewed) for item in items]
 
 
-def _accepted(item: Item, outcome: Settled, *, unreviewed: bool) -> Item:
+def _accepted(item: DraftItem, outcome: Settled, *, unreviewed: bool) -> DraftItem:
     keys = ("reviewer", "verdict", "edited", "comment")
     said = [{key: getattr(one, key) for key in keys} for one in outcome.reviews]
     item = replace(item, review={**item.review, "said": said})
@@ -126,7 +122,7 @@ def _accepted(item: Item, outcome: Settled, *, unreviewed: bool) -> Item:
     if missing > 0 and not unreviewed:
         return item.pending("not_reviewed", f"{missing} of those asked have not answered")
     if outcome.state == UNREVIEWED:
-        nobody = "the validators differ about it, and nobody has decided"
+        nobody = "the validator's opinions differ, and nobody has decided"
         return item.dropped(CONTESTED, nobody) if is_contested(item) else item
     if outcome.state != AGREED:
         return _disputed(item, "conflict")
@@ -143,76 +139,81 @@ def _accepted(item: Item, outcome: Settled, *, unreviewed: bool) -> Item:
     return replace(item, answer=outcome.verdict, question=question, review=review)
 
 
-def _disputed(item: Item, reason: str) -> Item:
+def _disputed(item: DraftItem, reason: str) -> DraftItem:
     verdicts = [one["verdict"] for one in verdicts_on(item)]
     said = ", ".join(verdicts)
-    if len(verdicts) >= MOST:
+    if len(verdicts) >= MOST_VERDICTS:
         return item.dropped("disputed", said)
-    return item.pending(reason, f"in dispute ({said}); a further person is to decide")
+    return item.pending(reason, f"in dispute ({said}); another person must decide")
 
 
-def agreed(items: Sequence[Item], recipe: Recipe) -> tuple[Agreement, ...]:
-    """Return the agreement on all items and on each type of question, as the reviewers saw it."""
+def agreed(items: Sequence[DraftItem], recipe: Recipe) -> tuple[Agreement, ...]:
+    """Return the agreement on all items and on each type of question, as the reviewers saw it.
+
+    Only the reviewers assigned at first count: whoever decides disputes sees nothing else, and
+    would make agreement look worse than it is.
+    """
     types = {
         item.id: recipe.type_of(item.review.get("question_before", item.question)) for item in items
     }
-    return agreement(first_reviews(items), types)
-
-
-def first_reviews(items: Iterable[Item]) -> list[Review]:
-    """Return the verdicts that show how far people agree: of the reviewers assigned at first.
-
-    Who decides disputes sees nothing but these, and would make agreement look worse than it is.
-    """
     found = []
     for item in items:
-        names = {name.casefold() for name in reviewers_of(item)}
-        said = verdicts_on(item)
+        names, said = {name.casefold() for name in reviewers_of(item)}, verdicts_on(item)
         first = [one for one in said if one["reviewer"].casefold() in names]
         found += [
             Review(item=item.id, reviewer=one["reviewer"], verdict=one["verdict"])
             for one in first or said
         ]
-    return found
+    return agreement(found, types)
 
 
-class ReviewStep(Step):
+def interval_text(one: Estimate) -> str:
+    """Return a figure with its interval."""
+    return one.text("{value} ({low} to {high})")
+
+
+class ReviewStep(BuildStep):
     """Hands items out to reviewers."""
 
     name = "review"
-    help = "write sheets for native speakers"
-    after = "probe"
-    by_people = True
+    help = "write sheets for native speakers (--reviewer, once for each)"
 
-    def settle(self) -> Values:
+    def settings(self) -> Values:
         """Return the reviewers, the share of items they review, and the overlap."""
-        values = self.fixed(
-            self.remembered(reviewers=[], share=SHARE, overlap=None, seed=self.sample_seed)
-        )
+        build, asks = self.build, self.build.recipe.build
+        nobody = build.options.unreviewed or not asks.share
+        values = {
+            "reviewers": [] if nobody else list(build.setting("reviewers", self.name) or ()),
+            "share": 0.0 if nobody else asks.share,
+            "overlap": asks.overlap,
+            "seed": asks.seed,
+        }
+        if build.options.unreviewed and build.folder.record(self.name):
+            values = dict(build.folder.options(self.name))
         self._duty(values)
-        return values
+        return self.fixed(values)
 
     @staticmethod
     def _duty(values: Values) -> Duty | None:
-        """Return how items are assigned, None for nothing at all. Raises UsageError."""
+        """Return how items are assigned, None for nobody. Raises UsageError."""
         reviewers, overlap = tuple(values["reviewers"]), values["overlap"]
         if not values["share"]:
             return None
         if not reviewers:
             raise UsageError(
-                "build: name who reviews: --reviewer NAME, once for each; or give --share 0"
+                "build: name who reviews: --reviewer NAME, once for each; or give --unreviewed"
             )
         if overlap is None:
             overlap = OVERLAP if len(reviewers) > 1 else 0.0
         return Duty(reviewers=reviewers, overlap=overlap, seed=values["seed"])
 
-    def work(self, items: Sequence[Item], _: ModelCalls) -> list[Item]:
+    def work(self, items: Sequence[DraftItem], _: ModelCalls) -> list[DraftItem]:
         """Return the items, each with those who are to see it."""
         return assigned(items, self.values["share"], self._duty(self.values))
 
     def finish(self, _: Values) -> None:
         """Write a form and its CSV twin for every reviewer."""
-        build, items = self.build, self.build.folder.read("review")
+        build, items = self.build, self.build.folder.read(self.name)
         given = {
             name: [item.id for item in items if name in reviewers_of(item)]
             for name in self.values["reviewers"]
@@ -225,29 +226,30 @@ class ReviewStep(Step):
                 build.say(f"review: {sheet.reviewer}: {size} items: {page}, {twin.name}")
 
 
-class AcceptStep(Step):
+class AcceptStep(BuildStep):
     """Takes the reviewers' verdicts back."""
 
     name = "accept"
     help = "read what they sent back (accept FILE …): agreement, disputes, corrections"
-    after = "review"
-    by_people = True
     renewed = True
 
-    def settle(self) -> Values:
+    def settings(self) -> Values:
         """Return the reviewers' files, those accepted before included, with their hashes."""
-        before = self.build.folder.options("accept").get("files", {})
-        names = dict.fromkeys([*before, *map(str, self.build.options.files)])
+        options, before = self.build.options, self.build.folder.options(self.name)
+        names = dict.fromkeys([*before.get("files", {}), *map(str, options.files)])
         for name in names:
             if not Path(name).is_file():
                 raise UsageError(
                     f"build: accept {name}: no such file; give what a reviewer sent back"
                 )
         hashes = {name: file_hash(Path(name)) for name in names}
-        return {**self.remembered(unreviewed=False), "files": hashes}
+        return {
+            "unreviewed": options.unreviewed or before.get("unreviewed", False),
+            "files": hashes,
+        }
 
-    def work(self, items: Sequence[Item], _: ModelCalls) -> list[Item]:
-        """Return the items as the reviewers' verdicts leave them; edited ones are checked again."""
+    def work(self, items: Sequence[DraftItem], _: ModelCalls) -> list[DraftItem]:
+        """Return the items as the verdicts leave them; edited questions are checked again."""
         recipe, unreviewed = self.build.recipe, self.values["unreviewed"]
         paths = [Path(name) for name in self.values["files"]]
         if not paths and not unreviewed and any(map(reviewers_of, items)):
@@ -259,8 +261,8 @@ class AcceptStep(Step):
         return check_questions(accepted(items, reviews, unreviewed=unreviewed), recipe)
 
     def finish(self, _: Values) -> None:
-        """Say how far reviewers agree, and write a sheet of what is in dispute."""
-        build, items = self.build, self.build.folder.read("accept")
+        """Say how far reviewers agree, and write a sheet of disputed items."""
+        build, items = self.build, self.build.folder.read(self.name)
         found = agreed(items, build.recipe)
         build.folder.write_json(AGREEMENT, [asdict(one) for one in found])
         for one in found if found[0].items else ():

@@ -1,84 +1,131 @@
-"""What a language brings to the making of a dataset: labels, bounds, spelling, forms, prompts."""
+"""A recipe: what a language brings to the building of a dataset, and the settings of one build."""
 
+import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from cases.builder.own_templates import GENERATE, VALIDATE, check_template
 from cases.labels import yes_or_no
 from evaluators.core import NO, YES, UsageError
 from evaluators.reading import read_text
 from evaluators.settings import Settings, load_settings
 from evaluators.text import digest
 
+DATASET = "boolq"
+COUNT = 500  # items of a source group
 FOLDER = Path(__file__).parent / "recipes"
 PLACES = ("{count}", "{texts}")
-KEYS = (
-    *("language", "labels", "paragraph", "spelling", "question", "types", "system", "user"),
-    *("probe", "templates"),
-)
 QUESTION = "{question}"
 OTHER = "other"
+KEYS = (
+    *("language", "labels", "paragraph", "spelling", "question", "types", "system", "user"),
+    *("probe", "templates", "sources", "build"),
+)
+PARAGRAPHS = tuple(f"paragraph_{number}" for number in range(1, 6))
+"""The places of a user's own template of generation."""
+PROPOSED = ("paragraph", "question", "answer")
+"""The places of a user's own template of validation."""
+OWN_PLACE = re.compile(r"\{\{ ?(\w+) ?\}\}")
+_GROUP = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _PLACE = re.compile("|".join(map(re.escape, PLACES)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParagraphRules:
-    """Bounds of a paragraph in characters and sentences; ``media`` are prefixes of wiki links."""
+    """What a paragraph must be like."""
 
     shortest: int
+    """Characters; ``longest`` too."""
     longest: int
     sentences: int
+    """The least number of them."""
     media: tuple[str, ...]
+    """Prefixes, in lower case, of wiki links that show a picture or a category."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpellingRules:
-    """Which shares of a text are still the language.
-
-    ``foreign`` letters are of its script and not of its alphabet; ``expected`` ones it must have.
-    ``respelt`` words are in another spelling by the linter's patterns or by ``also``. Shares are of
-    letters, or of words for ``respelt``.
-    """
+    """Which shares (0 to 1) of a text's letters or words still count as the language."""
 
     foreign: float
+    """The most letters of its script that are not in its alphabet."""
     other_script: float
+    """The most letters of another script."""
     expected: float
+    """The fewest letters that only this language has."""
     respelt: float
+    """The most words in another spelling."""
     also: re.Pattern[str] | None
+    """Words of another spelling, in addition to the patterns of ``cases check``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionRules:
-    """What a yes/no question looks like; patterns ignore case and are searched in the question.
-
-    To ``negative`` ones, such as "Isn't it …?", yes and no mean either; they are refused.
-    ``similar`` and ``copied`` are percentages from which two texts count as the same.
-    """
+    """What a yes/no question looks like. Patterns are searched in it and ignore case."""
 
     shortest: int
+    """Characters; ``longest`` too."""
     longest: int
     similar: float
+    """Percentage of similarity from which two questions count as the same."""
     copied: float
+    """Percentage of similarity from which a question is a copied sentence."""
     forms: tuple[re.Pattern[str], ...]
     open: tuple[re.Pattern[str], ...]
     negative: tuple[re.Pattern[str], ...]
+    """Forms such as "Isn't it …?", to which yes and no may mean the same; they are refused."""
     negations: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
-    """One language's recipe. The ``…_version`` are hashes of what the step of that name uses.
+class SourceGroup:
+    """Texts of one kind, such as news, and how many items to make of them."""
 
-    ``probe`` is the prompt of the closed-book probe, empty where there is none; ``unknown`` the
-    word in it for not knowing. ``generation`` and ``validation`` are templates of the user's own,
-    empty where there are none.
-    """
+    name: str
+    files: tuple[Path, ...]
+    licence: str = ""
+    """The licence of articles that name none themselves."""
+    count: int = COUNT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildSettings:
+    """The recipe's key ``build``: how this dataset is made."""
+
+    seed: int = 1
+    oversample: float = 1.3
+    """How many times more paragraphs are sampled than items wanted, since some are dropped."""
+    generator: str = ""
+    """The model that writes questions; ``validator`` confirms their answers."""
+    validator: str = ""
+    plain: bool = False
+    """Ask the generator for JSON text, not for a function call."""
+    blind: bool = True
+    """The validator first answers by itself; where it disagrees, people decide."""
+    same_provider: bool = False
+    """Allow a validator of the generator's provider."""
+    probe: bool = True
+    """Drop what both models answer without the paragraph."""
+    reviewers: tuple[str, ...] = ()
+    share: float = 1.0
+    """The share of items that people review."""
+    overlap: float | None = None
+    """The share of reviewed items that two people see; None means 0.2 if there are two."""
+    to: str = ""
+    """The folder of the frozen dataset."""
+    splits: Mapping[str, float] = field(default_factory=dict)
+    """The share of each split; together they make 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """All of a recipe file. A ``…_version`` is a hash of what the step of that name uses."""
 
     path: Path
     language: str
     labels: Mapping[str, str]
+    """The language's words for YES and NO."""
     paragraph: ParagraphRules
     spelling: SpellingRules
     question: QuestionRules
@@ -89,69 +136,87 @@ class Recipe:
     generate_version: str
     check_version: str
     probe: str = ""
+    """The prompt of the closed-book probe, empty if the recipe has none."""
     unknown: str = ""
+    """The probe's word for not knowing."""
     probe_version: str = ""
     generation: str = ""
+    """The user's own template for generation, empty if there is none."""
     validation: str = ""
+    sources: Sequence[SourceGroup] = ()
+    build: BuildSettings = field(default_factory=BuildSettings)
 
     def type_of(self, question: str) -> str:
-        """Return the type of a question: the first whose pattern is found in it, or ``other``."""
+        """Return the first type whose pattern is found in a question, else ``other``."""
         return next((name for name, one in self.types.items() if one.search(question)), OTHER)
 
 
-def find_recipe(dataset: str, language: str) -> Path:
+def find_recipe(language: str) -> Path:
     """Return the bundled recipe. Raises UsageError that lists the languages there are."""
-    path = FOLDER / f"{dataset}.{language}.yaml"
+    path = FOLDER / f"{DATASET}.{language}.yaml"
     if path.is_file():
         return path
-    known = sorted(one.name.split(".")[1] for one in FOLDER.glob(f"{dataset}.*.yaml"))
+    known = sorted(one.name.split(".")[1] for one in FOLDER.glob(f"{DATASET}.*.yaml"))
     raise UsageError(
-        f"--language {language!r}: no recipe for {dataset}; there is {', '.join(known)}; "
+        f"--language {language!r}: no recipe for {DATASET}; there is {', '.join(known)}; "
         f"copy one of {FOLDER}, or give your own with --recipe FILE"
     )
 
 
 def load_recipe(path: Path) -> Recipe:
-    """Return the recipe of a YAML file. Raises UsageError naming file, line and key."""
-    top = load_settings(path)
-    top.check_keys(KEYS)
-    user = _needed(top, "user")
+    """Return the recipe of a YAML file; keys that it leaves out come from the bundled recipe.
+
+    Raises UsageError naming file, line and key.
+    """
+    own = load_settings(path)
+    own.check_keys(KEYS)
+    bundled = FOLDER / f"{DATASET}.{_needed(own, 'language')}.yaml"
+    base = load_settings(bundled) if bundled.is_file() else own
+    top = {key: own if key in own.values else base for key in KEYS}
+    user = _needed(top["user"], "user")
     for place in PLACES:
         if user.count(place) != 1:
-            raise top.problem(key="user", what=f"the place {place} must stand in it once")
-    values, templates = top.values, top.part("templates")
+            raise top["user"].problem(key="user", what=f"the place {place} must stand in it once")
+    value = {key: settings.values.get(key) for key, settings in top.items()}
+    templates = top["templates"].part("templates")
     templates.check_keys(("generate", "validate"))
-    generation = _template(templates, "generate", GENERATE)
-    written = [values.get(key) for key in ("language", "labels", "system", "user")]
+    generation = _template(templates, "generate", PARAGRAPHS)
+    written = [value[key] for key in ("language", "labels", "system", "user")]
     return Recipe(
         path=path,
-        language=_needed(top, "language"),
-        labels=_labels(top.part("labels")),
-        paragraph=_paragraph(top.part("paragraph")),
-        spelling=_spelling(top.part("spelling")),
-        question=_question(top.part("question")),
-        system=_needed(top, "system"),
+        language=_needed(own, "language"),
+        labels=_labels(top["labels"].part("labels")),
+        paragraph=_paragraph(top["paragraph"].part("paragraph")),
+        spelling=_spelling(top["spelling"].part("spelling")),
+        question=_question(top["question"].part("question")),
+        system=_needed(top["system"], "system"),
         user=user,
-        types=_types(top.part("types")),
-        sample_version=digest([values.get("paragraph"), values.get("spelling")]),
+        types=_types(top["types"].part("types")),
+        sample_version=digest([value["paragraph"], value["spelling"]]),
         generate_version=digest([*written, generation] if generation else written),
         generation=generation,
-        validation=_template(templates, "validate", VALIDATE),
-        check_version=digest([values.get("question"), values.get("spelling")]),
-        **_probe(top.part("probe")),
+        validation=_template(templates, "validate", PROPOSED),
+        check_version=digest([value["question"], value["spelling"]]),
+        sources=_sources(own.part("sources")),
+        build=_build(own.part("build")),
+        **_probe(top["probe"].part("probe")),
     )
 
 
-def _template(templates: Settings, key: str, places: Sequence[str]) -> str:
-    name = templates.text(key)
-    if not name:
-        return ""
-    return check_template(templates, key, read_text(templates.path.parent / name), places)
-
-
 def filled(template: str, values: Mapping[str, str]) -> str:
-    """Return a template with its places filled in one pass; what goes in is not looked at."""
+    """Return a template with its places filled in one pass; values are not searched for places."""
     return _PLACE.sub(lambda match: values[match[0]], template)
+
+
+def _template(templates: Settings, key: str, places: Sequence[str]) -> str:
+    """Return the user's own template, which lies next to the recipe; empty if none is named."""
+    if not (name := templates.text(key)):
+        return ""
+    text = read_text(templates.path.parent / name)
+    found = set(OWN_PLACE.findall(text))
+    if lacking := [place for place in places if place not in found]:
+        raise templates.problem(key, f"has no place {{{{{lacking[0]}}}}}; add it to the file")
+    return text
 
 
 def _needed(settings: Settings, key: str) -> str:
@@ -171,7 +236,7 @@ def _labels(part: Settings) -> Mapping[str, str]:
 
 
 def _paragraph(part: Settings) -> ParagraphRules:
-    part.check_keys(("shortest", "longest", "sentences", "media"))
+    part.check_keys([one.name for one in fields(ParagraphRules)])
     return ParagraphRules(
         shortest=part.whole("shortest", 1, 100_000) or 200,
         longest=part.whole("longest", 1, 100_000) or 1000,
@@ -181,20 +246,17 @@ def _paragraph(part: Settings) -> ParagraphRules:
 
 
 def _spelling(part: Settings) -> SpellingRules:
-    part.check_keys(("foreign", "other_script", "expected", "respelt", "also"))
-    also = _patterns(part, "also")
-    return SpellingRules(
-        foreign=_share(part, "foreign", 1.0),
-        other_script=_share(part, "other_script", 1.0),
-        expected=_share(part, "expected", 0.0),
-        respelt=_share(part, "respelt", 1.0),
-        also=re.compile("|".join(one.pattern for one in also), re.IGNORECASE) if also else None,
-    )
+    part.check_keys([one.name for one in fields(SpellingRules)])
+    shares = {"foreign": 1.0, "other_script": 1.0, "expected": 0.0, "respelt": 1.0}
+    for key in shares.keys() & part.values.keys():
+        shares[key] = part.number(key, 0, 1) or 0.0
+    patterns = "|".join(one.pattern for one in _patterns(part, "also"))
+    also = re.compile(patterns, re.IGNORECASE) if patterns else None
+    return SpellingRules(also=also, **shares)
 
 
 def _question(part: Settings) -> QuestionRules:
-    patterns, bounds = ("forms", "open", "negative"), ("shortest", "longest", "similar", "copied")
-    part.check_keys((*bounds, *patterns, "negations"))
+    part.check_keys([one.name for one in fields(QuestionRules)])
     forms = _patterns(part, "forms")
     if not forms:
         raise part.problem(key="forms", what="missing; give patterns of yes/no questions")
@@ -211,7 +273,6 @@ def _question(part: Settings) -> QuestionRules:
 
 
 def _probe(part: Settings) -> dict[str, str]:
-    """Return the prompt of the closed-book probe, none where the recipe has no such part."""
     if not part.values:
         return {}
     part.check_keys(("unknown", "user"), ("unknown", "user"))
@@ -224,13 +285,8 @@ def _probe(part: Settings) -> dict[str, str]:
 
 def _types(part: Settings) -> dict[str, re.Pattern[str]]:
     if OTHER in part.values:
-        raise part.problem(OTHER, "means the questions of no other type; name it otherwise")
+        raise part.problem(OTHER, "means the questions of no other type; use another name")
     return {name: _patterns(part, name)[0] for name in part.values}
-
-
-def _share(part: Settings, key: str, default: float) -> float:
-    value = part.number(key, 0, 1)
-    return default if value is None else value
 
 
 def _patterns(part: Settings, key: str) -> tuple[re.Pattern[str], ...]:
@@ -238,3 +294,47 @@ def _patterns(part: Settings, key: str) -> tuple[re.Pattern[str], ...]:
         return tuple(re.compile(text, re.IGNORECASE) for text in part.words(key))
     except re.error as error:
         raise part.problem(key, f"not a regular expression: {error}") from None
+
+
+def _sources(part: Settings) -> tuple[SourceGroup, ...]:
+    groups = []
+    for name in part.values:
+        if not _GROUP.fullmatch(name):
+            raise part.problem(name, "a name of letters, digits, _ and - is needed")
+        one = part.part(name)
+        one.check_keys(("from", "licence", "count"), ("from",))
+        groups.append(
+            SourceGroup(
+                name=name,
+                files=tuple(part.path.parent / where for where in one.words("from")),
+                licence=one.text("licence"),
+                count=one.whole("count", 1, 1_000_000) or COUNT,
+            )
+        )
+    return tuple(groups)
+
+
+def _build(part: Settings) -> BuildSettings:
+    readers: Mapping[str, Callable[[str], object]] = {
+        **dict.fromkeys(("generator", "validator", "to"), part.text),
+        **dict.fromkeys(("plain", "blind", "same_provider", "probe"), part.flag),
+        **dict.fromkeys(("share", "overlap"), lambda key: part.number(key, 0, 1)),
+        "seed": lambda key: part.whole(key, -1_000_000_000, 1_000_000_000),
+        "oversample": lambda key: part.number(key, 1, 10),
+        "reviewers": part.words,
+        "splits": lambda key: _splits(part.part(key)),
+    }
+    part.check_keys(readers)
+    given = {key: readers[key](key) for key in part.values}
+    return BuildSettings(**given)  # type: ignore[arg-type]  # each reader returns its field's type
+
+
+def _splits(part: Settings) -> dict[str, float]:
+    for name in part.values:
+        if not _GROUP.fullmatch(name):
+            raise part.problem(name, "a name of letters, digits, _ and - is needed")
+    shares = {name: part.number(name, 0.001, 1) or 0.0 for name in part.values}
+    if shares and not math.isclose(sum(shares.values()), 1, abs_tol=1e-6):
+        name = next(iter(shares))
+        raise part.problem(name, f"the shares make {sum(shares.values()):g} together, not 1")
+    return shares

@@ -1,135 +1,305 @@
-"""The first step: which articles and paragraphs are taken, by a hash of seed and article."""
+"""Articles from dumps, tables and text files; clean paragraphs of them; the first step, by seed."""
 
+import bz2
+import contextlib
+import gzip
+import heapq
 import math
-from bisect import insort
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from hashlib import sha256
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
-from cases.builder.article_sources import Source, read_articles
-from cases.builder.build_step import ModelCalls, Step
-from cases.builder.paragraphs import (
-    bounded,
-    comparable,
-    known_language,
-    language_fault,
-    nearest,
-    plain_paragraphs,
-    wiki_paragraphs,
-)
-from cases.builder.recipe import Recipe
-from cases.builder.work_folder import Article, Item, Say, Values
+from cases.builder.recipe import ParagraphRules, Recipe, SourceGroup
+from cases.builder.rules import comparable, known_language, language_fault, nearest, sentences
+from cases.builder.steps import BuildStep, ModelCalls
+from cases.builder.work_folder import DraftItem, Origin, Say, Values
+from cases.builder.work_folder import sha256 as hashed
+from cases.tables import Table, read_table
 from evaluators.core import UsageError
-from evaluators.reading import file_hash
+from evaluators.reading import file_hash, read_text
+from evaluators.text import hint, sendable, without_invisible
 
-COUNT, OVERSAMPLE, SEED = 500, 1.3, 1
-SIMILAR = 80.0
-"""From which percentage of common letters two paragraphs are held to be nearly the same."""
-PAGES_PER_WANTED = 20
-"""How many pages a wiki may draw for each that is wanted."""
+if TYPE_CHECKING:
+    from mwxml import Dump, Page
 
-Ranked = tuple[int, Item]
+SIMILAR = 80.0  # percentage from which two paragraphs count as nearly the same
+DUMPS = (".xml", ".xml.bz2", ".xml.gz")
+TABLES = (".jsonl", ".csv", ".json")
+OPENERS: Mapping[str, Callable[..., Any]] = {".bz2": bz2.open, ".gz": gzip.open}
+PAGES_A_LINE = 20_000  # pages of a dump between two lines of progress
+COLUMNS = {
+    "text": ("text", "paragraph", "passage", "content", "body", "article"),
+    "title": ("title", "headline", "name"),
+    "url": ("url", "link"),
+    "licence": ("licence", "license"),
+    "revision": ("revision", "revid", "date", "published"),
+    "page": ("id", "page", "pageid"),
+}
+"""The names of each column of a table of articles; the first that the file has counts."""
+_BREAK = re.compile(r"\n[^\S\n]*\n")
+_SPACE = re.compile(r"\s+")
+_NOTE = re.compile(r"\[(?:\d{1,3}|[a-zа-я]|[^\W\d_]{1,12}\.? ?\d{1,3})\]")
+_HOLLOW = re.compile(r" ?\([ ,;:.–—-]*\)")  # only after _SPACE: long runs of spaces are slow
+_BEFORE_MARK = re.compile(r" ([,.;:!?…])")
+_STRESS = re.compile("[\u0300\u0301]")
+# Tags whose content is no prose of the article.
+_TAGS = frozenset(
+    {
+        *("ref", "references", "gallery", "math", "chem", "table", "timeline", "score", "graph"),
+        *("syntaxhighlight", "source", "code", "imagemap", "poem", "nowiki", "pre", "hiero"),
+        *("templatestyles", "section", "mapframe", "noinclude", "includeonly"),
+    }
+)
+# Lists, indents, headings, and what is left of tables and templates that are never closed.
+_NO_PROSE = re.compile(r"\s*(?:[*#:;=|!{}]|----)")
+_LINK = re.compile(r"\[\[|\]\]|\{\{|\}\}|</?[a-z]|__[^\W\d_]+__", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """One kind of source: how many paragraphs are wanted, and the articles to take them from.
+class Article:
+    """One article of a source as it was found."""
 
-    ``articles`` reads them from the start. ``drawn`` says that they come in random order already,
-    and may never end.
+    origin: Origin
+    text: str
+    is_wiki: bool = False
+    """Whether the text is MediaWiki markup."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextSource:
+    """One file or folder of a source group."""
+
+    group: str
+    path: Path
+    licence: str = ""
+    """The licence of articles that name none themselves."""
+
+    def check(self) -> None:
+        """Raise UsageError for a file or folder that cannot hold articles."""
+        where = f"sources: {self.group}: {self.path}"
+        if not self.path.exists():
+            raise UsageError(f"{where}: no such file; give a file or folder")
+        if not self.path.is_dir() and not self.path.name.endswith((*DUMPS, *TABLES)):
+            known = ", ".join((*DUMPS, *TABLES))
+            raise UsageError(f"{where}: want a folder of .txt or a file in {known}")
+
+    def articles(self, say: Say) -> Iterator[Article]:
+        """Return the articles one by one. Raises UsageError if the source is not what it seems."""
+        if self.path.name.endswith(DUMPS):
+            return self._dump(say)
+        return self._folder() if self.path.is_dir() else self._table()
+
+    def _origin(self, licence: str = "", **values: str) -> Origin:
+        if not (licence := licence or self.licence):
+            advice = f"say `licence` under the recipe's key 'sources: {self.group}'"
+            raise UsageError(f"{self.path}: names no licence; {advice}")
+        return Origin(group=self.group, source=f"{self.path}", licence=licence, **values)
+
+    def _table(self) -> Iterator[Article]:
+        table = read_table(self.path)
+        column = _column(table, "text")
+        if not column:
+            wanted = ", ".join(COLUMNS["text"])
+            near = hint("text", table.names.values())
+            raise UsageError(f"{self.path}: no column of text; name it one of {wanted} ({near})")
+        for record in table.records:
+            text = record.values.get(column)
+            if not isinstance(text, str):
+                raise table.problem(record, column, "text is needed")
+            found = {
+                value: str(record.values.get(_column(table, value)) or "")
+                for value in ("title", "url", "licence", "revision", "page")
+            }
+            # An article without an id is identified by its content.
+            found["page"] = found["page"] or hashed("\x1f".join((found["title"], text)))[:16]
+            yield Article(origin=self._origin(**found), text=text)
+
+    def _folder(self) -> Iterator[Article]:
+        """Yield the ``.txt`` files of a folder and its sub-folders, each an article."""
+        files = sorted(self.path.rglob("*.txt"))
+        if not files:
+            raise UsageError(f"{self.path}: no .txt file in this folder")
+        for path in files:
+            page = path.relative_to(self.path).as_posix()
+            yield Article(origin=self._origin(page=page, title=path.stem), text=read_text(path))
+
+    def _dump(self, say: Say) -> Iterator[Article]:
+        """Stream the articles of a dump: namespace 0, no redirects, the last revision."""
+        import mwxml  # noqa: PLC0415  # only dumps need it
+        from mwxml.errors import MalformedXML  # noqa: PLC0415
+
+        broken = (AssertionError, MalformedXML, SyntaxError, OSError, EOFError, ValueError)
+        self._origin(page="", title="")  # the licence is missing before the dump is read
+        try:
+            with OPENERS.get(self.path.suffix, Path.open)(self.path, "rb") as file:
+                dump = mwxml.Dump.from_file(file)
+                for count, page in enumerate(dump.pages, 1):
+                    if count % PAGES_A_LINE == 0:
+                        say(f"sample: {self.path.name}: {count:,} pages read")
+                    if article := self._dumped(dump, page):
+                        yield article
+        except broken as error:
+            what = f"{error}".splitlines()[0][:120] if f"{error}" else type(error).__name__
+            raise UsageError(
+                f"{self.path}: not a whole MediaWiki dump ({what}); fetch it again"
+            ) from None
+
+    def _dumped(self, dump: "Dump", page: "Page") -> Article | None:
+        if page.namespace != 0 or page.redirect:
+            return None
+        last = None
+        for revision in page:
+            last = revision
+        if last is None or not last.text:
+            return None
+        title = str(page.title)
+        # The wiki's base is the address of its main page.
+        folder, slash, _ = str(dump.site_info.base or "").rpartition("/")
+        url = f"{folder}/{quote(title.replace(' ', '_'))}" if slash else ""
+        origin = self._origin(page=str(page.id), title=title, url=url, revision=str(last.id))
+        return Article(origin=origin, text=str(last.text), is_wiki=True)
+
+
+def _column(table: Table, value: str) -> str:
+    return next((name for name in COLUMNS[value] if name in table.names), "")
+
+
+def plain_paragraphs(text: str) -> Iterator[str]:
+    """Yield the cleaned paragraphs of a plain text.
+
+    Empty lines separate them; in a text without empty lines each line is one.
     """
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    for part in _BREAK.split(lines) if _BREAK.search(lines.strip()) else lines.split("\n"):
+        if cleaned := clean(part):
+            yield cleaned
 
-    name: str
-    wanted: int
-    articles: Callable[[], Iterable[Article]]
-    drawn: bool = False
+
+def wiki_paragraphs(text: str, media: tuple[str, ...]) -> Iterator[str]:
+    """Yield the cleaned paragraphs of an article's markup: what a reader sees as running text.
+
+    ``media`` are the prefixes, in lower case, of links that show something or sort the page.
+    """
+    import mwparserfromhell  # noqa: PLC0415  # of the extra `builder`
+
+    def is_media(title: str) -> bool:
+        prefix, colon, _ = title.partition(":")
+        return bool(colon) and prefix.strip().casefold() in media
+
+    code = mwparserfromhell.parse(text)
+    unwanted = [
+        *code.filter_templates(),
+        *code.filter_comments(),
+        *code.filter_headings(),
+        *code.filter_tags(matches=lambda tag: str(tag.tag).lower() in _TAGS),
+        *code.filter_wikilinks(matches=lambda link: is_media(str(link.title))),
+    ]
+    for node in unwanted:
+        with contextlib.suppress(ValueError):  # removed with the node around it
+            code.remove(node)
+    for block in re.split(r"\n\s*\n", str(code)):
+        lines = [line for line in block.split("\n") if not _NO_PROSE.match(line)]
+        cleaned = clean(mwparserfromhell.parse("\n".join(lines)).strip_code())
+        # Markup that the parser left is not running text.
+        if cleaned and not _LINK.search(cleaned):
+            yield cleaned
+
+
+def clean(text: str) -> str:
+    """Return a text on one line: composed, without invisible marks, stress marks and footnotes.
+
+    Empty brackets that a removed template left behind go too.
+    """
+    composed = _STRESS.sub("", unicodedata.normalize("NFC", without_invisible(sendable(text))))
+    bare = _HOLLOW.sub("", _SPACE.sub(" ", _NOTE.sub("", composed)))
+    return _BEFORE_MARK.sub(r"\1", _SPACE.sub(" ", bare)).strip()
+
+
+def bounded(paragraph: str, rules: ParagraphRules) -> str | None:
+    """Return a paragraph within the bounds, cut after a whole sentence if it is too long.
+
+    None if it is too short, has too few sentences, or does not end like a sentence.
+    """
+    kept, count = "", 0
+    for sentence in sentences(paragraph):
+        longer = f"{kept} {sentence}".lstrip()
+        if len(longer) > rules.longest:
+            break
+        kept, count = longer, count + 1
+    ended = re.search(r"[.!?…][»”\")]?\Z", kept)
+    if len(kept) < rules.shortest or count < rules.sentences or not ended:
+        return None
+    return kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampler:
-    """Chooses by seed, whatever the order of the articles; accepts by recipe."""
+    """Chooses paragraphs by seed, independently of the order of the articles."""
 
     recipe: Recipe
     seed: int
 
-    def sample(self, groups: Sequence[Group]) -> list[Item]:
+    def sample(
+        self, groups: Mapping[str, tuple[int, Callable[[], Iterable[Article]]]]
+    ) -> list[DraftItem]:
         """Return the items of all groups, kept and dropped, in an order that the seed gives.
 
-        Of each group the articles with the lowest hash are taken that hold a fitting paragraph;
-        those that were passed over on the way are dropped with a reason.
+        ``groups`` says for each name how many paragraphs are wanted, and how to read its articles
+        from the start. Articles are taken in the order of a hash of seed and article; those
+        without a fitting paragraph, or with nearly the same as before, are dropped.
         """
-        items: dict[str, Item] = {}
+        items: dict[str, DraftItem] = {}
         texts: list[str] = []
-        for group in groups:
-            for item in self._sample_group(group, texts):
-                items.setdefault(item.id, item)  # a file may hold an article twice
+        for wanted, articles in groups.values():
+            examined = 4 * wanted + 100
+            while True:
+                order = ((self._rank(one.origin.key), one) for one in articles())
+                lowest = heapq.nsmallest(examined, order, key=itemgetter(0))
+                seen = list(texts)
+                found = self._chosen([one for _, one in lowest], wanted, seen)
+                if len(seen) - len(texts) == wanted or len(lowest) < examined:
+                    break
+                examined *= 4  # and read the sources again
+            texts = seen
+            items |= {id_: item for id_, item in found.items() if id_ not in items}
         return sorted(items.values(), key=lambda item: self._rank(item.id))
 
-    def _sample_group(self, group: Group, texts: list[str]) -> list[Item]:
-        """Return a group's items; the texts of those that are kept are added to ``texts``.
-
-        Near-duplicates are found only afterwards, so that more are held than wanted. Where even
-        that was too few, the source is read again for more: lower ranks are not changed by it.
-        """
-        most = group.wanted + math.ceil(group.wanted * 0.2) + 10
-        while True:
-            fitting, refused = self._lowest(group, most)
-            seen = list(texts)
-            selected: list[Item] = []
-            last = None
-            for rank, item in fitting:
-                text = comparable(item.paragraph)
-                twin = nearest(text, seen, SIMILAR)
-                if twin is not None:
-                    detail = f"nearly the same as: {seen[twin][:80]}"
-                    selected.append(item.dropped("similar", detail))
-                    continue
-                seen.append(text)
-                selected.append(item)
-                if len(seen) - len(texts) == group.wanted:
-                    last = rank
-                    break
-            if last is not None or len(fitting) < most:
-                texts[:] = seen
-                return selected + [item for rank, item in refused if last is None or rank <= last]
-            most *= 4
-
-    def _lowest(self, group: Group, most: int) -> tuple[list[Ranked], list[Ranked]]:
-        """Return the ``most`` fitting articles of lowest rank, and those refused below the last."""
-        fitting: list[Ranked] = []
-        refused: list[Ranked] = []
-        seen: set[str] = set()
-        bound = 1 << 256  # the rank that a further article must be below
-        for number, article in enumerate(group.articles()):
-            if group.drawn and (len(fitting) == most or number >= PAGES_PER_WANTED * most):
-                break
-            rank = number if group.drawn else self._rank(article.origin.key)
-            if rank >= bound:
-                continue  # and is not even looked at
+    def _chosen(
+        self, articles: Iterable[Article], wanted: int, texts: list[str]
+    ) -> dict[str, DraftItem]:
+        """Return the items of these articles until enough are kept, whose texts are added."""
+        found: dict[str, DraftItem] = {}
+        for article in articles:
             item = self._item(article)
-            if item.state == "dropped":
-                refused.append((rank, item))
-            elif item.id not in seen:
-                seen.add(item.id)
-                insort(fitting, (rank, item), key=itemgetter(0))
-                del fitting[most:]
-                bound = fitting[-1][0] if len(fitting) == most else bound
-            if len(refused) > 4 * most + 1000:
-                refused = [one for one in refused if one[0] < bound]
-        below = [one for one in refused if one[0] < bound]
-        return fitting, sorted(below, key=itemgetter(0))
+            if item.id in found:
+                continue  # a file may hold an article twice
+            if item.state == "kept":
+                text = comparable(item.paragraph)
+                twin = nearest(text, texts, SIMILAR)
+                if twin is None:
+                    texts.append(text)
+                    wanted -= 1
+                else:
+                    item = item.dropped("similar", f"nearly the same as: {texts[twin][:80]}")
+            found[item.id] = item
+            if not wanted:
+                break
+        return found
 
-    def _item(self, article: Article) -> Item:
-        """Return an article's item: one of its fitting paragraphs by hash, or why there is none."""
+    def _item(self, article: Article) -> DraftItem:
+        """Return an article's item: one of its fitting paragraphs by hash, or why none fits."""
         language, bounds = self.recipe.language, self.recipe.paragraph
         known, spelling = known_language(language), self.recipe.spelling
-        name = article.origin.item_id(language)
-        item = Item(id=name, language=language, paragraph="", origin=article.origin)
-        text, is_wiki = article.text, article.markup == "wiki"
-        found = wiki_paragraphs(text, bounds.media) if is_wiki else plain_paragraphs(text)
+        name, text = article.origin.item_id(language), article.text
+        item = DraftItem(id=name, language=language, paragraph="", origin=article.origin)
+        found = wiki_paragraphs(text, bounds.media) if article.is_wiki else plain_paragraphs(text)
         cut = [*filter(None, (bounded(one, bounds) for one in found))]
         if not cut:
             return item.dropped("length", "no fitting paragraph")
@@ -140,85 +310,62 @@ class Sampler:
         return replace(item, paragraph=min(fine, key=self._rank))
 
     def _rank(self, text: str) -> int:
-        hashed = sha256(f"{self.seed}\x1f{text}".encode("utf-8", "surrogatepass"))
-        return int.from_bytes(hashed.digest())
+        seeded = sha256(f"{self.seed}\x1f{text}".encode("utf-8", "surrogatepass"))
+        return int.from_bytes(seeded.digest())
 
 
-def articles(source: Source, folder: Path, say: Say) -> Iterable[Article]:
-    """Return a source's articles one by one; a wiki's pages are kept in ``folder`` as they come.
-
-    Raises UsageError where the source is not what its name says.
-    """
-    if source.is_api:
-        from cases.builder.wiki import draw_pages  # noqa: PLC0415  # httpx2 only for APIs
-
-        return draw_pages(source, folder, say)
-    return read_articles(source, say)
-
-
-class SampleStep(Step):
+class SampleStep(BuildStep):
     """Takes paragraphs from the sources."""
 
     name = "sample"
-    help = "take paragraphs from dumps, wikis and files, by seed"
+    help = "take paragraphs from dumps and files, by seed"
 
-    def settle(self) -> Values:
+    def settings(self) -> Values:
         """Return sources, counts and seed, and the version of the recipe."""
-        values = self.remembered(
-            sources=None, counts={}, licences={}, oversample=OVERSAMPLE, seed=SEED
-        )
-        values = self.fixed({**values, "recipe": self.build.recipe.sample_version})
-        self.need("sources", values, "say where texts come from: --source news=articles.jsonl")
-        for option in ("counts", "licences"):
-            for group in set(values[option]) - set(values["sources"]):
-                name = option.removesuffix("s")
-                raise UsageError(f"build: --{name} {group}=…: there is no --source {group}=…")
-        if not self.build.folder.made("sample"):
-            for group, sources in self._sources(values).items():
-                for source in sources:
-                    source.check()
-                if len(sources) > 1 and any(source.is_api for source in sources):
-                    raise UsageError(
-                        f"--source {group}: a wiki's pages have no end; give it a group of its own"
-                    )
-        return values
-
-    def work(self, _: Sequence[Item], __: ModelCalls) -> list[Item]:
-        """Return the items of all groups."""
-        values, build = self.values, self.build
-        groups = [
-            Group(
-                name=name,
-                wanted=math.ceil(values["counts"].get(name, COUNT) * values["oversample"]),
-                articles=partial(self._articles, sources),
-                drawn=sources[0].is_api,
+        recipe = self.build.recipe
+        if not recipe.sources:
+            raise UsageError(
+                f"build: {recipe.path}: say where texts come from: "
+                "sources: {news: {from: articles.jsonl, licence: CC0, count: 500}}"
             )
-            for name, sources in self._sources(values).items()
-        ]
-        items = Sampler(recipe=build.recipe, seed=values["seed"]).sample(groups)
-        for group in groups:
-            found = sum(item.state == "kept" and item.origin.group == group.name for item in items)
-            if found < group.wanted:
-                build.say(f"sample: {group.name}: only {found} of {group.wanted} paragraphs found")
+        values = {
+            "sources": {one.name: [f"{path}" for path in one.files] for one in recipe.sources},
+            "counts": {one.name: one.count for one in recipe.sources},
+            "licences": {one.name: one.licence for one in recipe.sources},
+            "oversample": recipe.build.oversample,
+            "seed": recipe.build.seed,
+            "recipe": recipe.sample_version,
+        }
+        if not self.build.folder.record(self.name):
+            for group in recipe.sources:
+                for source in _sources(group):
+                    source.check()
+        return self.fixed(values)
+
+    def work(self, _: Sequence[DraftItem], __: ModelCalls) -> list[DraftItem]:
+        """Return the items of all groups."""
+        build, groups = self.build, self.build.recipe.sources
+        say, oversample = build.say, self.values["oversample"]
+        wanted = {group.name: math.ceil(group.count * oversample) for group in groups}
+
+        def reader(group: SourceGroup) -> Callable[[], Iterable[Article]]:
+            return lambda: chain.from_iterable(one.articles(say) for one in _sources(group))
+
+        sampler = Sampler(recipe=build.recipe, seed=self.values["seed"])
+        items = sampler.sample({one.name: (wanted[one.name], reader(one)) for one in groups})
+        for name, number in wanted.items():
+            found = sum(item.state == "kept" and item.origin.group == name for item in items)
+            if found < number:
+                say(f"sample: {name}: only {found} of {number} paragraphs found")
         return items
 
     def record(self) -> Values:
-        """Return the options with the SHA-256 of each source that is a file."""
-        places = [where for wheres in self.values["sources"].values() for where in wheres]
-        paths = [Path(where) for where in places if "://" not in where]
+        """Return the settings with the SHA-256 of each source that is a file."""
+        paths = [path for group in self.build.recipe.sources for path in group.files]
         hashes = {f"{path}": file_hash(path) for path in paths if path.is_file()}
         return {**self.values, "files": hashes}
 
-    def _sources(self, values: Values) -> dict[str, list[Source]]:
-        contact, licences = self.build.options.contact, values["licences"]
-        return {
-            group: [
-                Source(group=group, where=where, licence=licences.get(group, ""), contact=contact)
-                for where in places
-            ]
-            for group, places in values["sources"].items()
-        }
 
-    def _articles(self, sources: Sequence[Source]) -> Iterator[Article]:
-        for source in sources:
-            yield from articles(source, self.build.folder.path, self.build.say)
+def _sources(group: SourceGroup) -> Iterator[TextSource]:
+    for path in group.files:
+        yield TextSource(group=group.name, path=path, licence=group.licence)

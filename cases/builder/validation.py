@@ -1,21 +1,21 @@
-"""A second model's verdict on each item; it sees text, question and answer, and nothing else."""
+"""Models check the items: the validator confirms answers, the probe finds what needs no text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from cases.builder.build_options import DATASET
-from cases.builder.build_step import ModelCalls, Step, StepCalls, parse_model
-from cases.builder.own_templates import VALIDATE, filled_message, version_of
-from cases.builder.recipe import Recipe
-from cases.builder.work_folder import Item, Values
+from cases.builder.generation import own_message
+from cases.builder.recipe import DATASET, PROPOSED, Recipe
+from cases.builder.steps import BuildStep, ModelCalls, StepCalls
+from cases.builder.work_folder import DraftItem, Values
 from evaluators import rubric
 from evaluators.answerers import answer_messages
 from evaluators.core import (
     CORRECT,
     NO,
     NOT_ATTEMPTED,
+    UNANSWERED,
     YES,
     Ask,
     Case,
@@ -29,53 +29,69 @@ from evaluators.judges.llm import PARAMETERS, ask_until_read, judge_messages
 from evaluators.models.spec import Spec
 from evaluators.replies import Invalid, read_grade, read_reason, read_yes_no
 from evaluators.rubric import Prompt, Rubric, load_prompt, load_rubric
+from evaluators.text import digest
 
 NOT_CONFIRMED = "not_confirmed"
-"""The reason of an item of which no opinion was for the proposed answer."""
+"""The reason of an item whose answer no opinion supports."""
 CONTESTED = "contested"
-"""The field of ``Item.validator`` that says that some opinions were, and some were not."""
+"""The field of ``DraftItem.validator`` that says that opinions differ."""
+KNOWN = "closed_book"
+"""The reason of an item that every model answered correctly without its text."""
 RUBRICS = Path(rubric.__file__).parent / "rubrics"
-DATASETS = Path(__file__).parents[1]
+PROMPTS = Path(__file__).parents[1] / DATASET
+
+
+def version_of(template: str) -> str:
+    """Return the name of a user's own template in the ledger's keys and in datasheets."""
+    return f"template#{digest(template)[:12]}"
+
+
+def is_contested(item: DraftItem) -> bool:
+    """Return whether opinions on an item differ, so that people must decide."""
+    return bool(item.validator.get(CONTESTED))
+
+
+def _case(item: DraftItem, recipe: Recipe, context: str = "") -> Case:
+    return Case(
+        id=item.id,
+        dataset=DATASET,
+        language=item.language,
+        row=0,
+        question=item.question,
+        golds=(recipe.labels[YES], recipe.labels[NO]),
+        context=context,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validator:
-    """A model that confirms items by a rubric; with ``blind`` it first answers by itself.
-
-    It sees text, question and answer, and nothing else. Where its own answer and its verdict on
-    the proposed one differ, the item is kept as ``contested``, for people to decide.
-    """
+    """A model that confirms items by a rubric; it sees text, question and answer, nothing else."""
 
     model: Model
     recipe: Recipe
     rubric: Rubric
     blind: Prompt | None = None
+    """The prompt by which it first answers by itself."""
 
-    async def validate(self, items: Sequence[Item], calls: StepCalls) -> list[Item]:
-        """Return the items: kept if confirmed, dropped if not, pending where a call failed."""
+    async def validate(self, items: Sequence[DraftItem], calls: StepCalls) -> list[DraftItem]:
+        """Return the items: kept if confirmed, dropped if not, pending if a call failed.
+
+        An item is kept as ``contested`` if the model's own answer and its verdict differ.
+        """
         jobs = [partial(self._one, item) for item in items]
         return await calls.ask_items("validate", items, jobs)
 
-    async def _one(self, item: Item, ask: Ask) -> Item:
-        """Return an item with what was said of it. Raises CallError."""
-        template, version = self.recipe.validation, self.rubric.version
-        version = version_of(template) if template else version
+    async def _one(self, item: DraftItem, ask: Ask) -> DraftItem:
+        """Return an item with the model's opinions. Raises CallError."""
+        template, labels = self.recipe.validation, self.recipe.labels
+        version = version_of(template) if template else self.rubric.version
         said: dict[str, object] = {"model": self.model.spec, "prompt": version}
-        labels = self.recipe.labels
-        case = Case(
-            id=item.id,
-            dataset=DATASET,
-            language=item.language,
-            row=0,
-            question=item.question,
-            golds=(labels[YES], labels[NO]),
-            context=item.paragraph,
-        )
+        case = _case(item, self.recipe, item.paragraph)
         try:
             if self.blind is not None:
                 said["blind"] = await self._blind_answer(case, self.blind, ask)
             texts = (item.paragraph, item.question, labels[item.answer])
-            own = filled_message(template, dict(zip(VALIDATE, texts, strict=True)))
+            own = own_message(template, dict(zip(PROPOSED, texts, strict=True)))
             messages = own if template else judge_messages(self.rubric, case, labels[item.answer])
             request = Request(messages=messages, parameters=PARAMETERS, version=version)
             grade, reply = await ask_until_read(self.model, request, ask, _read_verdict)
@@ -90,7 +106,7 @@ class Validator:
         return replace(item, validator=said if all(opinions) else {**said, CONTESTED: True})
 
     async def _blind_answer(self, case: Case, prompt: Prompt, ask: Ask) -> str:
-        """Return the validator's own YES or NO, reached without the proposed one."""
+        """Return the model's own YES or NO, without the proposed answer."""
         messages = answer_messages(prompt, case)
         request = Request(messages=messages, parameters=PARAMETERS, version=prompt.version)
         yes, no = self.recipe.labels[YES], self.recipe.labels[NO]
@@ -107,37 +123,11 @@ def _read_verdict(reply: Reply) -> str | Invalid:
     return Invalid("NOT_ATTEMPTED is not on offer") if grade == NOT_ATTEMPTED else grade
 
 
-def is_contested(item: Item) -> bool:
-    """Return whether validators differ about an item, so that people are to decide."""
-    return bool(item.validator.get(CONTESTED))
-
-
-def with_second(items: Sequence[Item], seconds: Mapping[str, Item]) -> list[Item]:
-    """Return the items with those that the second validator confirms kept as contested.
-
-    ``seconds`` maps the ids of the items that the first did not confirm to what the second made
-    of them; one that it could not be asked about is pending.
-    """
-    found = []
-    for item in items:
-        second = seconds.get(item.id, item)
-        said = {**item.validator, "second": second.validator}
-        if second is item:
-            found.append(item)
-        elif second.state == "pending":
-            found.append(second)
-        elif second.state == "kept":
-            found.append(replace(second, validator={**said, CONTESTED: True}))
-        else:
-            found.append(replace(item, validator=said))
-    return found
-
-
 def check_pair(generator: Spec, validator: Spec, *, same_provider: bool) -> None:
-    """Raise UsageError where the validator is the generator, or of its provider.
+    """Raise UsageError if the validator is the generator, or of its provider.
 
-    A gateway's prefix does not make another model of a name. ``same_provider`` allows another model
-    of one provider, never the same.
+    The same name behind a gateway is the same model. ``same_provider`` allows another model of one
+    provider, never the same.
     """
     names = {spec.name.casefold().rpartition("/")[2] for spec in (generator, validator)}
     if len(names) == 1:
@@ -147,61 +137,45 @@ def check_pair(generator: Spec, validator: Spec, *, same_provider: bool) -> None
     if generator.base_url == validator.base_url and not same_provider:
         raise UsageError(
             f"--validator {validator.text} is of the generator's provider; name a model of another "
-            "one, or give --same-provider"
+            "one, or say `same_provider: true` under the recipe's key 'build'"
         )
 
 
-class ValidateStep(Step):
+class ValidateStep(BuildStep):
     """Lets a second model confirm the answers."""
 
     name = "validate"
     help = "let a model of another provider confirm the answers"
-    after = "check"
-    models = ("validator", "second_validator")
+    models = ("validator",)
 
-    def settle(self) -> Values:
-        """Return the validator, the form of its requests, and the versions of rubric and prompt."""
-        options, folder = self.build.options, self.build.folder
-        values = self.remembered(
-            validator=None, second_validator=None, blind=True, same_provider=False
-        )
-        own = self.build.recipe.validation
-        version = version_of(own) if own else self._rubric.version
-        values = self.fixed({**values, "rubric": version})
-        self.need(
-            "validator", values, "name a model of another provider: --validator provider:NAME"
-        )
-        named = [option for option in self.models if values[option]]
-        validators = [parse_model(option, values[option], options.models) for option in named]
-        if writer := options.generator or folder.options("generate").get("generator"):
-            generator = parse_model("generator", writer, options.models)
-            for validator in validators:
-                check_pair(generator, validator, same_provider=values["same_provider"])
-        if len({validator.text for validator in validators}) < len(validators):
-            raise UsageError(
-                f"--second-validator {validators[0].text} is the first one; name another model"
-            )
-        return {**values, "prompt": self._prompt.version} if values["blind"] else values
+    def settings(self) -> Values:
+        """Return the validator, the form of its requests, and the versions of its prompts."""
+        build, recipe = self.build, self.build.recipe
+        own, blind, named = recipe.validation, recipe.build.blind, self.named("validator")
+        values = {
+            "validator": named,
+            "blind": blind,
+            "same_provider": recipe.build.same_provider,
+            "rubric": version_of(own) if own else self._rubric.version,
+            **({"prompt": self._prompt.version} if blind else {}),
+        }
+        validator = build.model("validator", named)
+        if writer := build.setting("generator", "generate"):
+            generator = build.model("generator", writer)
+            check_pair(generator, validator, same_provider=recipe.build.same_provider)
+        return self.fixed(values)
 
-    def work(self, items: Sequence[Item], calls: ModelCalls) -> list[Item]:
-        """Return the items, dropped where no validator confirms them."""
-        first = self._validated("validator", items, calls)
-        doubted = [item.id for item in first if item.reason == NOT_CONFIRMED]
-        if not self.values["second_validator"] or not doubted:
-            return first
-        asked = [item for item in items if item.id in set(doubted)]
-        seconds = self._validated("second_validator", asked, calls)
-        return with_second(first, {item.id: item for item in seconds})
+    def work(self, items: Sequence[DraftItem], calls: ModelCalls) -> list[DraftItem]:
+        """Return the items, dropped if the validator does not confirm them."""
 
-    def _validated(self, option: str, items: Sequence[Item], calls: ModelCalls) -> list[Item]:
-        async def validate(model: Model, calls: StepCalls) -> list[Item]:
+        async def validate(model: Model, calls: StepCalls) -> list[DraftItem]:
             blind = self._prompt if self.values["blind"] else None
             validator = Validator(
                 model=model, recipe=self.build.recipe, rubric=self._rubric, blind=blind
             )
             return await validator.validate(items, calls)
 
-        return calls.run(self.name, self.spec(option), validate)
+        return calls.run(self.name, self.spec("validator"), validate)
 
     @property
     def _rubric(self) -> Rubric:
@@ -209,4 +183,79 @@ class ValidateStep(Step):
 
     @property
     def _prompt(self) -> Prompt:
-        return load_prompt(DATASETS / DATASET / f"answer.{self.build.recipe.language}.yaml")
+        return load_prompt(PROMPTS / f"answer.{self.build.recipe.language}.yaml")
+
+
+class ProbeStep(BuildStep):
+    """Drops what the generator and the validator both answer without the text."""
+
+    name = "probe"
+    help = "drop what both models answer without the text"
+    models = ("generator", "validator")
+
+    def settings(self) -> Values:
+        """Return both models and the version of the prompt; only ``probe`` if it is off."""
+        recipe = self.build.recipe
+        if not recipe.build.probe:
+            return self.fixed({"probe": False})
+        if not recipe.probe:
+            raise UsageError(
+                f"{recipe.path}: no key 'probe', the prompt of that step; add it, or say "
+                "`probe: false` under the key 'build'"
+            )
+        steps = zip(self.models, ("generate", "validate"), strict=True)
+        models = {role: self.named(role, step) for role, step in steps}
+        return self.fixed({"probe": True, **models, "recipe": recipe.probe_version})
+
+    def work(self, items: Sequence[DraftItem], calls: ModelCalls) -> list[DraftItem]:
+        """Return the items, dropped if both models knew the answer.
+
+        To save calls, the second is asked only what the first answered correctly.
+        """
+        if not self.values["probe"]:
+            return list(items)
+        found = list(items)
+        for role in self.models:
+            missed = {i.id for i in found if any(said != i.answer for said in i.probe.values())}
+            asked = [item for item in found if item.state == "kept" and item.id not in missed]
+            probe = partial(self._probed, asked)
+            said = {item.id: item for item in calls.run(self.name, self.spec(role), probe)}
+            found = [said.get(item.id, item) for item in found]
+        names = ", ".join(str(self.values[role]).partition("@")[0] for role in self.models)
+        detail = f"answered right without its text by {names}"
+        return [item.dropped(KNOWN, detail) if known_without(item) else item for item in found]
+
+    async def _probed(
+        self, items: Sequence[DraftItem], model: Model, calls: StepCalls
+    ) -> list[DraftItem]:
+        """Return the items with what a model said of each; pending if its call failed."""
+        recipe, labels = self.build.recipe, self.build.recipe.labels
+        prompt = Prompt(
+            name="probe",
+            language=recipe.language,
+            system="",
+            user=recipe.probe,
+            version=f"probe#{recipe.probe_version[:12]}",
+        )
+
+        def read(reply: Reply) -> str | Invalid:
+            if recipe.unknown.casefold() in reply.text.casefold():
+                return UNANSWERED
+            return read_yes_no(reply.text, reply.finish, (labels[YES],), (labels[NO],))
+
+        async def one(item: DraftItem, ask: Ask) -> DraftItem:
+            messages = answer_messages(prompt, _case(item, recipe))
+            request = Request(messages=messages, parameters=PARAMETERS, version=prompt.version)
+            try:
+                said, _ = await ask_until_read(model, request, ask, read)
+            except JudgeError:
+                said = UNANSWERED  # three replies that say nothing: it does not know
+            return replace(item, probe={**item.probe, model.spec: said})
+
+        return await calls.ask_items("probe", items, [partial(one, item) for item in items])
+
+
+def known_without(item: DraftItem) -> bool:
+    """Return whether every model that was asked gave the right answer without the text."""
+    said = item.probe.values()
+    return item.state == "kept" and bool(said) and all(one == item.answer for one in said)

@@ -1,8 +1,6 @@
-"""The work folder and its files: items, one JSONL file a step, and the steps' settings.
+"""The work folder of a build: one JSONL file a step, with the step's settings in its first line.
 
-A step's file appears as a whole or not at all. It is written beside its place first, then its hash
-is put into ``settings.json``, then it is renamed; a kill between any two of these is mended when
-the folder is opened again.
+A step's file appears whole or not at all, so a kill at any moment leaves the steps that are done.
 """
 
 import hashlib
@@ -15,19 +13,18 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from evaluators.core import QAError, UsageError
-from evaluators.output import PRIVATE_FOLDER, write_part, write_whole
-from evaluators.reading import file_hash, parse_json, read_text
+from evaluators.output import PRIVATE_FOLDER, write_whole
+from evaluators.reading import parse_json, read_text
 from evaluators.text import shown
 
-SETTINGS, REPORT = "settings.json", "report.json"
-LOCK = "lock"
+REPORT, LOCK = "report.json", "lock"
 FAILURES = frozenset(
     {
         *("timeout", "connection", "unreachable", "bad_body", "error_body"),
         *("server", "overloaded", "rate_limit", "conflict"),
     }
 )
-"""Kinds of failure that may concern one call alone; a wrong key or an empty budget does not."""
+"""Kinds of failure that may concern one call alone, unlike a wrong key or an empty budget."""
 
 State = Literal["kept", "dropped", "pending"]
 Values = Mapping[str, Any]
@@ -37,19 +34,19 @@ Say = Callable[[str], None]
 
 
 class BuildError(QAError):
-    """A step cannot be done, though the command was right."""
+    """A step cannot be finished, although the command was correct."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where a text came from. ``group`` is the kind of source, such as ``news``.
-
-    ``source`` is the file or address as the user gave it; ``page`` is the source's own id.
-    """
+    """Where a text came from."""
 
     group: str
+    """The kind of source, such as ``news``."""
     source: str
+    """The file or folder, as the recipe names it."""
     page: str
+    """The article's id in its source."""
     title: str
     url: str = ""
     licence: str = ""
@@ -57,7 +54,7 @@ class Origin:
 
     @property
     def key(self) -> str:
-        """What tells the article from every other, also after its file was moved."""
+        """Identify the article among all others, even after its file was moved."""
         is_address = "://" in self.source
         source = self.source if is_address else self.source.rstrip("/").rpartition("/")[2]
         return "\x1f".join((self.group, source, self.page))
@@ -68,62 +65,53 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Article:
-    """One article of a source as it was found."""
-
-    origin: Origin
-    text: str
-    markup: Literal["plain", "wiki"] = "plain"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """One paragraph on its way to a question.
-
-    ``state`` is how it left the step whose file it is in: ``dropped`` with a ``reason`` that is
-    counted and a ``detail`` that explains, ``pending`` where a call failed that a re-run repeats.
-    ``wanted`` and ``answer`` are YES or NO. ``batch`` holds the ids that were asked for together.
-    ``generator`` and ``validator`` hold the model, the prompt and what the model returned;
-    ``probe`` what models answered without the text; ``review`` the reviewers' names and verdicts.
-    ``split`` is its part of the frozen set.
-    """
+class DraftItem:
+    """One paragraph on its way to becoming a question of the dataset."""
 
     id: str
     language: str
     paragraph: str
     origin: Origin
     state: State = "kept"
+    """How the item left the step; a pending one is tried again by the next run."""
     reason: str = ""
+    """Why it is dropped or pending, as one word that is counted."""
     detail: str = ""
     wanted: str = ""
+    """YES or NO: the answer that the generator was asked for."""
     question: str = ""
     answer: str = ""
+    """YES or NO."""
     batch: tuple[str, ...] = ()
+    """Ids of the items of the same request."""
     generator: Values = field(default_factory=dict)
+    """Model, prompt, and the model name that the provider returned; ``validator`` likewise."""
     validator: Values = field(default_factory=dict)
     probe: Values = field(default_factory=dict)
+    """What each model answered without the paragraph."""
     review: Values = field(default_factory=dict)
+    """Who was asked, and what they said."""
     split: str = ""
 
-    def dropped(self, reason: str, detail: str, **changes: Any) -> "Item":
-        """Return the item as dropped for this reason, changed otherwise as given."""
+    def dropped(self, reason: str, detail: str, **changes: Any) -> "DraftItem":
+        """Return the item as dropped for this reason, with the given changes."""
         return replace(self, state="dropped", reason=reason, detail=detail, **changes)
 
-    def pending(self, reason: str, detail: str, **changes: Any) -> "Item":
-        """Return the item as waiting for another run, changed otherwise as given."""
-        return replace(self, state="pending", reason=reason, detail=detail, **changes)
+    def pending(self, reason: str, detail: str) -> "DraftItem":
+        """Return the item as waiting for another run."""
+        return replace(self, state="pending", reason=reason, detail=detail)
 
 
-def kept(items: Sequence[Item]) -> list[Item]:
+def kept(items: Sequence[DraftItem]) -> list[DraftItem]:
     """Return the items that are still in."""
     return [item for item in items if item.state == "kept"]
 
 
-def drop_failed(items: Sequence[Item]) -> list[Item]:
-    """Return the items with those dropped whose call failed by itself, the failure as reason.
+def drop_failed(items: Sequence[DraftItem]) -> list[DraftItem]:
+    """Return the items; those whose own call failed are dropped as ``failed_KIND``.
 
-    Where no call at all succeeded the fault is not theirs, and they stay pending; so do those
-    that were not asked because the budget, the time or the user ended the work.
+    All stay pending when no call succeeded at all: the fault is not theirs then. So do items that
+    were not asked because the budget, the time or the user ended the work.
     """
     some = any(item.state != "pending" for item in items)
     return [
@@ -134,17 +122,17 @@ def drop_failed(items: Sequence[Item]) -> list[Item]:
     ]
 
 
-def to_row(item: Item) -> dict[str, object]:
-    """Return an item as the JSON object of a step's file; what is empty is left out."""
+def to_row(item: DraftItem) -> dict[str, object]:
+    """Return an item as the JSON object of a step's file, without its empty fields."""
     return {key: value for key, value in asdict(item).items() if value or key == "paragraph"}
 
 
-def from_row(row: object) -> Item:
+def from_row(row: object) -> DraftItem:
     """Return the item that ``to_row`` wrote. Raises ValueError saying what is wrong."""
     if not isinstance(row, dict):
         raise ValueError("a JSON object is needed")
     try:
-        item = Item(**{**row, "origin": Origin(**row["origin"])})
+        item = DraftItem(**{**row, "origin": Origin(**row["origin"])})
     except (TypeError, KeyError) as error:
         raise ValueError(f"not an item of this step ({error})") from None
     if item.state not in get_args(State):
@@ -153,54 +141,52 @@ def from_row(row: object) -> Item:
 
 
 def sha256(text: str) -> str:
-    """Return the SHA-256 of a text in hexadecimal; lone surrogates are no obstacle."""
+    """Return the SHA-256 of a text in hexadecimal; lone surrogates are allowed."""
     return hashlib.sha256(_encoded(text)).hexdigest()
 
 
-class Folder:
-    """A work folder at a path. Raises UsageError for files that are not as they were written."""
+class WorkFolder:
+    """A work folder at a path."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         with _writing(path):
             path.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
-        self._records = self._read_settings()
-        self._recover()
 
     def file(self, step: str) -> Path:
-        """Return where a step's rows stand."""
+        """Return the path of a step's rows."""
         return self.path / f"{step}.jsonl"
 
     def record(self, step: str) -> Values:
-        """Return what settings.json says of a step; empty where it was not made.
+        """Return the first line of a step's file; empty if the step is not done.
 
-        ``options`` are those it was made with, ``input`` and ``output`` the hashes of the file it
-        was made from and of its own.
+        ``options`` are the settings of the step, ``output`` is the hash of its rows and ``input``
+        that of the rows it started from. Raises UsageError for a file that was edited by hand.
         """
-        record = self._records.get(step) if self.file(step).is_file() else None
-        return record if isinstance(record, dict) else {}
-
-    def options(self, step: str) -> Values:
-        """Return the options that a step was made with; empty where it was not made."""
-        options = self.record(step).get("options")
-        return options if isinstance(options, dict) else {}
-
-    def made(self, step: str) -> bool:
-        """Return whether a step's file is there. Raises UsageError where somebody changed it."""
         path = self.file(step)
         if not path.is_file():
-            return False
-        if file_hash(path) != self.record(step).get("output"):
+            return {}
+        first, _, rows = read_text(path).partition("\n")
+        try:
+            record = parse_json(first)
+        except ValueError:
+            record = None
+        if not isinstance(record, dict) or record.get("output") != sha256(rows):
             raise UsageError(
                 f"{path}: changed since it was made; delete it to make it again, or put it back"
             )
-        return True
+        return record
 
-    def read(self, step: str) -> list[Item]:
-        """Return a step's rows in their order."""
+    def options(self, step: str) -> Values:
+        """Return the settings that a step was done with; empty if it is not done."""
+        options: Values = self.record(step).get("options", {})
+        return options
+
+    def read(self, step: str) -> list[DraftItem]:
+        """Return a step's items in their order."""
         path = self.file(step)
         items = []
-        for line, text in enumerate(read_text(path).split("\n"), 1):
+        for line, text in enumerate(read_text(path).split("\n")[1:], 2):
             try:
                 items += [from_row(parse_json(text))] if text else []
             except ValueError as error:
@@ -209,44 +195,20 @@ class Folder:
                 ) from None
         return items
 
-    def publish(self, step: str, items: Sequence[Item], options: Values, source: str) -> None:
-        """Put a step's rows in place with what they were made with and from."""
+    def publish(self, step: str, items: Sequence[DraftItem], options: Values, source: str) -> None:
+        """Put a step's rows in place; ``source`` is the hash of the rows they were made from."""
         rows = "".join(f"{json.dumps(to_row(item), ensure_ascii=False)}\n" for item in items)
-        file = self.file(step)
-        with _writing(file):
-            part = write_part(file, [_encoded(rows)])
-            record = {"options": dict(options), "input": source, "output": sha256(rows)}
-            self._records = {**self._records, step: record}
-            self.write_json(SETTINGS, self._records)
-            part.replace(file)
+        record = {"options": dict(options), "input": source, "output": sha256(rows)}
+        self._write(self.file(step), f"{json.dumps(record, ensure_ascii=False)}\n{rows}")
 
     def write_json(self, name: str, value: object) -> None:
-        """Put a JSON file in place, whole."""
-        path = self.path / name
+        """Write a JSON file, whole."""
+        self._write(self.path / name, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+    @staticmethod
+    def _write(path: Path, text: str) -> None:
         with _writing(path):
-            write_whole(path, [_encoded(json.dumps(value, ensure_ascii=False, indent=2) + "\n")])
-
-    def _read_settings(self) -> Values:
-        path = self.path / SETTINGS
-        if not path.is_file():
-            return {}
-        try:
-            value = parse_json(read_text(path))
-        except ValueError as error:
-            raise UsageError(f"{path}: {error}; take another --folder") from None
-        if not isinstance(value, dict):
-            raise UsageError(f"{path}: a mapping of steps is needed; take another --folder")
-        return value
-
-    def _recover(self) -> None:
-        for part in self.path.glob(".*.jsonl.part"):
-            step = part.name.removeprefix(".").removesuffix(".jsonl.part")
-            record = self._records.get(step)
-            with _writing(part):
-                if isinstance(record, dict) and record.get("output") == file_hash(part):
-                    part.replace(self.file(step))
-                else:
-                    part.unlink()
+            write_whole(path, [_encoded(text)])
 
 
 def _encoded(text: str) -> bytes:
@@ -260,7 +222,7 @@ def _writing(path: Path) -> Iterator[None]:
     except OSError as error:
         where = error.filename or path
         raise BuildError(
-            f"{where}: cannot be written ({error.strerror}); mend that and run again"
+            f"{where}: cannot be written ({error.strerror}); fix that and run again"
         ) from None
 
 
@@ -268,15 +230,13 @@ def _writing(path: Path) -> Iterator[None]:
 def locked(folder: Path) -> Iterator[None]:
     """Keep other commands out of a folder for a block; the lock ends with the process.
 
-    Raises BuildError where another command is at work there, or the folder cannot be written.
+    Raises BuildError if another command is at work there, or the folder cannot be written.
     """
     try:
         folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
         lock = sqlite3.connect(folder / LOCK, timeout=0, isolation_level=None)
     except (OSError, sqlite3.Error) as error:
-        raise BuildError(
-            f"{folder}: cannot be written ({error}); mend that and run again"
-        ) from None
+        raise BuildError(f"{folder}: cannot be written ({error}); fix that and run again") from None
     with closing(lock):
         try:
             lock.execute("BEGIN EXCLUSIVE")

@@ -1,63 +1,115 @@
 """``python -m cases build``: make a BoolQ-type dataset, or compare models on one (``evaluate``)."""
 
-import json
+import math
+import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from argparse import Namespace, RawDescriptionHelpFormatter
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from cases.builder.build_options import DATASET, EVALUATE, Options, read_options
-from cases.builder.build_step import Build
-from cases.builder.datasheet import interval_text
-from cases.builder.freeze import data_file
-from cases.builder.model_answers import (
-    Facet,
-    ModelAnswers,
-    ModelScores,
-    YesNoData,
-    facets_of,
-    read_data,
-    read_models,
-    score_models,
-)
-from cases.builder.pipeline import STEPS, run_steps
-from cases.builder.recipe import Recipe, find_recipe, load_recipe
-from cases.builder.work_folder import Folder, Values, locked
+from cases.builder.freeze import FreezeStep
+from cases.builder.generation import CheckStep, GenerateStep
+from cases.builder.people import AcceptStep, ReviewStep, interval_text
+from cases.builder.recipe import DATASET, Recipe, find_recipe, load_recipe
+from cases.builder.sampling import SampleStep
+from cases.builder.steps import BY_PEOPLE, Build, BuildStep, run_steps
+from cases.builder.validation import ProbeStep, ValidateStep
+from cases.builder.work_folder import Values, WorkFolder, locked
 from cases.review.sheet_files import spreadsheet_text, visible
+from evaluators.command_line import CommandParser
 from evaluators.core import UsageError
+from evaluators.ledger_place import read_place
+from evaluators.models.keys import KEY_ENV, MODELS_FILE
 from evaluators.output import markdown_table, say, write_texts
 from evaluators.statistics.metrics import METRICS
+from evaluators.text import shown
+from reports.run.record import Record
+from reports.run.report import Report, SliceSummary
+from reports.run.run_reader import load_report
 
 PARSERS = ("mwxml", "mwparserfromhell")  # of dumps, and of an article's markup
+STEPS: Mapping[str, type[BuildStep]] = {
+    step.name: step
+    for step in (
+        *(SampleStep, GenerateStep, CheckStep, ValidateStep, ProbeStep),
+        *(ReviewStep, AcceptStep, FreezeStep),
+    )
+}
+ALL, EVALUATE = "all", "evaluate"
+NOTE = """\
+The recipe says how: texts and their licences under `sources`, everything else under `build`. A key
+that your recipe leaves out comes from the bundled recipe of its language:
+
+  language: be
+  sources:
+    encyclopaedia: {from: bewiki-latest-pages-articles.xml.bz2, licence: CC BY-SA 4.0, count: 500}
+    news: {from: articles.jsonl, licence: CC0}
+  build: {generator: "openai:NAME", validator: "anthropic:NAME", splits: {dev: 0.2, test: 0.8}}
+
+A step that is done is not done again. After an interruption the same command continues, and no
+call is paid for twice. The work folder holds one JSONL file a step, and report.json with all
+counts. The steps from review on need people and are done only if they are named.
+
+exit codes: 0 done, 1 a step could not be finished (run again), 4 wrong arguments or an unreadable
+file, 130 interrupted.
+
+example:
+  python -m cases build boolq --recipe mine.yaml --max-cost 20
+  python -m cases build boolq --recipe mine.yaml review --reviewer Anna --reviewer Jan
+  python -m cases build boolq --recipe mine.yaml accept be-1.Anna.json be-2.csv
+  python -m cases build boolq --recipe mine.yaml freeze --to cases/mine
+  python -m cases build boolq --recipe mine.yaml evaluate --run new=reports/out --run old=last/"""
+_BUILD = "the recipe's key `build: {{{}}}`"
+GONE: Mapping[str, str] = {
+    **dict.fromkeys(("--source", "--count", "--licence"), "the recipe's key `sources`"),
+    **{f"--{key}": _BUILD.format(f"{key}: …") for key in ("oversample", "seed", "share")},
+    **{f"--{key}": _BUILD.format(f"{key}: …") for key in ("overlap", "splits")},
+    **{f"--{key}": _BUILD.format(f"{key}: true") for key in ("plain", "blind", "probe")},
+    **{f"--no-{key}": _BUILD.format(f"{key}: false") for key in ("plain", "blind", "probe")},
+    "--same-provider": _BUILD.format("same_provider: true"),
+    "--second-validator": "people: what the validator's own answer contradicts goes to review",
+    "--contact": "a dump of the wiki; live wikis are no longer sampled",
+    "--step": "the step's name alone",
+    "--force": "another --to, or delete the files there",
+    "--data": "a run over those items: --run NAME=REPORT_FOLDER",
+    "--predictions": "a run over recorded answers (column predicted_answer), and --run",
+    "--allow-missing": "a run over all items; an empty recorded answer counts as unanswered",
+    "--out": "--folder; the tables are in its folder `evaluation`",
+}
+"""Options that this command no longer has, and what to use instead."""
 
 
 def main(argv: Sequence[str]) -> int:
     """Do the steps that are asked for and not done yet, print their counts, and return 0.
 
-    Raises UsageError for wrong arguments and files, BuildError where a step is not finished.
+    Raises UsageError for wrong arguments and files, BuildError if a step is not finished.
     """
-    options = read_options(argv, {name: step.help for name, step in STEPS.items()})
+    options = read_options(argv)
     if missing := [name for name in PARSERS if find_spec(name) is None]:
         raise UsageError(f"{', '.join(missing)}: not installed; pip install 'qagate[builder]'")
-    recipe = load_recipe(options.recipe or find_recipe(DATASET, options.language))
-    if recipe.language != options.language:
+    recipe = load_recipe(options.recipe or find_recipe(options.language))
+    if options.language not in (None, recipe.language):
         raise UsageError(
             f"{recipe.path}: a recipe for {recipe.language!r}, not for {options.language!r}"
         )
+    folder: Path = options.folder or Path(f".qa/build/{DATASET}-{recipe.language}")
     if options.step == EVALUATE:
-        lines = evaluate(options, recipe)
-    else:
-        with locked(options.folder):
-            build = Build(
-                options=options,
-                recipe=recipe,
-                folder=Folder(options.folder),
-                say=lambda line: say(sys.stderr, line),
-            )
-            report = run_steps(build)
-        lines = [*_lines(report, options.folder)]
-    say(sys.stdout, *lines)
+        say(sys.stdout, *evaluate(options.run, recipe, folder / "evaluation"))
+        return 0
+    names = [options.step]
+    if options.step == ALL:
+        names = [name for name in STEPS if name not in BY_PEOPLE]
+    with locked(folder):
+        build = Build(
+            options=options,
+            recipe=recipe,
+            folder=WorkFolder(folder),
+            say=lambda line: say(sys.stderr, line),
+        )
+        report = run_steps(build, [STEPS[name] for name in names])
+    say(sys.stdout, *_lines(report, folder))
     return 0
 
 
@@ -69,76 +121,160 @@ def _lines(report: Values, folder: Path) -> Iterator[str]:
         share, (low, high) = alone["shares"][alone["best"]], alone["interval"]
         yield (
             f"the question alone gives {share:.1%} of the answers away, by its {alone['best']} "
-            f"(95 % interval {low:.1%} to {high:.1%}; the commoner answer: "
+            f"(95 % interval {low:.1%} to {high:.1%}; the more frequent answer: "
             f"{alone['shares']['majority']:.1%})"
         )
 
 
-def evaluate(options: Options, recipe: Recipe) -> list[str]:
-    """Write the comparison of models into its folder and return what to print of it.
+def read_options(argv: Sequence[str]) -> Namespace:
+    """Return the options of a command line. Raises UsageError for anything wrong."""
+    for word in argv:
+        if instead := GONE.get(word.partition("=")[0]):
+            raise UsageError(f"build: {word.partition('=')[0]} is gone; use {instead}")
+    options = _parser().parse_intermixed_args(argv)
+    if options.files and options.step != "accept":
+        raise UsageError(f"build: {options.step} takes no files, got {options.files[0]}")
+    if not options.language and not options.recipe:
+        raise UsageError("build: say which language: --recipe FILE, or --language CODE")
+    return options
 
-    Raises UsageError for any wrong input.
-    """
-    if not options.run and not options.predictions:
-        raise UsageError(
-            "build: evaluate: name models: --run NAME=REPORT_FOLDER or --predictions NAME=FILE"
-        )
-    path = options.data or _frozen_file(options)
-    data = read_data(path, recipe.language, recipe.labels)
-    models = read_models(
-        data, options.run, options.predictions, allow_missing=options.allow_missing
+
+def _parser() -> CommandParser:
+    table = {name: step.help for name, step in STEPS.items()}
+    table[EVALUATE] = "compare models that were run on the frozen set, and list what they miss"
+    steps = "\n".join(f"  {name:<11}{what}" for name, what in table.items())
+    parser = CommandParser(
+        prog="python -m cases build",
+        description=f"Make a BoolQ-type dataset, step by step.\n\nsteps:\n{steps}",
+        epilog=NOTE,
+        formatter_class=RawDescriptionHelpFormatter,
     )
-    facets = facets_of(recipe.type_of)
-    table = score_models(data, models, facets)
-    text = markdown(data, table)
-    files = {
-        "models.md": text,
-        "models.csv": csv_table(table),
-        "models.json": json_table(data, table),
-        "errors.csv": error_sheet(data, models, facets),
-    }
-    write_texts((options.out / name, content) for name, content in files.items())
-    return [*text.split("\n\n## ", 1)[0].splitlines(), f"{options.out}: {', '.join(files)}"]
+    add = parser.add_argument
+    add("dataset", choices=[DATASET], help="the type of dataset")
+    text = "one step (default: all that need no people)"
+    add("step", choices=[*table, ALL], nargs="?", default=ALL, metavar="STEP", help=text)
+    add("files", type=Path, nargs="*", metavar="FILE", help="with accept: what reviewers sent back")
+    add("--recipe", type=Path, metavar="FILE", help="your YAML file; see below")
+    add("--language", metavar="CODE", help="such as be; says which bundled recipe, without yours")
+    add("--folder", type=Path, help=f"work folder (default: .qa/build/{DATASET}-LANGUAGE)")
+    add("--generator", metavar="SPEC", help="the model that writes the questions")
+    add("--validator", metavar="SPEC", help="a model of another provider, which confirms them")
+    text = "with review: who reviews; once for each person"
+    add("--reviewer", dest="reviewers", action="append", default=[], metavar="NAME", help=text)
+    text = "with review: ask nobody; with accept: keep what too few people have seen"
+    add("--unreviewed", action="store_true", help=text)
+    add("--to", metavar="DIR", help="with freeze: the dataset's folder, which names it")
+    text = "with evaluate: a model by the report folder of its run; repeatable"
+    add("--run", type=_model, action="append", default=[], metavar="NAME=FOLDER", help=text)
+    _add_calling(parser)
+    return parser
 
 
-def _frozen_file(options: Options) -> Path:
-    """Return the file that was frozen from the work folder."""
-    to = None
-    if options.folder.is_dir():
-        with locked(options.folder):
-            to = Folder(options.folder).options("freeze").get("to")
-    if not to:
+def _add_calling(parser: CommandParser) -> None:
+    add = parser.add_argument_group("calls to models").add_argument
+    ledger = Path(".qa/ledger.sqlite3")
+    add("--ledger", type=read_place, default=ledger, metavar="PLACE", help="default: %(default)s")
+    whole, number = _number("--concurrency", 1, whole=True), _number("--rpm", 1, whole=True)
+    add("--concurrency", type=whole, default=16, metavar="N", help="calls at once (default: 16)")
+    add("--rpm", type=number, metavar="N", help="requests a minute")
+    add("--key-env", action="append", default=[], metavar="URL=NAME", help=KEY_ENV)
+    add("--models", type=Path, metavar="FILE", help=MODELS_FILE)
+    add("--max-cost", type=_number("--max-cost", 0), metavar="USD", help="what may be spent")
+    add("--deadline", type=_number("--deadline", 0), metavar="S", help="seconds to work")
+    add("--replay", action="store_true", help="answer from the ledger alone")
+    text = "drop the items whose call fails again, and go on without them"
+    add("--leave-out-failed", action="store_true", help=text)
+
+
+def _number(option: str, low: int, *, whole: bool = False) -> Callable[[str], float]:
+    """Return what reads a number from ``low`` to a million, for one option."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not low <= value <= 1_000_000 or (whole and not value.is_integer()):
+            kind = "a whole number" if whole else "a number"
+            raise UsageError(f"build: {option} {shown(text)}: want {kind} from {low} to 1,000,000")
+        return int(value) if whole else value
+
+    return read
+
+
+def _model(text: str) -> tuple[str, Path]:
+    name, _, where = text.partition("=")
+    if not re.fullmatch(r"[^\s=][^=]*", name.strip()) or not where.strip():
+        raise UsageError(f"build: --run {shown(text)}: write NAME=FOLDER, such as new=reports/out")
+    return name.strip(), Path(where.strip())
+
+
+def evaluate(models: Sequence[tuple[str, Path]], recipe: Recipe, out: Path) -> list[str]:
+    """Write the comparison of models into a folder and return what to print of it.
+
+    Raises UsageError for runs that are not over the same yes/no items.
+    """
+    names = [name for name, _ in models]
+    if not models:
+        raise UsageError("build: evaluate: name models: --run NAME=REPORT_FOLDER, once for each")
+    if len(set(names)) < len(names):
+        raise UsageError("build: two models have one name; give each a name of its own")
+    found = {name: _slice_of(load_report(path), path, recipe) for name, path in models}
+    first = next(iter(found.values()))[1]
+    for (_, path), (_, records) in zip(models, found.values(), strict=True):
+        if {(one.id, one.digest) for one in records} != {(one.id, one.digest) for one in first}:
+            raise UsageError(
+                f"{path}: not the same items as {models[0][1]}; run all models on one dataset"
+            )
+    text = markdown({name: part for name, (part, _) in found.items()})
+    sheet = error_sheet({name: records for name, (_, records) in found.items()})
+    write_texts([(out / "models.md", text), (out / "errors.csv", sheet)])
+    return [*text.split("\n\n## ", 1)[0].splitlines(), f"{out}: models.md, errors.csv"]
+
+
+def _slice_of(
+    report: Report, path: Path, recipe: Recipe
+) -> tuple[SliceSummary, tuple[Record, ...]]:
+    """Return the one yes/no slice of a run in the recipe's language, with its records."""
+    known = METRICS["yes_no"].keys()
+    parts = [
+        one
+        for one in report.slices
+        if one.language == recipe.language and known <= one.measures.keys()
+    ]
+    if len(parts) != 1:
         raise UsageError(
-            "build: evaluate: say which items: --data FILE; nothing was frozen in this folder"
+            f"{path}: {len(parts)} yes/no slices in {recipe.language!r}; give a run over one"
         )
-    return data_file(Path(to), options.language)
+    place = (parts[0].dataset, parts[0].language)
+    records = (one for one in report.records if (one.dataset, one.language) == place)
+    return parts[0], tuple(one for one in records if one.repeat < 2)
 
 
-def markdown(data: YesNoData, table: Sequence[ModelScores]) -> str:
-    """Return the measures of every model, and its accuracy on each kind of item."""
-    metrics = METRICS["yes_no"].values()
+def markdown(models: Mapping[str, SliceSummary]) -> str:
+    """Return the metrics of every model, and its accuracy on each kind of item."""
+    metrics, first = METRICS["yes_no"].values(), next(iter(models.values()))
     rows = []
-    for one in table:
-        figures = (interval_text(one.measures[row.name]) for row in metrics)
-        counts = (f"{one.measures['accuracy'].n:,}", f"{one.ungraded:,}")
-        rows.append((_escaped(one.name), *figures, *counts))
+    for name, part in models.items():
+        figures = (interval_text(part.measures[row.name]) for row in metrics)
+        graded = part.measures["accuracy"].n
+        rows.append((_escaped(name), *figures, f"{graded:,}", f"{part.counts.planned - graded:,}"))
     lines = [
-        f"# Models on `{data.path.name}` ({data.language})\n",
-        f"{len(data.cases):,} items. Each figure stands with its 95 % interval. The positive class "
-        f"is {data.words['YES']}; an unanswered item is wrong. Items whose call failed are not "
-        "graded and in no figure.\n",
+        f"# Models on `{first.name}`\n",
+        f"{first.counts.planned:,} items. Each figure stands with its 95 % interval. An unanswered "
+        "item is wrong. Items whose call failed are not graded and in no figure.\n",
         *markdown_table(("Model", *(row.title for row in metrics), "Items", "Not graded"), rows),
     ]
-    models = [_escaped(one.name) for one in table]
-    for facet in table[0].kinds if table else ():
-        title = facet.replace("_", " ")
-        by_value = []
-        for value in table[0].kinds[facet]:
-            found = [one.kinds[facet][value] for one in table]
-            figures = (f"{interval_text(one)}, n = {one.n:,}" for one in found)
-            by_value.append((_escaped(value), *figures))
+    for field, values in first.breakdowns.items():
+        title = field.replace("_", " ")
         lines += [f"\n\n## Accuracy by {title}\n"]
-        lines += markdown_table((title.capitalize(), *models), by_value)
+        by_value = []
+        for value in values:
+            parts = (part.breakdowns.get(field, {}).get(value) for part in models.values())
+            estimates = [one["accuracy"] if one else None for one in parts]
+            figures = (f"{interval_text(e)}, n = {e.n:,}" if e else "–" for e in estimates)
+            by_value.append((_escaped(value), *figures))
+        lines += markdown_table((title.capitalize(), *map(_escaped, models)), by_value)
     return "\n".join(lines) + "\n"
 
 
@@ -148,53 +284,24 @@ def _escaped(text: str) -> str:
     return "".join(f"\\{char}" if char in "\\`*_[]<>|&~" else char for char in flat)
 
 
-def csv_table(table: Sequence[ModelScores]) -> str:
-    """Return one row a model and measure, with interval and number of items."""
-    rows = []
-    for one in table:
-        for name, found in one.measures.items():
-            numbers = (found.value, found.low, found.high)
-            texts = ("" if number is None else f"{number:.6f}" for number in numbers)
-            rows.append((one.name, name, *texts, str(found.n)))
-    rows += [
-        (one.name, "not_graded", str(one.ungraded), "", "", str(one.ungraded)) for one in table
-    ]
-    return spreadsheet_text([("model", "measure", "value", "low", "high", "n"), *rows])
-
-
-def json_table(data: YesNoData, table: Sequence[ModelScores]) -> str:
-    """Return everything that the other tables show, in full precision."""
-    value = {
-        "data": data.path.name,
-        "language": data.language,
-        "items": len(data.cases),
-        "positive": data.words["YES"],
-        "models": [asdict(one) for one in table],
-    }
-    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
-
-
-def error_sheet(
-    data: YesNoData, models: Sequence[ModelAnswers], facets: Mapping[str, Facet]
-) -> str:
-    """Return the items that at least half of the models miss, those that most miss first.
+def error_sheet(models: Mapping[str, Sequence[Record]]) -> str:
+    """Return as CSV the items that at least half of the models miss, most missed first.
 
     Each row holds what every model answered; models whose call failed are not counted.
     """
-    found = []
-    for id_, case in data.cases.items():
-        answers = [model.answers[id_] for model in models]
-        graded = [answer for answer in answers if answer is not None]
-        missed = sum(answer != case.label for answer in graded)
+    by_item: dict[str, dict[str, Record]] = defaultdict(dict)
+    for name, records in models.items():
+        for record in records:
+            by_item[record.id][name] = record
+    rows = []
+    for id_, said in by_item.items():
+        graded = [one for one in said.values() if one.is_graded]
+        missed = sum(one.grade != one.label for one in graded)
         if missed and 2 * missed >= len(graded):
-            row = [
-                *(id_, str(missed), str(len(graded))),
-                *(facet(case) for facet in facets.values()),
-                *(case.question, case.context, data.words[str(case.label)]),
-                *("" if one is None else data.words.get(one, one) for one in answers),
-            ]
-            found.append((-missed / len(graded), case.row, row))
-    header = ["id", "missed_by", "of_models", *facets, "question", "passage", "gold"]
-    header += [f"answer: {model.name}" for model in models]
-    rows = [row for _, _, row in sorted(found, key=lambda one: one[:2])]
-    return spreadsheet_text([header, *rows])
+            one = next(iter(said.values()))
+            answers = [(said[name].grade or "") if name in said else "" for name in models]
+            row = [id_, str(missed), str(len(graded)), one.question, one.context, one.label or ""]
+            rows.append((-missed / len(graded), one.row, [*row, *answers]))
+    header = ["id", "missed_by", "of_models", "question", "passage", "gold"]
+    header += [f"answer: {name}" for name in models]
+    return spreadsheet_text([header, *(row for *_, row in sorted(rows))])

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cases.builder.question_rules import check_questions, question_only
 from cases.builder.recipe import Recipe, find_recipe, load_recipe
-from cases.builder.work_folder import Item, Origin
+from cases.builder.rules import check_questions, question_only
+from cases.builder.work_folder import DraftItem, Origin
 from cases.check.checks import check_datasets
 from cases.config import load_dataset
 from cases.loading import load_cases
@@ -29,13 +29,13 @@ def cases(request: pytest.FixtureRequest) -> list[Case]:
 @pytest.fixture(scope="module")
 def recipe(cases: list[Case]) -> Recipe:
     """Return how the builder makes such items in their language."""
-    return load_recipe(find_recipe("boolq", cases[0].language))
+    return load_recipe(find_recipe(cases[0].language))
 
 
-def built(case: Case) -> Item:
+def built(case: Case) -> DraftItem:
     """Return a case as the builder would hold it."""
     origin = Origin(group=str(case.metadata["source"]), source="", page=case.id, title="")
-    return Item(
+    return DraftItem(
         id=case.id,
         language=case.language,
         paragraph=case.context,

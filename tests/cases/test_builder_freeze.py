@@ -1,6 +1,5 @@
 """The final choice is balanced by seed; its folder runs, and respects what is there."""
 
-import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -10,16 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.builder import freeze
-from cases.builder.datasheet import Facts, datasheet
-from cases.builder.freeze import balanced
-from cases.builder.work_folder import Item
+from cases.builder.freeze import FrozenSet, balanced
+from cases.builder.work_folder import DraftItem
 from cases.config import load_dataset
 from cases.loading import load_cases
 from cases.review.reviews import agreement
 from evaluators.core import UsageError
 from evaluators.output import write_texts
 from tests.support.building import make_item, recipe, rows
-from tests.support.building_people import Row, back_from_both, reviewed_site
+from tests.support.building_site import Row, back_from_both, reviewed_site
 
 LABELS = {"YES": "Так", "NO": "Не"}
 ITEMS = [
@@ -38,10 +36,10 @@ ITEMS = [
 SHARES = {"majority": 0.52, "first word": 0.595}
 
 
-def freeze_into(folder: Path, *, force: bool = False, items: list[Item] = ITEMS) -> Path:
+def freeze_into(folder: Path, items: list[DraftItem] = ITEMS) -> Path:
     """Write the data files and what else is needed; returns the main file."""
-    data = freeze.data_files(folder, "be", freeze.rows_of(items, LABELS))
-    write_texts(freeze.changed(data, force=force).items())
+    data = freeze.data_files(folder, "be", freeze.rows_of(items, recipe()))
+    write_texts(freeze.changed(data).items())
     write_texts(freeze.missing_files(folder, recipe(), SHARES, ["train", "test"]).items())
     return next(iter(data))
 
@@ -72,32 +70,15 @@ def test_a_language_without_a_prompt_gets_none(tmp_path: Path) -> None:
     assert "prompt" not in files[tmp_path / "mine" / "dataset.yaml"]
 
 
-def test_files_with_other_content_need_force(tmp_path: Path) -> None:
-    """The same content is left alone; other content is written over only with --force."""
+def test_files_with_other_content_stay(tmp_path: Path) -> None:
+    """The same content is left alone; other content is never written over."""
     folder = tmp_path / "mine"
     main = freeze_into(folder)
     before = main.stat().st_mtime_ns
     freeze_into(folder)
     assert main.stat().st_mtime_ns == before
-    fewer = ITEMS[:4]
     with pytest.raises(UsageError, match=r"be\.jsonl: is there already, with other content"):
-        freeze_into(folder, items=fewer)
-    freeze_into(folder, items=fewer, force=True)
-    assert len(main.read_text("utf-8").splitlines()) == 4
-
-
-def test_an_existing_dataset_keeps_its_file_name(tmp_path: Path) -> None:
-    """Where dataset.yaml names a JSON list for the language, that is what is written."""
-    folder = tmp_path / "boolq"
-    folder.mkdir()
-    text = "kind: yes_no\nlanguages:\n  be: {file: be.json, yes: Так, no: Не}\n"
-    (folder / "dataset.yaml").write_text(text, encoding="utf-8")
-    main = freeze_into(folder)
-    assert main.name == "be.json"
-    assert len(json.loads(main.read_text("utf-8"))) == len(ITEMS)
-    (folder / "dataset.yaml").write_text(text.replace("be.json", "be.csv"), encoding="utf-8")
-    with pytest.raises(UsageError, match=r"be\.csv cannot be frozen into"):
-        freeze_into(folder)
+        freeze_into(folder, ITEMS[:4])
 
 
 def test_somebody_elses_readme_is_left_alone(tmp_path: Path) -> None:
@@ -115,8 +96,8 @@ def test_a_datasheet_tells_what_there_is(blind: bool) -> None:
     """Sources, funnel, models, review and limits; nobody's name, no server's address."""
     said = [{"reviewer": "Ганна", "verdict": "YES", "edited": "", "comment": ""}]
     items = [*ITEMS[:-1], make_item(7, answer="NO", review={"said": said, "answer_before": "YES"})]
-    text = datasheet(
-        Facts(
+    text = (
+        FrozenSet(
             name="mine",
             language="be",
             labels=LABELS,
@@ -137,7 +118,7 @@ def test_a_datasheet_tells_what_there_is(blind: bool) -> None:
             agreement=agreement([]),
             files={"be.jsonl": "123"},
         )
-    )
+    ).datasheet()
     assert text.startswith("# mine (be): datasheet\n")
     assert "| sample | 9 | 8 | 1 | length 1 |" in text
     assert "| news | news.jsonl | " in text
@@ -178,7 +159,7 @@ def test_a_source_that_gave_too_little_is_named(
 SPLITS = {"train": 0.8, "dev": 0.1, "test": 0.1}
 
 
-def made(answers: list[tuple[str, str]]) -> list[Item]:
+def made(answers: list[tuple[str, str]]) -> list[DraftItem]:
     """Return an item for each source and answer."""
     items = []
     for number, (group, answer) in enumerate(answers):

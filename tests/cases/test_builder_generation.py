@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.builder.generation import Generator, Written, read_listing
-from cases.builder.work_folder import BuildError, Item
+from cases.builder.generation import Generator, Written, numbered, read_listing
+from cases.builder.recipe import find_recipe, load_recipe
+from cases.builder.work_folder import BuildError, DraftItem
 from evaluators.core import (
     NO,
     YES,
@@ -21,6 +22,7 @@ from evaluators.core import (
     Request,
     ToolCall,
     TransientError,
+    UsageError,
 )
 from evaluators.replies import Invalid
 from tests.support.building import LINE, entries, make_item, recipe, with_calls
@@ -48,8 +50,11 @@ def texts(request: Request) -> Texts:
 
 
 def generated(
-    folder: Path, items: Sequence[Item], says: Callable[[Texts, Request], Reply], **changes: Any
-) -> tuple[list[Item], Scripted]:
+    folder: Path,
+    items: Sequence[DraftItem],
+    says: Callable[[Texts, Request], Reply],
+    **changes: Any,
+) -> tuple[list[DraftItem], Scripted]:
     """Return the items that a model leaves, and the model; ``says`` answers for the texts asked."""
     model = Scripted(lambda request: says(texts(request), request))
     settings: dict[str, Any] = {"seed": 1, "passes": lambda done: done, **changes}
@@ -270,7 +275,7 @@ def test_the_balance_is_steered(tmp_path: Path) -> None:
 def test_what_the_rules_refuse_does_not_count_for_the_balance(tmp_path: Path) -> None:
     """Losses to the rules are made good by what is wanted next."""
 
-    def passes(done: Sequence[Item]) -> list[Item]:
+    def passes(done: Sequence[DraftItem]) -> list[DraftItem]:
         return [item for item in done if item.answer == NO]
 
     items = [make_item(number) for number in range(150)]
@@ -290,3 +295,120 @@ def test_without_a_function_call_the_list_is_text(tmp_path: Path) -> None:
     says = lambda asked, _: as_text(entries(asked))  # noqa: E731
     done, model = generated(tmp_path, [make_item(1)], says, forced=False)
     assert (model.requests[0].tool, done[0].state) == (None, "kept")
+
+
+WRITE = "Напішы пяць пытанняў.\n" + "".join(f"{n}. {{{{paragraph_{n}}}}}\n" for n in range(1, 6))
+CHECK = "Тэкст: {{paragraph}}\nПытанне: {{question}}\nАдказ: {{ answer }}\n"
+
+
+def recipe_with(folder: Path, **templates: str) -> Path:
+    """Return a recipe like the bundled one that names files with these texts."""
+    for name, text in templates.items():
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+    named = ", ".join(f"{name}: {name}.txt" for name in templates)
+    path = folder / "boolq.be.yaml"
+    bundled = find_recipe("be").read_text(encoding="utf-8")
+    path.write_text(f"{bundled}\ntemplates: {{{named}}}\n", encoding="utf-8")
+    return path
+
+
+def test_questions_are_asked_for_in_the_users_words(tmp_path: Path) -> None:
+    """The text stands as it was given, with a text in each place; entries are known by their echo.
+
+    The list may come in any order; places beyond the last text stay empty.
+    """
+    recipe = load_recipe(recipe_with(tmp_path, generate=WRITE))
+    items = [make_item(number) for number in range(1, 4)]
+
+    def says(request: Request) -> Reply:
+        written = [
+            {"paragraph": item.paragraph, "question": f"Ці так {item.id}?", "answer": "Так"}
+            for item in reversed(items)
+        ]
+        return as_text(written)
+
+    model = Scripted(says)
+    generator = Generator(model=model, recipe=recipe, seed=1, passes=lambda done: done)
+    found = with_calls(tmp_path, lambda calls: generator.generate(items, calls))
+    assert [item.question for item in found] == [f"Ці так {item.id}?" for item in items]
+    (request,) = model.requests
+    (message,) = request.messages
+    assert request.tool is None
+    assert message.content.startswith("Напішы пяць пытанняў.\n1. ")
+    first = message.content.split("\n")[1].removeprefix("1. ")
+    assert json.loads(first) in {item.paragraph for item in items}
+    assert message.content.endswith("4. \n5. \n")
+
+
+def test_another_template_is_another_version(tmp_path: Path) -> None:
+    """A finished step is not taken for one that was asked in other words."""
+    bundled = load_recipe(find_recipe("be"))
+    own = load_recipe(recipe_with(tmp_path, generate=WRITE))
+    assert own.generate_version != bundled.generate_version
+    assert load_recipe(recipe_with(tmp_path)).generate_version == bundled.generate_version
+
+
+LONG = "Адзін доўгі тэкст пра горад, у якім шмат вуліц і дамоў"
+TEXTS = [f"{LONG} ля ракі.", f"{LONG} на пагорку.", "Кароткі."]
+
+
+@pytest.mark.parametrize(
+    ("echo", "number"),
+    [
+        (TEXTS[1], 2),
+        (f"  {TEXTS[0].upper()}\n", 1),
+        (f"{LONG} ля…", 1),
+        (LONG, None),  # both begin so
+        ("Карот", None),  # too short to be known by
+        ("Іншы тэкст.", None),
+        (None, None),
+    ],
+)
+def test_an_entry_is_known_by_the_text_that_it_repeats(
+    echo: str | None, number: int | None
+) -> None:
+    """Whole or its beginning, whatever the spaces and capitals; never by guessing."""
+    (entry,) = numbered([{"paragraph": echo, "question": "Ці?"}], TEXTS)
+    assert entry["number"] == number
+
+
+def test_a_list_with_one_text_twice_is_refused() -> None:
+    """Nobody knows then which text is meant."""
+    entry: dict[str, Any] = {"paragraph": TEXTS[0], "question": "Ці так?", "answer": "Так"}
+    assert isinstance(read_listing(as_text([entry, entry]), 2, LABELS, TEXTS[:2]), Invalid)
+    other = {**entry, "paragraph": TEXTS[1]}
+    assert not isinstance(read_listing(as_text([entry, other]), 2, LABELS, TEXTS[:2]), Invalid)
+
+
+@pytest.mark.parametrize(
+    ("templates", "said"),
+    [
+        ({"generate": WRITE.replace("{{paragraph_5}}", "")}, "no place {{paragraph_5}}"),
+        ({"validate": CHECK.replace("{{question}}", "")}, "no place {{question}}"),
+        ({"other": "x"}, "other"),
+    ],
+)
+def test_a_template_without_a_place_is_refused(
+    tmp_path: Path, templates: dict[str, str], said: str
+) -> None:
+    """Before anything is asked, by the recipe's file and key."""
+    with pytest.raises(UsageError, match=r"boolq\.be\.yaml:") as caught:
+        load_recipe(recipe_with(tmp_path, **templates))
+    assert said in str(caught.value)
+
+
+def test_later_waves_go_on_without_what_failed(tmp_path: Path) -> None:
+    """The generator begins a new wave although a call of an earlier one failed."""
+    items = [make_item(number) for number in range(105)]
+    failure = TransientError("server", "HTTP 500")
+
+    def says(asked: Texts, _: Request) -> Reply:
+        if any(one["text"] == items[0].paragraph for one in asked):
+            raise failure
+        return as_text(entries(asked))
+
+    done, _ = generated(tmp_path, items, says, leave_out=True)
+    failed = [item for item in done if item.state == "dropped"]
+    assert {item.reason for item in failed} == {"failed_server"}
+    assert 0 < len(failed) <= 5
+    assert all(item.state == "kept" for item in done[100:])

@@ -6,22 +6,15 @@ from typing import Any
 
 import pytest
 
-from cases.builder.people import (
-    accepted,
-    agreed,
-    assigned,
-    first_reviews,
-    reviewers_of,
-    sheet_of,
-)
-from cases.builder.recipe import find_recipe, load_recipe
+from cases.builder.people import accepted, agreed, assigned, reviewers_of, sheet_of
 from cases.review.reviews import Review
 from cases.review.sheet import Duty
-from evaluators.core import UsageError
 from tests.support.building import make_item, recipe
-from tests.support.building_people import (
+from tests.support.building_site import (
+    ALL_STEPS,
     TWO,
     Row,
+    Site,
     agreeing,
     answers_of,
     back_from_both,
@@ -29,7 +22,6 @@ from tests.support.building_people import (
     sent_back,
     sheet_rows,
 )
-from tests.support.building_site import ALL_STEPS, Site
 
 ASKED = {"asked": ["Ганна", "Янка"]}
 QUESTION = "Ці праўда, што возера абмялела?"
@@ -112,29 +104,37 @@ def test_a_share_is_drawn_from_every_source_and_answer() -> None:
 def test_who_decides_disputes_is_left_out_of_agreement() -> None:
     """A third sees only what two differ on, and would make agreement look worse."""
     (item,) = accepted([one_item()], said("YES", "NO", "NO"), unreviewed=False)
-    assert [one.reviewer for one in first_reviews([item])] == ["Ганна", "Янка"]
+    (pair,) = agreed([item], recipe())[0].pairs
+    assert (pair.first, pair.second) == ("Ганна", "Янка")
 
 
-def test_questions_have_types() -> None:
-    """The first pattern of the language's recipe that is found; as the reviewers saw it."""
-    made = recipe()
-    assert made.type_of("Ці праўда, што возера не замярзае?") == "denial"
-    assert made.type_of("Ці старэйшая царква за школу?") == "comparison"
-    assert made.type_of("Ці пабудавалі мост за 19 дзён?") == "number"
-    assert made.type_of("Ці пабудавалі мост у 1950 годзе?") == "time"
-    assert made.type_of("Ці адчынена школа, калі на вуліцы мароз?") == "condition"
-    assert made.type_of("Ці большасць хат новая?") == "other"
-    assert made.type_of("Ці стаіць мост дагэтуль?") == "time"
-    assert made.type_of("Ці пакінулі людзі вёску, бо вада паднялася?") == "cause"
-    assert made.type_of("Ці стаіць школа каля ракі?") == "other"
-    changed = one_item()
-    (item,) = accepted([changed], said("YES", "YES", edits=("Ці 5?", "")), unreviewed=False)
+@pytest.mark.parametrize(
+    ("language", "question", "kind"),
+    [
+        ("be", "Ці праўда, што возера не замярзае?", "denial"),
+        ("be", "Ці старэйшая царква за школу?", "comparison"),
+        ("be", "Ці пабудавалі мост за 19 дзён?", "number"),
+        ("be", "Ці пабудавалі мост у 1950 годзе?", "time"),
+        ("be", "Ці адчынена школа, калі на вуліцы мароз?", "condition"),
+        ("be", "Ці большасць хат новая?", "other"),
+        ("be", "Ці стаіць мост дагэтуль?", "time"),
+        ("be", "Ці пакінулі людзі вёску, бо вада паднялася?", "cause"),
+        ("be", "Ці стаіць школа каля ракі?", "other"),
+        ("en", "Isn't it open?", "denial"),
+        ("en", "Is it open when it rains?", "condition"),
+        ("en", "Is it older than the bridge?", "comparison"),
+    ],
+)
+def test_questions_have_types(language: str, question: str, kind: str) -> None:
+    """The first pattern of the language's recipe that is found."""
+    assert recipe(language).type_of(question) == kind
+
+
+def test_agreement_is_counted_by_type_as_the_reviewers_saw_it() -> None:
+    """An edited question keeps the type that it had on the sheet."""
+    (item,) = accepted([one_item()], said("YES", "YES", edits=("Ці 5?", "")), unreviewed=False)
     other = replace(item, id="be-0002", review={**item.review, "question_before": "Ці не так?"})
-    assert [one.group for one in agreed([item, other], made)] == ["", "denial", "other"]
-    english = recipe("en")
-    assert english.type_of("Isn't it open?") == "denial"
-    assert english.type_of("Is it open when it rains?") == "condition"
-    assert english.type_of("Is it older than the bridge?") == "comparison"
+    assert [one.group for one in agreed([item, other], recipe())] == ["", "denial", "other"]
 
 
 @pytest.fixture(scope="module")
@@ -163,19 +163,12 @@ def refused(made: Site, capsys: pytest.CaptureFixture[str], *words: str) -> str:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["review", "--reviewer", "Алесь"], "made with another reviewers"),
-        (["review", "--share", "2"], "a number from 0 to 1"),
-        (["review", "x.csv"], "review takes no files"),
+        (["review", "--reviewer", "Алесь", "--reviewer", "Янка"], "made with another reviewers"),
         (["accept"], "name the files that reviewers sent back"),
         (["accept", "nothing.csv"], "no such file"),
         (["freeze"], "say where the dataset goes"),
         (["freeze", "--to", "my-data"], "letters, digits and _ only"),
-        (["freeze", "--to", "x", "--splits", "train=0.5"], "not 1"),
-        (["freeze", "--to", "x", "--splits", "train=0.5,train=0.5"], "stands twice"),
-        (["freeze", "--to", "x", "--splits", "train"], "write GROUP=VALUE"),
         (["evaluate"], "name models"),
-        (["evaluate", "--run", "x"], "write NAME=PATH"),
-        (["evaluate", "--run", "x=y"], "say which items"),
     ],
 )
 def test_wrong_words_are_one_line(
@@ -186,21 +179,13 @@ def test_wrong_words_are_one_line(
     assert not (reviewed.path / "work" / "freeze.jsonl").exists()
 
 
-def test_types_named_other_are_refused(tmp_path: Path) -> None:
-    """The word is taken: it means the questions of no other type."""
-    text = find_recipe("boolq", "en").read_text("utf-8").replace("  denial:", "  other:")
-    (tmp_path / "boolq.en.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(UsageError, match="means the questions of no other type"):
-        load_recipe(tmp_path / "boolq.en.yaml")
-
-
 def test_without_names_nothing_is_shared_out(
     reviewed: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Reviewers have to be named, unless no share is to be reviewed."""
-    (tmp_path / "work").mkdir()
-    said = refused(Site(tmp_path, reviewed.generator, reviewed.validator), capsys, "review")
-    assert "name who reviews" in said
+    """Reviewers have to be named, unless nobody is to review."""
+    made = Site(tmp_path, reviewed.generator, reviewed.validator)
+    made.recipe()
+    assert "name who reviews" in refused(made, capsys, "review")
 
 
 def test_a_verdict_of_an_unknown_item_is_refused(

@@ -1,17 +1,209 @@
-"""The seed alone decides what is taken, whatever the order of the articles."""
+"""Articles are read from files, and the seed alone decides which of them are taken."""
 
+import bz2
+import csv
+import gzip
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.builder.sampling import Group, Sampler
-from cases.builder.work_folder import Article, Item, Origin
+from cases.builder import sampling
+from cases.builder.recipe import ParagraphRules
+from cases.builder.sampling import (
+    Article,
+    Sampler,
+    TextSource,
+    bounded,
+    plain_paragraphs,
+    wiki_paragraphs,
+)
+from cases.builder.work_folder import DraftItem, Origin
+from evaluators.core import UsageError
 from tests.support.building import recipe
-from tests.support.building_texts import paragraph
+from tests.support.building_texts import dump_xml, pages, paragraph, write_dump, write_news
+from tests.support.building_texts import wikitext as markup
 
 RECIPE = recipe()
+BOUNDS = ParagraphRules(shortest=20, longest=60, sentences=2, media=())
+MEDIA = ("файл", "катэгорыя")
+
+
+def found(path: Path, licence: str = "CC0") -> list[Article]:
+    source = TextSource(group="news", path=path, licence=licence)
+    source.check()
+    return list(source.articles(lambda _: None))
+
+
+@pytest.mark.parametrize("suffix", [".xml", ".xml.bz2", ".xml.gz"])
+def test_a_dump_gives_its_articles(tmp_path: Path, suffix: str) -> None:
+    """Talk pages and redirects are left out; title, address, revision and licence are kept."""
+    content = dump_xml(pages(3)).encode()
+    packed = {".xml": content, ".bz2": bz2.compress(content), ".gz": gzip.compress(content)}
+    path = tmp_path / f"wiki{suffix}"
+    path.write_bytes(packed[path.suffix])
+    made = found(path)
+    titles = [article.origin.title for article in made]
+    assert titles == ["Мясцовасць 1", "Мясцовасць 2", "Мясцовасць 3", "Накід"]
+    first = made[0].origin
+    assert (first.page, first.revision, first.licence) == ("1", "10", "CC0")
+    assert first.url.startswith("https://be.example.org/wiki/%D0%9C")
+    assert made[0].is_wiki
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        bz2.compress(dump_xml(pages(30)).encode())[:-200],
+        b"no archive",
+        bz2.compress(b"<html></html>"),
+        bz2.compress(dump_xml(pages(3)).encode()[:-400]),
+        bz2.compress(b"<mediawiki><page></page></mediawiki>"),
+    ],
+    ids=["cut", "no-bz2", "no-dump", "cut-xml", "no-siteinfo"],
+)
+def test_a_broken_dump_is_named(tmp_path: Path, content: bytes) -> None:
+    """Whatever is wrong with the file, the message is one line with its path."""
+    path = tmp_path / "wiki.xml.bz2"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match=r"wiki\.xml\.bz2: not a whole MediaWiki dump"):
+        found(path)
+
+
+def test_a_long_dump_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages are counted aloud, those left out too; a page without text is none."""
+    monkeypatch.setattr(sampling, "PAGES_A_LINE", 2)
+    content = dump_xml(pages(3)).replace("</page>", "<revision></revision></page>", 1)
+    (tmp_path / "wiki.xml").write_text(content, encoding="utf-8")
+    said: list[str] = []
+    source = TextSource(group="news", path=tmp_path / "wiki.xml", licence="CC0")
+    titles = [article.origin.title for article in source.articles(said.append)]
+    assert "Мясцовасць 1" not in titles
+    assert said[0] == "sample: wiki.xml: 2 pages read"
+
+
+def test_rows_are_read_by_name_of_column(tmp_path: Path) -> None:
+    """JSONL and CSV give the same article; a row's own licence wins."""
+    (one,) = found(write_news(tmp_path / "a.jsonl", 1))
+    assert (one.origin.page, one.origin.licence) == ("n10001", "CC BY 4.0")
+    with (tmp_path / "a.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["Headline", "Body"], ["Навіна", one.text]])
+    (other,) = found(tmp_path / "a.csv")
+    assert (other.text, other.origin.title, other.origin.licence) == (one.text, "Навіна", "CC0")
+    assert other.origin.page.isalnum()
+
+
+def test_a_folder_of_text_is_read(tmp_path: Path) -> None:
+    """Each .txt is an article, those in sub-folders too."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "адзін.txt").write_text("Тэкст.", encoding="utf-8")
+    (one,) = found(tmp_path)
+    assert (one.origin.title, one.origin.page, one.text) == ("адзін", "in/адзін.txt", "Тэкст.")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jsonl", '{"headline": "x"}\n', "no column of text"),
+        ("a.jsonl", '{"text": null}\n', "text is needed"),
+        ("a.pdf", "x", "want a folder of .txt or a file in"),
+        ("folder", None, "no .txt file in this folder"),
+        ("nothing", "", "no such file"),
+    ],
+)
+def test_files_that_hold_no_articles(
+    tmp_path: Path, name: str, content: str | None, message: str
+) -> None:
+    """A wrong file is a usage problem that says what is wanted."""
+    path = tmp_path / name
+    if content is None:
+        path.mkdir()
+    elif content:
+        path.write_text(content, encoding="utf-8")
+    with pytest.raises(UsageError, match=message):
+        found(path)
+
+
+def test_a_source_without_a_licence_is_refused(tmp_path: Path) -> None:
+    """Every item needs one, so a source that names none has to be told."""
+    path = write_dump(tmp_path / "wiki.xml", pages(1))
+    with pytest.raises(UsageError, match="names no licence; say `licence` under"):
+        found(path, licence="")
+
+
+def test_markup_becomes_running_text() -> None:
+    """Templates, notes, pictures, lists, tables, headings and categories leave nothing behind."""
+    found = list(wiki_paragraphs(markup(7), MEDIA))
+    assert found == [paragraph(7)]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("'''Мі́нск''' ({{lang|en}}) — [[горад|сталіца]].", ["Мінск — сталіца."]),
+        ("Адзін.\n\n* спіс\n: водступ\n\nДва.", ["Адзін.", "Два."]),
+        ("Радок.\nІншы радок.", ["Радок. Іншы радок."]),
+        ("Пачатак {{ не закрыты", []),
+        (
+            "Тэкст ''з <ref>{{кніга}}</ref>'' [[Файл:a.jpg|thumb|[[x]] подпіс]] канец.",
+            ["Тэкст з канец."],
+        ),
+        ("<!-- схавана --><math>x^2</math>Відаць.", ["Відаць."]),
+        ("__NOTOC__", []),
+    ],
+)
+def test_markup_case_by_case(code: str, expected: list[str]) -> None:
+    """Each kind of markup is read as a reader sees it, or the paragraph is left out."""
+    assert list(wiki_paragraphs(code, MEDIA)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Адзін.\n\nДва.\nі яшчэ", ["Адзін.", "Два. і яшчэ"]),
+        ("Адзін.\r\nДва.", ["Адзін.", "Два."]),
+        ("  \n\n ", []),
+        ("Гэта [1] праўда [заўв. 2] , так ( , ) .", ["Гэта праўда, так."]),
+        ("не\u00adбачны\u200b знак", ["небачны знак"]),
+    ],
+)
+def test_plain_text_is_cut_and_cleaned(text: str, expected: list[str]) -> None:
+    """Empty lines part paragraphs; without any, each line is one."""
+    assert list(plain_paragraphs(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Кароткі. Тэкст.", None),
+        (
+            "Першы сказ тут ёсць. Другі сказ таксама тут.",
+            "Першы сказ тут ёсць. Другі сказ таксама тут.",
+        ),
+        ("Адзін даўжэйшы сказ без другога.", None),
+        ("Першы сказ тут ёсць. Другі сказ абрываецца", None),
+        (
+            "Першы сказ тут ёсць. Другі сказ таксама тут. Трэці ўжо не змяшчаецца ў мяжу.",
+            "Першы сказ тут ёсць. Другі сказ таксама тут.",
+        ),
+    ],
+)
+def test_paragraphs_are_bounded(text: str, expected: str | None) -> None:
+    """Too short is left out, too long is cut after a whole sentence."""
+    assert bounded(text, BOUNDS) == expected
+
+
+@settings(deadline=None)
+@given(st.text(alphabet=st.characters(), max_size=300))
+def test_a_bounded_paragraph_is_within_its_bounds(text: str) -> None:
+    """Whatever a text holds, what is taken of it has the length asked for and is in UTF-8."""
+    for one in plain_paragraphs(text):
+        one.encode("utf-8")
+        cut = bounded(one, BOUNDS)
+        assert cut is None or (20 <= len(cut) <= 60 and one.startswith(cut))
 
 
 def article(number: int, text: str = "", group: str = "news") -> Article:
@@ -27,19 +219,11 @@ ARTICLES = [
 ]
 
 
-def sample(
-    articles: Iterable[Article] | Callable[[], Iterable[Article]],
-    *,
-    seed: int = 1,
-    wanted: int = 20,
-    drawn: bool = False,
-) -> list[Item]:
-    sampler = Sampler(recipe=RECIPE, seed=seed)
-    read = articles if callable(articles) else lambda: articles
-    return sampler.sample([Group(name="news", wanted=wanted, articles=read, drawn=drawn)])
+def sample(articles: Iterable[Article], *, seed: int = 1, wanted: int = 20) -> list[DraftItem]:
+    return Sampler(recipe=RECIPE, seed=seed).sample({"news": (wanted, lambda: articles)})
 
 
-def kept(items: Sequence[Item]) -> list[str]:
+def kept(items: Sequence[DraftItem]) -> list[str]:
     return [item.id for item in items if item.state == "kept"]
 
 
@@ -59,75 +243,42 @@ def test_the_seed_decides() -> None:
 
 
 def test_as_many_as_wanted_and_the_rest_with_a_reason() -> None:
-    """What was passed over on the way is counted; what was never reached is not."""
+    """What was passed over is counted; what was never reached is not; a larger sample only adds."""
     found = sample(ARTICLES)
     assert len(kept(found)) == 20
-    assert {item.reason for item in found if item.state == "dropped"} <= {
-        "length",
-        "letters",
-        "similar",
-    }
+    reasons = {item.reason for item in found if item.state == "dropped"}
+    assert reasons <= {"length", "letters", "similar"}
     every = sample(ARTICLES, wanted=1000)
     assert len(every) == len(ARTICLES), "each article is in exactly one state"
     assert [item.reason for item in every].count("length") == 10
-
-
-def test_a_larger_sample_holds_the_smaller_one() -> None:
-    """Asking for more later adds articles and takes none away."""
-    assert set(kept(sample(ARTICLES, wanted=10))) <= set(kept(sample(ARTICLES, wanted=30)))
+    assert set(kept(found)) <= set(kept(sample(ARTICLES, wanted=30)))
 
 
 def test_an_article_gives_one_paragraph() -> None:
-    """Of several fitting paragraphs the seed takes one."""
+    """Of several fitting paragraphs the seed takes one; a repeated article is one item."""
     texts = [paragraph(number) for number in (1, 2, 3)]
     (item,) = sample([article(1, "\n\n".join(texts))])
     assert item.paragraph in texts
     found = {sample([article(1, "\n\n".join(texts))], seed=seed)[0].paragraph for seed in range(20)}
     assert found == set(texts)
+    assert len(sample([article(1), article(1)])) == 1
+    assert len(sample([article(1, "Коратка."), article(1, "Коратка.")])) == 1
 
 
 def test_nearly_the_same_text_is_taken_once() -> None:
     """A copy with a few words changed is dropped, in another group too."""
     copy = paragraph(1).replace("мост", "новы мост")
-    groups = [
-        Group(name="news", wanted=5, articles=lambda: [article(1)]),
-        Group(name="wiki", wanted=5, articles=lambda: [article(2, copy, "wiki")]),
-    ]
-    sampler = Sampler(recipe=RECIPE, seed=1)
-    found = {item.origin.group: item for item in sampler.sample(groups)}
+    groups: dict[str, tuple[int, Callable[[], Iterable[Article]]]] = {
+        "news": (5, lambda: [article(1)]),
+        "wiki": (5, lambda: [article(2, copy, "wiki")]),
+    }
+    found = {item.origin.group: item for item in Sampler(recipe=RECIPE, seed=1).sample(groups)}
     assert (found["news"].state, found["wiki"].reason) == ("kept", "similar")
 
 
-def test_an_article_that_stands_twice_is_one_item() -> None:
-    """A file that repeats an article gives it once."""
-    assert len(sample([article(1), article(1)])) == 1
-    assert len(sample([article(1, "Коратка."), article(1, "Коратка.")])) == 1
-
-
-def test_a_wiki_that_never_ends_is_left_when_there_is_enough() -> None:
-    """Pages that come at random are taken as they come, and no more of them than needed."""
-    seen = []
-
-    def endless() -> Iterator[Article]:
-        for number in range(10_000):
-            seen.append(number)
-            yield article(number, "" if number % 2 else "Коратка.")
-
-    found = sample(endless, wanted=5, drawn=True)
-    assert len(kept(found)) == 5
-    assert len(seen) < 60
-
-
-def test_a_wiki_that_has_nothing_fitting_is_given_up() -> None:
-    """After twenty pages for each one wanted no more are asked for."""
-    short = (article(number, "Коратка.") for number in range(5000))
-    found = sample(short, wanted=1, drawn=True)
-    assert len(found) == 20 * (1 + 11)
-
-
 def test_a_source_full_of_copies_is_read_further() -> None:
-    """A wiki of machine-made stubs still gives as many texts as were asked for."""
-    copies = [article(number, f"{paragraph(1)} Яна вядомая {number}.") for number in range(120)]
+    """A dump of machine-made stubs still gives as many texts as were asked for."""
+    copies = [article(number, f"{paragraph(1)} Яна вядомая {number}.") for number in range(600)]
     others = [article(number) for number in range(1000, 1020)]
     found = sample([*copies, *others], wanted=8)
     assert len(kept(found)) == 8

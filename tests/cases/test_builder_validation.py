@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cases.builder.validation import Validator, check_pair, is_contested, with_second
-from cases.builder.work_folder import Item
+from cases.builder.validation import Validator, check_pair, is_contested
+from cases.builder.work_folder import DraftItem
 from evaluators.core import NO, YES, RefusedError, Reply, Request, TransientError, UsageError
 from evaluators.models.spec import build
 from evaluators.replies import read_reason
@@ -28,8 +28,8 @@ def said(**fields: str) -> Reply:
 
 
 def validated(
-    folder: Path, says: Callable[[Request], Reply], *, blind: bool = False, item: Item = ITEM
-) -> tuple[Item, Scripted]:
+    folder: Path, says: Callable[[Request], Reply], *, blind: bool = False, item: DraftItem = ITEM
+) -> tuple[DraftItem, Scripted]:
     """Return an item as a validator leaves it, and the validator."""
     model = Scripted(says, spec="openai:validator")
     validator = Validator(
@@ -123,22 +123,22 @@ def test_opinions_that_differ_leave_an_item_to_people(
     assert "Прапанаваны" not in model.requests[0].messages[-1].content
 
 
-def test_what_a_second_validator_confirms_is_left_to_people() -> None:
-    """Of what the first refused, the second keeps some as contested; the rest stays dropped."""
-    first = [
-        make_item(1, validator={"verdict": "CORRECT"}),
-        *(make_item(n).dropped("not_confirmed", "не", validator={"n": 1}) for n in (2, 3, 4)),
-    ]
-    seconds = {
-        "be-0002": make_item(2, validator={"n": 2}),
-        "be-0003": make_item(3).dropped("not_confirmed", "таксама не", validator={"n": 2}),
-        "be-0004": make_item(4).pending("timeout", "too late"),
-    }
-    found = with_second(first, seconds)
-    assert [item.state for item in found] == ["kept", "kept", "dropped", "pending"]
-    assert [is_contested(item) for item in found] == [False, True, False, False]
-    assert found[1].validator == {"n": 1, "second": {"n": 2}, "contested": True}
-    assert (found[2].detail, found[2].validator["second"]) == ("не", {"n": 2})
+CHECK = "Тэкст: {{paragraph}}\nПытанне: {{question}}\nАдказ: {{ answer }}\n"
+
+
+@pytest.mark.parametrize(("verdict", "state"), [("Правільны", "kept"), ("Няправільны", "dropped")])
+def test_answers_are_confirmed_in_the_users_words(tmp_path: Path, verdict: str, state: str) -> None:
+    """The reply is an object as such a template asks for, with the field ``verdict``."""
+    own = replace(recipe(), validation=CHECK)
+    item = make_item(1, question="Ці тут жылі людзі?", answer=YES)
+    reply = {"paragraph": item.paragraph, "question": item.question, "answer": "Так"}
+    model = Scripted(lambda _: said(**reply, verdict=verdict), spec="openai:validator")
+    validator = Validator(model=model, recipe=own, rubric=RUBRIC)
+    (found,) = with_calls(tmp_path, lambda calls: validator.validate([item], calls))
+    assert found.state == state
+    assert str(found.validator["prompt"]).startswith("template#")
+    (message,) = model.requests[0].messages
+    assert message.content.endswith('Пытанне: "Ці тут жылі людзі?"\nАдказ: "Так"\n')
 
 
 @pytest.mark.parametrize(

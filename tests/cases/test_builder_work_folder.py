@@ -1,4 +1,4 @@
-"""The work folder survives a kill between any two writes; recipes and rows are read strictly."""
+"""The work folder is read strictly, and so are recipes; the budget holds for all steps."""
 
 import asyncio
 import json
@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cases.builder.build_options import read_options
-from cases.builder.build_step import ModelCalls, StepCalls
-from cases.builder.pipeline import final_states, report
 from cases.builder.recipe import filled, load_recipe
-from cases.builder.work_folder import BuildError, Folder, from_row, locked, to_row
+from cases.builder.steps import ModelCalls, StepCalls, final_states, report
+from cases.builder.work_folder import BuildError, WorkFolder, drop_failed, from_row, locked, to_row
 from evaluators.core import Model, Reply, StoppedError, UsageError
 from evaluators.models.spec import Prices, build
+from reports.commands.build import read_options
 from tests.support.building import make_item
 from tests.support.loopback import loopback, plausible
 from tests.support.scripted import ask_for
@@ -22,36 +21,18 @@ BE = Path(__file__).parents[2] / "cases/builder/recipes/boolq.be.yaml"
 ITEMS = [make_item(1), make_item(2, state="dropped", reason="length", batch=("a", "b"))]
 
 
-def published(path: Path) -> Folder:
-    folder = Folder(path)
+def published(path: Path) -> WorkFolder:
+    folder = WorkFolder(path)
     folder.publish("sample", ITEMS, {"seed": 1}, "")
     return folder
 
 
 def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
-    """What a step wrote is what the next one reads."""
+    """What a step wrote is what the next one reads, with the settings it was made with."""
     folder = published(tmp_path)
-    assert Folder(tmp_path).read("sample") == ITEMS
-    assert folder.made("sample")
+    assert WorkFolder(tmp_path).read("sample") == ITEMS
     assert folder.options("sample") == {"seed": 1}
-
-
-def test_a_kill_before_the_rename_is_rolled_forward(tmp_path: Path) -> None:
-    """Settings were written, the file was not in place yet: it is put there."""
-    published(tmp_path)
-    (tmp_path / "sample.jsonl").rename(tmp_path / ".sample.jsonl.part")
-    folder = Folder(tmp_path)
-    assert folder.made("sample")
-    assert folder.read("sample") == ITEMS
-
-
-def test_a_kill_before_the_settings_is_rolled_back(tmp_path: Path) -> None:
-    """A file that the settings do not know is not taken for a result."""
-    published(tmp_path)
-    (tmp_path / ".check.jsonl.part").write_text("half", encoding="utf-8")
-    (tmp_path / ".sample.jsonl.part").write_text("half", encoding="utf-8")
-    folder = Folder(tmp_path)
-    assert (folder.made("check"), folder.made("sample")) == (False, True)
+    assert folder.record("check") == {}
     assert not list(tmp_path.glob(".*.part"))
 
 
@@ -63,16 +44,16 @@ def test_a_row_that_is_none_is_named(tmp_path: Path, row: str) -> None:
     """File and line are in the message."""
     if row == "state":
         row = json.dumps({**to_row(ITEMS[0]), "state": "odd"})
-    (tmp_path / "check.jsonl").write_text(f"{json.dumps(to_row(ITEMS[0]))}\n{row}\n", "utf-8")
-    with pytest.raises(UsageError, match=r"check\.jsonl:2: "):
-        Folder(tmp_path).read("check")
+    (tmp_path / "check.jsonl").write_text(f"{{}}\n{json.dumps(to_row(ITEMS[0]))}\n{row}\n", "utf-8")
+    with pytest.raises(UsageError, match=r"check\.jsonl:3: "):
+        WorkFolder(tmp_path).read("check")
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     """The message names the path and the reason."""
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(BuildError, match=r"file.*cannot be written"):
-        Folder(tmp_path / "file" / "work")
+        WorkFolder(tmp_path / "file" / "work")
 
 
 def test_ids_are_ascii_and_follow_the_article() -> None:
@@ -109,6 +90,7 @@ def test_an_item_is_counted_where_it_ended() -> None:
         ("Пытанне: {question}", "", "{question} must stand in it"),
         ("unknown: Невядома", "unknown: Цяжка", "Цяжка must stand in it"),
         ("  unknown: Невядома\n", "", "key 'unknown': missing or empty"),
+        ("  denial:", "  other:", "means the questions of no other type"),
     ],
 )
 def test_a_recipe_is_read_strictly(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -126,12 +108,19 @@ def test_a_recipe_is_read_strictly(tmp_path: Path, old: str, new: str, message: 
 
 def test_a_recipe_without_forms_is_refused(tmp_path: Path) -> None:
     """Nothing could be told from an open question."""
-    text = BE.read_text(encoding="utf-8")
-    start, end = text.index("  forms:"), text.index("  open:")
-    path = tmp_path / "boolq.be.yaml"
-    path.write_text(text[:start] + text[end:], encoding="utf-8")
+    path = tmp_path / "mine.yaml"
+    path.write_text("language: be\nquestion: {shortest: 15}\n", encoding="utf-8")
     with pytest.raises(UsageError, match="give patterns of yes/no questions"):
         load_recipe(path)
+
+
+def test_what_a_recipe_leaves_out_is_the_bundled_ones(tmp_path: Path) -> None:
+    """A recipe of three lines has the prompts, versions and rules of its language."""
+    path = tmp_path / "mine.yaml"
+    path.write_text("language: be\nbuild: {seed: 7, splits: {dev: 0.2, test: 0.8}}\n", "utf-8")
+    mine, bundled = load_recipe(path), load_recipe(BE)
+    assert (mine.build.seed, mine.build.splits) == (7, {"dev": 0.2, "test": 0.8})
+    assert replace(mine, path=BE, build=bundled.build) == bundled
 
 
 def test_a_template_is_filled_in_one_pass() -> None:
@@ -154,7 +143,7 @@ def test_the_budget_holds_for_all_steps_together(tmp_path: Path) -> None:
         made = build("openai", "x", f"{server.url}/v1", "openai:x")
         spec = replace(made, prices=Prices(input=0, output=1000), parameters={"max_tokens": 5})
         words = ["boolq", "--language", "be", "--ledger", str(tmp_path / "ledger")]
-        options = read_options([*words, "--max-cost", "0.008"], {})
+        options = read_options([*words, "--max-cost", "0.008"])
         calls = ModelCalls(options, [spec], said.append)
         assert isinstance(calls.run("first", spec, one), Reply)
         assert isinstance(calls.run("second", spec, one), StoppedError)
@@ -170,4 +159,25 @@ def test_a_folder_that_cannot_be_locked(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "lock").write_bytes(b"no database" * 200)
     with pytest.raises(BuildError, match="no lock"), locked(tmp_path / "work"):
+        pass
+
+
+def test_a_fault_of_the_whole_command_leaves_nothing_out() -> None:
+    """A wrong key, no budget, or not one call that worked: all of it waits for the next run."""
+    late = make_item(1, state="pending", reason="timeout")
+    keyless = make_item(2, state="pending", reason="auth")
+    assert drop_failed([late]) == [late]
+    dropped, kept, waiting = drop_failed([late, make_item(3), keyless])
+    assert (dropped.state, dropped.reason) == ("dropped", "failed_timeout")
+    assert kept.state == "kept"
+    assert waiting == keyless
+
+
+def test_two_commands_do_not_share_a_folder(tmp_path: Path) -> None:
+    """The second is told so; afterwards the folder is free."""
+    with locked(tmp_path):
+        second = locked(tmp_path)
+        with pytest.raises(BuildError, match="another command is at work there"):
+            second.__enter__()
+    with locked(tmp_path):
         pass

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 import cases
 import evaluators
 import reports
-from cases.builder.paragraphs import clean
+from cases.builder.sampling import clean
 from evaluators.core import Case, Reply
 from evaluators.judges.deepeval_bridge import read_text
 from evaluators.judges.lexical.lexical_judge import grade

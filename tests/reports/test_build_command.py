@@ -1,16 +1,19 @@
-"""The command line of the builder: steps, options that are remembered, and plain refusals."""
+"""The build command: steps, settings that stay what they were, and one line for each mistake."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.building import confirmed, hashed, models, rows
-from tests.support.building_people import sheet_rows
-from tests.support.building_site import ALL_STEPS, STEPS, Site, funnel_adds_up, site
-from tests.support.building_texts import WikiServer, english_paragraph, pages, write_news
-from tests.support.loopback import Answer, Seen, loopback, reply
+from cases.__main__ import main
+from reports.commands.build import GONE, read_options
+from tests.support.building import hashed, models, question, rows, texts_of, unruly
+from tests.support.building_site import ALL_STEPS, STEPS, Site, funnel_adds_up, sheet_rows, site
+from tests.support.building_texts import english_paragraph, write_news
+from tests.support.loopback import Answer, Seen, reply
 
 ROOT = Path(__file__).parents[2]
 ENTAILMENT = ROOT.parent / "shared/data/belarusian_entailment/bertewd.json"
@@ -18,12 +21,12 @@ ENTAILMENT = ROOT.parent / "shared/data/belarusian_entailment/bertewd.json"
 
 @pytest.fixture
 def good(tmp_path: Path) -> Iterator[Site]:
-    with site(tmp_path, models(), articles=36) as made:
+    with site(tmp_path, models(), count=6) as made:
         yield made
 
 
 def refused(made: Site, capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """Return the one line that a command ends with when its words are wrong."""
+    """Return the one line that a command ends with if its words are wrong."""
     capsys.readouterr()
     assert made.build(*words) == 4
     said = capsys.readouterr().err.strip().splitlines()
@@ -33,52 +36,50 @@ def refused(made: Site, capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 def test_one_step_at_a_time(good: Site, capsys: pytest.CaptureFixture[str]) -> None:
     """Each step takes up where the one before ended; options of earlier ones are remembered."""
-    assert good.build("sample", *good.sources(12)) == 0
+    assert good.build("sample") == 0
     assert good.generator.count == 0
-    assert "check comes after generate" in refused(good, capsys, "--step", "check")
+    assert "check comes after generate" in refused(good, capsys, "check")
     assert good.build("generate", *good.writer) == 0
     assert good.build("check") == 0
     assert good.build("validate", *good.checker) == 0
     assert good.build("probe") == 0
     report = funnel_adds_up(good.path / "work")
-    assert report["steps"]["generate"]["in"] == 24
-    assert report["sources"] == {"encyclopaedia": 16, "news": 8}
+    assert report["steps"]["generate"]["in"] == 12
+    assert report["sources"] == {"encyclopaedia": 8, "news": 4}
     asked = good.generator.count + good.validator.count
     assert good.build() == 0
     assert good.generator.count + good.validator.count == asked
 
 
-def test_other_options_for_a_step_that_is_done_are_refused(
+def test_other_settings_for_a_step_that_is_done_are_refused(
     good: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing is overwritten that was made with something else."""
-    assert good.build("sample", *good.sources(6), "--seed", "3") == 0
-    said = refused(good, capsys, "sample", "--seed", "4")
-    assert "made with another seed (3, now 4)" in said
+    """Nothing is overwritten that was made with something else, nor what was edited by hand."""
     assert good.build("sample") == 0
-    assert good.build("sample", "--seed", "3") == 0
-    assert "another sources" in refused(good, capsys, "sample", "--source", "news=other.jsonl")
-
-
-def test_a_file_changed_by_hand_is_not_written_over(
-    good: Site, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Somebody's work in a step's file is kept, and the way out is said."""
-    assert good.build("sample", *good.sources(6)) == 0
+    good.recipe(6, build="seed: 4")
+    assert "made with another seed (1, now 4)" in refused(good, capsys, "sample")
+    good.recipe(6, sources="  news: {from: news.jsonl}\n")
+    assert "another sources" in refused(good, capsys, "sample")
+    good.recipe(6)
+    assert good.build("sample") == 0
     path = good.path / "work" / "sample.jsonl"
     path.write_text(path.read_text(encoding="utf-8").replace("а", "о"), encoding="utf-8")
     assert "changed since it was made" in refused(good, capsys, "sample")
+    path.write_text("{", encoding="utf-8")
+    assert "changed since it was made" in refused(good, capsys, "sample")
     path.unlink()
-    assert good.build("sample", *good.sources(6), "--seed", "9") == 0
+    good.recipe(6, build="seed: 9")
+    assert good.build("sample") == 0
 
 
 def test_a_step_made_from_something_older_is_made_again(good: Site) -> None:
     """When a step's file is deleted, those after it follow, and only new requests are sent."""
-    assert good.all(count=6) == 0
-    before = good.generator.count, good.validator.count
+    assert good.all() == 0
+    before = good.generator.count
     (good.path / "work" / "sample.jsonl").unlink()
-    assert good.all(count=9) == 0
-    assert good.generator.count > before[0]
+    good.recipe(9)
+    assert good.all() == 0
+    assert good.generator.count > before
     assert funnel_adds_up(good.path / "work")["steps"]["sample"]["kept"] == 12 + 6
     assert max(good.asked.values()) == 1
 
@@ -87,18 +88,45 @@ def test_what_was_cut_short_is_done_again_from_the_ledger(
     good: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without time left the step says so; the next run finishes it, and --replay repeats it."""
-    assert good.all("--deadline", "0", count=6) == 1
+    assert good.all("--deadline", "0") == 1
     said = capsys.readouterr().err
     assert "items are not done" in said
     assert "--deadline" in said
     assert {row["state"] for row in rows(good.path / "work", "generate")} == {"pending"}
     assert good.build("check") == 1, "not before generate is done"
-    assert good.all(count=6) == 0
+    assert good.all() == 0
     made, asked = good.files("work"), sum(good.asked.values())
     for step in STEPS[1:]:
         (good.path / "work" / f"{step}.jsonl").unlink()
-    assert good.all("--replay", count=6) == 0
+    assert good.all("--replay") == 0
     assert (good.files("work"), sum(good.asked.values())) == (made, asked)
+
+
+def test_what_fails_on_every_run_can_be_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An item blocks the way until --leave-out-failed; then it is counted with its reason."""
+    good, bad = models(), ["nothing yet"]
+
+    def failing(seen: Seen) -> Answer:
+        is_bad = not texts_of(seen) and bad[0] in seen.prompt
+        return Answer(body="upstream says no") if is_bad else good(seen)
+
+    with site(tmp_path, failing, count=4) as made:
+        assert made.all() == 0
+        for step in ("validate", "probe"):
+            (tmp_path / "work" / f"{step}.jsonl").unlink()
+        bad[0] = rows(tmp_path / "work", "check")[0]["question"]
+        (tmp_path / "work.sqlite3").unlink()
+        assert made.build("validate", *made.checker) == 1
+        told = capsys.readouterr().err
+        assert "1 items are not done" in told
+        assert "--leave-out-failed drops what fails every time" in told
+        assert made.build("validate", *made.checker, "--leave-out-failed") == 0
+        assert made.build("probe", *made.writer) == 0
+        assert made.build("review", "--unreviewed") == 0
+    report = funnel_adds_up(tmp_path / "work")
+    assert report["final"]["dropped at validate: failed_bad_body"] == 1
 
 
 def test_what_the_validator_answers_otherwise_goes_to_people(tmp_path: Path) -> None:
@@ -109,44 +137,16 @@ def test_what_the_validator_answers_otherwise_goes_to_people(tmp_path: Path) -> 
         is_blind = "Прачытай тэкст і адкажы" in seen.prompt
         return reply(seen, text="Так") if is_blind else good(seen)
 
-    with site(tmp_path, always_yes, articles=36) as made:
-        assert made.all(count=6) == 0
+    with site(tmp_path, always_yes, count=6, build="share: 0.1") as made:
+        assert made.all() == 0
         no = [row["id"] for row in rows(tmp_path / "work", "probe") if row["answer"] == "NO"]
-        assert made.build("review", "--share", "0.1", "--reviewer", "Ганна") == 0
+        assert made.build("review", "--reviewer", "Ганна") == 0
         sheet = sheet_rows(tmp_path / "work" / "review" / "be-1.csv")
         assert set(no) <= {row["item"] for row in sheet}
         assert {row["item"] for row in sheet if "разыходзяцца" in row["why"]} == set(no)
         assert made.build("accept", "--unreviewed") == 0
         report = funnel_adds_up(tmp_path / "work", ALL_STEPS[:-1])
     assert report["final"]["dropped at accept: contested"] == len(no) > 3
-
-
-def test_a_second_validator_sees_what_the_first_refuses(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It confirms what it is asked; those items go on as contested, and no other is put to it."""
-    good, asked = models(), []
-
-    def strict(seen: Seen) -> Answer:
-        if "Прапанаваны адказ" not in seen.prompt:
-            return good(seen)
-        if seen.body["model"] == "second":
-            asked.append(seen.prompt)
-            return confirmed(seen)
-        return confirmed(seen, "INCORRECT" if hashed(seen.prompt) % 2 else "CORRECT")
-
-    with site(tmp_path, strict, articles=36) as made:
-        first = made.checker[1]
-        second = ["--second-validator", first.replace("checker", "second")]
-        assert "is the first one" in refused(
-            made, capsys, *made.sources(6), *made.writer, *made.checker, second[0], first
-        )
-        assert made.all("--no-blind", *second, count=6) == 0
-        items = rows(tmp_path / "work", "validate")
-    contested = [row for row in items if row["validator"].get("contested")]
-    assert 0 < len(contested) == len(asked) < len(items)
-    assert all(row["state"] == "kept" for row in items)
-    assert all("second@" in row["validator"]["second"]["model"] for row in contested)
 
 
 def test_what_both_models_know_without_the_text_is_dropped(
@@ -164,12 +164,13 @@ def test_what_both_models_know_without_the_text_is_dropped(
             return reply(seen, text="Так")
         return reply(seen, text="Так." if hashed(seen.prompt) % 2 else "Невядома")
 
-    with site(tmp_path, knowing, articles=36) as made:
-        assert made.all(count=6) == 0
+    with site(tmp_path, knowing, count=6) as made:
+        assert made.all() == 0
         report = funnel_adds_up(tmp_path / "work")
         items = rows(tmp_path / "work", "probe")
         before = len(asked)
-        assert made.all("--no-probe", count=6, folder="other") == 0
+        made.recipe(6, build="probe: false")
+        assert made.all(folder="other") == 0
         assert len(asked) == before, "switched off, it asks nothing"
     dropped = [row for row in items if row["state"] == "dropped"]
     assert all(row["answer"] == "YES" for row in dropped)
@@ -180,131 +181,152 @@ def test_what_both_models_know_without_the_text_is_dropped(
     assert "closed_book" in capsys.readouterr().err
 
 
+def test_unruly_models_lose_nothing_that_can_be_had(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Counts add up from sampled to validated, and a second run asks nothing."""
+    with site(tmp_path, unruly, articles=200, count=36, build="blind: false") as made:
+        made.provider = "anthropic"
+        assert made.all() == 0
+        report = funnel_adds_up(tmp_path / "work")
+        assert max(made.asked.values()) <= 3, "an unreadable verdict is asked for three times"
+        before, files = sum(made.asked.values()), made.files("work")
+        assert made.all() == 0
+        assert (sum(made.asked.values()), made.files("work")) == (before, files)
+    final = report["final"]
+    assert {"dropped at generate: unreadable", "dropped at check: open"} <= set(final)
+    assert {"dropped at validate: not_confirmed", "dropped at validate: unreadable"} <= set(final)
+    checked = [row for row in rows(tmp_path / "work", "validate") if row["state"] == "kept"]
+    assert len(checked) > 36
+    for row in checked:
+        assert row["question"] == question(row["paragraph"]), "matched to its own text"
+        assert row["validator"]["explanation"] == "Вынікае з тэксту."
+        assert all(row["origin"][key] for key in ("source", "title", "url", "licence", "page"))
+    said = capsys.readouterr()
+    assert "(done before)" in said.err
+    assert "the question alone gives" in said.out
+    assert re.search(r"generate: \d+ requests sent; all replies", said.err)
+
+
+@pytest.fixture
+def keyless(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+
+
+@pytest.mark.usefixtures("keyless")
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("recipe", "words", "message"),
     [
-        (["--step", "everything"], "invalid choice"),
-        (["check", "--step", "sample"], "name one step"),
-        (["--seed", "x"], "invalid int value"),
-        (["--source", "news"], "write GROUP=VALUE"),
-        (["--count", "news=0"], "whole number from 1"),
-        (["--oversample", "0.5"], "a number from 1 to 10"),
-        (["--oversample", "x"], "a number from 1 to 10"),
-        (["--concurrency", "0"], "whole number from 1"),
-        ([], "say where texts come from"),
-        (["--source", "news=nothing.jsonl"], "no such file"),
-        (["--source", "news={news}"], "name the model that writes"),
-        (["--source", "news={news}", "--count", "books=5"], "no --source books"),
-        (["--source", "news={news}", "--licence", "books=CC0"], "no --source books"),
-        (["--source", "news=http://127.0.0.1:1/a", "--source", "news={news}"], "group of its own"),
-        (["--source", "news={news}", "--generator", "openia:x"], "--generator: unknown model"),
-        (["--source", "news={news}", "--generator", "openai:a"], "--validator provider:NAME"),
+        ({}, ["everything"], "invalid choice"),
+        ({}, ["--concurrency", "0"], "want a whole number from 1"),
+        ({}, ["--max-cost", "x"], "want a number from 0"),
+        ({}, ["review", "x.csv"], "review takes no files"),
+        ({}, ["--run", "new"], "write NAME=FOLDER"),
+        ({}, ["--language", "en"], "a recipe for 'be', not for 'en'"),
+        ({}, ["--recipe", "{news}"], "not valid YAML"),
+        ({}, ["--share=0.5"], "--share is gone; use the recipe's key `build: {share: …}`"),
+        ({}, [], "--generator provider:NAME, or the recipe's key 'build: generator'"),
+        ({"more": "sources: 1"}, [], "stands twice"),
+        ({"sources": "  {}\n"}, [], "say where texts come from"),
+        ({"sources": "  news: {from: nothing.jsonl}\n"}, [], "no such file"),
+        ({"sources": "  news: {from: mine.yaml}\n"}, [], "want a folder of .txt or a file in"),
+        ({"sources": "  a b: {from: x}\n"}, [], "a name of letters, digits, _ and -"),
+        ({"sources": "  news: {from: news.jsonl, count: 0}\n"}, [], "a number from 1"),
+        ({"build": "oversample: 0.5"}, [], "a number from 1 to 10"),
+        ({"build": "share: 2"}, [], "a number from 0 to 1"),
+        ({"build": "probe: often"}, [], "true or false is needed"),
+        ({"build": "sedd: 1"}, [], "did you mean 'seed'"),
+        ({"build": "splits: {train: 0.5}"}, [], "the shares make 0.5 together, not 1"),
+        ({"build": "splits: {a b: 1}"}, [], "a name of letters, digits, _ and -"),
+        ({}, ["--generator", "openia:x"], "--generator: unknown model"),
+        ({}, ["--generator", "openai:a"], "--validator provider:NAME"),
+        ({}, ["--generator", "openai:a", "--validator", "openai:a"], "is the generator"),
+        ({}, ["--generator", "openai:a", "--validator", "anthropic:b"], "no API key"),
         (
-            ["--source", "news={news}", "--generator", "openai:a", "--validator", "openai:a"],
-            "is the generator",
+            {},
+            ["--generator=openai:a@{one}", "--validator=openai:b@{two}", "--max-cost=1"],
+            "no price is known",
         ),
-        (
-            ["--source", "news={news}", "--generator", "openai:a", "--validator", "anthropic:b"],
-            "no API key",
-        ),
-        (["--recipe", "{news}"], "not valid YAML"),
     ],
 )
-def test_wrong_words_are_refused_before_anything_is_done(
+def test_mistakes_are_refused_before_anything_is_done(
     good: Site,
     capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    recipe: dict[str, Any],
     words: list[str],
     message: str,
 ) -> None:
     """One line says what is wrong; no step is begun."""
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    filled = [word.format(news=good.path / "news.jsonl") for word in words]
+    good.recipe(**recipe)
+    urls = {"one": f"{good.generator.url}/v1", "two": f"{good.validator.url}/v1"}
+    filled = [word.format(news=good.path / "news.jsonl", **urls) for word in words]
     assert message in refused(good, capsys, *filled)
     assert not (good.path / "work" / "sample.jsonl").exists()
 
 
-def test_a_budget_needs_prices(good: Site, capsys: pytest.CaptureFixture[str]) -> None:
-    """A limit that could not be kept is refused."""
-    words = [*good.sources(6), *good.writer, *good.checker, "--max-cost", "1"]
-    assert "no price is known" in refused(good, capsys, *words)
+def test_every_option_that_is_gone_says_what_to_use(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each names a key or a command; what is left are twenty options."""
+    for option, instead in GONE.items():
+        assert main(["build", "boolq", option]) == 4
+        assert f"build: {option} is gone; use {instead}" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        read_options(["--help"])
+    said = capsys.readouterr().out
+    assert len(set(re.findall(r"^  (--[a-z-]+)", said, re.MULTILINE))) <= 20
 
 
-def test_a_language_without_a_recipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The languages there are are named."""
-    with site(tmp_path, models(), articles=5) as made:
-        assert "there is be, en" in refused(made, capsys, "--language", "fr")
-
-
-def test_a_recipe_of_another_language(good: Site, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file given by mistake is noticed."""
-    english = ROOT / "cases/builder/recipes/boolq.en.yaml"
-    said = refused(good, capsys, "--recipe", str(english))
-    assert "a recipe for 'en', not for 'be'" in said
-
-
-def test_a_recipe_without_a_prompt_for_the_probe(
-    good: Site, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [([], "say which language"), (["--language", "fr"], "there is be, en")],
+)
+def test_a_language_has_to_be_known(
+    capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
-    """It is told before anything is asked; --no-probe goes without."""
-    text = (ROOT / "cases/builder/recipes/boolq.be.yaml").read_text(encoding="utf-8")
+    """The languages with a bundled recipe are named."""
+    assert main(["build", "boolq", *words]) == 4
+    assert message in capsys.readouterr().err
+
+
+def test_a_language_of_ones_own(good: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a bundled recipe all keys are needed; without a prompt there is no probe."""
+    good.recipe(4, more="labels: {yes: Oui, no: Non}\nuser: '{count} {texts}'\nsystem: x\n")
     path = good.path / "mine.yaml"
-    path.write_text(text.partition("\nprobe:")[0] + "\n", encoding="utf-8")
-    words = ["--recipe", str(path), *good.sources(4), *good.writer, *good.checker]
-    assert "no key 'probe'" in refused(good, capsys, *words)
+    text = path.read_text(encoding="utf-8").replace("language: be", "language: fr")
+    path.write_text(text + "question: {forms: '^est'}\n", encoding="utf-8")
+    words = [*good.writer, *good.checker]
+    assert "validate.fr.yaml" in refused(good, capsys, *words)
     assert good.generator.count == 0
-    assert good.build(*words, "--no-probe") == 0
-
-
-def test_a_damaged_settings_file(good: Site, capsys: pytest.CaptureFixture[str]) -> None:
-    """What the folder says of itself must be readable."""
-    (good.path / "work").mkdir()
-    for content in ("{", "[]"):
-        (good.path / "work" / "settings.json").write_text(content, encoding="utf-8")
-        assert "settings.json" in refused(good, capsys, "sample")
 
 
 def test_english_is_another_file_and_no_other_code(tmp_path: Path) -> None:
-    """The whole way in a second language, from a JSONL alone."""
+    """The whole way in a second language, without reviewers if that is said."""
     with site(tmp_path, models(), articles=5) as made:
-        source = write_news(tmp_path / "en.jsonl", 60, text=english_paragraph)
-        words = ["--source", f"news={source}", "--count", "news=20", *made.writer, *made.checker]
-        assert made.build(*words, "--language", "en") == 0
-        report = funnel_adds_up(tmp_path / "work")
+        write_news(tmp_path / "en.jsonl", 60, text=english_paragraph)
+        made.recipe(sources="  news: {from: en.jsonl, count: 20}\n")
+        assert made.all() == 0
         prompt = made.generator.requests[0].prompt
-    assert report["steps"]["validate"]["kept"] > 15
+        assert made.build("review", "--unreviewed") == 0
+        assert made.build("accept") == 0
+        to = tmp_path / "english"
+        assert made.build("freeze", "--to", str(to)) == 0
+    funnel_adds_up(tmp_path / "work", ALL_STEPS)
     assert '"answer": "Yes"' in prompt
     assert '"answer": "No"' in prompt
-
-
-def test_a_wiki_is_sampled_to_the_end(tmp_path: Path) -> None:
-    """A hundred and fifty pages of an API, and a second run that asks the wiki nothing."""
-    server = WikiServer(pages(150), parts=2)
-    with loopback(handler=server) as wiki, site(tmp_path, models(), articles=5) as made:
-        source = ["--source", f"encyclopaedia={wiki.url}/w/api.php"]
-        words = [*source, "--count", "encyclopaedia=60", "--oversample", "1.2"]
-        assert made.build("sample", *words) == 0
-        asked = wiki.count
-        assert made.build("sample", *words) == 0
-        assert wiki.count == asked
-    kept = [row for row in rows(tmp_path / "work", "sample") if row["state"] == "kept"]
-    assert len(kept) == 72
-    assert {row["origin"]["licence"] for row in kept} == {"CC BY-SA 4.0"}
-    assert len({row["origin"]["revision"] for row in kept}) == 72
+    found = [json.loads(line) for line in (to / "en.jsonl").read_text("utf-8").splitlines()]
+    assert [row["answer"] for row in found].count("Yes") == len(found) / 2 == 10
+    assert main(["check", str(to)]) == 0
+    sheet = (to / "README.md").read_text("utf-8")
+    assert "No person has looked at these items" in sheet
+    assert "20 of 20 items were seen by no person" in sheet
 
 
 @pytest.mark.skipif(not ENTAILMENT.is_file(), reason="the shared data is not here")
 def test_real_sentences_are_sampled(tmp_path: Path) -> None:
     """Human-written Belarusian passes the checks of language and spelling."""
-    recipe = tmp_path / "short.yaml"
-    text = (ROOT / "cases/builder/recipes/boolq.be.yaml").read_text("utf-8")
-    text = text.replace("shortest: 200", "shortest: 20").replace("sentences: 2", "sentences: 1")
-    recipe.write_text(text, encoding="utf-8")
     with site(tmp_path, models(), articles=5) as made:
-        words = ["--source", f"pairs={ENTAILMENT}", "--licence", "pairs=not stated"]
-        assert made.build("sample", *words, "--recipe", str(recipe)) == 0
-    found = rows(tmp_path / "work", "sample")
-    total = len(json.loads(ENTAILMENT.read_text("utf-8")))
-    kept = [row for row in found if row["state"] == "kept"]
-    assert len(kept) > 0.8 * total
+        source = f"  pairs: {{from: {ENTAILMENT}, licence: not stated}}\n"
+        made.recipe(sources=source, more="paragraph: {shortest: 20, longest: 900}\n")
+        assert made.build("sample") == 0
+    kept = [row for row in rows(tmp_path / "work", "sample") if row["state"] == "kept"]
+    assert len(kept) > 0.8 * len(json.loads(ENTAILMENT.read_text("utf-8")))

@@ -10,9 +10,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cases.builder.build_step import StepCalls
 from cases.builder.recipe import Recipe, find_recipe, load_recipe
-from cases.builder.work_folder import Item, Origin
+from cases.builder.steps import StepCalls
+from cases.builder.work_folder import DraftItem, Origin
 from evaluators.ledger import Ledger
 from evaluators.runtime.calls import Caller
 from evaluators.runtime.retries import RetryPolicy
@@ -95,9 +95,9 @@ def models() -> Handler:
 
 
 def rows(folder: Path, step: str) -> list[dict[str, Any]]:
-    """Return the rows of a step's file."""
-    text = (folder / f"{step}.jsonl").read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
+    """Return the rows of a step's file, which follow its first line."""
+    _, *lines = (folder / f"{step}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
 
 
 QUICK = RetryPolicy(attempts=2, first=0.0, longest=0.0)
@@ -120,16 +120,18 @@ def with_calls(folder: Path, work: Callable[[StepCalls], Awaitable[T]]) -> T:
     return asyncio.run(run())
 
 
-def make_item(number: int, **changes: Any) -> Item:
+def make_item(number: int, **changes: Any) -> DraftItem:
     """Return an item with a paragraph of its own, changed as asked."""
     origin = Origin(group="news", source="news.jsonl", page=f"{number}", title=f"Навіна {number}")
-    made = Item(id=f"be-{number:04}", language="be", paragraph=paragraph(number), origin=origin)
+    made = DraftItem(
+        id=f"be-{number:04}", language="be", paragraph=paragraph(number), origin=origin
+    )
     return replace(made, **changes)
 
 
 def recipe(language: str = "be") -> Recipe:
     """Return a bundled recipe."""
-    return load_recipe(find_recipe("boolq", language))
+    return load_recipe(find_recipe(language))
 
 
 def hashed(text: str) -> int:

@@ -1,49 +1,60 @@
-"""A folder with sources, two model servers, and the command that builds a dataset from them."""
+"""A folder with sources, two model servers, the build command, and people who fill in sheets."""
 
 import contextlib
+import csv
+import io
 import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from cases.__main__ import main
-from tests.support.building import rows
+from tests.support.building import models, rows
 from tests.support.building_texts import pages, write_dump, write_news
-from tests.support.loopback import Handler, Loopback, loopback
+from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, reply
 
 ROOT = Path(__file__).parents[2]
 FEW = 16  # of the encyclopaedia, and half as many news
 STEPS = ("sample", "generate", "check", "validate", "probe")
 ALL_STEPS = (*STEPS, "review", "accept", "freeze")
+TWO = ("--reviewer", "Ганна", "--reviewer", "Янка")
+SPLITS = "overlap: 0.5, splits: {train: 0.5, test: 0.5}"
+Row = dict[str, str]
+Fill = Callable[[int, Row], Row]
+"""What a person puts into the row of this number: verdict, edited, comment, reviewer."""
 
 
 @dataclass
 class Site:
-    """A folder with sources, two model servers, and the command that builds from them."""
+    """A folder with a recipe and its sources, two model servers, and the build command."""
 
     path: Path
     generator: Loopback
     validator: Loopback
     provider: str = "openai"  # of the validator
 
+    def recipe(self, count: int = FEW, build: str = "", sources: str = "", more: str = "") -> Path:
+        """Write the recipe: so many items of the encyclopaedia and half as many news."""
+        texts = sources or (
+            "  encyclopaedia: {from: be.xml.bz2, licence: CC BY-SA 4.0, "
+            f"count: {count}}}\n  news: {{from: news.jsonl, count: {max(1, count // 2)}}}\n"
+        )
+        language = "en" if "en.jsonl" in texts else "be"
+        text = f"language: {language}\nsources:\n{texts}\nbuild: {{{build}}}\n{more}"
+        (self.path / "mine.yaml").write_text(text, encoding="utf-8")
+        return self.path / "mine.yaml"
+
     def words(self, *more: str, folder: str = "work") -> list[str]:
         return [
-            *("build", "boolq", "--folder", str(self.path / folder), "--language", "be"),
+            *("build", "boolq", "--folder", str(self.path / folder)),
+            *("--recipe", str(self.path / "mine.yaml")),
             *("--ledger", str(self.path / f"{folder}.sqlite3"), "--concurrency", "4"),
             *more,
-        ]
-
-    def sources(self, count: int) -> list[str]:
-        return [
-            *("--source", f"encyclopaedia={self.path / 'be.xml.bz2'}"),
-            *("--licence", "encyclopaedia=CC BY-SA 4.0"),
-            *("--source", f"news={self.path / 'news.jsonl'}"),
-            *("--count", f"encyclopaedia={count}", "--count", f"news={count // 2}"),
         ]
 
     @property
@@ -57,13 +68,12 @@ class Site:
     def build(self, *more: str, folder: str = "work") -> int:
         return main(self.words(*more, folder=folder))
 
-    def all(self, *more: str, folder: str = "work", count: int = 60) -> int:
-        """Do every step; returns the exit code."""
-        words = [*self.sources(count), *self.writer, *self.checker]
-        return self.build(*words, *more, folder=folder)
+    def all(self, *more: str, folder: str = "work") -> int:
+        """Do every step that needs no people; returns the exit code."""
+        return self.build(*self.writer, *self.checker, *more, folder=folder)
 
     def start(self, folder: str) -> subprocess.Popen[bytes]:
-        words = self.words(*self.sources(FEW), *self.writer, *self.checker, folder=folder)
+        words = self.words(*self.writer, *self.checker, folder=folder)
         command = [sys.executable, "-m", "cases", *words]
         return subprocess.Popen(
             command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
@@ -80,16 +90,27 @@ class Site:
 
 
 @contextlib.contextmanager
-def site(path: Path, handler: Handler, articles: int = 320) -> Iterator[Site]:
-    """Run both models for a block, beside a dump of so many articles and a file of 80."""
+def site(path: Path, handler: Handler, articles: int = 36, **recipe: Any) -> Iterator[Site]:
+    """Run both models for a block, with a dump of so many articles, 80 news and a recipe."""
     write_dump(path / "be.xml.bz2", pages(articles))
     write_news(path / "news.jsonl", 80)
     with loopback(handler=handler) as generator, loopback(handler=handler) as validator:
-        yield Site(path, generator, validator)
+        made = Site(path, generator, validator)
+        made.recipe(**recipe)
+        yield made
+
+
+@contextlib.contextmanager
+def reviewed_site(path: Path, count: int = 10) -> Iterator[Site]:
+    """Make everything up to the sheets of two reviewers."""
+    with site(path, models(), articles=40, count=count, build=SPLITS) as made:
+        assert made.all() == 0
+        assert made.build("review", *TWO) == 0
+        yield made
 
 
 def funnel_adds_up(folder: Path, steps: Sequence[str] = STEPS) -> dict[str, Any]:
-    """Return the report after a look whether any item is lost or counted twice."""
+    """Return the report after checking that no item is lost or counted twice."""
     report: dict[str, Any] = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     sampled = [row["id"] for row in rows(folder, "sample")]
     assert len(set(sampled)) == len(sampled) == report["items"] == sum(report["final"].values())
@@ -101,3 +122,61 @@ def funnel_adds_up(folder: Path, steps: Sequence[str] = STEPS) -> dict[str, Any]
         assert told["in"] == told["kept"] + told["dropped"] + told["pending"]
         assert all(row["reason"] for row in rows(folder, step) if row["state"] != "kept")
     return report
+
+
+def sheet_rows(path: Path) -> list[Row]:
+    """Return the rows of a CSV twin."""
+    text = path.read_text(encoding="utf-8-sig")
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def sent_back(sheet: Path, back: Path, fill: Fill) -> Path:
+    """Fill a sheet in and return the file: a CSV, or the JSON that the form saves."""
+    filled = [row | fill(number, row) for number, row in enumerate(sheet_rows(sheet))]
+    if back.suffix == ".json":
+        keys = ("item", "verdict", "edited", "comment")
+        said = [{key: row[key] for key in keys} for row in filled]
+        saved = {"sheet": "x", "reviewer": filled[0]["reviewer"], "rows": said}
+        back.write_text(json.dumps(saved, ensure_ascii=False), encoding="utf-8")
+        return back
+    out = io.StringIO(newline="")
+    writer = csv.DictWriter(out, list(filled[0]))
+    writer.writeheader()
+    writer.writerows(filled)
+    back.write_text(out.getvalue(), encoding="utf-8")
+    return back
+
+
+def back_from_both(made: Site, fill: Fill) -> list[str]:
+    """Return the files of both reviewers, one a CSV and one a form's JSON."""
+    sheets = made.path / "work" / "review"
+    files = [
+        sent_back(sheets / "be-1.csv", made.path / "back1.csv", fill),
+        sent_back(sheets / "be-2.csv", made.path / "back2.json", fill),
+    ]
+    return [str(file) for file in files]
+
+
+def answers_of(folder: Path) -> dict[str, str]:
+    """Return the answer that was generated for each item."""
+    return {row["id"]: row["answer"] for row in rows(folder, "review")}
+
+
+def other(answer: str) -> str:
+    return "NO" if answer == "YES" else "YES"
+
+
+def agreeing(answers: Mapping[str, str]) -> Fill:
+    """Return a person who finds every answer right."""
+    return lambda _, row: {"verdict": answers[row["item"]]}
+
+
+def every_third_wrong(words: Mapping[str, str]) -> Callable[[Seen], Answer]:
+    """Return a model under test that says yes, no, and now and then neither."""
+
+    def handle(seen: Seen) -> Answer:
+        turn = sum(seen.prompt.encode()) % 7
+        said = "Не ведаю, ці так." if turn == 0 else words["YES" if turn % 2 else "NO"]
+        return reply(seen, text=said)
+
+    return handle

@@ -1,4 +1,4 @@
-"""Articles and wikis for the tests of the builder: hundreds of texts, none of them real.
+"""Articles and dumps for the tests of the builder: hundreds of texts, none of them real.
 
 Each article is made of sentences that say checkable things of an invented place; the numbers and
 names in it are drawn by its number, so that hardly two are nearly the same.
@@ -7,51 +7,21 @@ names in it are drawn by its number, so that hardly two are nearly the same.
 import bz2
 import json
 import random
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
-from tests.support.loopback import Answer, Seen
 
-NAMES = [
-    "Вярбовічы",
-    "Зарэчча",
-    "Альхоўка",
-    "Лугавіны",
-    "Сасноўка",
-    "Крынічнае",
-    "Дубравы",
-    "Бярэзнікі",
-    "Азяраны",
-    "Каменка",
-    "Залессе",
-    "Грушаўка",
-    "Вішнёвае",
-    "Палянка",
-    "Баравое",
-    "Ясянец",
-    "Рудня",
-    "Старына",
-    "Навасады",
-    "Узлессе",
-]
-RIVERS = [
-    "Асвея",
-    "Бярозка",
-    "Лосна",
-    "Вуша",
-    "Свідня",
-    "Копанка",
-    "Ясельда",
-    "Лоша",
-    "Муха",
-    "Сэрвач",
-    "Уса",
-    "Нача",
-]
+def listed(words: str) -> list[str]:
+    return words.split()
+
+
+NAMES = listed(
+    "Вярбовічы Зарэчча Альхоўка Лугавіны Сасноўка Крынічнае Дубравы Бярэзнікі Азяраны Каменка "
+    "Залессе Грушаўка Вішнёвае Палянка Баравое Ясянец Рудня Старына Навасады Узлессе"
+)
+RIVERS = listed("Асвея Бярозка Лосна Вуша Свідня Копанка Ясельда Лоша Муха Сэрвач Уса Нача")
 WOMEN = ["Ганна Лыскавец", "Алена Барысевіч", "Вольга Кунцэвіч", "Ядвіга Раманоўская", "Марыя Жук"]
 MEN = [
     "Антон Верас",
@@ -63,20 +33,10 @@ MEN = [
 ]
 CRAFTS = ["ганчарства", "ткацтва", "бортніцтва", "кавальства", "саломапляценне", "рыбалоўства"]
 TREES = ["ліпы", "клёны", "дубы", "бярозы", "вязы", "ясені", "таполі", "каштаны"]
-MONTHS = [
-    "студзені",
-    "лютым",
-    "сакавіку",
-    "красавіку",
-    "маі",
-    "чэрвені",
-    "ліпені",
-    "жніўні",
-    "верасні",
-    "кастрычніку",
-    "лістападзе",
-    "снежні",
-]
+MONTHS = listed(
+    "студзені лютым сакавіку красавіку маі чэрвені ліпені жніўні верасні кастрычніку "
+    "лістападзе снежні"
+)
 OPENINGS = (
     "Мястэчка {name} стаіць на правым беразе ракі {river}, за {far} кіламетраў ад станцыі.",
     "Пасёлак {name} заснавалі ў {old} годзе, калі на беразе ракі {river} паставілі першы млын.",
@@ -234,55 +194,3 @@ def write_news(
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     path.write_text(lines, encoding="utf-8")
     return path
-
-
-@dataclass
-class WikiServer:
-    """A wiki's API for ``loopback(handler=…)``: what it serves, and how it misbehaves.
-
-    ``scripted`` answers come first, one a request. ``parts`` gives each batch in so many parts.
-    """
-
-    pages: list[Page]
-    parts: int = 1
-    licence: str = "CC BY-SA 4.0"
-    scripted: list[Answer] = field(default_factory=list)
-    asked: list[Mapping[str, str]] = field(default_factory=list)
-
-    def __call__(self, seen: Seen) -> Answer:
-        query = {key: values[0] for key, values in parse_qs(urlsplit(seen.path).query).items()}
-        self.asked.append(query)
-        if self.scripted:
-            return self.scripted.pop(0)
-        if query.get("meta") == "siteinfo":
-            rights = {"url": "https://example.org/licence", "text": self.licence}
-            return Answer(body={"batchcomplete": True, "query": {"rightsinfo": rights}})
-        return Answer(body=self._batch(query))
-
-    def _batch(self, query: Mapping[str, str]) -> dict[str, Any]:
-        order = [page for page in self.pages if page.namespace == 0 and not page.redirect]
-        random.Random(5).shuffle(order)
-        at, size = int(query.get("grncontinue", "0")), int(query["grnlimit"])
-        batch, part = order[at : at + size], int(query.get("rvcontinue", "0"))
-        step = -(-len(batch) // self.parts) or 1
-        told = batch[part * step : (part + 1) * step]
-        entries = [self._entry(page, whole=page in told) for page in batch]
-        body: dict[str, Any] = {"query": {"pages": entries}}
-        if part + 1 < self.parts:
-            onward = {"rvcontinue": str(part + 1), "grncontinue": str(at), "continue": "||"}
-            return {**body, "continue": onward}
-        following = at + size if at + size < len(order) else 0
-        return {**body, "batchcomplete": True, "continue": {"grncontinue": str(following)}}
-
-    @staticmethod
-    def _entry(page: Page, *, whole: bool) -> dict[str, Any]:
-        entry: dict[str, Any] = {
-            "pageid": page.number,
-            "ns": 0,
-            "title": page.title,
-            "fullurl": f"https://be.example.org/wiki/{page.number}",
-        }
-        if whole:
-            slot = {"contentmodel": "wikitext", "content": page.text}
-            entry["revisions"] = [{"revid": page.number * 10, "slots": {"main": slot}}]
-        return entry

@@ -1,13 +1,126 @@
-"""Rules on the question alone, and how much the question alone gives away."""
+"""Rules without a model: a text's language, a question's form, what the question gives away."""
 
 from collections.abc import Sequence
 
 import pytest
 
-from cases.builder.question_rules import check_questions, question_only
-from cases.builder.work_folder import Item
-from evaluators.core import NO, YES
+from cases.builder.recipe import SpellingRules
+from cases.builder.rules import (
+    check_questions,
+    known_language,
+    language_fault,
+    question_only,
+    sentences,
+)
+from cases.builder.work_folder import DraftItem
+from evaluators.core import NO, YES, UsageError
 from tests.support.building import make_item, question, recipe
+from tests.support.building_texts import listed, paragraph
+
+STANDARD = (
+    "Снег ляжаў у полі да самай вясны, і дзеці каталіся на санках. З’явіліся першыя праталіны, "
+    "але людзі яшчэ насілі цёплае адзенне. У класе план заняткаў вісеў каля дзвярэй."
+)
+TARASHKIEVICA = (
+    "Сьнег ляжаў у полі да самай вясны, і дзеці каталіся на санках. Зьявіліся першыя праталіны, "
+    "але людзі яшчэ насілі цёплае адзеньне. У клясе плян заняткаў вісеў каля дзьвярэй."
+)
+RUSSIAN = (
+    "Снег лежал в поле до самой весны, и дети катались на санках. Появились первые проталины, но "
+    "люди ещё носили тёплую одежду, потому что было холодно."
+)
+UKRAINIAN = (
+    "Сніг лежав у полі до самої весни, і діти каталися на санчатах. З’явилися перші проталини, але "
+    "люди ще носили теплий одяг, бо було холодно, і його не ховали."
+)
+LATIN = (
+    "Śnieh lažaŭ u poli da samaj viasny, i dzieci katalisia na sankach. Pieršyja pratalini "
+    "zjavilisia tolki ŭ krasaviku, ale ludzi jašče nasili ciopłaje adzieńnie."
+)
+
+
+def reason(text: str, language: str = "be") -> str:
+    return (language_fault(text, known_language(language), recipe(language).spelling) or ("", ""))[
+        0
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (STANDARD, ""),
+        (TARASHKIEVICA, "spelling"),
+        (RUSSIAN, "letters"),
+        (UKRAINIAN, "letters"),
+        (LATIN, "script"),
+        ("2026, 17 — 45!", "script"),
+        (paragraph(3), ""),
+    ],
+)
+def test_belarusian_is_told_from_its_neighbours(text: str, expected: str) -> None:
+    """Only наркамаўка passes: not Russian, Ukrainian, Latin letters or тарашкевіца."""
+    assert reason(text) == expected
+
+
+@pytest.mark.parametrize(
+    "word",
+    listed(
+        "сьнег зьява песьня насеньне цьвік клюб плян ня эўропа газэта безь Ўладзімір бясьпека "
+        "разьмеркаваць кілямэтар дакумэнт біялёгія каталёг міністар пэдагог сытуацыя энэргія "
+        "Швэцыя"
+    ),
+)
+def test_each_mark_of_the_other_spelling_is_noticed(word: str) -> None:
+    """One respelt word in a short text is enough."""
+    assert reason(f"У горадзе быў {word}, і людзі яго ведалі.") == "spelling"
+
+
+@pytest.mark.parametrize(
+    "word",
+    listed(
+        "пісьменнік сядзьба просьба восьмы цьмяны барацьба пляцоўка расе дзве шэўрон метр "
+        "палёг музыка сэрца пэўны возьмеш ЎСЮДЫ Сэрвач"
+    ),
+)
+def test_standard_words_that_look_alike_pass(word: str) -> None:
+    """A soft sign that the standard keeps is no mark of the other spelling."""
+    assert reason(f"У горадзе быў {word}, і людзі яго ведалі.") == ""
+
+
+def test_russian_without_its_own_letters_is_told_by_its_words() -> None:
+    """Where no letter betrays it, frequent words of the other language do."""
+    loose = SpellingRules(foreign=1.0, other_script=1.0, expected=0.0, respelt=1.0, also=None)
+    found, detail = language_fault(RUSSIAN, known_language("be"), loose) or ("", "")
+    assert (found, "'ru'" in detail) == ("language", True)
+
+
+def test_english_is_checked_by_the_same_code() -> None:
+    """English passes as English, and Polish does not."""
+    assert (
+        reason("The bridge was built in 1910 and it is still used by the people of the town.", "en")
+        == ""
+    )
+    polish = (
+        "Most został zbudowany w 1910 roku i nadal jest używany przez mieszkańców, ale nie tylko."
+    )
+    assert reason(polish, "en") == "language"
+
+
+def test_a_language_that_nothing_is_known_of_is_refused() -> None:
+    """Without an alphabet and words no text could be judged."""
+    with pytest.raises(UsageError, match="'xx'"):
+        known_language("xx")
+
+
+def test_sentences_end_where_they_end() -> None:
+    """Initials and short abbreviations end no sentence; a closing quotation mark belongs to one."""
+    text = "Я. Колас нарадзіўся ў 1882 г. Вёска была малая. «Добра!» Потым ён паехаў."
+    assert sentences(text) == [
+        "Я. Колас нарадзіўся ў 1882 г. Вёска была малая.",
+        "«Добра!»",
+        "Потым ён паехаў.",
+    ]
+
 
 PARAGRAPH = (
     "Вёска Лугавіны стаіць на рацэ Вуша. Школу тут адчынілі ў 1907 годзе, а праз дзесяць гадоў яна "
@@ -19,7 +132,7 @@ ENGLISH = (
 )
 
 
-def checked(*questions: str, language: str = "be", **changes: object) -> list[Item]:
+def checked(*questions: str, language: str = "be", **changes: object) -> list[DraftItem]:
     text = PARAGRAPH if language == "be" else ENGLISH
     items = [
         make_item(number, question=asked, paragraph=text, answer=YES, **changes)
@@ -28,7 +141,7 @@ def checked(*questions: str, language: str = "be", **changes: object) -> list[It
     return check(items, language)
 
 
-def check(items: Sequence[Item], language: str = "be") -> list[Item]:
+def check(items: Sequence[DraftItem], language: str = "be") -> list[DraftItem]:
     return check_questions(items, recipe(language))
 
 

@@ -1,0 +1,234 @@
+"""Rules that need no model: a text's language, what a question must be, what gives it away."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+
+from rapidfuzz import fuzz, process, utils
+
+from cases.builder.recipe import QuestionRules, Recipe, SpellingRules
+from cases.builder.work_folder import DraftItem, Values
+from cases.check.alphabets import Language, has, known, language_of, words
+from evaluators.core import YES, UsageError
+from evaluators.statistics.intervals import wilson
+
+Fault = tuple[str, str]
+"""Why a text is refused: the reason that is counted, and a detail."""
+
+SHORT = 40  # letters; in a shorter text the absence of a letter says nothing
+LEAD = 2  # frequent words by which another language must lead
+STEM = 5  # letters by which two forms of a word are taken for one
+WHOLE = 25  # letters from which a question found in one piece in its text is a copy
+FOREIGN_WORDS = 3  # more words shared with another text of the batch than with the own: swapped
+FOLDS = 5
+# A sentence ends with its mark, and perhaps a closing quotation mark, where a capital or a quote
+# follows; initials ("А. Міцкевіч") and abbreviations of one or two letters ("г.") do not end one.
+_END = re.compile(
+    r"(?:(?<=[.!?…])(?<!\b[^\W\d_]\.)(?<!\b[^\W\d_]{2}\.)|(?<=[.!?…][»”\")]))"
+    r"\s+(?=[«„“\"(—–]*\s?[^\W\d_])(?![^\W\d_A-ZА-ЯЁІЎ])"
+)
+
+
+def known_language(code: str) -> Language:
+    """Return what is known of a language. Raises UsageError for an unknown one."""
+    found = language_of(code)
+    if found is None:
+        raise UsageError(
+            f"language {code!r}: add its alphabet and frequent words to cases/check/languages.yaml"
+        )
+    return found
+
+
+def language_fault(text: str, language: Language, rules: SpellingRules) -> Fault | None:
+    """Return why a text is refused, or None if it is fine.
+
+    Reasons: ``script``, ``letters``, ``language``, ``spelling``.
+    """
+    letters = [letter for letter in text.casefold() if letter.isalpha()]
+    if not letters:
+        return "script", "no letters"
+    other = [letter for letter in letters if not has(language.script, letter)]
+    if len(other) > rules.other_script * len(letters):
+        return "script", f"{len(other)} of {len(letters)} letters are not {language.script}"
+    found = words(text)
+    if detail := _wrong_letters(letters, language, rules):
+        return "letters", detail
+    if detail := _other_language([word.casefold() for word in found], language):
+        return "language", detail
+    patterns = [rules.also, language.respelling and language.respelling.pattern]
+    hits = [word for word in found if any(one and one.search(word) for one in patterns)]
+    if len(hits) > rules.respelt * len(found):
+        name = language.respelling.name if language.respelling else "another spelling"
+        return "spelling", f"{name}: {', '.join(hits[:5])}"
+    return None
+
+
+def _wrong_letters(letters: list[str], language: Language, rules: SpellingRules) -> str:
+    own = language.letters
+    foreign = [one for one in letters if own and one not in own and has(language.script, one)]
+    if len(foreign) > rules.foreign * len(letters):
+        return f"letters of another language: {' '.join(sorted(set(foreign)))}"
+    expected = sum(letter in language.expected for letter in letters)
+    if len(letters) >= SHORT and expected < rules.expected * len(letters):
+        return f"too few of {' '.join(sorted(language.expected))}"
+    return ""
+
+
+def _other_language(found: Sequence[str], own: Language) -> str:
+    """Compare with each other language the frequent words that only one of the two has."""
+    counts = {
+        code: (
+            sum(word in own.stops and word not in other.stops for word in found),
+            sum(word in other.stops and word not in own.stops for word in found),
+        )
+        for code, other in sorted(known().items())
+    }
+    code = max(counts, key=lambda one: counts[one][1] - counts[one][0])
+    mine, theirs = counts[code]
+    if theirs < mine + LEAD:
+        return ""
+    return f"{theirs} frequent words of {code!r} alone, {mine} of {own.code!r}"
+
+
+def sentences(paragraph: str) -> list[str]:
+    """Return the sentences of a cleaned paragraph."""
+    return _END.split(paragraph)
+
+
+def comparable(text: str) -> str:
+    """Return a text without case and punctuation, for comparing."""
+    return " ".join(utils.default_process(text).split())
+
+
+def nearest(text: str, others: Sequence[str], least: float) -> int | None:
+    """Return the index of the most similar text, or None if all are below ``least``.
+
+    ``least`` is a percentage of the normalised Indel similarity: 100 minus the share of letters to
+    be inserted or deleted.
+    """
+    found = process.extractOne(text, others, scorer=fuzz.ratio, score_cutoff=least)
+    return None if found is None else int(found[2])
+
+
+def check_questions(items: Sequence[DraftItem], recipe: Recipe) -> list[DraftItem]:
+    """Return the items; a kept one is dropped by the first rule that it breaks."""
+    language, rules = known_language(recipe.language), recipe.question
+    # In a short text one respelt word counts, and a Latin name does not.
+    spelling = replace(
+        recipe.spelling,
+        respelt=0.0,
+        other_script=max(0.5, recipe.spelling.other_script),
+        expected=0.0,
+    )
+    texts = {item.id: item.paragraph for item in items}
+    before: list[str] = []
+    checked = []
+    for item in items:
+        fault = item.state == "kept" and (
+            _form_fault(item.question, rules)
+            or _copied(item, rules)
+            or language_fault(item.question, language, spelling)
+            or _swapped(item, texts)
+            or _repeated(item, before, rules.similar)
+        )
+        checked.append(item.dropped(*fault) if fault else item)
+        if checked[-1].state == "kept":
+            before.append(comparable(item.question))
+    return checked
+
+
+def _form_fault(question: str, rules: QuestionRules) -> Fault | None:
+    if not rules.shortest <= len(question) <= rules.longest:
+        return "length", f"{len(question)} characters"
+    if not question.endswith("?") or question.count("?") != 1:
+        return "mark", "want one ? at the end"
+    if found := _first(rules.open, question):
+        return "open", f"begins like an open question: {found}"
+    if found := _first(rules.negative, question):
+        return "negative", f"yes and no can mean the same after: {found}"
+    if not _first(rules.forms, question):
+        return "form", "not the form of a yes/no question"
+    return None
+
+
+def _first(patterns: Sequence[re.Pattern[str]], text: str) -> str:
+    found = (pattern.search(text) for pattern in patterns)
+    return next((match[0] for match in found if match), "")
+
+
+def _copied(item: DraftItem, rules: QuestionRules) -> Fault | None:
+    """Find a question that is nearly a sentence of its text, or a piece of it."""
+    own = [comparable(one) for one in sentences(item.paragraph)]
+    near = nearest(comparable(item.question), own, rules.copied)
+    if near is not None:
+        return "copied", f"a sentence of the text: {own[near][:60]}"
+    forms = (pattern.match(item.question) for pattern in rules.forms)
+    bare = comparable(item.question[next((form.end() for form in forms if form), 0) :])
+    text = comparable(item.paragraph)
+    is_piece = WHOLE <= len(bare) <= len(text) and fuzz.partial_ratio(bare, text) >= rules.copied
+    return ("copied", f"a piece of the text: {bare[:60]}") if is_piece else None
+
+
+def _swapped(item: DraftItem, texts: Mapping[str, str]) -> Fault | None:
+    """Find a question that shares far more with another text of its batch than with its own."""
+    question = _stems(item.question)
+    own = question & _stems(item.paragraph)
+    for other in item.batch:
+        shared = question & _stems(texts.get(other, ""))
+        if len(shared) >= len(own) + FOREIGN_WORDS:
+            return "swapped", f"fits the text of {other}: {', '.join(sorted(shared)[:5])}"
+    return None
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(word.casefold()[:STEM] for word in words(text) if len(word) >= STEM)
+
+
+def _repeated(item: DraftItem, before: Sequence[str], similar: float) -> Fault | None:
+    found = nearest(comparable(item.question), before, similar)
+    return None if found is None else ("repeated", f"nearly: {before[found]}")
+
+
+def question_only(items: Sequence[DraftItem], negations: frozenset[str]) -> Values:
+    """Return how often rules that see only the question find the answer, and the best of them.
+
+    A dataset whose answers a first word gives away measures that word. Each rule learns the more
+    frequent answer for each value of one feature on four fifths of the items, and answers the rest;
+    ``majority`` is the share of the more frequent answer. The best rule is picked afterwards, so
+    its share is a little too high; its Wilson interval stands with it.
+    """
+    if not items:
+        return {}
+    features: Mapping[str, Callable[[str], object]] = {
+        "first word": lambda question: words(question.casefold())[:1],
+        "first two words": lambda question: words(question.casefold())[:2],
+        "word of denial": lambda question: (
+            not negations.isdisjoint(question.casefold().rstrip("?").split())
+        ),
+        "length": lambda question: len(question) // 20,
+        "figure": lambda question: any(letter.isdigit() for letter in question),
+    }
+    shares = {"majority": max(Counter(item.answer for item in items).values()) / len(items)}
+    for name, feature in features.items():
+        shares[name] = _guessed(items, [f"{feature(item.question)}" for item in items])
+    best = max(shares, key=lambda name: shares[name])
+    interval = wilson(shares[best] * len(items), len(items))
+    return {"items": len(items), "shares": shares, "best": best, "interval": interval}
+
+
+def _guessed(items: Sequence[DraftItem], values: Sequence[str]) -> float:
+    """Return the share of items whose answer follows from a feature with these values."""
+    folds = [sha256(item.id.encode()).digest()[0] % FOLDS for item in items]
+    by_value: dict[tuple[int, str], Counter[str]] = defaultdict(Counter)
+    overall: dict[int, Counter[str]] = defaultdict(Counter)
+    for item, value, fold in zip(items, values, folds, strict=True):
+        for other in set(range(FOLDS)) - {fold}:
+            by_value[other, value][item.answer] += 1
+            overall[other][item.answer] += 1
+    right = 0
+    for item, value, fold in zip(items, values, folds, strict=True):
+        learnt = by_value.get((fold, value)) or overall[fold]
+        right += max(sorted(learnt), key=lambda word: learnt[word], default=YES) == item.answer
+    return right / len(items)

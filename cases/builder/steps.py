@@ -1,0 +1,366 @@
+"""The steps from articles to a dataset: what a step is, its calls to models, and doing them all."""
+
+from abc import ABC, abstractmethod
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import takewhile
+from typing import Any, ClassVar, TypeVar
+
+from cases.builder.recipe import Recipe
+from cases.builder.rules import question_only
+from cases.builder.work_folder import (
+    FAILURES,
+    REPORT,
+    BuildError,
+    DraftItem,
+    Say,
+    Values,
+    WorkFolder,
+    drop_failed,
+    kept,
+)
+from evaluators.core import NO, YES, Ask, CallError, Model, RefusedError, UsageError
+from evaluators.models import connect
+from evaluators.models.catalogue import load_catalogue
+from evaluators.models.keys import read_key_names, require_key
+from evaluators.models.spec import Spec, check_judge, parse
+from evaluators.output import StepProgress
+from evaluators.runtime.budget import money
+from evaluators.runtime.calls import Caller
+from evaluators.runtime.sender import CallSettings
+from evaluators.runtime.session import CallSession, ask_each
+from evaluators.usage import Usage
+
+MANY_JOBS = 50  # from which progress is shown in tenths
+DISPUTED = ("conflict", "against_answer")
+"""Reasons of items that another person must look at."""
+STEP_BEFORE: Mapping[str, str] = {
+    "sample": "",
+    "generate": "sample",
+    "check": "generate",
+    "validate": "check",
+    "probe": "validate",
+    "review": "probe",
+    "accept": "review",
+    "freeze": "accept",
+}
+"""Each step, in order, with the one whose kept items it takes."""
+BY_PEOPLE = ("review", "accept", "freeze")
+"""Steps that are done only if the user names them."""
+T = TypeVar("T")
+Job = Callable[[Ask], Awaitable[T]]
+"""One piece of work that asks; its result must follow from the replies alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """What every step of one command works with."""
+
+    options: Namespace
+    recipe: Recipe
+    folder: WorkFolder
+    say: Say
+
+    def setting(self, name: str, step: str) -> Any:
+        """Return a setting from the command line, else the recipe, else as ``step`` was done."""
+        given = getattr(self.options, name) or getattr(self.recipe.build, name)
+        return given or self.folder.options(step).get(name)
+
+    def model(self, role: str, text: str) -> Spec:
+        """Return the model that a SPEC names. Raises UsageError that names its role."""
+        try:
+            return check_judge(parse(text, load_catalogue(own=self.options.models)))
+        except UsageError as problem:
+            raise UsageError(f"--{role}: {problem}") from None
+
+
+@dataclass(slots=True, kw_only=True)
+class StepCalls:
+    """The calls of one step to one model."""
+
+    caller: Caller
+    say: Say
+    usages: list[Usage] = field(default_factory=list)
+
+    async def ask_all(self, name: str, jobs: Sequence[Job[T]]) -> list[T | CallError]:
+        """Return each job's result, or the CallError that ended it, in the order of the jobs."""
+        progress = StepProgress(self.say, parts=10 if len(jobs) >= MANY_JOBS else 1)
+        before = len(self.usages)
+
+        def ended(usage: Usage) -> None:
+            self.usages.append(usage)
+            done = len(self.usages) - before
+            progress.show(f"{name}: {done} of {len(jobs)}", done, len(jobs))
+
+        return await ask_each(self.caller, jobs, ended)
+
+    async def ask_items(
+        self, name: str, items: Sequence[DraftItem], jobs: Sequence[Job[DraftItem]]
+    ) -> list[DraftItem]:
+        """Return each item as its job leaves it.
+
+        A refused one is dropped; one whose call failed is pending, for the next run.
+        """
+        done = []
+        for item, result in zip(items, await self.ask_all(name, jobs), strict=True):
+            if isinstance(result, RefusedError):
+                done.append(item.dropped(result.kind, f"{result}"))
+            elif isinstance(result, CallError):
+                done.append(item.pending(result.kind, f"{result}"))
+            else:
+                done.append(result)
+        return done
+
+    @property
+    def spent(self) -> str:
+        """Say in a few words what the calls took."""
+        tokens = sum(one.input_tokens + one.output_tokens for one in self.usages)
+        costs = [one.cost for one in self.usages if one.cost is not None]
+        sent = f"{self.caller.sender.requests} requests sent"
+        if len(costs) < len(self.usages):
+            return f"{sent}; all replies: {tokens:,} tokens, at an unknown price"
+        paid = money(sum(one.spent for one in self.usages))
+        return f"{sent} for {paid}; all replies: {tokens:,} tokens, {money(sum(costs))}"
+
+
+class ModelCalls:
+    """The calls of one command; deadline and budget hold for all its steps together.
+
+    Raises UsageError for a missing key, or a budget that cannot be kept.
+    """
+
+    def __init__(self, options: Namespace, specs: Sequence[Spec], say: Say) -> None:
+        self._say = say
+        by_text = {spec.text: spec for spec in specs}
+        names = read_key_names(options.key_env)
+        models = {
+            text: connect(spec, None if options.replay else require_key(spec, names))
+            for text, spec in by_text.items()
+        }
+        settings = CallSettings(
+            ledger=options.ledger,
+            concurrency=options.concurrency,
+            rpm=options.rpm,
+            deadline=options.deadline,
+            max_cost=options.max_cost,
+            replay=options.replay,
+        )
+        self._session = CallSession(models, by_text, settings)
+
+    def run(self, name: str, spec: Spec, work: Callable[[Model, StepCalls], Awaitable[T]]) -> T:
+        """Return what ``work`` makes of a model; all paid replies are in the ledger then."""
+
+        async def metered(caller: Caller) -> T:
+            calls = StepCalls(caller=caller, say=self._say)
+            try:
+                return await work(self._session.models[spec.text], calls)
+            finally:
+                for line in (f"{name}: {calls.spent}", *caller.ledger.notes):
+                    self._say(line)
+
+        return self._session.run(metered)
+
+
+class BuildStep(ABC):
+    """One step, with the settings that decide its result, ``values``."""
+
+    name: ClassVar[str]
+    help: ClassVar[str]
+    models: ClassVar[tuple[str, ...]] = ()
+    """Which of its settings are SPECs of models."""
+    renewed: ClassVar[bool] = False
+    """Asks no model, and is done again when its settings changed."""
+
+    def __init__(self, build: Build) -> None:
+        self.build = build
+        self.values = self.settings()
+
+    @abstractmethod
+    def settings(self) -> Values:
+        """Return the settings of the step. Raises UsageError if one is missing or wrong."""
+
+    @abstractmethod
+    def work(self, items: Sequence[DraftItem], calls: ModelCalls) -> list[DraftItem]:
+        """Return the items as the step leaves them. Raises BuildError if it cannot be done."""
+
+    def record(self) -> Values:
+        """Return what settings.json keeps of the step."""
+        return self.values
+
+    def finish(self, report: Values) -> None:  # noqa: B027  # most steps have nothing to add
+        """Write the step's other files; every run does it again."""
+
+    def fixed(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the values. Raises UsageError if the step was done with others."""
+        folder = self.build.folder
+        before = folder.options(self.name)
+        for name, value in values.items() if before else ():
+            if before.get(name) != value:
+                raise UsageError(
+                    f"{folder.file(self.name)}: made with another {name} "
+                    f"({before.get(name)!r:.80}, now {value!r:.80}); give the same, take another "
+                    "--folder, or delete that file"
+                )
+        return values
+
+    def named(self, role: str, step: str = "") -> str:
+        """Return the SPEC of a model. Raises UsageError if none was given, now or before."""
+        text: str = self.build.setting(role, step or self.name)
+        if not text:
+            what = {
+                "generator": "name the model that writes: --generator provider:NAME",
+                "validator": "name a model of another provider: --validator provider:NAME",
+            }[role]
+            raise UsageError(f"build: {self.name}: {what}, or the recipe's key 'build: {role}'")
+        return text
+
+    def spec(self, role: str) -> Spec:
+        """Return the model of a role."""
+        return self.build.model(role, self.values[role])
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the step and all before it are made, and nothing is left to do."""
+        folder = self.build.folder
+        if not _is_whole(folder, self.name):
+            return False
+        if self.renewed and folder.options(self.name) != self.record():
+            return False
+        return all(item.state != "pending" for item in folder.read(self.name))
+
+
+def run_steps(build: Build, steps: Sequence[type[BuildStep]]) -> Values:
+    """Do these steps, as far as they are not done yet, and return the report.
+
+    All settings are checked first. Raises UsageError for a wrong one, BuildError if a step could
+    not be finished.
+    """
+    made = [step(build) for step in steps]
+    # Only the models from the first unfinished step on are connected to.
+    left = [*made[next((at for at, step in enumerate(made) if not step.is_done), len(made)) :]]
+    specs = [step.spec(role) for step in left for role in step.models if step.values.get(role)]
+    calls = ModelCalls(build.options, specs, build.say)
+    for step in made:
+        _do(step, calls)
+    return write_report(build)
+
+
+def _do(step: BuildStep, calls: ModelCalls) -> None:
+    build, folder, name = step.build, step.build.folder, step.name
+    if step.is_done:
+        build.say(f"{summary(name, folder.read(name))} (done before)")
+        step.finish(write_report(build))
+        return
+    source, before = source_of(folder, name), STEP_BEFORE[name]
+    taken: list[DraftItem] = []
+    if before:
+        if not _is_whole(folder, before):
+            what = f"{name} comes after {before}, which is not done; run `{before}` first"
+            raise UsageError(f"build: {what}")
+        taken = folder.read(before)
+        check_finished(before, taken)
+    items = step.work(kept(taken), calls)
+    if step.models and build.options.leave_out_failed:
+        items = drop_failed(items)
+    folder.publish(name, items, step.record(), source)
+    build.say(summary(name, items))
+    step.finish(write_report(build))
+    check_finished(name, items)
+
+
+def source_of(folder: WorkFolder, name: str) -> str:
+    """Return the hash of what a step would be made from now; empty for the first step."""
+    before = STEP_BEFORE[name]
+    return str(folder.record(before).get("output", "")) if before else ""
+
+
+def is_current(folder: WorkFolder, name: str) -> bool:
+    """Return whether a step is made from what the step before it holds now."""
+    record = folder.record(name)
+    return bool(record) and record.get("input") == source_of(folder, name)
+
+
+def _is_whole(folder: WorkFolder, name: str) -> bool:
+    """Return whether a step and all those before it are current."""
+    return not name or (is_current(folder, name) and _is_whole(folder, STEP_BEFORE[name]))
+
+
+def check_finished(step: str, items: Sequence[DraftItem]) -> None:
+    """Raise BuildError, with what to do next, if items of a step are pending."""
+    pending = [item for item in items if item.state == "pending"]
+    if not pending:
+        return
+    why = next((item for item in pending if item.reason != "stopped"), pending[0])
+    if why.reason in DISPUTED:
+        advice = "run accept with that person's file"
+    elif step in BY_PEOPLE:
+        advice = "run accept with the files that are still out, or with --unreviewed"
+    else:
+        advice = "run the command again to go on"
+        if why.reason in FAILURES:
+            advice += "; --leave-out-failed drops what fails every time"
+    raise BuildError(f"{step}: {len(pending)} items are not done ({why.detail}); {advice}")
+
+
+def write_report(build: Build) -> Values:
+    """Return the counts of all steps made so far, and write them to ``report.json``."""
+    folder = build.folder
+    # Up to the first step that is not made, or made from older rows.
+    made = {step: folder.read(step) for step in takewhile(partial(is_current, folder), STEP_BEFORE)}
+    found = report(made, build.recipe.question.negations)
+    folder.write_json(REPORT, found)
+    return found
+
+
+def report(steps: Mapping[str, Sequence[DraftItem]], negations: frozenset[str]) -> Values:
+    """Return the counts of all steps, and the balance and sources of the items left."""
+    left = kept(list(steps.values())[-1]) if steps else []
+    answered = [item for item in left if item.answer]
+    return {
+        "steps": {step: _counts(items) for step, items in steps.items()},
+        "final": dict(sorted(final_states(steps).items())),
+        "items": len({item.id for items in steps.values() for item in items}),
+        "answers": {
+            answer: sum(item.answer == answer for item in answered) for answer in (YES, NO)
+        },
+        "sources": dict(sorted(Counter(item.origin.group for item in left).items())),
+        "licences": dict(sorted(Counter(item.origin.licence for item in left).items())),
+        "question_only": question_only(answered, negations),
+    }
+
+
+def _counts(items: Sequence[DraftItem]) -> dict[str, Any]:
+    found: dict[str, Any] = {"in": len(items)}
+    for state in ("kept", "dropped", "pending"):
+        reasons = Counter(item.reason for item in items if item.state == state)
+        found[state] = reasons.total()
+        if reasons and state != "kept":
+            found[f"{state}_why"] = dict(sorted(reasons.items()))
+    return found
+
+
+def final_states(steps: Mapping[str, Sequence[DraftItem]]) -> Counter[str]:
+    """Count each sampled item once, at the last step that it reached.
+
+    A state is ``dropped at STEP: REASON``, ``pending at STEP: REASON``, or ``kept by STEP``.
+    """
+    last: dict[str, str] = {}
+    for step, items in steps.items():
+        for item in items:
+            why = f": {item.reason}" if item.reason else ""
+            word = "kept by" if item.state == "kept" else f"{item.state} at"
+            last[item.id] = f"{word} {step}{why}"
+    return Counter(last.values())
+
+
+def summary(step: str, items: Sequence[DraftItem]) -> str:
+    """Return one line about a step."""
+    parts = [f"{len(items)} in, {len(kept(items))} kept"]
+    for state in ("dropped", "pending"):
+        if why := Counter(item.reason for item in items if item.state == state):
+            listed = ", ".join(f"{reason} {count}" for reason, count in why.most_common())
+            parts.append(f"{why.total()} {state} ({listed})")
+    return f"{step}: {', '.join(parts)}"
