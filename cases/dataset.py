@@ -3,51 +3,50 @@
 A worker of xdist gets the plan from the controller, so nothing that reads files is loaded here.
 """
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from cases.shards import Shards
-from evaluators.core import CORRECT, GRADES, Case
+from evaluators.core import CORRECT, GRADES, Case, UsageError
 from evaluators.extra_metrics import CheckSpec, MetricSpec
 from evaluators.kinds import Cluster, ItemView, Kind
 from evaluators.rubric import Prompt, Rubric
 from evaluators.statistics.metrics import DROP, RISE, USAGE, counts_every_item
+from evaluators.text import shown
 
 Evidence = Literal["estimate", "confident", "audited", "sequential"]
 Fail = Literal["", "margin", "zero"]
 
-
 AUDIT_SHARE = 0.25
-"""The probability of being looked at by people, unless a gate says otherwise."""
+"""The probability that people look at a pair, unless a gate says otherwise."""
+MAX_SHARDS = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """One threshold: a bar for a measure, or a margin for its change since the baseline.
-
-    With a ``measure`` of ``drop`` or ``rise`` it has only ``max``, the margin: how far the measure
-    ``of`` may fall or rise, which is a share of its old value where it is ``relative``; an empty
-    ``of`` is the share of items that pass. ``fail`` says when
-    that is a FAIL: with the whole interval beyond the ``margin``, or with all of it beyond
-    ``zero``; it is empty for bars, and in old runs, which meant zero. ``evidence: confident`` asks
-    that the 95 % interval clear the bar, ``audited`` that people's verdicts show it (only for a
-    ``drop`` of the passing share), who look at a ``share`` of the pairs that nothing speaks for,
-    ``sequential`` that verdicts in a fixed order show it, looked at after every item (for shares of
-    all items); ``pool`` puts all languages of a data set together.
-    """
+    """A bar for a metric, or a margin for its change since the baseline."""
 
     measure: str
+    """The metric; ``drop`` or ``rise`` for a margin, which has only ``max``."""
     min: float | None = None
     max: float | None = None
     evidence: Evidence = "estimate"
+    """What must show it: the estimate, its whole 95 % interval (``confident``), verdicts of people
+    (``audited``, for a ``drop`` of the passing share), or verdicts one by one (``sequential``)."""
     pool: bool = False
+    """Whether all languages of the data set are put together."""
     of: str = ""
+    """The metric whose change is meant; empty for the share of items that pass."""
     fail: Fail = ""
+    """A change is a FAIL with its whole interval beyond the ``margin``, or beyond ``zero``. Empty
+    for bars, and in old runs, which meant zero."""
     share: float = AUDIT_SHARE
+    """The share of pairs without a sign of trouble that people look at (``audited``)."""
     relative: bool = False
+    """Whether the margin is a share of the old value."""
 
     @property
     def of_usage(self) -> bool:
@@ -91,16 +90,14 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceSample:
-    """What ``--limit`` drew: ``items`` of the ``of`` items that a slice's file has, by ``seed``.
-
-    ``of`` is None in old runs, which did not note it. ``pinned`` says that the data set or the
-    gates file names just this sample: only then may it decide.
-    """
+    """The items of a slice that ``--limit`` drew."""
 
     items: int
     of: int | None
+    """How many the file has; None in old runs, which did not note it."""
     seed: int
     pinned: bool = False
+    """Whether the data set or the gates file names just this sample: only then may it decide."""
 
     @property
     def text(self) -> str:
@@ -115,17 +112,7 @@ class SliceSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """One language of one dataset.
-
-    ``pass_bar`` is the lowest rating that passes (1 to 10); ``penalty`` the p of ``penalised``;
-    ``floor`` (kind ``judged`` only) the lowest trustworthy agreement or kappa of a judge, of a
-    two-sided measure how far from 0 it may lie, ``floor_limit`` the same of the end of its 95 %
-    interval, and ``offline_floor`` what is asked of an offline judge in place of both, where that
-    is only to stand in for a model;
-    ``cluster`` the metadata field that dependent items share, empty for ``Kind.cluster_of``'s own.
-    ``metrics`` are extra measures that a judge's model takes, ``checks`` those that code takes.
-    ``declared`` is False where ``languages.default`` stood in for a missing line.
-    """
+    """One language of one data set."""
 
     dataset: str
     language: str
@@ -135,17 +122,28 @@ class Slice:
     rubric: Rubric | None = None
     thresholds: tuple[Threshold, ...] = ()
     pass_bar: int = 6
+    """The lowest rating that passes, 1 to 10."""
     penalty: float = 1.0
+    """The p of the metric ``penalised``."""
     by: tuple[str, ...] = ()
+    """Metadata fields whose values get metrics of their own."""
     yes: str = ""
     no: str = ""
     floor: Mapping[str, float] = field(default_factory=dict)
+    """The lowest metrics of a judge that may decide (kind ``judged``): agreement, kappa, or the
+    largest distance from 0 of a two-sided metric."""
     floor_limit: Mapping[str, float] = field(default_factory=dict)
+    """The same for the end of the 95 % interval."""
     offline_floor: Mapping[str, float] = field(default_factory=dict)
+    """What is asked of an offline judge in place of both, where it is only a placeholder."""
     metrics: tuple[MetricSpec, ...] = ()
+    """Extra metrics, taken by the model of a judge."""
     checks: tuple[CheckSpec, ...] = ()
+    """Extra metrics, taken by code."""
     declared: bool = True
+    """False where the file does not list the language: ``languages.default`` serves it."""
     cluster: str = ""
+    """The metadata field that dependent items share; empty for the one of the kind."""
 
     @property
     def name(self) -> str:
@@ -163,22 +161,13 @@ class Slice:
         return self.rubric.passing if self.rubric else (CORRECT,)
 
     def cluster_of(self, item: ItemView) -> Cluster:
-        """Return what is equal for this item and all those that it is not independent of.
-
-        A record that leaves its texts on disk has noted it.
-        """
-        noted: Cluster | None = getattr(item, "cluster", None)
-        return noted or self.kind.cluster_of(item, self.cluster)
+        """Return what is equal for this item and all those that it is not independent of."""
+        return self.kind.cluster_of(item, self.cluster)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """One ``dataset.yaml``: its slices by language, and the thresholds that pool them.
-
-    ``sampling`` is the only ``--limit`` and ``--seed`` with which a part of a slice decides.
-    ``judge_unmeasured`` lets its gates decide although no labels measure its judge. ``left_out``
-    names the gates that a gates file took away.
-    """
+    """One ``dataset.yaml``: its slices by language, and the thresholds that pool them."""
 
     name: str
     folder: Path
@@ -188,8 +177,55 @@ class Dataset:
     holm: bool = False
     require_calibration: bool = False
     sampling: Sampling | None = None
+    """The only ``--limit`` and ``--seed`` with which a part of a slice decides."""
     judge_unmeasured: bool = False
+    """Whether its gates decide although no labels measure its judge."""
     left_out: tuple[str, ...] = ()
+    """The gates that a gates file took away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shards:
+    """Parts of a run, alike in size; all repeats of an item are in one part.
+
+    A hash of its data set, language and id says which part an item is in, whatever else is asked.
+    Raises ValueError for parts that cannot be: a report folder may say anything.
+    """
+
+    of: int
+    """How many parts there are, 1 to 100,000."""
+    held: tuple[int, ...]
+    """The numbers of these parts, from 1."""
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.of <= MAX_SHARDS and {*self.held} <= {*range(1, self.of + 1)}):
+            raise ValueError(f"shards {self.held[:3]} of {self.of} cannot be")
+
+    def holds(self, case: Case) -> bool:
+        """Return whether an item is in one of these parts."""
+        name = f"{case.dataset}:{case.language}:{case.id}".encode("utf-8", "surrogatepass")
+        part = int.from_bytes(hashlib.sha256(name).digest()[:8]) % self.of + 1
+        return part in self.held
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """The parts that are not held."""
+        return tuple(sorted({*range(1, self.of + 1)}.difference(self.held)))
+
+
+def parse_shard(text: str) -> Shards | None:
+    """Return the part that ``--shard`` names, such as ``2/8``; None for all of a run.
+
+    Raises UsageError.
+    """
+    number, _, of = text.partition("/")
+    try:
+        shards = Shards(of=int(of), held=(int(number),))
+    except ValueError:
+        raise UsageError(
+            f"--shard: K/N is needed, part K of N (such as 2/8), got {shown(text)}"
+        ) from None
+    return shards if shards.missing else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,19 +239,17 @@ class SliceFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which items the user wants to run; the defaults ask everything once.
-
-    ``limit`` (at least 1) bounds the items of each slice, picked by a hash of id and ``seed``.
-    ``first`` (at least 1) runs that many of them as they come, a part picked by hand; ``shard`` is
-    the only part of all this that becomes tests.
-    """
+    """Which items the user wants to run; the defaults ask everything once."""
 
     items: tuple[SliceFile, ...] = ()
     prompts: tuple[SliceFile, ...] = ()
     languages: tuple[str, ...] = ()
     limit: int | None = None
+    """The most items of each slice, 1 or more, picked by a hash of id and ``seed``."""
     first: int | None = None
+    """The most items of each slice that become tests, in the order of the file."""
     shard: Shards | None = None
+    """The only part of all this that becomes tests."""
     seed: int = 0
     repeats: int = 1
     gates: Path | None = None
@@ -223,16 +257,18 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedItem:
-    """One planned pytest case. ``key`` is its pytest id: ASCII, unique in the run."""
+    """One planned pytest case."""
 
     key: str
+    """Its pytest id: ASCII, unique in the run."""
     slice: Slice
     case: Case
     repeat: int
+    """Which time the item is asked, from 1."""
 
 
 def clusters_in(items: Iterable[tuple[Slice, ItemView]]) -> dict[str, set[Cluster]]:
-    """Return the different clusters of a dataset's items, by language."""
+    """Return the different clusters of a data set's items, by language."""
     found: dict[str, set[Cluster]] = defaultdict(set)
     for slice_, item in items:
         found[slice_.language].add(slice_.cluster_of(item))
@@ -241,27 +277,24 @@ def clusters_in(items: Iterable[tuple[Slice, ItemView]]) -> dict[str, set[Cluste
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Every item that the choice allows, by key, in the order of the files.
-
-    ``hashes`` holds the SHA-256 of each slice's data file, by the slice's name, as it was read;
-    ``samples`` the slices of which ``--limit`` leaves items out. ``first`` is how many cases of a
-    slice become tests, ``shard`` the part of these that do; None for all.
-    """
+    """All items that are selected, by key, in the order of the files."""
 
     datasets: tuple[Dataset, ...]
     items: Mapping[str, PlannedItem]
     hashes: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of each slice's data file as it was read, by the name of the slice."""
     samples: Mapping[str, SliceSample] = field(default_factory=dict)
+    """The slices of which ``--limit`` leaves items out."""
     first: int | None = None
     shard: Shards | None = None
 
     def of(self, dataset: Dataset) -> list[PlannedItem]:
-        """Return the items of one dataset."""
+        """Return the items of one data set."""
         slices = set(map(id, dataset.slices.values()))
         return [item for item in self.items.values() if id(item.slice) in slices]
 
     def tests(self, dataset: Dataset) -> Iterator[PlannedItem]:
-        """Yield the items of a dataset that become tests, each with all its repeats."""
+        """Yield the items of a data set that become tests, each with all its repeats."""
         seen: dict[str, set[str]] = defaultdict(set)
         for item in self.of(dataset):
             known = seen[item.slice.name]

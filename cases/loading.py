@@ -5,10 +5,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from cases.columns import LAYOUTS, check_columns
 from cases.dataset import Slice
 from cases.labels import grade_or_rating, yes_or_no
-from cases.rows import ItemRow, golds_of, id_of, metadata_of, recorded_of, rows_of
+from cases.rows import (
+    LAYOUTS,
+    ItemRow,
+    check_columns,
+    golds_of,
+    id_of,
+    metadata_of,
+    recorded_of,
+    rows_of,
+)
 from cases.tables import TableRow, read_table
 from evaluators.core import Case, UsageError
 from evaluators.kinds import FACT

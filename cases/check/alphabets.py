@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from cases.columns import LOOK_ALIKES
+from cases.rows import LOOK_ALIKES
 from evaluators.reading import load_yaml
 
 FILE = Path(__file__).parent / "languages.yaml"

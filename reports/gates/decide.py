@@ -25,7 +25,7 @@ alone: a gate that passes has counted it against itself.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cases.shards import Shards
+from cases.dataset import Shards
 from evaluators.output import plural
 from reports.run.report import Decision, GateResult, SessionEnd
 

@@ -12,8 +12,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from cases.dataset import Selection, SliceFile
-from cases.shards import Shards, parse_shard
+from cases.dataset import Selection, Shards, SliceFile, parse_shard
 from evaluators.command_line import REMOVED, removed
 from evaluators.core import UsageError
 from evaluators.ledger_place import Place, read_place

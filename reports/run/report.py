@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cases.dataset import Dataset, SliceSample, Threshold
-from cases.shards import Shards
+from cases.dataset import Dataset, Shards, SliceSample, Threshold
 from evaluators.kinds import Kind
 from evaluators.statistics.estimate import Estimate
 from reports.run.evidence import AuditTrail, Comparison, Judging, LanguageGap

@@ -6,8 +6,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from cases.config import LANGUAGE, NAME
-from cases.dataset import SliceSample, Threshold
-from cases.shards import Shards
+from cases.dataset import Shards, SliceSample, Threshold
 from evaluators.core import UsageError
 from evaluators.reading import file_hash, parse_json, read_text
 from evaluators.text import shown

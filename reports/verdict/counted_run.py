@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cases.dataset import Dataset, Sampling, Slice, SliceSample
-from cases.shards import Shards
+from cases.dataset import Dataset, Sampling, Shards, Slice, SliceSample
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.judge.judge_errors import measuring
 from reports.judge.trust import distrust, measured_among

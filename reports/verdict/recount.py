@@ -4,9 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 
-from cases.dataset import Dataset, Slice, Threshold
+from cases.dataset import Dataset, Shards, Slice, Threshold
 from cases.gates_file import GatesFile, with_gates
-from cases.shards import Shards
 from evaluators.core import UsageError
 from reports.gates.audited import AuditedGate
 from reports.gates.decide import FAILED, INTERRUPTED, OK, SessionFacts

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cases.shards import Shards
+from cases.dataset import Shards
 from reports.__main__ import main
 from tests.conftest import Project
 
