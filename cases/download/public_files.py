@@ -12,7 +12,7 @@ import httpx2
 
 from cases.tables import MAX_BYTES
 from evaluators.core import QAError, UsageError
-from evaluators.models.base_urls import is_loopback, normalise_url
+from evaluators.models.spec import is_loopback, normalise_url
 from evaluators.output import PRIVATE_FOLDER, write_whole
 from evaluators.reading import ARCHIVES, load_yaml
 from evaluators.secrets import mask, one_line

@@ -1,7 +1,4 @@
-"""Models behind APIs, which cost nothing until they are asked.
-
-An HTTP client takes a fifth of a second to load and an SDK half of one; pytest needs neither.
-"""
+"""Models behind APIs. Their HTTP client and SDKs take a second to load, so a first call does it."""
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
@@ -14,14 +11,14 @@ from evaluators.secrets import Key
 if TYPE_CHECKING:
     from evaluators.models.api import ApiModel
     from evaluators.models.batching import BatchedModel
-    from evaluators.models.function_calls import FunctionModel
+    from evaluators.models.python_function import FunctionModel
 
 
 def connect(spec: Spec, key: Key | None = None) -> Model:
-    """Return the model that a Spec names; nothing is loaded or connected before its first call.
+    """Return the model that a Spec names, without connecting to it.
 
-    Without a key every call is a FatalError, which is what a replay wants. Raises UsageError for a
-    function that cannot be imported.
+    Without a key every call is a FatalError, as a replay needs it. Raises UsageError for a function
+    that cannot be imported.
     """
     if spec.function:
         spec.function.load()
@@ -29,7 +26,7 @@ def connect(spec: Spec, key: Key | None = None) -> Model:
 
 
 def load(specs: Iterable[Spec]) -> None:
-    """Load what these models' first calls will need; each SDK takes half a second."""
+    """Load what the first calls of these models need."""
     for spec in specs:
         if spec.function:
             spec.function.load()
@@ -39,7 +36,7 @@ def load(specs: Iterable[Spec]) -> None:
 
 
 class LazyModel:
-    """A model known by its Spec; the first call loads what makes the calls."""
+    """A model that loads its client with the first call."""
 
     def __init__(self, spec: Spec, key: Key | None) -> None:
         self._spec = spec
@@ -52,7 +49,7 @@ class LazyModel:
 
     @property
     def spec(self) -> str:
-        """The SPEC that names it, without any key."""
+        """The SPEC that names it, without its key."""
         return self._spec.text
 
     @property
@@ -73,7 +70,7 @@ class LazyModel:
 
     def _load(self) -> "ApiModel | FunctionModel":
         if self._spec.function:
-            from evaluators.models.function_calls import FunctionModel
+            from evaluators.models.python_function import FunctionModel
 
             return FunctionModel(self.spec, self._spec.function, self._spec.deadline)
         from evaluators.models.api import ApiModel
@@ -94,7 +91,7 @@ class LazyModel:
         return self._batched
 
     async def close(self) -> None:
-        """Give the connections of the running loop back."""
+        """Close the connections of the running loop."""
         if self._batched is not None:
             await self._batched.close()
         if self._loaded is not None:

@@ -1,7 +1,4 @@
-"""What a provider's module is made of: its adapter, and the reading of replies without trust.
-
-Every field of a reply has its type, or the body is bad.
-"""
+"""What a provider's module is made of: an adapter, and checked access to the fields of a reply."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -15,23 +12,19 @@ if TYPE_CHECKING:
     import httpx2
 
 T = TypeVar("T")
-MAX_TOKENS = 10**9  # of one reply: more is a broken server, and would break every sum
-
-INCOMPLETE = "incomplete"
-"""The finish of a reply that its API calls incomplete: what is left of it is no answer."""
-
-MAY_BE_EMPTY = frozenset({"length", "content_filter", INCOMPLETE})
-"""The finishes of a reply that may hold neither text nor a tool call."""
+MAX_TOKENS = 10**9  # of one reply; a broken server's larger number would spoil every sum
+INCOMPLETE = "incomplete"  # the finish of a reply that its API calls incomplete: no answer
+MAY_BE_EMPTY = frozenset({"length", "content_filter", INCOMPLETE})  # without text or tool call
 
 
 def refuse_body(what: str) -> NoReturn:
-    """Raise the error of a reply that cannot be read."""
+    """Raise TransientError for a reply that cannot be read."""
     kind = "bad_body"
     raise TransientError(kind, what)
 
 
 class JsonObject(dict[str, object]):
-    """An object of a reply. Its methods raise TransientError if a field has another type."""
+    """An object in a reply. Its methods raise TransientError for a field of another type."""
 
     def mapping(self, key: str) -> "JsonObject":
         """Return a field that must be an object."""
@@ -47,19 +40,15 @@ class JsonObject(dict[str, object]):
         return _typed(self.get(key), str, key)
 
     def text_or_none(self, key: str) -> str | None:
-        """Return a field that must be text if it is there."""
+        """Return a field that must be text or missing."""
         return None if self.get(key) is None else self.text(key)
 
-    def usage(self) -> "JsonObject":
-        """Return the token counts of a reply; empty if the server gives none."""
-        return self.details("usage")
-
     def details(self, key: str) -> "JsonObject":
-        """Return a field that must be an object if it is there; empty if it is not."""
+        """Return a field that must be an object; empty if it is missing."""
         return JsonObject() if self.get(key) is None else self.mapping(key)
 
     def count(self, key: str) -> int:
-        """Return a number of tokens: 0 if it is missing, otherwise an integer below a billion."""
+        """Return a number of tokens, an integer below a billion; 0 if it is missing."""
         value = self.get(key)
         number = 0 if value is None else value
         if type(number) is not int or not 0 <= number < MAX_TOKENS:
@@ -67,7 +56,7 @@ class JsonObject(dict[str, object]):
         return number
 
     def amount(self, key: str) -> float | None:
-        """Return an amount of money, from 0; None if it is missing."""
+        """Return an amount of money, at least 0; None if it is missing."""
         value = self.get(key)
         if value is None:
             return None
@@ -79,46 +68,45 @@ class JsonObject(dict[str, object]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchStatus:
-    """What a provider says of a batch: whether it is over, and how many of its calls are done.
-
-    ``refusal`` is why the provider took none of it; empty for a batch that was worked on.
-    """
+    """A provider's report on a batch."""
 
     is_over: bool
     done: int
+    """Calls that have a reply."""
     failed: int
     refusal: str = ""
+    """Why the provider took none of its calls; empty if it took them."""
 
 
 class BatchApi(Protocol):
-    """One provider's batches through its SDK. Whatever the SDK raises comes through."""
+    """One provider's batches through its SDK, whose exceptions pass."""
 
     def line(self, key: str, body: Mapping[str, object]) -> Mapping[str, object]:
-        """Return a call as a batch holds it; ``key`` tells its result from the others."""
+        """Return a call as a line of a batch; its result carries the same ``key``."""
 
     async def upload(self, name: str, lines: Sequence[bytes]) -> str:
-        """Bring the calls to the provider, if that is a step of its own; return the file's id."""
+        """Upload the calls, if that is a step of its own; return the file's id."""
 
     async def create(self, name: str, file: str, lines: Sequence[bytes]) -> str:
-        """Begin a batch and return its id: from here on it is paid for."""
+        """Start a batch and return its id: from here on it is paid for."""
 
     async def find(self, name: str, calls: int, since: float) -> list[str]:
-        """Return the ids of the batches that may be this one, the newest first.
+        """Return the ids of the batches that may be this one, newest first.
 
-        ``calls`` is how many it holds, ``since`` when it was begun, in seconds since 1970.
+        It has this number of ``calls`` and was started at ``since``, in seconds since 1970.
         """
 
     async def status(self, batch: str) -> BatchStatus:
-        """Return what became of a batch so far."""
+        """Return how far a batch is."""
 
     def results(self, batch: str) -> AsyncIterator[bytes]:
-        """Yield the bytes of the result lines of a batch that is over, in pieces of any length."""
+        """Yield the result lines of a batch that is over, in pieces of any length."""
 
     def read(self, line: JsonObject) -> tuple[str, JsonObject | CallError]:
-        """Return a result line's key, and the reply's body or why there is none."""
+        """Return a result line's key, and the reply's body or the error in place of one."""
 
     async def cancel(self, batch: str) -> None:
-        """Ask for nothing more of a batch; what is done stays and is paid for."""
+        """Stop a batch; calls that are done stay and are paid for."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -126,46 +114,46 @@ class BatchApi(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batching:
-    """A provider's batches: most ``calls`` and ``size`` (bytes) of one, ``price`` as a share.
-
-    ``open`` returns them for a key and a base URL, over this HTTP client.
-    """
+    """The limits of a provider's batches."""
 
     calls: int
+    """The most calls in one batch."""
     size: int
+    """The most bytes in one batch."""
     open: "Callable[[Key, str, httpx2.AsyncClient], BatchApi]"
+    """Returns the batches for a key and a base URL, over this HTTP client."""
     price: float = 0.5
+    """A call's price as a share of its price outside a batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderAdapter:
-    """How one provider's API is called; a new provider is a module that defines one.
-
-    ``sdk`` is the package that knows the provider's URLs and headers. ``base_url`` and
-    ``api_key_env`` are the provider's own server and the variable that holds its key; ``defaults``
-    are parameters that every request must have. ``adds_v1`` says that the SDK writes ``/v1``
-    itself, so that a base URL must not end in it. Its models' names begin with one of ``families``.
-    ``max_tokens_as`` is the API's word for ``max_tokens``; the body of a ``method`` of GET is its
-    query.
-
-    ``address`` returns the URL and the headers of all requests, for a key and a base URL.
-    ``write`` returns the body of a request to the model of this name, with these parameters.
-    ``read`` returns the reply that a body holds, or raises TransientError. ``batching`` is None
-    where the API has no batches.
-    """
+    """How one provider's API is called; a new provider is a module that defines one."""
 
     sdk: str
+    """The package that knows the provider's URLs and headers."""
     base_url: str
+    """The provider's own server."""
     api_key_env: str
+    """The variable with the key for the provider's own server."""
     address: Callable[[Key, str], tuple[str, Mapping[str, object]]]
+    """Returns the URL and headers of all requests, for a key and a base URL."""
     write: Callable[[str, Request, Mapping[str, object]], Mapping[str, object]]
+    """Returns the body of a request to the model of this name, with these parameters."""
     read: Callable[[JsonObject], Reply]
+    """Returns the reply in a body. Raises TransientError if there is none."""
     defaults: Mapping[str, object] = field(default_factory=dict)
+    """Parameters that every request must have."""
     families: tuple[str, ...] = ()
+    """How the names of the provider's models begin."""
     adds_v1: bool = False
+    """Whether the SDK adds ``/v1``, so that a base URL must not end in it."""
     max_tokens_as: str = "max_tokens"
+    """The API's name for ``max_tokens``."""
     method: str = "POST"
+    """With GET the body is sent as the query."""
     batching: Batching | None = None
+    """None if the API has no batches."""
 
 
 def parse_body(content: bytes) -> JsonObject:
@@ -179,20 +167,20 @@ def parse_body(content: bytes) -> JsonObject:
 
 
 def sendable(text: str) -> str:
-    """Return the text with lone surrogates replaced: no HTTP body can hold them."""
+    """Return the text with lone surrogates replaced, because no HTTP body can hold them."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def as_text(value: object) -> str:
-    """Return a text as it is, and any other value as JSON."""
+    """Return a text unchanged and any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def offline_client() -> "httpx2.AsyncClient":
-    """Return the client for an SDK that is asked for its URL and headers only; it sends nothing."""
+    """Return a client that sends nothing, for an SDK that only gives its URL and headers."""
     import httpx2  # noqa: PLC0415  # a fifth of a second
 
-    # A transport of its own keeps it from reading certificates and proxies, which takes long.
+    # With a transport given it reads no certificates and proxies, which would take long.
     return httpx2.AsyncClient(transport=httpx2.AsyncBaseTransport())
 
 

@@ -30,7 +30,7 @@ FINISHES: Mapping[str, str] = {
 }
 WRITTEN, READ = "cache_creation_input_tokens", "cache_read_input_tokens"
 INPUT_COUNTS = ("input_tokens", WRITTEN, READ)
-REQUIRED = {"max_tokens": 4096}  # the API wants them, whatever an entry of models.yaml omits
+REQUIRED = {"max_tokens": 4096}  # by the API, even if an entry of models.yaml omits it
 
 
 def address(key: Key, base_url: str) -> tuple[str, Mapping[str, object]]:
@@ -53,7 +53,7 @@ def write(name: str, request: Request, parameters: Mapping[str, object]) -> Mapp
         **parameters,
     }
     if system:
-        # All up to the mark is the same for every item: one call writes it, the others read it.
+        # Every item has the same text up to this mark: one call writes the cache, others read it.
         text = "\n\n".join(system)
         body["system"] = [{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]
     if tool := request.tool:
@@ -64,7 +64,7 @@ def write(name: str, request: Request, parameters: Mapping[str, object]) -> Mapp
 
 
 def read(content: JsonObject) -> Reply:
-    """Return the reply that a message holds. Raises TransientError for a body of another form."""
+    """Return the reply in a message. Raises TransientError for another form of body."""
     blocks = content.mappings("content")
     reason = content.text("stop_reason")
     finish = FINISHES.get(reason, reason)
@@ -80,7 +80,7 @@ def read(content: JsonObject) -> Reply:
     )
     if not texts and not calls and finish not in MAY_BE_EMPTY:
         refuse_body("the message holds neither text nor a tool call")
-    usage = content.usage()
+    usage = content.details("usage")
     return Reply(
         text="".join(texts),
         calls=calls,
@@ -94,7 +94,7 @@ def read(content: JsonObject) -> Reply:
 
 
 def open_batches(key: Key, base_url: str, client: "AsyncClient") -> BatchApi:
-    """Return the batches of a server. A call is sent once: whoever asks tries again."""
+    """Return a server's batches. The SDK sends each request once."""
     from anthropic import AsyncAnthropic
 
     from evaluators.models.anthropic_batches import AnthropicBatches  # noqa: PLC0415  # aiohttp

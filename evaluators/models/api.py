@@ -26,52 +26,51 @@ from evaluators.secrets import Key, mask, one_line
 
 NO_KEY = "no_key"
 CONNECT_SECONDS = 10.0
-MAX_CONNECTIONS = 1024  # above any sensible --concurrency: the engine is what limits
-MAX_BODY = 5 * 1024 * 1024
+MAX_CONNECTIONS = 1024  # above any sensible --concurrency: the engine sets the limit
+MAX_BODY = 5 * 1024 * 1024  # bytes
 KEY_HEADERS = frozenset({"authorization", "x-api-key"})
 EVERYWHERE = KEY_HEADERS | {"accept", "anthropic-version", "content-type", "user-agent"}
-PROXY_SCHEMES = ("http", "https")
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
-
-# A dated or numbered release of the same model: -2024-08-06, @20241022, -002.
-_RELEASE = re.compile(r"[-@:][0-9][0-9.-]*")
+_RELEASE = re.compile(r"[-@:][0-9][0-9.-]*")  # as in -2024-08-06, @20241022, -002
 encode_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where one model's requests go, with the headers (and key) that its SDK sends.
+    """Where one model's requests go, with the headers and key that its SDK sends.
 
-    They are taken from the SDK once: building each request anew was a third of a call's work, and
-    the SDK's own HTTP client half of the rest.
+    They are taken from the SDK once, because building each request with it costs a third of a
+    call's work, and its own HTTP client half of the rest.
     """
 
     session: aiohttp.ClientSession
     url: URL
     method: str
     proxy: URL | None = field(repr=False)
-    # Not the session's own headers: aiohttp shows those to the proxy, outside of TLS.
     headers: CIMultiDict[str] = field(repr=False)
+    """Not the session's own: aiohttp shows those to a proxy, outside TLS."""
 
     async def post(self, content: Mapping[str, object]) -> tuple[int, Mapping[str, str], bytes]:
-        """Send one request; return the status, whatever it is, the headers and the decoded body.
+        """Send one request; return the status, the headers and the decoded body.
 
-        Raises aiohttp's errors, TransientError for a body that is too large.
+        Raises aiohttp's errors, and TransientError for a body that is too large.
         """
-        asks = self.method == "GET"
+        url, data = self.url, None
+        if self.method == "GET":
+            url = url.update_query({key: str(value) for key, value in content.items()})
+        else:
+            data = encode_json(content).encode()
         exchange = self.session.request(
             self.method,
-            self.url.update_query({key: str(value) for key, value in content.items()})
-            if asks
-            else self.url,
+            url,
             headers=self.headers,
-            data=None if asks else encode_json(content).encode(),
+            data=data,
             allow_redirects=False,
             proxy=self.proxy,
         )
         body = bytearray()
         async with exchange as response:
-            # aiohttp decodes a part at a time, so that no part is a bomb.
+            # aiohttp decompresses part by part, so no part can be a bomb.
             async for part in response.content.iter_any():
                 body += part
                 if len(body) > MAX_BODY:
@@ -80,7 +79,7 @@ class Endpoint:
 
 
 def open_endpoint(spec: Spec, key: Key) -> Endpoint:
-    """Return the endpoint of a model. Raises FatalError for a proxy or certificates not usable."""
+    """Return the endpoint of a model. Raises FatalError for an unusable proxy or certificates."""
     address, headers = spec.adapter.address(key, spec.base_url)
     url = URL(address, encoded=True).update_query(spec.query)
     proxy = proxy_of(spec)
@@ -89,11 +88,11 @@ def open_endpoint(spec: Spec, key: Key) -> Endpoint:
             limit=MAX_CONNECTIONS, ssl=verified() if url.scheme == "https" else True
         ),
         cookie_jar=aiohttp.DummyCookieJar(),
-        # A whole call has a deadline of its own: a timer for each read would say less.
+        # The whole call has a deadline, so reads need no timer of their own.
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_SECONDS, spec.deadline)),
     )
-    # An SDK marks a header that it leaves out by a value of its own. Organisation, project and
-    # custom headers, which it takes from the environment, are for the provider's own host.
+    # An SDK marks a header that it leaves out by an object. Headers that it takes from the
+    # environment (organisation, project, custom ones) are for the provider's own host only.
     sent = CIMultiDict(
         (name, value)
         for name, value in headers.items()
@@ -107,7 +106,7 @@ def open_endpoint(spec: Spec, key: Key) -> Endpoint:
 
 
 def verified() -> SSLContext:
-    """Return the certificates to be trusted. Raises FatalError where they cannot be read."""
+    """Return the trusted certificates. Raises FatalError if they cannot be read."""
     try:
         return httpx2.create_ssl_context()
     except OSError as error:
@@ -116,9 +115,10 @@ def verified() -> SSLContext:
 
 
 def proxy_of(spec: Spec) -> URL | None:
-    """Return the environment's proxy for a model; there is none for a loopback URL.
+    """Return the environment's proxy for a model; None for a loopback URL.
 
-    Looked up here and once: aiohttp would do so for each call, and also send what .netrc holds.
+    aiohttp would look it up for each call and also send what .netrc holds. Raises FatalError for a
+    proxy that is not HTTP.
     """
     scheme, server, *_ = urlsplit(spec.base_url)
     known = getproxies()
@@ -127,26 +127,26 @@ def proxy_of(spec: Spec) -> URL | None:
         return None
     with suppress(ValueError):
         proxy = URL(named if "://" in named else f"http://{named}")
-        if proxy.scheme in PROXY_SCHEMES and proxy.host:
+        if proxy.scheme in ("http", "https") and proxy.host:
             return proxy
     msg = f"{scheme.upper()}_PROXY or ALL_PROXY is not an HTTP proxy's URL; write http://HOST:PORT"
     raise FatalError(failures.ENVIRONMENT, msg)
 
 
 class ApiModel:
-    """The calls to one model, by its provider's adapter. It shows its key nowhere."""
+    """The calls to one model through its provider's adapter. It never shows its key."""
 
     def __init__(self, spec: Spec, key: Key | None) -> None:
         self._spec = spec
         self._key = key
         self._adapter = spec.adapter
-        # Connections cannot be used from another loop than the one that opened them.
+        # A connection works only in the event loop that opened it.
         self._endpoints: WeakKeyDictionary[asyncio.AbstractEventLoop, Endpoint] = (
             WeakKeyDictionary()
         )
 
     async def complete(self, request: Request) -> Reply:
-        """One attempt, without retries, ended by the Spec's deadline. Raises only CallErrors."""
+        """One attempt, without retries, within the Spec's deadline. Raises only CallErrors."""
         if self._key is None:
             variable = self._spec.api_key_env
             msg = f"{self._spec.text}: no API key; set the environment variable {variable}"
@@ -158,34 +158,30 @@ class ApiModel:
                 endpoint = self._endpoints[loop] = open_endpoint(self._spec, self._key)
             start = time.perf_counter()
             async with asyncio.timeout(self._spec.deadline):
-                response = await endpoint.post(self.body(request))
-            reply = self._read(*response)
+                status, headers, body = await endpoint.post(self.body(request))
+            if not 200 <= status < 300:
+                raise failures.of_response(status, headers, body)
+            reply = self.read(parse_body(body), headers)
         except Exception as error:  # noqa: BLE001 - HTTP libraries raise more than they document
             problem = self.masked(failures.of_exception(error))
         else:
             return replace(reply, seconds=time.perf_counter() - start)
-        # Raised out here so that no exception of HTTP, which holds the key's header, hangs on it.
+        # Raised out here, so that it has no HTTP exception, with the key's header, as its context.
         raise problem
 
     async def close(self) -> None:
-        """Give the connections of the running loop back."""
+        """Close the connections of the running loop."""
         endpoint = self._endpoints.pop(asyncio.get_running_loop(), None)
         if endpoint is not None:
             await endpoint.session.close()
 
-    def _read(self, status: int, headers: Mapping[str, str], body: bytes) -> Reply:
-        """Return the reply in a response of status 2xx; every other one is a failure."""
-        if not 200 <= status < 300:
-            raise failures.of_response(status, headers, body)
-        return self.read(parse_body(body), headers)
-
     def body(self, request: Request) -> Mapping[str, object]:
-        """Return what is sent for a request."""
+        """Return the body to send for a request."""
         parameters = self._spec.merged(request.parameters)
         return self._adapter.write(self._spec.name, request, parameters)
 
     def read(self, content: JsonObject, headers: Mapping[str, str] = NO_HEADERS) -> Reply:
-        """Return the reply in a body, without the key. Raises a CallError where there is none."""
+        """Return the reply in a body, without the key. Raises a CallError if there is none."""
         if content.get("error") or content.get("type") == "error":
             raise failures.of_error_body(content, headers)
         reply = self._adapter.read(content)
@@ -193,7 +189,7 @@ class ApiModel:
         return reply if self._key is None else _hidden(reply, self._key)
 
     def masked(self, error: CallError) -> CallError:
-        """Return the error with the model's SPEC, in one line, and without anything like a key."""
+        """Return the error with the model's SPEC, in one line and without anything like a key."""
         text = f"{self._spec.text}: {error}"
         message = one_line(mask(text) if self._key is None else self._key.mask(text))
         if isinstance(error, TransientError):
@@ -202,7 +198,7 @@ class ApiModel:
 
 
 def _hidden(reply: Reply, key: Key) -> Reply:
-    """Return the reply without the key: a server may echo it, and replies are kept and shown."""
+    """Return the reply without the key, which a server may echo: replies are kept and shown."""
     calls = (ToolCall(name=key.hide(c.name), arguments=key.hide(c.arguments)) for c in reply.calls)
     return replace(
         reply,
@@ -214,9 +210,9 @@ def _hidden(reply: Reply, key: Key) -> Reply:
 
 
 def _check_model(name: str, wanted: str, also: tuple[str, ...]) -> None:
-    """Refuse the body of another model than the one asked.
+    """Raise TransientError if another model answered than the one asked.
 
-    A release of the name, or the name of a release, is the same model; so are those in ``also``.
+    A release of the name, the name of a release, and the names in ``also`` are the same model.
     """
     if "*" not in also and not any(_is_same(name, known) for known in (wanted, *also)):
         refuse_body(
@@ -232,6 +228,6 @@ def _is_same(name: str, known: str) -> bool:
 
 
 def _bare(name: str) -> str:
-    """Drop what gateways put before a name, and the words for its newest release."""
+    """Return a name without a gateway's prefix and the words for its newest release."""
     last = name.casefold().rstrip("/").rpartition("/")[2]
     return last.removesuffix(":latest").removesuffix("-latest")

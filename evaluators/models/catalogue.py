@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.core import UsageError
-from evaluators.models.base_urls import is_same_host, normalise_url
 from evaluators.models.http_target import METHODS, PLACES, TOKENS, HttpTarget, check_path, places
 from evaluators.models.keys import VARIABLE
 from evaluators.models.spec import (
@@ -19,6 +18,8 @@ from evaluators.models.spec import (
     Spec,
     build,
     check_name,
+    is_same_host,
+    normalise_url,
     of_function,
 )
 from evaluators.reading import Map, Seq
@@ -37,9 +38,8 @@ _JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?
 def load_catalogue(path: Path = DEFAULT_PATH, *, own: Path | None = None) -> Mapping[str, Spec]:
     """Return the models of a file by name; none for an empty file.
 
-    ``own`` is a file of the user's beside it, whose entries win. Raises UsageError naming file,
-    line and key for anything unknown or out of range; keys that would hold an API key are refused,
-    and their value is not shown.
+    ``own`` is a further file, whose entries win. Raises UsageError naming file, line and key for
+    anything unknown or out of range, and, without the value, for a key that holds an API key.
     """
     top = load_settings(path, may_be_empty=True)
     found = {name: _spec(top, name) for name in top.values}
@@ -47,7 +47,7 @@ def load_catalogue(path: Path = DEFAULT_PATH, *, own: Path | None = None) -> Map
 
 
 def replaced_entries(own: Path | None, path: Path = DEFAULT_PATH) -> str:
-    """Return what to say of the names that a user's file and ``path`` both have, if any."""
+    """Return a note on the names that both a user's file and ``path`` have; empty without any."""
     if own is None:
         return ""
     bundled = load_settings(path, may_be_empty=True).values
@@ -80,9 +80,9 @@ def _fields(entry: Settings) -> dict[str, Any]:
 
 
 def _service(entry: Settings, name: str) -> Spec:
-    """Return the Spec of a service that is no known provider; its version must be named.
+    """Return the Spec of a service that is no known provider.
 
-    Nothing else would tell a service that was changed from what it was.
+    It must name a version, because nothing else tells a changed service from what it was.
     """
     entry.check_keys(KNOWN_HTTP, required=("provider", "url", "body", "answer", "version"))
     try:
@@ -130,9 +130,9 @@ def _path(holder: Settings, key: str) -> str:
 
 
 def _with_own_key(entry: Settings, spec: Spec) -> Spec:
-    """Return the Spec. Raises UsageError where a provider's own key would go to another host.
+    """Return the Spec. Raises UsageError if a provider's own key would go to another host.
 
-    Whoever writes a models file, in a pull request say, is not always who holds the keys.
+    The author of a models file, for instance in a pull request, may not be who holds the keys.
     """
     named = {spec.api_key_env: "api_key_env", **dict.fromkeys(spec.headers.values(), "headers")}
     for known in PROVIDERS.values():
@@ -147,7 +147,7 @@ def _with_own_key(entry: Settings, spec: Spec) -> Spec:
 
 
 def _variable(entry: Settings, key: str) -> str:
-    """Return an environment variable's name; a key put here by mistake is not shown."""
+    """Return the name of an environment variable, never showing a key put here by mistake."""
     name = entry.values[key]
     if not isinstance(name, str) or not VARIABLE.fullmatch(name):
         what = "must be the name of an environment variable (what stands there is not shown)"
@@ -173,7 +173,7 @@ def _names(entry: Settings, key: str) -> tuple[str, ...]:
 
 
 def _prices(entry: Settings, key: str) -> Prices:
-    """Return USD per million tokens, from 0; what a cache reads and writes need not be named."""
+    """Return the prices in USD per million tokens; those of a prompt cache are optional."""
     part = entry.part(key)
     needed, cached = ("input", "output"), ("cache_read", "cache_write")
     part.check_keys((*needed, *cached), required=needed)
@@ -183,7 +183,7 @@ def _prices(entry: Settings, key: str) -> Prices:
 
 
 def _batch(entry: Settings, key: str) -> Mapping[str, Any]:
-    """Return the most calls and bytes of a batch, and its price as a share of a call's own."""
+    """Return the fields of Batching that an entry overrides."""
     part = entry.part(key)
     part.check_keys(("calls", "megabytes", "price"))
     megabytes = part.number("megabytes", 0.001, math.inf)
@@ -196,7 +196,7 @@ def _batch(entry: Settings, key: str) -> Mapping[str, Any]:
 
 
 def _parameters(entry: Settings, key: str) -> Mapping[str, object]:
-    """Return request parameters; what the suite writes into a request itself is refused."""
+    """Return request parameters. Raises UsageError for those that the suite writes itself."""
     part = entry.part(key)
     for name in WRITTEN_BY_US.intersection(part.values):
         raise part.problem(name, "is written by the suite itself; remove it")
@@ -228,7 +228,7 @@ def _json(part: Settings, key: str, value: object) -> object:
 
 
 def _headers(entry: Settings, key: str) -> Mapping[str, str]:
-    """Return which variables hold the values of which headers, for instance ``{api-key: NAME}``."""
+    """Return the variable with the value of each header, for instance ``{api-key: NAME}``."""
     part = entry.part(key)
     for name in part.values:
         if not HEADER.fullmatch(name):
@@ -237,7 +237,7 @@ def _headers(entry: Settings, key: str) -> Mapping[str, str]:
 
 
 def _query(entry: Settings, key: str) -> Mapping[str, str]:
-    """Return what stands behind the URL; no key may."""
+    """Return the query of the URL, which may not hold a key."""
     part = entry.part(key)
     part.refuse_secrets()
     return {name: part.text(name) for name in part.values}
@@ -260,7 +260,7 @@ FIELDS: Mapping[str, Callable[[Settings, str], Any]] = {
     "prices": _prices,
     "batch": _batch,
 }
-"""How each optional key of an entry becomes the field of that name in Spec."""
+"""How each optional key of an entry becomes the Spec's field of that name."""
 KNOWN = ("provider", "model", "base_url", *FIELDS)
 _OF_HTTP = ("provider", "url", "method", "body", "answer", "tokens", "cost")
 _NOT_HTTP = ("parameters", "omit", "max_tokens_as", "answers_as")

@@ -1,4 +1,4 @@
-"""Why a call brought no reply: exceptions, statuses and error bodies, sorted into core's tree."""
+"""Why a call brought no reply: exceptions, statuses and error bodies as CallErrors."""
 
 import json
 import math
@@ -13,8 +13,7 @@ from aiohttp.http_exceptions import ContentEncodingError
 
 from evaluators.core import CallError, FatalError, RefusedError, TransientError
 
-ENVIRONMENT = "environment"
-"""The kind of a proxy or of certificates that cannot be used."""
+ENVIRONMENT = "environment"  # the kind of an unusable proxy or unusable certificates
 
 NETWORK: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
     (
@@ -25,7 +24,7 @@ NETWORK: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
     ((TimeoutError,), "timeout", "no reply in time"),
     ((aiohttp.ClientError, OSError), "connection", "the connection broke"),
 )
-"""Exceptions of the network with their kind and words; the first that fits counts."""
+"""Network exceptions with their kind and words; the first match counts."""
 
 STATUSES: Mapping[int, tuple[type[CallError], str]] = {
     401: (FatalError, "auth"),
@@ -73,15 +72,15 @@ RESETS: Mapping[str, str] = {
     "anthropic-ratelimit-input-tokens-reset": "anthropic-ratelimit-input-tokens-remaining",
     "anthropic-ratelimit-output-tokens-reset": "anthropic-ratelimit-output-tokens-remaining",
 }
-"""Headers that say when a whole limit is free again, and those with what is left of it."""
-PASSED_ON = "llm_provider-"  # before the provider's own headers, as LiteLLM passes them on
-LONGEST_RESET = 90.0  # seconds; a limit of a day is partly free long before it is wholly
+"""Headers that say when a whole limit is free again, and the headers with the rest of it."""
+PASSED_ON = "llm_provider-"  # LiteLLM's prefix for the provider's own headers
+MAX_RESET_S = 90.0  # a longer one is of a daily limit, which is partly free long before
 DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
-LOOKED_AT = 4000  # characters of an error body in which words are sought
+SEARCHED_LENGTH = 4000  # characters of an error body that are searched for words
 
 
 def of_exception(error: Exception) -> CallError:
-    """Return the CallError for whatever a call raised; its text is not masked yet."""
+    """Return the CallError for an exception of a call; its text is not masked yet."""
     if isinstance(error, CallError):
         return error
     cause: BaseException | None = error
@@ -89,18 +88,18 @@ def of_exception(error: Exception) -> CallError:
         if isinstance(cause, ContentEncodingError):
             return TransientError("bad_body", f"the body cannot be decoded: {cause.message}")
         cause = cause.__cause__
-    # The words of a response that cannot be read would start with a 400.
+    # As text, the error of an unreadable response would start with a 400.
     words = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
     name = f"{type(error).__name__} {words}".strip()
     for types, kind, what in NETWORK:
         if isinstance(error, types):
             return TransientError(kind, what if kind == "timeout" else f"{what}: {name}")
-    # Whatever else was raised came from the request itself, and would come again.
+    # Anything else comes from the request itself, and would come again.
     return RefusedError("bad_request", f"cannot be sent: {name}")
 
 
 def of_response(status: int, headers: Mapping[str, str], body: bytes) -> CallError:
-    """Return the CallError for a response of another status than 2xx."""
+    """Return the CallError for a response with another status than 2xx."""
     said, words = message_of(body)
     sort, kind = _sorted(status, words)
     advice = f"; {ADVICE[kind]}" if kind in ADVICE else ""
@@ -108,12 +107,12 @@ def of_response(status: int, headers: Mapping[str, str], body: bytes) -> CallErr
 
 
 def of_failed_call(status: int, body: Mapping[str, object]) -> CallError:
-    """Return the CallError for one call of a batch that came back with another status than 2xx."""
+    """Return the CallError for one call of a batch with another status than 2xx."""
     return of_response(status, {}, json.dumps(body).encode())
 
 
 def of_error_body(body: Mapping[str, object], headers: Mapping[str, str]) -> CallError:
-    """Return the CallError for an error object that came under status 200."""
+    """Return the CallError for an error object under status 200."""
     said, words = message_of(json.dumps(body).encode())
     sort, kind = _sorted_words(words)
     return _error(sort, kind, f"an error in place of a reply: {said}", headers)
@@ -146,7 +145,7 @@ def _sorted(status: int, words: str) -> tuple[type[CallError], str]:
     if status in (400, 413, 422) and CONTEXT.search(words):
         return RefusedError, "context_length"
     if status == 429 and TOO_LARGE.search(words):
-        return RefusedError, "too_large"  # more tokens than a whole minute has: it stays so
+        return RefusedError, "too_large"  # more tokens than a minute allows, so always too many
     if status in STATUSES:
         return STATUSES[status]
     if status < 400:
@@ -155,24 +154,24 @@ def _sorted(status: int, words: str) -> tuple[type[CallError], str]:
 
 
 def message_of(content: bytes) -> tuple[str, str]:
-    """Return the provider's message, and the words (message, code, type) to sort it by."""
-    text = content[: 4 * LOOKED_AT].decode("utf-8", "replace")
+    """Return the provider's message, and the words (code, type, message) to classify it by."""
+    text = content[: 4 * SEARCHED_LENGTH].decode("utf-8", "replace")
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):
-        return ("an HTML page" if text.lstrip().startswith("<") else text), text[:LOOKED_AT]
+        return ("an HTML page" if text.lstrip().startswith("<") else text), text[:SEARCHED_LENGTH]
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
         value = value[0]  # as Gemini's OpenAI-compatible endpoint has it
     inner = value.get("error", value) if isinstance(value, dict) else value
     if not isinstance(inner, dict):
-        return str(inner), str(inner)[:LOOKED_AT]
+        return str(inner), str(inner)[:SEARCHED_LENGTH]
     said = next((inner[key] for key in ("message", "detail") if inner.get(key)), text)
     words = [inner.get("code"), inner.get("type"), said]
-    return str(said), " ".join(str(word) for word in words)[:LOOKED_AT]
+    return str(said), " ".join(str(word) for word in words)[:SEARCHED_LENGTH]
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return how many seconds the server asks to wait, None if it does not say so readably."""
+    """Return the seconds the server asks to wait; None if it does not say so readably."""
     for before in ("", PASSED_ON):
         milliseconds = _number(headers.get(f"{before}retry-after-ms", ""))
         if milliseconds is not None:
@@ -187,18 +186,18 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def reset_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds until the limit that is used up is free; None if no header says so.
+    """Return the seconds until all exhausted limits are free; None if no header says so.
 
-    Where none is said to be used up it is the one that is free first.
+    If no header names an exhausted limit, the limit that is free first counts.
     """
     known = list(_resets(headers))
     used_up = [seconds for seconds, left in known if left == 0]
     wait = max(used_up) if used_up else min((seconds for seconds, _ in known), default=None)
-    return None if wait is None or wait > LONGEST_RESET else wait
+    return None if wait is None or wait > MAX_RESET_S else wait
 
 
 def _resets(headers: Mapping[str, str]) -> Iterator[tuple[float, float | None]]:
-    """Yield when each limit is free again, in seconds, and what is left of it now."""
+    """Yield the seconds until each limit is free, and what is left of it now."""
     for before in ("", PASSED_ON):
         for reset, remaining in RESETS.items():
             value = headers.get(before + reset, "").strip()
@@ -219,7 +218,6 @@ def _duration(text: str) -> float | None:
 
 
 def _timestamp(text: str) -> float | None:
-    """Return the moment of an RFC 3339 time stamp."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -235,7 +233,7 @@ def _number(text: str) -> float | None:
 
 
 def _until(moment: float | None, headers: Mapping[str, str]) -> float | None:
-    """Count from the server's own ``Date`` if it gives one: our clock may be wrong."""
+    """Return the seconds until a moment, by the server's ``Date``: our clock may be wrong."""
     if moment is None:
         return None
     start = _moment(headers.get("date", ""))

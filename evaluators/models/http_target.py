@@ -1,4 +1,4 @@
-"""A model that is a service of the user's own: JSON over HTTP, as its models-file entry says."""
+"""A model that is a service of the user's own: JSON over HTTP, described in the models file."""
 
 import json
 import re
@@ -16,27 +16,27 @@ PROVIDER = "http"
 METHODS = ("POST", "PUT", "GET")
 OF_CASE = ("question", "context", "language", "metadata")
 PLACES = (*OF_CASE, "prompt", "messages")
-"""What a body may name in braces; alone in its text a place keeps its type, a list for instance."""
+"""What a body may name in braces. A place that is a whole text keeps its type, such as a list."""
 
 TOKENS = ("input", "output")
 _PLACE = re.compile(r"\{(\w+)\}")
-REFUSED = "bad_request"  # of the first three calls alike: a path that is wrong ends the run
+REFUSED = "bad_request"  # if the first three calls fail so, the run ends: a path is wrong
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpTarget:
-    """How one service is asked and read.
-
-    ``body`` holds places in braces; of a GET it is the query. ``answer``, the values of ``tokens``
-    (``input``, ``output``) and ``cost`` (USD) are JSONPaths in its reply, each to one value.
-    """
+    """How one service is asked and read. Each JSONPath leads to one value in its reply."""
 
     url: str
     method: str
     body: Mapping[str, Any]
+    """The body, with places in braces; the query of a GET."""
     answer: str
+    """The JSONPath of the answer."""
     tokens: Mapping[str, str] = field(default_factory=dict)
+    """The JSONPaths of ``input`` and ``output`` tokens."""
     cost: str = ""
+    """The JSONPath of the cost in USD."""
 
     @property
     def takes_case(self) -> bool:
@@ -74,7 +74,7 @@ def places(template: object) -> Iterator[str]:
 
 
 def check_path(path: str) -> str:
-    """Return what is wrong with a JSONPath, in a few words; empty for a sound one."""
+    """Return what is wrong with a JSONPath in a few words; empty if nothing is."""
     from jsonpath import JSONPathError  # noqa: PLC0415  # few have such entries
 
     try:
@@ -130,12 +130,11 @@ def _filled(template: object, values: Mapping[str, Any]) -> Any:
 
 
 def _sendable(value: object) -> object:
-    """Return a value that any HTTP body can hold."""
     return json.loads(sendable(json.dumps(value, ensure_ascii=False, default=str)))
 
 
 def _read(target: HttpTarget, name: str, content: JsonObject) -> Reply:
-    """Return the reply. Raises RefusedError where a path leads to no value, or to several."""
+    """Return the reply. Raises RefusedError if a path leads to no value or to several."""
     paths = {**target.tokens, **({"cost": target.cost} if target.cost else {})}
     said = JsonObject({what: _one(path, content) for what, path in paths.items()})
     return Reply(

@@ -1,4 +1,4 @@
-"""Which key goes to which server: a provider's own key to its own host, others only where named."""
+"""Which key goes to which server: a provider's to its own host, any other only if named."""
 
 import os
 import re
@@ -8,8 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from evaluators.core import UsageError
-from evaluators.models.base_urls import normalise_url
-from evaluators.models.spec import Spec
+from evaluators.models.spec import Spec, normalise_url
 from evaluators.reading import read_text
 from evaluators.secrets import PLACEHOLDER, Key, mask
 
@@ -17,19 +16,18 @@ KEY_ENV = (
     "the environment variable with the key of the server at URL; a provider's own variable is "
     "read for the provider's own host only"
 )
-MODELS_FILE = "a file of models beside evaluators/models.yaml, in the same form; its entries win"
-ENV_FILE = Path(".env")
-"""In the working folder: variables for keys that the environment does not have."""
+MODELS_FILE = "models in addition to evaluators/models.yaml, in the same form; its entries win"
+ENV_FILE = Path(".env")  # in the working folder: keys that the environment does not have
 NONE: Mapping[str, str] = MappingProxyType({})
 KEY_FORM = r"[!-~]+"
-HEADER_FORM = r"[!-~]+(?: [!-~]+)*"  # a scheme may stand before the key: Bearer, Token
+HEADER_FORM = r"[!-~]+(?: [!-~]+)*"  # a scheme such as Bearer may precede the key
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def read_key_names(texts: Sequence[str]) -> Mapping[str, str]:
     """Return the variables that ``--key-env URL=NAME`` names, by base URL.
 
-    Raises UsageError for another form; what may be a key itself is not shown.
+    Raises UsageError for another form, without showing what may be a key.
     """
     found = {}
     for text in texts:
@@ -44,16 +42,17 @@ def read_key_names(texts: Sequence[str]) -> Mapping[str, str]:
 
 
 def require_key(spec: Spec, names: Mapping[str, str] = NONE) -> Key:
-    """Return a model's key from the environment or ``.env``; a placeholder for this machine's.
+    """Return a model's key from the environment or ``.env``; a placeholder for this machine.
 
-    ``names`` holds variables by base URL; the longest that the model's begins with counts, before
-    the model's own. Raises UsageError, without the value, where no variable is named for another
-    machine, or the variable is unset, empty, or holds a character that no HTTP header may carry.
-    The value is a local variable of no frame, so that no traceback can show it. Where the model
-    has ``headers`` of its own, all of their variables are needed, whatever the host.
+    ``names`` holds variables by base URL. The longest URL that the model's begins with wins over
+    the model's own variable. A model with ``headers`` needs all their variables. Raises UsageError,
+    without the value, if no variable is named for another machine, or the variable is unset, empty,
+    or holds a character that no HTTP header may carry. The value is never a local variable, so no
+    traceback can show it.
     """
     if spec.headers:
-        return _keys(spec)
+        values = (_checked(spec, name, HEADER_FORM).reveal() for name in spec.headers.values())
+        return Key("\n".join(values))
     if spec.http and not spec.api_key_env:
         return Key(PLACEHOLDER)
     above = [url for url in names if f"{spec.base_url}/".startswith(f"{url}/")]
@@ -70,15 +69,8 @@ def require_key(spec: Spec, names: Mapping[str, str] = NONE) -> Key:
     return _checked(spec, variable)
 
 
-def _keys(spec: Spec) -> Key:
-    """Return the values of a model's own headers, each a line of the key."""
-    return Key(
-        "\n".join(_checked(spec, name, HEADER_FORM).reveal() for name in spec.headers.values())
-    )
-
-
 def _checked(spec: Spec, variable: str, form: str = KEY_FORM) -> Key:
-    """Return the key in a variable. Raises UsageError where no header can hold what is there."""
+    """Return the key in a variable. Raises UsageError if no header can hold it."""
     key = _read(variable)
     if key.is_empty:
         raise UsageError(
@@ -97,9 +89,9 @@ def _read(variable: str) -> Key:
 
 
 def _noted(variable: str) -> str:
-    """Return a variable of ``.env``, which stays out of the environment that processes inherit.
+    """Return a variable of ``.env`` without adding it to the environment.
 
-    A ``$`` in a key is no variable. Raises UsageError where the file cannot be read.
+    A ``$`` in a key is taken as it is. Raises UsageError if the file cannot be read.
     """
     if not variable or not ENV_FILE.exists():
         return ""

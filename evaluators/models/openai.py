@@ -1,11 +1,16 @@
-"""OpenAI's chat completions, as OpenAI and every compatible server speak them."""
+"""OpenAI's two APIs: chat completions, which every compatible server speaks, and Responses.
+
+Responses serves the same models, and some that have nothing else.
+"""
 
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from evaluators.core import Reply, Request, ToolCall
+from evaluators.messages import Message
 from evaluators.models.adapter import (
+    INCOMPLETE,
     MAY_BE_EMPTY,
     BatchApi,
     Batching,
@@ -21,21 +26,27 @@ if TYPE_CHECKING:
     from httpx2 import AsyncClient
 
 FINISHES: Mapping[str, str] = {"function_call": "tool_calls"}
+FILTERED = "content_filter"
 
 
-def address(key: Key, base_url: str) -> tuple[str, Mapping[str, object]]:
-    """Return the URL and headers that the SDK would use."""
+def address(path: str, key: Key, base_url: str) -> tuple[str, Mapping[str, object]]:
+    """Return the URL and headers that the SDK would use for this path."""
     from openai import AsyncOpenAI
 
     sdk = AsyncOpenAI(api_key=key.reveal(), base_url=base_url, http_client=offline_client())
-    url = f"{str(sdk.base_url).rstrip('/')}/chat/completions"
+    url = f"{str(sdk.base_url).rstrip('/')}/{path}"
     return url, {**sdk.default_headers, **sdk.auth_headers}
 
 
-def write(name: str, request: Request, parameters: Mapping[str, object]) -> Mapping[str, object]:
+def _messages(messages: tuple[Message, ...]) -> list[dict[str, str]]:
+    return [{"role": one.role, "content": sendable(one.content)} for one in messages]
+
+
+def write_chat(
+    name: str, request: Request, parameters: Mapping[str, object]
+) -> Mapping[str, object]:
     """Return the body of a request for a chat completion."""
-    messages = [{"role": one.role, "content": sendable(one.content)} for one in request.messages]
-    body: dict[str, object] = {"model": name, "messages": messages, **parameters}
+    body = {"model": name, "messages": _messages(request.messages), **parameters}
     if tool := request.tool:
         schema = dict(tool.schema)
         function = {"name": tool.name, "description": tool.description, "parameters": schema}
@@ -44,8 +55,8 @@ def write(name: str, request: Request, parameters: Mapping[str, object]) -> Mapp
     return body
 
 
-def read(content: JsonObject) -> Reply:
-    """Return the reply that a completion holds. Raises TransientError for another form of body."""
+def read_chat(content: JsonObject) -> Reply:
+    """Return the reply in a chat completion. Raises TransientError for another form of body."""
     choices = content.mappings("choices")
     if not choices:
         refuse_body("choices is an empty list")
@@ -57,8 +68,7 @@ def read(content: JsonObject) -> Reply:
     functions = [call.mapping("function") for call in calls]
     if text is None and refusal is None and not functions and finish not in MAY_BE_EMPTY:
         refuse_body("the message holds neither content nor a tool call")
-    usage = content.usage()
-    cached = usage.details("prompt_tokens_details").count("cached_tokens")
+    usage = content.details("usage")
     return Reply(
         text=text or refusal or "",
         calls=tuple(
@@ -69,32 +79,103 @@ def read(content: JsonObject) -> Reply:
         model=content.text("model"),
         input_tokens=usage.count("prompt_tokens"),
         output_tokens=usage.count("completion_tokens"),
-        cache_read_tokens=cached,
+        cache_read_tokens=usage.details("prompt_tokens_details").count("cached_tokens"),
     )
 
 
-def open_batches(key: Key, base_url: str, client: "AsyncClient", *, endpoint: str) -> BatchApi:
-    """Return the batches of a server. A call is sent once: whoever asks tries again."""
+def write_response(
+    name: str, request: Request, parameters: Mapping[str, object]
+) -> Mapping[str, object]:
+    """Return the body of a request for a response.
+
+    ``reasoning_effort``, the name in chat completions, is moved to where this API has it.
+    """
+    sent = dict(parameters)
+    if "reasoning_effort" in sent:
+        own = sent.get("reasoning")
+        effort = {"effort": sent.pop("reasoning_effort")}
+        sent["reasoning"] = effort | (own if isinstance(own, dict) else {})
+    body = {"model": name, "input": _messages(request.messages), **sent}
+    if tool := request.tool:
+        function = {"name": tool.name, "description": tool.description}
+        schema = {"parameters": dict(tool.schema), "strict": False}
+        body["tools"] = [{"type": "function", **function, **schema}]
+        body["tool_choice"] = {"type": "function", "name": tool.name}
+    return body
+
+
+def read_response(content: JsonObject) -> Reply:
+    """Return the reply in a response. Raises TransientError for another form of body."""
+    items = content.mappings("output")
+    messages = [item for item in items if item.get("type") == "message"]
+    parts = [part for item in messages for part in item.mappings("content")]
+    texts = [part.text("text") for part in parts if part.get("type") == "output_text"]
+    refusals = [part.text("refusal") for part in parts if part.get("type") == "refusal"]
+    calls = tuple(
+        ToolCall(name=item.text("name"), arguments=item.text("arguments"))
+        for item in items
+        if item.get("type") == "function_call"
+    )
+    finish = _cut_short(content, items) or ("tool_calls" if calls else "stop")
+    if not (texts or refusals or calls) and finish not in MAY_BE_EMPTY:
+        refuse_body("the output holds neither text nor a function call")
+    usage = content.details("usage")
+    return Reply(
+        text="".join(texts) or "".join(refusals),
+        calls=calls,
+        finish=finish,
+        model=content.text("model"),
+        input_tokens=usage.count("input_tokens"),
+        output_tokens=usage.count("output_tokens"),  # with thoughts, which are paid for too
+        cache_read_tokens=usage.details("input_tokens_details").count("cached_tokens"),
+    )
+
+
+def _cut_short(content: JsonObject, items: list[JsonObject]) -> str:
+    """Return why a response is incomplete; empty if it is complete."""
+    status = content.text("status")
+    if status not in ("completed", INCOMPLETE):
+        refuse_body(f"status is {status[:40]!r}, not completed")
+    # A response may be called completed although one of its parts was cut.
+    if status == "completed" and all(item.get("status") != INCOMPLETE for item in items):
+        return ""
+    reason = content.details("incomplete_details").text_or_none("reason")
+    return FILTERED if reason == FILTERED else INCOMPLETE
+
+
+def open_batches(path: str, key: Key, base_url: str, client: "AsyncClient") -> BatchApi:
+    """Return a server's batches for this path. The SDK sends each request once."""
     from openai import AsyncOpenAI
 
     from evaluators.models.openai_batches import OpenAIBatches  # noqa: PLC0415  # aiohttp
 
     sdk = AsyncOpenAI(api_key=key.reveal(), base_url=base_url, http_client=client, max_retries=0)
-    return OpenAIBatches(sdk, endpoint)
+    return OpenAIBatches(sdk, f"/v1/{path}")
 
 
-def batching(endpoint: str) -> Batching:
-    """Return OpenAI's batches of calls to this endpoint."""
-    return Batching(calls=50_000, size=200_000_000, open=partial(open_batches, endpoint=endpoint))
+def _batching(path: str) -> Batching:
+    return Batching(calls=50_000, size=200_000_000, open=partial(open_batches, path))
 
 
+CHAT, RESPONSES = "chat/completions", "responses"
 ADAPTER = ProviderAdapter(
     sdk="openai",
     base_url="https://api.openai.com/v1",
     api_key_env="OPENAI_API_KEY",
     families=("gpt-", "chatgpt-", "o1", "o3", "o4"),
-    address=address,
-    write=write,
-    read=read,
-    batching=batching("/v1/chat/completions"),
+    address=partial(address, CHAT),
+    write=write_chat,
+    read=read_chat,
+    batching=_batching(CHAT),
+)
+RESPONSES_ADAPTER = ProviderAdapter(
+    sdk=ADAPTER.sdk,
+    base_url=ADAPTER.base_url,
+    api_key_env=ADAPTER.api_key_env,
+    defaults={"store": False},  # the provider is asked to keep nothing
+    max_tokens_as="max_output_tokens",
+    address=partial(address, RESPONSES),
+    write=write_response,
+    read=read_response,
+    batching=_batching(RESPONSES),
 )

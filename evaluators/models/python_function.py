@@ -1,55 +1,76 @@
-"""A model that is a Python function of the user's: a pipeline, an agent, whatever is shipped.
+"""A model that is a Python function of the user's: a pipeline or an agent, as it ships.
 
-It is called in the engine's process, which is forked from pytest's: what its module does when it is
-imported is done before the fork, so connections and threads are for its first call.
+It is called in the engine's process, which is forked from pytest's. Its module is imported before
+the fork, so connections and threads must wait for the first call.
 """
 
+import asyncio
 import hashlib
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from evaluators.core import UsageError
+from evaluators.core import (
+    CallError,
+    RefusedError,
+    Reply,
+    Request,
+    ToolCall,
+    TransientError,
+    UsageError,
+)
 from evaluators.messages import AskedCase
+from evaluators.models.adapter import as_text, parse_body
+from evaluators.rule_thread import in_thread
+from evaluators.secrets import mask, one_line
+from evaluators.text import hint
 from evaluators.user_code import load_named
 
 PROVIDER = "python"
+FAILED = "target_failed"
+REPLY_KEYS = ("text", "tool_calls", "input_tokens", "output_tokens", "cost", "model")
 Function = Callable[[AskedCase], Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionTarget:
-    """A function by its ``name``, MODULE:FUNCTION, and what the user calls its ``version``.
-
-    Without one it is the function's attribute ``version``, else its module's ``__version__``, else
-    a hash of the module's source: other code is never answered for by kept replies.
-    """
+    """A function of the user's, imported when it is first needed."""
 
     name: str
+    """MODULE:FUNCTION."""
     version: str = ""
+    """What the user calls this version; empty to read it from the code."""
 
     @classmethod
     def parse(cls, text: str) -> "FunctionTarget":
-        """Return what ``MODULE:FUNCTION`` or ``MODULE:FUNCTION@VERSION`` names, not loaded yet."""
+        """Return what ``MODULE:FUNCTION`` or ``MODULE:FUNCTION@VERSION`` names."""
         name, _, version = text.partition("@")
         return cls(name=name, version=version)
 
     def load(self) -> Function:
-        """Return the function. Raises UsageError where there is none."""
+        """Return the function. Raises UsageError if there is none."""
         return _load(self.name)[0]
 
     @property
     def is_hashed(self) -> bool:
-        """Whether only its module's source tells it from other code."""
+        """Whether only a hash of its module's source tells it from other code."""
         return not self.version and _load(self.name)[2]
 
     @property
     def release(self) -> str:
-        """Its version, however it is known."""
+        """The version by which the ledger tells this code from other code.
+
+        It is the user's, else the function's attribute ``version``, else its module's
+        ``__version__``, else a hash of the module's source.
+        """
         return self.version or _load(self.name)[1]
 
 
@@ -73,5 +94,116 @@ def _load(name: str) -> tuple[Function, str, bool]:
 
 @cache
 def _source_hash(module: ModuleType) -> str:
-    """Return a hash of what a module was imported from; asked for with every call."""
     return hashlib.sha256(Path(module.__file__ or "").read_bytes()).hexdigest()[:16]
+
+
+class FunctionModel:
+    """The calls of one function, each with a deadline in seconds.
+
+    A plain function gets a new thread for each call; after its deadline it goes on there, because
+    nothing can stop it. Async functions share an event loop in a thread of their own.
+    """
+
+    def __init__(self, spec: str, target: FunctionTarget, deadline: float) -> None:
+        self._spec = spec
+        self._target = target
+        self._deadline = deadline
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def complete(self, request: Request) -> Reply:
+        """One call. Raises only CallErrors; only the user's own TransientError is retried."""
+        case = request.case or AskedCase(messages=request.messages)
+        start = time.perf_counter()
+        limit = asyncio.timeout(self._deadline)
+        try:
+            function = self._target.load()
+            async with limit:
+                said = await asyncio.wrap_future(self._start(function, case))
+        except TransientError as error:
+            raise TransientError(error.kind, self._said(error), error.retry_after) from None
+        except Exception as error:  # noqa: BLE001  # the user's code may raise anything
+            if isinstance(error, TimeoutError) and limit.expired():
+                msg = f"{self._spec}: no answer within {self._deadline:g} s"
+                raise CallError("timeout", msg) from None
+            raise RefusedError(FAILED, self._said(error)) from None
+        try:
+            reply = _reply(said)
+        except (TransientError, ValueError, TypeError) as error:
+            raise RefusedError(FAILED, self._said(error)) from None
+        named = reply.model or f"{self._target.name}@{self._target.release}"
+        return replace(reply, model=named, seconds=time.perf_counter() - start)
+
+    async def close(self) -> None:
+        """End the thread of async functions."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._loop = None
+
+    def _start(self, function: Function, case: AskedCase) -> Future[object]:
+        if not (
+            inspect.iscoroutinefunction(function)
+            or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+        ):
+            return in_thread(lambda: _without_exit(function, case))
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            serving = (self._loop,)
+            threading.Thread(target=_serve, args=serving, name="qa-target", daemon=True).start()
+        return asyncio.run_coroutine_threadsafe(_awaited(function, case), self._loop)
+
+    def _said(self, error: Exception) -> str:
+        return one_line(mask(f"{self._spec}: {type(error).__name__}: {error}"))
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """Run a loop until it is stopped, then cancel what still waits in it."""
+    asyncio.set_event_loop(loop)
+    loop.run_forever()
+    waiting = asyncio.all_tasks(loop)
+    for task in waiting:
+        task.cancel()
+    loop.run_until_complete(asyncio.gather(*waiting, return_exceptions=True))
+    loop.close()
+
+
+def _without_exit(function: Function, case: AskedCase) -> object:
+    try:
+        return function(case)
+    except SystemExit as error:
+        raise RuntimeError(f"it called sys.exit({error.code})") from None
+
+
+async def _awaited(function: Function, case: AskedCase) -> object:
+    try:
+        return await function(case)
+    except SystemExit as error:
+        raise RuntimeError(f"it called sys.exit({error.code})") from None
+
+
+def _reply(said: object) -> Reply:
+    """Return the reply in what a function returned. Raises ValueError or TypeError if none."""
+    if isinstance(said, str):
+        return Reply(text=said)
+    if isinstance(said, Reply):
+        return said
+    if not isinstance(said, Mapping):
+        raise ValueError(
+            f"returned {type(said).__name__}; want text, or a mapping of {', '.join(REPLY_KEYS)}"
+        )
+    for key in said:
+        if key not in REPLY_KEYS:
+            raise ValueError(f"returned the key {str(key)[:40]!r}; {hint(str(key), REPLY_KEYS)}")
+    content = parse_body(json.dumps(dict(said)).encode())
+    calls = content.mappings("tool_calls") if content.get("tool_calls") else []
+    return Reply(
+        text=content.text_or_none("text") or "",
+        calls=tuple(
+            ToolCall(name=call.text("name"), arguments=as_text(call.get("arguments", {})))
+            for call in calls
+        ),
+        finish="tool_calls" if calls else "stop",
+        model=content.text_or_none("model") or "",
+        input_tokens=content.count("input_tokens"),
+        output_tokens=content.count("output_tokens"),
+        cost=content.amount("cost"),
+    )

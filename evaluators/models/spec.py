@@ -1,22 +1,18 @@
-"""Which model is meant: SPEC on the command line, or a name from models.yaml."""
+"""Which model is meant: a SPEC on the command line, or a name in models.yaml; and base URLs."""
 
 import re
+import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from evaluators.core import Limits, UsageError
-from evaluators.models import (
-    anthropic,
-    http_target,
-    openai,
-    openai_responses,
-    python_function,
-)
+from evaluators.models import anthropic, http_target, openai, python_function
 from evaluators.models.adapter import Batching, ProviderAdapter
-from evaluators.models.base_urls import is_loopback, is_same_host, normalise_url
 from evaluators.models.http_target import HttpTarget
 from evaluators.models.python_function import FunctionTarget
 from evaluators.secrets import mask, one_line
@@ -24,32 +20,31 @@ from evaluators.secrets import mask, one_line
 PROVIDERS: Mapping[str, ProviderAdapter] = {
     "openai": openai.ADAPTER,
     "anthropic": anthropic.ADAPTER,
-    "openai-responses": openai_responses.ADAPTER,
+    "openai-responses": openai.RESPONSES_ADAPTER,
 }
-
 PYTHON, HTTP = python_function.PROVIDER, http_target.PROVIDER
-
-DEADLINE = 120.0
-ITEM_DEADLINE = 900.0
-MAX_NAME = 200
+CALL_DEADLINE_S = 120.0
+ITEM_DEADLINE_S = 900.0
+MAX_NAME_LENGTH = 200
+PORTS = {"http": 80, "https": 443}
+METADATA_NAMES = frozenset({"metadata", "metadata.goog", "metadata.google.internal"})
+METADATA_ADDRESSES = frozenset({"fd00:ec2::254", "100.100.100.200", "192.0.0.192"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """USD per million tokens.
-
-    ``cache_read`` and ``cache_write`` are those of input that a provider reads from its cache of
-    prompts or writes to it; None where they cost what other input does.
-    """
+    """USD per million tokens."""
 
     input: float
     output: float
     cache_read: float | None = None
+    """Input read from the provider's prompt cache; None if it costs what other input does."""
     cache_write: float | None = None
+    """Input written to that cache; None as above."""
 
     @property
     def inputs(self) -> tuple[float, float, float]:
-        """The prices of input: that no cache has to do with, that one gives, that one takes."""
+        """The prices of plain input, of input read from a cache, and of input written to it."""
         of_cache = (self.cache_read, self.cache_write)
         read, write = (self.input if one is None else one for one in of_cache)
         return self.input, read, write
@@ -57,47 +52,50 @@ class Prices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """One model behind an API, without its key.
-
-    ``text`` is what the user wrote. ``api_key_env`` names the variable that holds its key; empty
-    where none is named, as a provider's own key is for the provider's own host only.
-    ``parameters`` go into every request and win over those of a prompt; those in ``omit`` are never
-    sent. ``max_tokens_as`` is the API's own name for ``max_tokens``. ``answers_as`` are further
-    model names that its replies may carry (``*``: any). ``headers`` are headers that hold
-    keys in place of the provider's own way, by the variables that they are in; ``query`` is what
-    stands behind the URL. ``version`` is what the user calls this release of what stands there.
-    ``http`` is how a service that is no known provider is asked, ``function`` what is called where
-    there is no server at all.
-    ``deadline`` is in seconds and holds for one whole call, ``item_deadline`` for one whole item.
-    ``rpm`` and ``tpm`` are requests and tokens a minute; None means no limit of its own. ``batch``
-    holds what is other in its batches than with the provider, by the names of Batching's fields.
-    """
+    """One model, without its key."""
 
     text: str
+    """What the user wrote."""
     provider: str
     name: str
     base_url: str
     api_key_env: str
+    """The variable that holds its key; empty if none is named."""
     parameters: Mapping[str, object] = field(default_factory=dict)
+    """Go into every request and win over a prompt's."""
     omit: tuple[str, ...] = ()
+    """Parameters that are never sent."""
     max_tokens_as: str = "max_tokens"
+    """The API's own name for ``max_tokens``."""
     answers_as: tuple[str, ...] = ()
+    """Further model names that its replies may carry; ``*`` allows any."""
     headers: Mapping[str, str] = field(default_factory=dict)
+    """Headers that hold keys in place of the provider's own, with the variables they come from."""
     query: Mapping[str, str] = field(default_factory=dict)
+    """The query of its URL."""
     version: str = ""
+    """What the user calls this version of a service or function."""
     http: HttpTarget | None = None
+    """How to ask a service that is no known provider."""
     function: FunctionTarget | None = None
-    deadline: float = DEADLINE
-    item_deadline: float = ITEM_DEADLINE
+    """What to call if there is no server."""
+    deadline: float = CALL_DEADLINE_S
+    """Seconds for one call."""
+    item_deadline: float = ITEM_DEADLINE_S
+    """Seconds for all calls of one item."""
     concurrency: int | None = None
+    """Calls in flight; None, here and below, means no limit of its own."""
     rpm: int | None = None
+    """Requests a minute."""
     tpm: int | None = None
+    """Tokens a minute."""
     prices: Prices | None = None
     batch: Mapping[str, Any] = field(default_factory=dict)
+    """Overrides the provider's batch limits, by the names of Batching's fields."""
 
     @property
     def batching(self) -> Batching | None:
-        """How its calls go in batches, None where its API has none, or an address of its own."""
+        """How its calls go in batches; None if its API has none or it has an address of its own."""
         if self.function or self.headers or self.query:
             return None
         known = self.adapter.batching
@@ -122,12 +120,12 @@ class Spec:
 
     @property
     def takes_case(self) -> bool:
-        """Whether it answers cases themselves, so that it can be no judge."""
+        """Whether it answers cases instead of prompts, so that it cannot judge."""
         return self.function is not None or (self.http is not None and self.http.takes_case)
 
     @property
     def identity(self) -> Mapping[str, object]:
-        """What tells this model from every other one, as the ledger's keys hold it."""
+        """What tells this model from every other one; part of the ledger's keys."""
         if self.function:
             version = self.version or self.function.release
             return {"provider": self.provider, "name": self.name, "version": version}
@@ -159,7 +157,7 @@ class Spec:
         )
 
     def merged(self, parameters: Mapping[str, object]) -> dict[str, object]:
-        """Return the parameters to send: provider's defaults, then the prompt's, then our own."""
+        """Return the parameters to send: the provider's defaults, then these, then our own."""
         usual = {} if self.function else self.adapter.defaults
         every = {**usual, **parameters, **self.parameters}
         every = {key: value for key, value in every.items() if key not in self.omit}
@@ -184,7 +182,7 @@ def parse(text: str, catalogue: Mapping[str, Spec]) -> Spec:
 
 
 def build(provider: str, name: str, base_url: str | None, text: str) -> Spec:
-    """Return the Spec of a known provider; ``base_url`` None means the provider's own."""
+    """Return the Spec of a known provider's model; without a ``base_url``, at its own host."""
     known = PROVIDERS[provider]
     address = known.base_url if base_url is None else normalise_url(base_url)
     if known.adds_v1:
@@ -201,14 +199,14 @@ def build(provider: str, name: str, base_url: str | None, text: str) -> Spec:
 
 
 def check_judge(spec: Spec) -> Spec:
-    """Return the model. Raises UsageError for one that can only answer items, not be asked."""
+    """Return the model. Raises UsageError for one that can only answer items."""
     if spec.takes_case:
         raise UsageError(f"{spec.text}: it answers items, and cannot judge or write; name a model")
     return spec
 
 
 def of_function(name: str, text: str) -> Spec:
-    """Return the Spec of MODULE:FUNCTION or MODULE:FUNCTION@VERSION, which is not loaded yet."""
+    """Return the Spec of MODULE:FUNCTION or MODULE:FUNCTION@VERSION, without loading it."""
     target = FunctionTarget.parse(name)
     return Spec(
         text=text,
@@ -222,11 +220,13 @@ def of_function(name: str, text: str) -> Spec:
 
 
 def check_name(name: str, where: str) -> str:
-    """Return a model's name; raises UsageError where no server could know it."""
+    """Return a model's name. Raises UsageError for one that no server could know."""
     if re.fullmatch(r"\S+", name) and name.isprintable() and "://" not in name:
-        if len(name) <= MAX_NAME:
+        if len(name) <= MAX_NAME_LENGTH:
             return name
-        raise UsageError(f"{_shown(where)}: the model's name is longer than {MAX_NAME} characters")
+        raise UsageError(
+            f"{_shown(where)}: the model's name is longer than {MAX_NAME_LENGTH} characters"
+        )
     raise UsageError(
         f"{_shown(where)}: {_shown(name)} is not a model's name; "
         "write openai:NAME or openai:NAME@https://HOST/v1"
@@ -264,4 +264,82 @@ def _unknown(text: str, head: str, catalogue: Mapping[str, Spec]) -> UsageError:
 
 
 def _shown(text: str) -> str:
-    return repr(one_line(mask(text), MAX_NAME))
+    return repr(one_line(mask(text), MAX_NAME_LENGTH))
+
+
+def is_same_host(one: str, other: str) -> bool:
+    """Return whether two normal base URLs share scheme, host and port."""
+    return urlsplit(one)[:2] == urlsplit(other)[:2]
+
+
+def is_loopback(url: str) -> bool:
+    """Return whether a URL names this machine: 127.0.0.0/8, ::1 or localhost."""
+    return _is_loopback_host((urlsplit(url).hostname or "").rstrip("."))
+
+
+def normalise_url(url: str) -> str:
+    """Return a base URL with lower-case scheme and host, without default port and end slash.
+
+    Raises UsageError for anything but http(s), http to another machine, credentials, a query or
+    fragment, and the link-local and metadata addresses of cloud machines.
+    """
+    # ``urlsplit`` silently drops line breaks, so odd characters are refused first.
+    if not re.fullmatch(r"[!-~]+", url) or "\\" in url:
+        raise _refused(url, "it holds spaces, control or non-ASCII characters, or a backslash")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise _refused(url, str(error)) from None
+    host = (parts.hostname or "").rstrip(".")
+    problem = _form_problem(url, parts) or _host_problem(parts.scheme, host)
+    if problem:
+        raise _refused(url, problem)
+    shown = f"[{host}]" if ":" in host else host
+    suffix = "" if port in (None, PORTS[parts.scheme]) else f":{port}"
+    return f"{parts.scheme}://{shown}{suffix}{parts.path.rstrip('/')}"
+
+
+def _refused(url: str, problem: str) -> UsageError:
+    return UsageError(f"base URL {mask(url)!r}: {problem}")
+
+
+def _form_problem(url: str, parts: SplitResult) -> str:
+    if parts.scheme not in PORTS:
+        return "write http:// or https:// in front"
+    if "@" in parts.netloc:
+        return "no user or password here; keys come from the environment"
+    if "?" in url or "#" in url:
+        return "no query (?) and no fragment (#) in a base URL"
+    return "" if parts.hostname else "the host is missing"
+
+
+def _host_problem(scheme: str, host: str) -> str:
+    address = _address(host)
+    if host in METADATA_NAMES or str(address) in METADATA_ADDRESSES:
+        return "a cloud machine's metadata service is never called"
+    if address is not None and address.is_link_local:
+        return "link-local addresses (169.254.0.0/16, fe80::/10) are never called"
+    if scheme == "http" and not _is_loopback_host(host):
+        return "http only to this machine (127.0.0.1, ::1, localhost); use https"
+    return ""
+
+
+def _is_loopback_host(host: str) -> bool:
+    address = _address(host)
+    return host == "localhost" or (address is not None and address.is_loopback)
+
+
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    """Return the address that a host is written as, or None for a name.
+
+    ``inet_aton`` is what resolvers use: it also reads 127.1, 0x7f000001 and 2130706433.
+    """
+    try:
+        address = ip_address(host)
+    except ValueError:
+        with suppress(OSError):
+            return IPv4Address(socket.inet_aton(host))
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.core import UsageError
-from evaluators.models.base_urls import is_loopback, normalise_url
-from evaluators.models.spec import Spec, parse
+from evaluators.models.spec import Spec, is_loopback, normalise_url, parse
 
 CATALOGUE = {"house-judge": parse("openai:gpt-4o@http://127.0.0.1:8000/v1", {})}
 

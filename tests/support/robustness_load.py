@@ -15,7 +15,7 @@ from cases.loading import load_cases  # noqa: E402
 from cases.tables import read_table  # noqa: E402
 from evaluators.core import UsageError  # noqa: E402
 from evaluators.kinds import kind_of  # noqa: E402
-from evaluators.models import base_urls, catalogue, keys, spec  # noqa: E402
+from evaluators.models import catalogue, keys, spec  # noqa: E402
 from evaluators.reading import Map  # noqa: E402
 from evaluators.settings import Settings, load_settings  # noqa: E402
 from evaluators.statistics.metrics import METRICS, gate_ranges  # noqa: E402
@@ -174,7 +174,7 @@ def languages() -> list[str]:
 
 
 MODEL_KEYS: Mapping[str, Callable[[str], object]] = {
-    "base_url": base_urls.normalise_url,
+    "base_url": spec.normalise_url,
     "provider": _provider,
     "name": _name,
     "model": _name,
