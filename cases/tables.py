@@ -20,16 +20,23 @@ MEGABYTE = 1024 * 1024
 MAX_BYTES = 64 * MEGABYTE
 MAX_YAML_BYTES = 4 * MEGABYTE
 MAX_CELL = MEGABYTE
-"""Characters of one value, a list's together."""
+"""Characters of one value, those of a list's texts together."""
 MAX_ROWS = 200_000
+MAX_DEPTH = 40
+TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 SPLIT = "; split the file, or leave out what is not asked"
 TOO_MANY = f"more than {MAX_ROWS:,} rows{SPLIT}"
 TOO_LONG = f"a value may have {MAX_CELL:,} characters; shorten it or drop the row"
-
+CSV_REASONS: Mapping[str, str] = {
+    "unexpected end of data": "a quote opened in this row is never closed",
+    "field larger": TOO_LONG,
+    "expected after": "text or a space after a closing quote; double the quotes inside a cell",
+}
+"""What the messages of the csv module mean."""
 OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 SUFFIXES = (".csv", ".jsonl", ".json", ".yaml", ".yml")
-MAX_DEPTH = 40
 SPACE = re.compile(r"[ \t\r\n]*")
+
 Entry = tuple[int, int, object]
 """Row, line, value."""
 
@@ -42,27 +49,26 @@ class Number(str):
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One record. ``row`` counts the file's records from 1, ``line`` is its first physical line.
-
-    ``values`` maps normal column names to text (CSV, YAML) or to JSON values, numbers as Number.
-    """
+    """One record of a file."""
 
     row: int
+    """Which record it is, from 1."""
     line: int
+    """Its first physical line, from 1."""
     values: Mapping[str, object]
+    """By normal column name: text (CSV, YAML), or a JSON value with numbers as ``Number``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """All records of a file. ``names`` maps normal column names to the file's own spelling.
-
-    ``has_header`` says that one header line names the columns for every record.
-    """
+    """All records of a file."""
 
     path: Path
     names: Mapping[str, str]
+    """The file's own spelling of each normal column name."""
     records: list[TableRow]
     has_header: bool = False
+    """Whether one header line names the columns of every record."""
 
     def problem(self, record: TableRow, column: str, what: str) -> UsageError:
         """Return the error about one value, to be raised."""
@@ -78,8 +84,8 @@ def normal(name: str) -> str:
 def read_table(path: Path) -> Table:
     """Return all records of a CSV, JSON, JSONL or YAML file, with values as they stand there.
 
-    The format is known by the file's suffix. Raises UsageError naming file, row and line for
-    whatever cannot be read, or is too large.
+    The suffix tells the format. Raises UsageError naming file, row and line for anything that
+    cannot be read or is too large.
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
@@ -89,11 +95,8 @@ def read_table(path: Path) -> Table:
         )
     if suffix in (".yaml", ".yml"):
         return _table(path, _yaml_items(path))
-    text = read_text(path, MAX_BYTES, SPLIT)
-    if suffix == ".csv":
-        return read_csv(path, text)
-    entries = _json_lines if suffix == ".jsonl" else _json_items
-    return _table(path, entries(path, text))
+    read = {".csv": read_csv, ".jsonl": read_jsonl, ".json": read_json}[suffix]
+    return read(path, read_text(path, MAX_BYTES, SPLIT))
 
 
 def read_csv(path: Path, text: str, separator: str = ",", *, literal: bool = False) -> Table:
@@ -154,17 +157,9 @@ def _records(path: Path, reader: "Reader", header: list[str]) -> Iterator[TableR
                 raise problem(path, line, f"row {row}: {found}: {what}")
             yield TableRow(row, line, dict(zip(columns, cells, strict=True)))
     except csv.Error as error:
-        what = f"row {row + 1}: not valid CSV: {_reason(error)}"
+        reasons = (meaning for part, meaning in CSV_REASONS.items() if part in str(error))
+        what = f"row {row + 1}: not valid CSV: {next(reasons, str(error))}"
         raise problem(path, before + 1, what) from None
-
-
-def _reason(error: csv.Error) -> str:
-    reasons = {
-        "unexpected end of data": "a quote opened in this row is never closed",
-        "field larger": TOO_LONG,
-        "expected after": "text or a space after a closing quote; double the quotes inside a cell",
-    }
-    return next((said for part, said in reasons.items() if part in str(error)), str(error))
 
 
 def read_jsonl(path: Path, text: str) -> Table:
@@ -226,10 +221,9 @@ def _decode(path: Path, text: str, index: int, where: tuple[int, int]) -> tuple[
         rest = text[error.pos :].strip()
         cut = "; is the file cut?" if not rest or error.msg.startswith("Unterminated") else ""
         raise _refused(path, row, at, f"{error.msg}{cut}") from None
-    except RecursionError:
-        raise _refused(path, row, line, f"nested deeper than {MAX_DEPTH} levels") from None
-    except ValueError as error:
-        raise _refused(path, row, line, str(error)) from None
+    except (RecursionError, ValueError) as error:
+        deep = isinstance(error, RecursionError)
+        raise _refused(path, row, line, TOO_DEEP if deep else str(error)) from None
     return value, end
 
 
@@ -245,22 +239,14 @@ def _check_depth(value: object) -> None:
         level = [child for group in groups for child in group]
         if not level:
             return
-    raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
-
-
-def _length(value: object) -> int:
-    """Return the characters of a value, those of a list's texts together."""
-    if isinstance(value, list):
-        return sum(map(_length, value))
-    return len(value) if isinstance(value, str) else 0
+    raise ValueError(TOO_DEEP)
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        counts = Counter(key for key, _ in pairs)
-        twice = next(key for key, count in counts.items() if count > 1)
-        raise ValueError(f"key {shown(twice)} stands twice in one object; keep one")
+        key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+        raise ValueError(f"key {shown(key)} stands twice in one object; keep one")
     return found
 
 
@@ -279,8 +265,7 @@ def _yaml_items(path: Path) -> Iterator[Entry]:
         raise problem(path, 1, "a YAML list of items is needed: each begins with '- '")
     for row, (item, line) in enumerate(zip(document, document.lines, strict=True), 1):
         if not isinstance(item, dict):
-            what = "a mapping is needed, such as 'question: …'"
-            raise problem(path, line, f"row {row}: {what}")
+            raise problem(path, line, f"row {row}: a mapping is needed, such as 'question: …'")
         yield row, line, item
 
 
@@ -310,3 +295,10 @@ def _table(path: Path, entries: Iterable[Entry]) -> Table:
     if not records:
         raise UsageError(f"{path}: no rows")
     return Table(path=path, names=names, records=records)
+
+
+def _length(value: object) -> int:
+    """Return the characters of a value, those of a list's texts together."""
+    if isinstance(value, list):
+        return sum(map(_length, value))
+    return len(value) if isinstance(value, str) else 0
