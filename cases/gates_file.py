@@ -1,4 +1,4 @@
-"""A gates file: thresholds beside those of the data sets, or in place of them."""
+"""A gates file: thresholds in addition to those of the data sets, or in place of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,23 +22,22 @@ _DATASET_KEYS = (DROP, RISE, "sample")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetGates:
-    """What the file says of one data set: thresholds by language, pooled ones, and a sample.
-
-    ``settings`` is where it does, for messages.
-    """
+    """What the file says of one data set."""
 
     languages: Mapping[str, tuple[Threshold, ...]] = field(default_factory=dict)
     pooled: tuple[Threshold, ...] = ()
     sampling: Sampling | None = None
     settings: Settings = field(default_factory=lambda: Settings(Path("--gates"), "", Map(1)))
+    """Where it says so, for messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatesFile:
-    """The gates by data set. ``replaces_all`` leaves no other gate of any data set in place."""
+    """The gates by data set."""
 
     datasets: Mapping[str, DatasetGates]
     replaces_all: bool = False
+    """Whether no other gate of any data set stays."""
 
     def check_names(self, names: Sequence[str], where: str) -> None:
         """Raise UsageError where none of these data sets is named."""
@@ -52,8 +51,8 @@ class GatesFile:
 def load_gates(path: Path) -> GatesFile:
     """Return the gates of a file: ``dataset: {language: {metric: {min: …}}}``.
 
-    A data set may also have pooled ``drop`` and ``rise`` gates and a ``sample``; ``replace: all``
-    stands on top. Raises UsageError naming file, line and key.
+    A data set may also have pooled ``drop`` and ``rise`` gates and a ``sample``. ``replace: all``
+    is a key of the file. Raises UsageError naming file, line and key.
     """
     top = load_settings(path)
     word = top.text(REPLACE, "all")
@@ -82,7 +81,7 @@ def _dataset_gates(part: Settings) -> DatasetGates:
 
 
 def _own_metrics(part: Settings) -> dict[str, Range]:
-    """Return the metrics named here that only a data set of the user's can have."""
+    """Return the metrics named here that only a user's own data set can have."""
     changes = [part.part(change) for change in (DROP, RISE) if change in part.values]
     names = (name for one in (part, *changes) for name in one.values)
     return dict.fromkeys(
@@ -91,10 +90,10 @@ def _own_metrics(part: Settings) -> dict[str, Range]:
 
 
 def with_gates(dataset: Dataset, gates: GatesFile) -> Dataset:
-    """Return the data set with these gates; one of its own stays unless the file has it too.
+    """Return the data set with these gates. A gate of its own stays unless the file has it too.
 
     Where the file replaces all, the others go, and ``left_out`` names them. Raises UsageError for
-    a language that the data set does not have, or a metric of another kind.
+    a language that the data set does not have, and for a metric of another kind.
     """
     own = gates.datasets.get(dataset.name, DatasetGates())
     _check(dataset, own)
@@ -118,7 +117,7 @@ def with_gates(dataset: Dataset, gates: GatesFile) -> Dataset:
 def _split(
     before: Sequence[Threshold], own: Sequence[Threshold], gates: GatesFile
 ) -> tuple[list[Threshold], list[Threshold]]:
-    """Return the gates that stay beside the file's own, and those that it leaves out."""
+    """Return the gates that stay, and those that the file leaves out."""
     named = {one.name for one in own}
     others = [one for one in before if one.name not in named]
     return ([], others) if gates.replaces_all else (others, [])
@@ -137,7 +136,7 @@ def _check(dataset: Dataset, own: DatasetGates) -> None:
 
 
 def _check_fit(threshold: Threshold, slice_: Slice, part: Settings) -> None:
-    """Raise UsageError for a threshold, read from this part, that a slice cannot be held to."""
+    """Raise UsageError for a threshold, read from this part, that a slice cannot have."""
     metrics, name = ranges_of(slice_), threshold.of or threshold.measure
     place = part.part(threshold.measure) if threshold.of else part
     if is_repeated(name) and not threshold.of:
@@ -145,7 +144,7 @@ def _check_fit(threshold: Threshold, slice_: Slice, part: Settings) -> None:
     if threshold.paired and DROP not in metrics:
         place, name = part, threshold.measure
     if name not in metrics:
-        what = f"no measure of {slice_.name} (kind {slice_.kind}); {hint(name, metrics)}"
+        what = f"no metric of {slice_.name} (kind {slice_.kind}); {hint(name, metrics)}"
         raise place.problem(name, what)
     low, high = (0.0, metrics[name][1] - metrics[name][0]) if threshold.of else metrics[name]
     for bar in (threshold.min, threshold.max):

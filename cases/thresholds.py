@@ -1,4 +1,4 @@
-"""Thresholds from YAML: the gates of a data set, and the bars beside its metrics."""
+"""Thresholds from YAML: the gates of a data set, its extra metrics with their bars, its checks."""
 
 import math
 import re
@@ -24,14 +24,15 @@ CHECKS_KEY = "checks"
 _CHECK_NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 _CHECK_TEXTS = {"regex": "pattern", "json_schema": "schema"}
 _GEVAL_NAME = re.compile(rf"{GEVAL}[a-z0-9_]+", re.ASCII)
-_GEVAL_KEYS = ("criteria", "steps", "evaluation_params", *BAR_KEYS)
+FIELDS_KEY = "evaluation_params"
+_GEVAL_KEYS = ("criteria", "steps", FIELDS_KEY, *BAR_KEYS)
 
 
 def read_gates(gates: Settings, metrics: Mapping[str, Range]) -> tuple[Threshold, ...]:
     """Return the thresholds of one slice's ``gates`` in their order.
 
-    ``metrics`` are those that it may name. Raises UsageError for any other, or for a threshold
-    out of its range.
+    ``metrics`` are those that it may name, with their ranges. Raises UsageError for any other,
+    and for a threshold out of its range.
     """
     tries = {name: RATE for name in gates.values if is_repeated(name)}
     gates.check_keys({**metrics, **tries})
@@ -50,7 +51,7 @@ def read_gates(gates: Settings, metrics: Mapping[str, Range]) -> tuple[Threshold
 
 
 def read_pooled(settings: Settings, metrics: Mapping[str, Range]) -> tuple[Threshold, ...]:
-    """Return the thresholds of a data set's own ``drop`` and ``rise``, over all languages together.
+    """Return the thresholds of a data set's own ``drop`` and ``rise``, over all its languages.
 
     ``metrics`` are those that every language has.
     """
@@ -67,7 +68,7 @@ def read_pooled(settings: Settings, metrics: Mapping[str, Range]) -> tuple[Thres
 def _changes(
     holder: Settings, change: str, metrics: Mapping[str, Range], *, pool: bool = False
 ) -> list[Threshold]:
-    """Return the margins under ``drop`` or ``rise``: of the passing share, and of named metrics."""
+    """Return the margins under ``drop`` or ``rise``: for the passing share, and named metrics."""
     part = holder.part(change)
     named = [name for name in metrics if name not in (DROP, RISE)]
     part.check_keys((*CHANGE_KEYS, *(("pool",) if pool else ()), *named))
@@ -94,8 +95,9 @@ def _margin(
         what = f"missing; give the largest {change} that is no loss: {{max: 0.05}}"
         raise part.problem(key="max", what=what)
     known = (*_BY_JUDGE, *((_SEQUENTIAL,) if not of or counts_every_item(of) else ()))
-    by_people = change == DROP and not of  # people say whether an answer passes, and no more
-    evidence = _word(part, "evidence", get_args(Evidence) if by_people else known, "confident")
+    if change == DROP and not of:  # people say whether an answer passes, and no more
+        known = get_args(Evidence)
+    evidence = _word(part, "evidence", known, "confident")
     share = part.number("share", 0.01, 1)
     if share is not None and evidence != "audited":
         raise part.problem(key="share", what="only with evidence: audited; take it out")
@@ -112,7 +114,7 @@ def _margin(
 
 
 def read_sampling(settings: Settings) -> Sampling | None:
-    """Return the part of each slice that ``sample: {limit: N, seed: S}`` lets decide, if any."""
+    """Return the sample that ``sample: {limit: N, seed: S}`` lets decide, if any."""
     if "sample" not in settings.values:
         return None
     part = settings.part("sample")
@@ -137,8 +139,7 @@ def _bar(part: Settings, metric: str, limits: Range) -> Threshold | None:
 def _word(part: Settings, key: str, known: Sequence[str], default: str) -> str:
     word = part.text(key, default)
     if word not in known:
-        what = f"{' or '.join(map(repr, known))} is needed, not {word!r}"
-        raise part.problem(key, what)
+        raise part.problem(key, f"{' or '.join(map(repr, known))} is needed, not {word!r}")
     return word
 
 
@@ -149,8 +150,7 @@ def read_metrics(holder: Settings, kind: Kind) -> tuple[MetricSpec, ...]:
     """
     metrics = holder.part(METRICS_KEY)
     if metrics.values and not kind.answered:
-        what = f"not for kind {kind}: no model answers there; take it out"
-        raise holder.problem(METRICS_KEY, what)
+        raise holder.problem(METRICS_KEY, f"not for kind {kind}: no model answers; take it out")
     return tuple(_metric(metrics, name) for name in metrics.values)
 
 
@@ -163,18 +163,15 @@ def _metric(metrics: Settings, name: str) -> MetricSpec:
         known = [*METRICS, f"{GEVAL}NAME (with criteria of your own)"]
         raise metrics.problem(name, f"no metric; {hint(name, known)}")
     part.check_keys(_GEVAL_KEYS)
-    fields = part.words("evaluation_params")
-    if not part.text("criteria") and not part.words("steps"):
+    criteria, steps, fields = part.text("criteria"), part.words("steps"), part.words(FIELDS_KEY)
+    if not criteria and not steps:
         raise metrics.problem(name, "give criteria, in words, or steps, as a list")
     if not fields:
-        what = f"missing; name what of an item is shown: {', '.join(FIELDS)}"
-        raise part.problem(key="evaluation_params", what=what)
+        raise part.problem(FIELDS_KEY, f"missing; name what is shown: {', '.join(FIELDS)}")
     for field in fields:
         if field not in FIELDS:
-            raise part.problem(key="evaluation_params", what=f"{field!r}: {hint(field, FIELDS)}")
-    return MetricSpec(
-        name=name, criteria=part.text("criteria"), steps=part.words("steps"), fields=fields
-    )
+            raise part.problem(FIELDS_KEY, f"{field!r}: {hint(field, FIELDS)}")
+    return MetricSpec(name=name, criteria=criteria, steps=steps, fields=fields)
 
 
 def read_checks(settings: Settings, kind: Kind) -> tuple[CheckSpec, ...]:
@@ -188,7 +185,7 @@ def read_checks(settings: Settings, kind: Kind) -> tuple[CheckSpec, ...]:
     for part in parts:
         check = _check(part)
         if found.setdefault(check.name, check) is not check:
-            raise part.problem(key="name", what=f"{check.name!r} stands there twice; rename one")
+            raise part.problem(key="name", what=f"{check.name!r} stands twice; rename one")
     return tuple(found.values())
 
 
@@ -215,7 +212,7 @@ def _check(part: Settings) -> CheckSpec:
 
 
 def read_metric_bars(holder: Settings, gates: Settings) -> tuple[Threshold, ...]:
-    """Return the thresholds that stand beside the metrics themselves, such as ``{min: 0.7}``."""
+    """Return the thresholds that the metrics themselves declare, such as ``{min: 0.7}``."""
     metrics = holder.part(METRICS_KEY)
     found = []
     for name in metrics.values:
@@ -230,7 +227,7 @@ def read_metric_bars(holder: Settings, gates: Settings) -> tuple[Threshold, ...]
 
 
 def ranges_of(slice_: Slice) -> dict[str, Range]:
-    """Return what a slice's gates may name: its kind's metrics, and its own, all within 0 to 1."""
+    """Return what a slice's gates may name: the metrics of its kind, and its own (0 to 1)."""
     own = {metric.name: RATE for metric in slice_.metrics}
     own |= {check.measure: RATE for check in slice_.checks}
     return {**slice_.kind.ranges(slice_.labels), **own}

@@ -151,17 +151,17 @@ def test_gates_on_what_answers_take(folder: Path, rubrics: Path) -> None:
     [
         (
             "en: {kappa: {min: 0.5}}",
-            "facts: en: key 'kappa': no measure of facts:en (kind graded); known: correct",
+            "facts: en: key 'kappa': no metric of facts:en (kind graded); known: correct",
         ),
         (
             "en: {rise: {mean_rating: {max: 1}}}",
-            "facts: en: rise: key 'mean_rating': no measure of facts:en (kind graded)",
+            "facts: en: rise: key 'mean_rating': no metric of facts:en (kind graded)",
         ),
         (
             "drop: {f1: {max: 0.1}, pool: languages}",
-            "facts: drop: key 'f1': no measure of facts:en (kind graded)",
+            "facts: drop: key 'f1': no metric of facts:en (kind graded)",
         ),
-        ("en: {mean_rating: {min: 5}}", "facts: en: key 'mean_rating': no measure of facts:en"),
+        ("en: {mean_rating: {min: 5}}", "facts: en: key 'mean_rating': no metric of facts:en"),
         ("bg: {correct: {min: 0.5}}", "facts: key 'bg': no such language here; known: en"),
     ],
 )

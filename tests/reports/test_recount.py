@@ -64,7 +64,7 @@ def test_a_new_baseline_brings_the_drop_gates_into_play() -> None:
         (gates(fr=(HIGH,)), "no such language here"),
         (
             gates(en=(Threshold(measure="kappa", min=0.5),)),
-            r"no measure of facts:en \(kind graded\)",
+            r"no metric of facts:en \(kind graded\)",
         ),
     ],
 )
