@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 from cases.dataset import Shards
 from evaluators.output import plural
-from reports.run.report import Decision, GateResult, SessionEnd
+from reports.run.report import Decision, GateResult, SessionStatus
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, INCONCLUSIVE = range(7)
 _MERGE = "a part decides nothing: python -m reports merge decides over all shards"
@@ -81,9 +81,9 @@ class SessionFacts:
         counted = self.misses + self.other_failures + self.ungraded
         return self.pytest_code in (FAILED, INTERRUPTED) and not counted
 
-    def end(self, notes: tuple[str, ...]) -> SessionEnd:
+    def end(self, notes: tuple[str, ...]) -> SessionStatus:
         """Return what it takes to decide on the gates again."""
-        return SessionEnd(
+        return SessionStatus(
             pytest_code=self.pytest_code,
             failures=self.other_failures + self.unexplained,
             interrupted=self.interrupted,

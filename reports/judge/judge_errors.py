@@ -25,8 +25,8 @@ from reports.compare.pairs import PairedSlice, paired_difference
 from reports.metrics.gate import GateInputs
 from reports.metrics.summary import tabulate
 from reports.run.baseline import Baseline
-from reports.run.codec import decode
 from reports.run.evidence import Calibration, Corrected
+from reports.run.json_data import decode
 from reports.run.record import Record
 
 ENOUGH = 30

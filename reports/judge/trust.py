@@ -12,7 +12,7 @@ from evaluators.output import plural
 from reports.judge.judge_errors import constructed_in, separations
 from reports.metrics.gate import floor_gates, gate_inputs
 from reports.metrics.summary import summarise
-from reports.run.evidence import Calibration, ConfusionCell
+from reports.run.evidence import Calibration
 from reports.run.record import Record, make_record, total_cost
 from reports.run.report import GateResult, SliceSummary
 
@@ -168,7 +168,7 @@ def calibration_of(
         constructed=constructed_in(records),
         separations=separations(inputs),
         pass_bar=slice_.pass_bar if slice_.rubric and slice_.rubric.protocol == "rate" else None,
-        confusion=confusion_cells(summary),
+        confusion=summary.confusion,
     )
 
 
@@ -219,14 +219,6 @@ def unmeasured(labelled: Labelled, why: str) -> Calibration:
         graders=labelled.graders,
         source="session",
         blocks=required if labelled.dataset.require_calibration else "",
-    )
-
-
-def confusion_cells(summary: SliceSummary) -> tuple[ConfusionCell, ...]:
-    """Return a judged slice's confusion matrix as a list of its cells."""
-    return tuple(
-        ConfusionCell(label=label, grade=grade, count=count)
-        for (label, grade), count in sorted(summary.confusion.items())
     )
 
 

@@ -17,6 +17,7 @@ from evaluators.statistics.repeats import clustered_mean
 from evaluators.statistics.sample import Sample
 from evaluators.statistics.sparse import Fill
 from reports.metrics.repeat_summary import repeat_estimates
+from reports.run.evidence import ConfusionCell
 from reports.run.record import Record
 from reports.run.report import Counts, SliceSummary
 from reports.run.usage_summary import usage_estimates
@@ -69,7 +70,7 @@ def summarise(
         counts=count(records),
         measures=measures,
         labels={label: int(n) for label, n in zip(sample.patterns.outcomes, totals, strict=True)},
-        confusion=_confusion(sample) if slice_.kind.has_labels else {},
+        confusion=_confusion(sample) if slice_.kind.has_labels else (),
         breakdowns={} if for_gates else _breakdowns(records, slice_),
         partial=partial,
         note=note,
@@ -101,12 +102,15 @@ def _gated(sample: Sample, records: Sequence[Record], slice_: Slice) -> dict[str
     }
 
 
-def _confusion(sample: Sample) -> dict[tuple[str, str], int]:
+def _confusion(sample: Sample) -> tuple[ConfusionCell, ...]:
     """Count the (given label, outcome) pairs that occurred."""
     whole = sample.whole
-    cells = ((gold, outcome) for gold in whole.golds for outcome in whole.outcomes)
-    counts = {(gold, outcome): int(whole.of(outcome, gold)) for gold, outcome in cells}
-    return {cell: n for cell, n in counts.items() if n}
+    pairs = sorted((gold, outcome) for gold in whole.golds for outcome in whole.outcomes)
+    cells = (
+        ConfusionCell(label=gold, grade=outcome, count=int(whole.of(outcome, gold)))
+        for gold, outcome in pairs
+    )
+    return tuple(cell for cell in cells if cell.count)
 
 
 def _breakdowns(

@@ -1,7 +1,7 @@
 """The bars, histograms and confusion matrices of ``report.html``: numbers, and no markup."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from evaluators.statistics.betting import ENOUGH
@@ -115,24 +115,19 @@ def histogram(part: SliceSummary, bar: int | None) -> list[Column]:
 
 
 def matrix(
-    confusion: Mapping[tuple[str, str], int],
+    confusion: Iterable[ConfusionCell],
 ) -> tuple[list[str], dict[str, list[tuple[str, int]]]]:
     """Return the columns (grades) and, for each label, its counts with their columns."""
+    counts = {(cell.label, cell.grade): cell.count for cell in confusion}
 
     def by_number(label: str) -> tuple[int, str]:
         return int(label) if label.isdecimal() else 0, label
 
-    columns = sorted({grade for _, grade in confusion}, key=by_number)
-    labels = sorted({label for label, _ in confusion}, key=by_number)
+    columns = sorted({grade for _, grade in counts}, key=by_number)
+    labels = sorted({label for label, _ in counts}, key=by_number)
     return columns, {
-        label: [(column, confusion.get((label, column), 0)) for column in columns]
-        for label in labels
+        label: [(column, counts.get((label, column), 0)) for column in columns] for label in labels
     }
-
-
-def cells(confusion: Iterable[ConfusionCell]) -> dict[tuple[str, str], int]:
-    """Return the cells of a confusion as ``matrix`` takes them."""
-    return {(cell.label, cell.grade): cell.count for cell in confusion}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

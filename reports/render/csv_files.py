@@ -3,7 +3,7 @@
 import csv
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from itertools import chain
@@ -12,10 +12,9 @@ from operator import attrgetter
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import GRADED
 from reports.run import clean
-from reports.run.clean import find_plain
+from reports.run.json_data import dump, ordered
 from reports.run.record import Record, in_order
 from reports.run.report import Report, SliceSummary
-from reports.run.run_json import dump, ordered
 
 BOM = "\ufeff"  # without it a spreadsheet takes UTF-8 for the local code page
 GRADED_HEADER = ("Question number", "Classification")
@@ -25,20 +24,11 @@ _COLUMNS = tuple(field.name for field in fields(Record))
 _values = attrgetter(*_COLUMNS)
 
 
-def results(report: Report, plain_keys: Collection[str] | None = None) -> Iterator[str]:
-    """Return the rows of ``results.csv``: a column for each field of a record, no cell a formula.
-
-    ``plain_keys`` is what ``find_plain`` says of the records, where it was asked already.
-    """
-    keys = find_plain(report.records) if plain_keys is None else plain_keys
-    rows = (_row(record, record.key in keys) for record in in_order(report.records))
+def results(report: Report) -> Iterator[str]:
+    """Return the rows of ``results.csv``: a column a field of a record, no cell a formula."""
+    rows = (map(_cell, _values(record)) for record in in_order(report.records))
     # A text that is not quoted is cut where a spreadsheet's separator is another than the comma.
     return chain((BOM,), _csv(_COLUMNS, rows, in_quotes=True))
-
-
-def _row(record: Record, is_plain: bool) -> list[str]:
-    show = clean.plain_cell if is_plain else clean.cell
-    return [show(v) if type(v) is str else _cell(v) for v in _values(record)]
 
 
 def graded(report: Report) -> dict[str, str]:
@@ -74,16 +64,16 @@ def _free_name(part: SliceSummary, taken: Iterable[str]) -> str:
 
 def _slug(text: str) -> str:
     """Letters of other scripts and path marks have no place in a file name."""
-    safe = re.sub(r"[^A-Za-z0-9_.-]", "_", clean.mask(text))[:60]
+    safe = re.sub(r"[^A-Za-z0-9_.-]", "_", text)[:60]
     return re.sub(r"^[.-]", "_", safe) or "_"
 
 
 def _cell(value: object) -> str:
+    if isinstance(value, str):
+        return clean.cell(value)
     if value is None:
         return ""
     if isinstance(value, (int, float)):
-        return clean.plain_cell(str(value))
-    if isinstance(value, str):
         return clean.cell(str(value))
     if not value:
         return "{}" if isinstance(value, Mapping) else "[]"
@@ -98,7 +88,7 @@ class _Line:
 
 
 def _csv(
-    header: Sequence[str], rows: Iterable[Sequence[str]], *, in_quotes: bool = False
+    header: Sequence[str], rows: Iterable[Iterable[str]], *, in_quotes: bool = False
 ) -> Iterator[str]:
     line = partial(csv.writer, _Line(), lineterminator="\r\n")
     writer = line(quoting=csv.QUOTE_ALL) if in_quotes else line()

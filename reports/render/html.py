@@ -6,7 +6,7 @@ was weighed against it: DataTables, as the one maintained package for Python car
 no inline script can import under a policy without ``data:`` sources.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
 from urllib.parse import quote
@@ -20,9 +20,8 @@ from reports.render import charts, views, words
 from reports.render.page_items import DRAWN, block, inert, listed, mark, shower
 from reports.render.page_sent import sent_block
 from reports.run import clean
-from reports.run.clean import find_plain
+from reports.run.json_data import dump, ordered
 from reports.run.report import Report
-from reports.run.run_json import dump, ordered
 from reports.run.transcripts import Source
 
 LONGEST = 4_000  # characters of one text on the page
@@ -32,17 +31,11 @@ _SHOWN = 600  # characters of a text in a table above the list of items
 _MOST = 100  # rows of a list above the list of items
 
 
-def render(
-    report: Report,
-    plain_keys: Collection[str] | None = None,
-    transcripts: Source | None = None,
-) -> str:
-    """Return the page. Every value is escaped; hidden characters and keys never reach it.
+def render(report: Report, transcripts: Source | None = None) -> str:
+    """Return the page. Every value is escaped; hidden characters never reach it.
 
-    ``plain_keys`` is what ``find_plain`` says of the records, where it was asked already;
     ``transcripts`` has the prompts and replies, of which the page holds some.
     """
-    keys = find_plain(report.records) if plain_keys is None else plain_keys
     script, style = _asset("page.js"), _asset("page.css")
     items = listed(report)
     longest = max(300, min(LONGEST, _PAGE // max(1, len(items))))
@@ -58,7 +51,7 @@ def render(
             policy=Markup(content_policy(script, style)),  # base64 and fixed words
             script=Markup(script),  # our own file, no data in it
             style=Markup(style),
-            data=Markup(block(report, items, longest, keys)),  # JSON without a markup character
+            data=Markup(block(report, items, longest)),  # JSON without a markup character
             sent=Markup(inert(sent_block(words.urgent(report), transcripts, shower(_PROMPT)))),
             ungraded=words.ungraded(report),
             most=_MOST,
@@ -111,7 +104,6 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "around": charts.around,
     "bar": words.bar,
     "bounds": words.bounds,
-    "cells": charts.cells,
     "count": "{:,}".format,
     "cut": _cut,
     "date": views.date,

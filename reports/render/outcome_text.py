@@ -41,7 +41,7 @@ def error_lines(item: PlannedItem, outcome: Outcome) -> str:
 
 
 def _line(name: str, text: str) -> str:
-    return f"{name + ':':<10}{cut(line(text), WIDTH)}"
+    return f"{name + ':':<10}{cut(line(mask(text)), WIDTH)}"
 
 
 LONGEST = 4000  # characters of each text; the exact text is in records.jsonl
@@ -54,12 +54,11 @@ def qa_property(item: PlannedItem, outcome: Outcome) -> str:
 
 
 def _short(value: object) -> object:
-    """Return a value with every text in it masked and cut, at whatever depth."""
+    """Return a value with every text in it cut, at any depth."""
     if isinstance(value, Mapping):
         return {str(_short(name)): _short(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_short(inner) for inner in value]
-    if not isinstance(value, str):
+    if not isinstance(value, str) or len(value) <= LONGEST:
         return value
-    text = mask(value)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} [... {len(text)} characters]"
+    return f"{value[:LONGEST]} [... {len(value)} characters]"

@@ -3,7 +3,7 @@
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from hashlib import sha256
 
@@ -53,19 +53,13 @@ def _draw(record: Record) -> bytes:
     return sha256(record.key.encode("utf-8", "surrogatepass")).digest()
 
 
-def block(
-    report: Report, records: Iterable[Record], limit: int, plain_keys: Collection[str]
-) -> str:
+def block(report: Report, records: Iterable[Record], limit: int) -> str:
     """Return these items as JSON in which no character means anything to HTML.
 
     ``limit`` is the number of characters shown of one text. What repeats from item to item is an
-    index into ``words``. ``plain_keys`` is what ``find_plain`` says of the records.
+    index into ``words``.
     """
     show = shower(limit)
-
-    def brief(text: str) -> str:
-        """Return a text that is plain, cut as ``show`` would cut it."""
-        return text if len(text) <= limit else show(text)
 
     changes = {one.key: one for one in report.comparison.changes} if report.comparison else {}
     same = "same" if report.comparison else ""
@@ -73,7 +67,7 @@ def block(
     rows = [
         [
             *coder.codes(record, change := changes.get(record.key), same),
-            *_rest(record, brief if record.key in plain_keys else show, show),
+            *_rest(record, show),
             _before(change, show),
         ]
         for record in records
@@ -124,8 +118,8 @@ class _Coder:
         return {name: [self._show(word) for word in known] for name, known in named}
 
 
-def _rest(record: Record, show: Show, show_any: Show) -> Iterable[object]:
-    """Yield the other columns but the last; ``show_any`` is for what no record holds as text."""
+def _rest(record: Record, show: Show) -> Iterable[object]:
+    """Yield the other columns but the last."""
     score = record.rating if record.score is None else record.score
     yield from (show(record.key), record.row, record.repeat, _finite(score), len(record.calls))
     yield from (record.tokens, _finite(record.cost), round(record.seconds, 3))
@@ -137,7 +131,7 @@ def _rest(record: Record, show: Show, show_any: Show) -> Iterable[object]:
     ]
     yield [[show(name), _finite(value)] for name, value in record.measures.items()]
     yield [
-        [show(name), show(v) if isinstance(v, str) else show_any(_JSON.encode(v))]
+        [show(name), show(v) if isinstance(v, str) else show(_JSON.encode(v))]
         for name, v in sorted(record.metadata.items())
     ]
 

@@ -1,13 +1,12 @@
 """The report files: pure functions from a Report to text, in two tables."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from reports.render import csv_files, html, junit, markdown
 from reports.run import run_json
-from reports.run.clean import find_plain
 from reports.run.report import Report
 from reports.run.transcripts import TRANSCRIPTS, Source, keys_of, packed
 
@@ -15,14 +14,12 @@ if TYPE_CHECKING:
     from hashlib import _Hash as Hash
 
 LAST = "run.json"
-OF_ITEMS: Mapping[str, Callable[["Files", Collection[str]], Iterable[str]]] = {
-    run_json.RECORDS: lambda files, plain_keys: run_json.records(files.report, plain_keys),
-    "results.csv": lambda files, plain_keys: csv_files.results(files.report, plain_keys),
-    "report.html": lambda files, plain_keys: (
-        html.render(files.report, plain_keys, files.transcripts),
-    ),
+OF_ITEMS: Mapping[str, Callable[["Files"], Iterable[str]]] = {
+    run_json.RECORDS: lambda files: run_json.records(files.report),
+    "results.csv": lambda files: csv_files.results(files.report),
+    "report.html": lambda files: (html.render(files.report, files.transcripts),),
 }
-"""The files that hold every item, as pieces of text; they are told which items are plain."""
+"""The files that hold every item, as pieces of text."""
 
 OF_FIGURES: Mapping[str, Callable[[Report], str]] = {
     "summary.md": markdown.render,
@@ -55,10 +52,9 @@ class Files:
     def __iter__(self) -> Iterator[tuple[str, Iterable[str | bytes]]]:
         report = self.report
         wanted = frozenset(name for word in self.formats for name in FORMATS[word])
-        plain_keys = find_plain(report.records) if wanted & OF_ITEMS.keys() else frozenset()
         vouched = sha256()
         for name in (name for name in OF_ITEMS if name in wanted):
-            pieces = OF_ITEMS[name](self, plain_keys)
+            pieces = OF_ITEMS[name](self)
             yield name, _digested(pieces, vouched) if name == run_json.RECORDS else pieces
         if TRANSCRIPTS in wanted and self.transcripts and (keys := keys_of(report.records)):
             yield TRANSCRIPTS, packed(self.transcripts(keys))

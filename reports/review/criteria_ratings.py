@@ -20,7 +20,8 @@ from evaluators.statistics.rater_agreement import alpha_of, kappas
 from evaluators.statistics.ratios import mean_rating
 from evaluators.statistics.sparse import mean_interval
 from reports.run import clean
-from reports.run.codec import decode
+from reports.run.clean import mask, masked
+from reports.run.json_data import decode
 
 WHOLE = "all"
 _HEADER = ("criterion", "slice", "scale", "answers", "ratings", "raters", "mean [95 %]")
@@ -74,7 +75,7 @@ def ratings_of(reviews: Iterable[Review], items: Mapping[str, Asked], date: str)
 def unrated_comments(reviews: Iterable[Review], items: Mapping[str, Asked]) -> list[str]:
     """Return what people wrote of answers that they rated by no criterion."""
     return [
-        f"{answer.rpartition('@')[0]}, {one.reviewer}: {one.comment}"
+        f"{answer.rpartition('@')[0]}, {one.reviewer}: {mask(one.comment)}"
         for (answer, _), said in _by_answer(reviews, items).items()
         for one in said
         if not any(other.verdict for other in said)
@@ -104,7 +105,7 @@ def _rating(review: Review, asked: Asked, comment: str, date: str) -> Rating:
         highest=int(asked.choices[-1]),
         rating=int(review.verdict),
         rater=review.reviewer,
-        comment=comment,
+        comment=mask(comment),
         date=date,
     )
 
@@ -120,7 +121,7 @@ def load_ratings(path: Path) -> list[Rating]:
     found = []
     for number, line in enumerate(lines, 1):
         try:
-            found += [decode(Rating, parse_json(line))] if line.strip() else []
+            found += [masked(decode(Rating, parse_json(line)))] if line.strip() else []
         except ValueError as error:
             what = f"not a rating that `python -m reports review` wrote: {error}"
             raise problem(path, number, what) from None

@@ -1,18 +1,19 @@
-"""Text from models and files made harmless for the medium that shows it.
+"""Text from models and files made safe: keys masked once, the rest for the medium that shows it.
 
-Every function here masks key-shaped text first and cuts last, so that a cut never leaves half a
-key in the open. Hidden characters are never dropped: they are written out, because an answer that
-carries them should look as odd as it is.
+``masked`` runs where a record or report is made or read, so a cut never leaves half a key in the
+open. Hidden characters are written out, never dropped: odd text should look as odd as it is.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
-from operator import attrgetter
+from collections.abc import Mapping
+from dataclasses import is_dataclass, replace
+from typing import TypeVar, cast
 
 from evaluators import secrets
-from evaluators.text import no_command
-from reports.run.record import Record
+from evaluators.text import flat, no_command
+
+T = TypeVar("T")
 
 MASK = "[key masked]"
 SPAN_LIMIT = 200
@@ -34,18 +35,40 @@ _WIDE = str.maketrans({"@": "＠", "#": "＃", "`": "'"})
 
 
 def mask(text: str) -> str:
-    """Return the text with whatever is shaped like an API key or token replaced by ``MASK``."""
+    """Return the text with everything shaped like an API key or token replaced by ``MASK``."""
     return secrets.mask(text, MASK)
 
 
+def masked(value: T) -> T:
+    """Return a value with every text in it masked, at any depth; itself where nothing is."""
+    return cast("T", _masked(value))
+
+
+def _masked(value: object) -> object:
+    if isinstance(value, str):
+        return mask(value) if type(value) is str else value  # a Kind is no user's text
+    if isinstance(value, Mapping):
+        parts: object = {_masked(key): _masked(part) for key, part in value.items()}
+    elif type(value) in (list, tuple):
+        parts = type(value)(map(_masked, cast("list[object]", value)))  # type: ignore[call-arg]
+    elif is_dataclass(value) and not isinstance(value, type):
+        fields = flat(value)
+        found = {name: _masked(part) for name, part in fields.items()}
+        changed = {name: part for name, part in found.items() if part is not fields[name]}
+        return replace(value, **changed) if changed else value
+    else:
+        return value
+    return value if parts == value else parts
+
+
 def visible(text: str) -> str:
-    r"""Return the text, masked, with hidden characters written as ``\u202e``.
+    r"""Return the text with hidden characters written as ``\u202e``.
 
     Tabs and newlines stay; what is left is legal in XML, in UTF-8 and on a terminal.
     """
     if text.isascii() and text.isprintable():
-        return mask(text)  # as most texts are; nothing in it is hidden
-    return HIDDEN.sub(_escape, mask(text.replace("\r\n", "\n")))
+        return text  # as most texts are; nothing in it is hidden
+    return HIDDEN.sub(_escape, text.replace("\r\n", "\n"))
 
 
 def line(text: str) -> str:
@@ -59,28 +82,13 @@ def cut(text: str, limit: int, mark: str = "…") -> str:
     return text if len(text) <= limit else text[: max(0, limit - len(mark))] + mark
 
 
-def is_plain(texts: Iterable[str]) -> bool:
-    """Return whether ``visible`` and ``mask`` leave every one of these texts as it is.
-
-    They are looked at all at once, which may only find more: where a key would begin in one text
-    and end in the next. So True is certain, False is not.
-    """
-    joined = " ".join(texts)
-    seen = joined.isascii() and joined.isprintable()
-    return (seen or not HIDDEN.search(joined)) and mask(joined) == joined
-
-
 def cell(text: str) -> str:
     """Return a text for a spreadsheet cell: no formula, visible, at most ``CELL_LIMIT`` long."""
-    return plain_cell(visible(text), len(text))
-
-
-def plain_cell(text: str, length: int | None = None) -> str:
-    """Return what ``cell`` does for a text that is visible already; it had ``length`` before."""
-    if text[:1].isalnum() and len(text) <= CELL_LIMIT and not _BROKEN.search(text):
-        return text  # as most cells are; no formula starts so
-    whole = len(text) if length is None else length
-    shown = _BROKEN.sub(r"\1'", cut(text, CELL_LIMIT, f" […cut, {whole:,} characters in all]"))
+    clear = visible(text)
+    if clear[:1].isalnum() and len(clear) <= CELL_LIMIT and not _BROKEN.search(clear):
+        return clear  # as most cells are; no formula starts so
+    mark = f" […cut, {len(text):,} characters in all]"
+    shown = _BROKEN.sub(r"\1'", cut(clear, CELL_LIMIT, mark))
     start = shown.lstrip()[:1]
     if not start.isascii():
         start = unicodedata.normalize("NFKC", start)[:1]
@@ -109,44 +117,3 @@ def prose(text: str, limit: int = 400) -> str:
 def _escape(match: re.Match[str]) -> str:
     code = ord(match.group())
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-_texts = attrgetter(
-    *("key", "id", "dataset", "language", "digest", "question", "context", "expected", "answer"),
-    *("outcome", "grade", "reason", "error", "label", "model", "judge", "adjudicated_by"),
-)
-_vote_texts = attrgetter("judge", "grade", "reason", "error")
-
-
-def find_plain(records: Iterable[Record]) -> frozenset[str]:
-    """Return the keys of the records in whose text nothing is to be masked or made visible.
-
-    Each text goes into three files; to look at all texts of a record at once, and once for all
-    files, takes a tenth of the time.
-    """
-    return frozenset(record.key for record in records if is_plain(_texts_of(record)))
-
-
-def _texts_of(record: Record) -> Iterable[str]:
-    """Return every text of a record that is not empty."""
-    found = [text for text in _texts(record) if text]
-    for vote in record.votes:
-        found += filter(None, _vote_texts(vote))
-    if record.measures or record.metadata:
-        found += _inside((record.measures, record.metadata))
-    return found
-
-
-def _inside(value: object) -> Iterator[str]:
-    """Yield every text of a value, the text of whatever is no number included."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, part in value.items():
-            yield str(key)
-            yield from _inside(part)
-    elif isinstance(value, (list, tuple)):
-        for part in value:
-            yield from _inside(part)
-    else:
-        yield str(value)

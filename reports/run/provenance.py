@@ -13,7 +13,7 @@ from evaluators.core import CORRECT, GRADES
 from evaluators.extra_metrics import CheckSpec, MetricSpec
 from evaluators.kinds import Kind
 from evaluators.rubric import Protocol, Rubric
-from reports.run.codec import decode
+from reports.run.json_data import decode
 from reports.run.outcome_facts import OutcomeFacts
 
 PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "scipy")

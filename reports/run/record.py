@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from cases.dataset import PlannedItem
 from evaluators.core import Outcome, State, Vote
 from evaluators.output import plural
+from evaluators.secrets import may_hold_key
 from evaluators.usage import Usage
+from reports.run.clean import masked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +168,12 @@ def make_record(item: PlannedItem, outcome: Outcome) -> Record:
         calls=outcome.calls,
         cached_tokens=usage.cache_read_tokens,
     )
-    return _with_answering(record, outcome.answering)
+    return safe(_with_answering(record, outcome.answering))
+
+
+def safe(record: Record) -> Record:
+    """Return the record with keys masked in all its texts: every writer may show these."""
+    return masked(record) if may_hold_key(repr(record)) else record
 
 
 def _with_answering(record: Record, own: Usage) -> Record:

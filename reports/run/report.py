@@ -7,7 +7,7 @@ from typing import Literal
 from cases.dataset import Dataset, Shards, SliceSample, Threshold
 from evaluators.kinds import Kind
 from evaluators.statistics.estimate import Estimate
-from reports.run.evidence import AuditTrail, Comparison, Judging, LanguageGap
+from reports.run.evidence import AuditTrail, Comparison, ConfusionCell, Judging, LanguageGap
 from reports.run.record import Record
 
 GateState = Literal["PASS", "FAIL", "INCONCLUSIVE"]
@@ -53,7 +53,7 @@ class SliceSummary:
     counts: Counts
     measures: Mapping[str, Estimate]
     labels: Mapping[str, int]
-    confusion: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    confusion: tuple[ConfusionCell, ...] = ()
     breakdowns: Mapping[str, Mapping[str, Mapping[str, Estimate]]] = field(default_factory=dict)
     partial: bool = False
     note: str = ""
@@ -141,7 +141,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionEnd:
+class SessionStatus:
     """How the session ended besides its items: what it takes to decide on the gates again.
 
     ``failures`` are those that no item accounts for, ``pytest_code`` what pytest would return,
@@ -203,7 +203,7 @@ class Report:
     complete: bool = True
     notes: tuple[str, ...] = ()
     datasets: tuple[Dataset, ...] = ()
-    session: SessionEnd = field(default_factory=SessionEnd)
+    session: SessionStatus = field(default_factory=SessionStatus)
     comparison: Comparison | None = None
     since_anchor: Comparison | None = None
     parity: tuple[LanguageGap, ...] = ()

@@ -1,26 +1,31 @@
-"""``run.json`` and ``records.jsonl``: strict JSON, exact text, the same bytes for the same run."""
+"""``run.json`` and ``records.jsonl``: strict JSON, exact text, the same bytes for the same run.
 
-import json
-import math
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import asdict, fields
-from numbers import Integral, Real
+Every field of a report is derived from its dataclass. What is named or placed differently in the
+file stands in this module alone.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from operator import attrgetter
+from typing import Any, get_type_hints
 
-from evaluators.core import Vote
-from reports.run import clean
-from reports.run.clean import find_plain
-from reports.run.provenance import dump_datasets
+from cases.dataset import SliceSample, Threshold
+from evaluators.text import flat
+from reports.run.json_data import decode, dump, encode, ordered
+from reports.run.provenance import dump_datasets, load_datasets
 from reports.run.record import Record, in_order
-from reports.run.report import Counts, GateResult, Report, SliceSummary
+from reports.run.report import Report, SliceSummary
 
 SCHEMA_VERSION = 2
 RECORDS = "records.jsonl"
-_FIELDS = tuple(field.name for field in fields(Record))
-_KNOWN = frozenset(_FIELDS)
-_values = attrgetter(*_FIELDS)
-_STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+Data = Mapping[str, Any]
+
+_COLUMNS = tuple(field.name for field in fields(Record))
+_values = attrgetter(*_COLUMNS)
+_APART = ("records", "datasets", "decision", "counts", "slices", "provenance", "run")
+_LATER = frozenset({"anchor", "since_anchor", "trend", "shards"})
+"""What earlier versions did not write."""
+_RULE = tuple(field.name for field in fields(Threshold))
 
 
 def render(report: Report, vouched: str) -> str:
@@ -28,150 +33,118 @@ def render(report: Report, vouched: str) -> str:
 
     ``vouched`` is the SHA-256 of ``records.jsonl``, in hex.
     """
-    return dump(_run(report, vouched), indent=1) + "\n"
-
-
-def records(report: Report, plain_keys: Collection[str] | None = None) -> Iterator[str]:
-    """Return the lines of ``records.jsonl``: an object each, by dataset, language, row and repeat.
-
-    ``plain_keys`` is what ``find_plain`` says of the records, where it was asked already.
-    """
-    keys = find_plain(report.records) if plain_keys is None else plain_keys
-    for record in in_order(report.records):
-        yield f"{_line(record, record.key in keys)}\n"
-
-
-def _line(record: Record, is_plain: bool) -> str:
-    values = dict(zip(_FIELDS, _values(record), strict=True))
-    values["votes"] = [asdict(vote) for vote in record.votes]
-    values["metadata"] = ordered(record.metadata)
-    if is_plain:
-        with suppress(TypeError, ValueError):  # a number or a type that strict JSON does not have
-            return _STRICT.encode(values)
-    return dump(values)
-
-
-def dump(value: object, indent: int | None = None) -> str:
-    """Return strict JSON with its text readable but its hidden characters escaped.
-
-    Lone surrogates become escapes that read back as themselves, so the text is valid UTF-8.
-    """
-    text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
-    return clean.HIDDEN.sub(lambda match: json.dumps(match.group())[1:-1], text)
-
-
-def plain(value: object) -> object:
-    """Return a value as JSON data: text masked, NaN and infinities None, other types as text."""
-    kind = type(value)
-    if kind is str:
-        return clean.mask(value)  # type: ignore[arg-type]
-    if value is None or kind is int or kind is bool:
-        return value
-    if isinstance(value, Mapping):
-        # A field's name is no secret, and there are millions of them.
-        return {
-            str(key) if key in _KNOWN else clean.mask(str(key)): plain(part)
-            for key, part in value.items()
-        }
-    if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
-    if isinstance(value, Vote):
-        return plain(asdict(value))
-    return _scalar(value)
-
-
-def _scalar(value: object) -> object:
-    if isinstance(value, Integral):
-        return int(value)
-    if isinstance(value, Real):
-        return float(value) if math.isfinite(value) else None
-    return clean.mask(str(value))
-
-
-def ordered(value: object) -> object:
-    """Return free-form data with its mappings by key: they may have been filled in any order."""
-    if isinstance(value, Mapping):
-        items = sorted(value.items(), key=lambda pair: str(pair[0]))
-        return {str(key): ordered(part) for key, part in items}
-    if isinstance(value, (list, tuple)):
-        return [ordered(part) for part in value]
-    return value
-
-
-def _run(report: Report, vouched: str) -> dict[str, object]:
-    return {
+    whole = {f.name: getattr(report, f.name) for f in fields(Report) if f.name not in _APART}
+    decision = report.decision
+    data = {
         "schema_version": SCHEMA_VERSION,
-        "complete": report.complete,
         "verdict": report.verdict,
-        "decision": {"code": report.decision.code, "line": report.decision.line},
-        "model": report.model,
-        "judge": report.judge,
-        "baseline": report.baseline,
-        "anchor": report.anchor,
-        "counts": _counts(report.counts),
+        "decision": {"code": decision.code, "line": decision.line},
+        **encode(whole),
+        "counts": _plan(encode(report.counts)),
         "slices": [_slice(part) for part in report.slices],
-        "gates": [_gate(gate) for gate in report.decision.gates],
-        "cost": report.cost,
-        "tokens": report.tokens,
-        "notes": report.notes,
-        "comparison": asdict(report.comparison) if report.comparison else None,
-        "since_anchor": asdict(report.since_anchor) if report.since_anchor else None,
-        "parity": [asdict(gap) for gap in report.parity],
-        "trend": [asdict(point) for point in report.trend],
-        "judging": asdict(report.judging),
-        "shards": asdict(report.shards) if report.shards else None,
-        "session": asdict(report.session),
+        "gates": [
+            {"slice": gate.slice, **made, **made.pop("threshold"), "bar": gate.bar}
+            for gate, made in zip(decision.gates, encode(decision.gates), strict=True)
+        ],
         "datasets": dump_datasets(report.datasets),
         "records": {"file": RECORDS, "count": len(report.records), "sha256": vouched},
         "provenance": ordered(report.provenance),
         "run": ordered(report.run),
     }
+    return dump(data, indent=1) + "\n"
 
 
-def _counts(counts: Counts) -> dict[str, int]:
-    named = asdict(counts)
-    return {"plan": named.pop("planned"), **named}
+def records(report: Report) -> Iterator[str]:
+    """Return the lines of ``records.jsonl``, one a record: by dataset, language, row, repeat."""
+    for record in in_order(report.records):
+        values = dict(zip(_COLUMNS, _values(record), strict=True))
+        if record.votes:
+            values["votes"] = [flat(vote) for vote in record.votes]
+        values["metadata"] = ordered(record.metadata)
+        yield f"{dump(values)}\n"
 
 
-def _slice(part: SliceSummary) -> dict[str, object]:
-    return {
-        "name": part.name,
-        "dataset": part.dataset,
-        "language": part.language,
-        "kind": part.kind,
-        "partial": part.partial,
-        "whole": part.whole,
-        "sample": asdict(part.sample) if part.sample else None,
-        "note": part.note,
-        "counts": _counts(part.counts),
-        "measures": {name: asdict(found) for name, found in part.measures.items()},
-        "labels": dict(part.labels),
-        "confusion": [
-            {"label": label, "grade": grade, "count": count}
-            for (label, grade), count in sorted(part.confusion.items())
-        ],
-        "breakdowns": {
-            name: {
-                value: {measure: asdict(found) for measure, found in measures.items()}
-                for value, measures in values.items()
-            }
-            for name, values in part.breakdowns.items()
-        },
+def _slice(part: SliceSummary) -> Data:
+    made = encode(part)
+    return {"name": part.name, **made, "counts": _plan(made["counts"])}
+
+
+def _plan(counts: Data) -> Data:
+    return {"plan" if name == "planned" else name: count for name, count in counts.items()}
+
+
+def report_from(run: Data, found: tuple[Record, ...]) -> Report:
+    """Return the report that ``run.json`` with these records was written for.
+
+    Raises KeyError, TypeError or ValueError where ``run`` is not what that report would render.
+    """
+    gates = [_gate(gate) for gate in _list(run["gates"])]
+    data = {
+        **run,
+        "counts": _planned(run["counts"]),
+        "decision": {**run["decision"], "gates": gates},
     }
-
-
-def _gate(gate: GateResult) -> dict[str, object]:
-    return {
-        "slice": gate.slice,
-        "dataset": gate.dataset,
-        "language": gate.language,
-        **asdict(gate.threshold),
-        "bar": gate.bar,
-        "state": gate.state,
-        "estimate": asdict(gate.estimate),
-        "worst": gate.worst,
-        "best": gate.best,
-        "reason": gate.reason,
-        "anchored": gate.anchored,
-        "audit": asdict(gate.audit) if gate.audit else None,
+    apart: Any = {
+        "records": found,
+        "datasets": load_datasets(_list(run["datasets"])),
+        "slices": slices_from(run),
     }
+    hints = get_type_hints(Report)
+    missing = _LATER - run.keys()
+    names = [name for name in hints if name not in apart and name not in missing]
+    return Report(**apart, **{name: _field(hints[name], name, data[name]) for name in names})
+
+
+def _field(hint: Any, name: str, value: object) -> Any:
+    try:
+        return decode(hint, value)
+    except ValueError as error:
+        raise ValueError(str(error).replace("`$", f"`{name}")) from None
+
+
+def slices_from(run: Data) -> tuple[SliceSummary, ...]:
+    """Return the slices of ``run.json``. Raises KeyError, TypeError or ValueError."""
+    return tuple(
+        _field(
+            SliceSummary,
+            "slices[]",
+            {
+                **{name: value for name, value in part.items() if name != "name"},
+                "counts": _planned(part["counts"]),
+                "sample": encode(sample_of(part, run["provenance"])),
+            },
+        )
+        for part in _list(run["slices"])
+    )
+
+
+def sample_of(part: Data, provenance: Data) -> SliceSample | None:
+    """Return what ``--limit`` drew of a slice of ``run.json``, None where all of it was asked.
+
+    Earlier versions noted only the limit, in the provenance: there a slice with exactly as many
+    items may have had more. Raises KeyError or ValueError where nothing is known.
+    """
+    if "sample" in part:
+        sample: SliceSample | None = decode(SliceSample | None, part["sample"])
+        return sample
+    limit, seed, repeats = (provenance[name] for name in ("limit", "seed", "repeats"))
+    if limit is None:
+        return None
+    items, times, whole = (int(str(one)) for one in (limit, repeats, part["whole"]))
+    return None if whole < items * times else SliceSample(items=items, of=None, seed=int(str(seed)))
+
+
+def _planned(counts: Data) -> Data:
+    return {"planned" if name == "plan" else name: count for name, count in counts.items()}
+
+
+def _gate(gate: Data) -> Data:
+    rule = {name: gate[name] for name in _RULE if name in gate}
+    own = {name: part for name, part in gate.items() if name not in (*_RULE, "slice", "bar")}
+    return {**own, "threshold": rule}
+
+
+def _list(value: object) -> Sequence[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"a list is needed, not {type(value).__name__}")
+    return value

@@ -1,29 +1,19 @@
 """Reading a run back from its report folder: only what its own checksum vouches for."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 
 from cases.config import LANGUAGE, NAME
-from cases.dataset import Shards, SliceSample, Threshold
 from evaluators.core import UsageError
 from evaluators.reading import file_hash, parse_json, read_text
 from evaluators.text import shown
-from reports.run.codec import decode
-from reports.run.evidence import Comparison, Judging, LanguageGap
-from reports.run.provenance import load_datasets
-from reports.run.record import Record
-from reports.run.report import (
-    Counts,
-    Decision,
-    GateResult,
-    Report,
-    SessionEnd,
-    SliceSummary,
-    TrendPoint,
-)
-from reports.run.run_json import RECORDS, SCHEMA_VERSION
+from reports.run.clean import masked
+from reports.run.json_data import decode
+from reports.run.record import Record, safe
+from reports.run.report import Report, SliceSummary
+from reports.run.run_json import RECORDS, SCHEMA_VERSION, report_from, slices_from
 
 RUN = "run.json"
 MAX_TOKENS = 10**12  # of one item, whatever its judges were
@@ -71,7 +61,7 @@ def load_summaries(path: Path) -> tuple[dict[str, object], tuple[SliceSummary, .
     """
     run = _checked_run(path / RUN)
     try:
-        parts = tuple(_slice(part, run["provenance"]) for part in _list(run["slices"]))
+        parts = slices_from(run)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(
             f"{path}: run.json is not as it was written ({error}); restore it from the run"
@@ -100,7 +90,7 @@ def _checked_run(source: Path) -> dict[str, object]:
         _check_names(run)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{source}: {error}; give the report folder of a run") from None
-    return run
+    return masked(run)
 
 
 def _run(path: Path) -> dict[str, object]:
@@ -144,7 +134,7 @@ def _record(path: Path, row: int, line: str) -> Record:
         raise UsageError(
             f"{path}:{row}: row {record.row} or {record.tokens} tokens cannot be; restore the file"
         )
-    return record
+    return safe(record)
 
 
 def _check_names(value: object) -> None:
@@ -176,87 +166,4 @@ def _parse(text: str, where: str) -> dict[str, object]:
         raise UsageError(
             f"{where}: a JSON {type(value).__name__}, not an object; give the folder of a run"
         )
-    return value
-
-
-_RULE = tuple(field.name for field in fields(Threshold))
-_PLAIN = ("model", "judge", "baseline", "complete", "cost", "tokens", "provenance", "run")
-
-
-def report_from(run: Mapping[str, object], records: tuple[Record, ...]) -> Report:
-    """Return the report that ``run.json`` with these records was written for.
-
-    Raises KeyError, TypeError or ValueError where ``run`` is not what that report would render.
-    """
-    return Report(
-        **{name: run[name] for name in _PLAIN},  # type: ignore[arg-type]
-        counts=decode(Counts, _plan(run["counts"])),
-        slices=tuple(_slice(part, run["provenance"]) for part in _list(run["slices"])),
-        decision=replace(
-            decode(Decision, {**_object(run["decision"]), "gates": []}),
-            gates=tuple(_gate(_object(gate)) for gate in _list(run["gates"])),
-        ),
-        records=records,
-        notes=tuple(map(str, _list(run["notes"]))),
-        datasets=load_datasets(_list(run["datasets"])),
-        session=decode(SessionEnd, run["session"]),
-        comparison=_comparison(run["comparison"]),
-        anchor=str(run.get("anchor", "")),
-        since_anchor=_comparison(run.get("since_anchor")),
-        parity=tuple(decode(LanguageGap, gap) for gap in _list(run["parity"])),
-        trend=tuple(decode(TrendPoint, point) for point in _list(run.get("trend", []))),
-        judging=decode(Judging, run["judging"]),
-        shards=decode(Shards, run["shards"]) if run.get("shards") else None,
-    )
-
-
-def _comparison(value: object) -> Comparison | None:
-    return decode(Comparison, value) if value else None
-
-
-def _gate(gate: Mapping[str, object]) -> GateResult:
-    rest = {name: part for name, part in gate.items() if name not in (*_RULE, "slice", "bar")}
-    return decode(
-        GateResult, {**rest, "threshold": {name: gate[name] for name in _RULE if name in gate}}
-    )
-
-
-def _slice(value: object, provenance: object) -> SliceSummary:
-    part = _object(value)
-    rest = {name: one for name, one in part.items() if name not in ("name", "confusion", "sample")}
-    made = decode(SliceSummary, {**rest, "counts": _plan(part["counts"])})
-    cells = map(_object, _list(part["confusion"]))
-    confusion = {(str(one["label"]), str(one["grade"])): int(str(one["count"])) for one in cells}
-    return replace(made, confusion=confusion, sample=sample_of(part, _object(provenance)))
-
-
-def sample_of(part: Mapping[str, object], provenance: Mapping[str, object]) -> SliceSample | None:
-    """Return what ``--limit`` drew of a slice of ``run.json``, None where all of it was asked.
-
-    Runs from before this was noted have the limit in their provenance: a slice with just so many
-    items may have had more. Raises KeyError or ValueError where nothing is known.
-    """
-    if "sample" in part:
-        return decode(SliceSample, part["sample"]) if part["sample"] else None
-    limit, seed, repeats = (provenance[name] for name in ("limit", "seed", "repeats"))
-    if limit is None:
-        return None
-    items, times, whole = (int(str(one)) for one in (limit, repeats, part["whole"]))
-    return None if whole < items * times else SliceSample(items=items, of=None, seed=int(str(seed)))
-
-
-def _plan(value: object) -> dict[str, object]:
-    counts = dict(_object(value))
-    return {"planned": counts.pop("plan"), **counts}
-
-
-def _object(value: object) -> Mapping[str, object]:
-    if not isinstance(value, Mapping):
-        raise ValueError(f"an object is needed, not {type(value).__name__}")
-    return value
-
-
-def _list(value: object) -> Sequence[object]:
-    if not isinstance(value, list):
-        raise ValueError(f"a list is needed, not {type(value).__name__}")
     return value

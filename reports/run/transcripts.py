@@ -10,16 +10,16 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evaluators.core import Reply, Request, UsageError
 from evaluators.ledger import Ledger
 from evaluators.secrets import may_hold_key
 from evaluators.sent import REQUEST, TEXT, encode, texts_named, whole
 from evaluators.text import flat, fresh_key, request_key
-from reports.run.codec import decode
+from reports.run.clean import masked
+from reports.run.json_data import decode
 from reports.run.record import Record, in_order
-from reports.run.run_json import plain
 
 TRANSCRIPTS = "transcripts.jsonl.gz"
 _AT_ONCE = 500  # calls that are looked up with one query
@@ -28,12 +28,19 @@ _LEVEL = 3  # of 9: half the time of 6 for a tenth more bytes
 _GZIP = 31  # zlib's word for gzip's format; it writes no time and no name into the header
 _ODD = (AttributeError, KeyError, TypeError, ValueError)  # of a line that is none of ours
 
-Line = Mapping[str, Any]
-"""``{"text": digest, "content": …}``, or ``{"call": key, "sent": …, "reply": …}``.
 
-``sent`` is the request as ``evaluators.sent`` keeps it, None where an earlier version kept none;
-``reply`` is None where the call failed.
-"""
+class Line(NamedTuple):
+    """A line of the file: a long text under its digest, or a call under its key.
+
+    ``json`` is ``{"text": digest, "content": …}`` or ``{"call": key, "sent": …, "reply": …}``:
+    ``sent`` is the request as ``evaluators.sent`` keeps it, null where an earlier version kept
+    none; ``reply`` is null where the call failed.
+    """
+
+    is_call: bool
+    key: str
+    json: str
+
 
 Source = Callable[[Sequence[str]], Iterator[Line]]
 """Yields the lines of the calls with these keys, each once; nothing for what is not kept."""
@@ -45,28 +52,42 @@ def keys_of(records: Iterable[Record]) -> list[str]:
 
 
 def of_ledger(ledger: Ledger) -> Source:
-    """Return what a ledger has kept."""
+    """Return what a ledger has kept, its API keys masked."""
 
     def lines(keys: Sequence[str]) -> Iterator[Line]:
         known: set[str] = set()
         for start in range(0, len(keys), _AT_ONCE):
             some = keys[start : start + _AT_ONCE]
             replies = ledger.replies(some)
-            sent = {key: json.loads(text) for key, text in ledger.documents(REQUEST, some).items()}
-            named = dict.fromkeys(name for one in sent.values() for name in texts_named(one))
+            sent = ledger.documents(REQUEST, some)
+            named = dict.fromkeys(
+                name for one in sent.values() for name in texts_named(json.loads(one))
+            )
             texts = ledger.documents(TEXT, [name for name in named if name not in known])
             known.update(texts)
             for name in filter(texts.__contains__, named):
-                yield {"text": name, "content": json.loads(texts[name])}
+                yield _line(False, name, f'{{"text":"{name}","content":{texts[name]}}}')
             for key in some:
                 if key in sent or key in replies:
-                    yield {"call": key, "sent": sent.get(key), "reply": _data(replies.get(key))}
+                    asked, got = sent.get(key, "null"), _json(replies.get(key))
+                    yield _line(True, key, f'{{"call":"{key}","sent":{asked},"reply":{got}}}')
 
     return lines
 
 
-def _data(reply: Reply | None) -> dict[str, object] | None:
-    return None if reply is None else {**flat(reply), "calls": [flat(call) for call in reply.calls]}
+def _line(is_call: bool, key: str, text: str) -> Line:
+    return Line(is_call, key, encode(masked(json.loads(text))) if may_hold_key(text) else text)
+
+
+def _json(reply: Reply | None) -> str:
+    if reply is None:
+        return "null"
+    values = (
+        {**flat(reply), "calls": [flat(call) for call in reply.calls]}
+        if reply.calls
+        else flat(reply)
+    )
+    return encode(values)
 
 
 def of_files(paths: Iterable[Path]) -> Source | None:
@@ -79,12 +100,15 @@ def of_files(paths: Iterable[Path]) -> Source | None:
     def lines(keys: Sequence[str]) -> Iterator[Line]:
         wanted, done = set(keys), set[str]()
         for path in found:
-            calls = (names for one, names in _read(path) if one.get("call") in wanted)
-            named = {name for names in calls for name in names}
+            named = {
+                name
+                for one, names in _read(path)
+                if one.is_call and one.key in wanted
+                for name in names
+            }
             for one, _ in _read(path):
-                name = str(one.get("call") or one.get("text"))
-                if name in (wanted if "call" in one else named) and name not in done:
-                    done.add(name)
+                if one.key in (wanted if one.is_call else named) and one.key not in done:
+                    done.add(one.key)
                     yield one
 
     return lines if found else None
@@ -94,9 +118,12 @@ def _read(path: Path) -> Iterator[tuple[Line, tuple[str, ...]]]:
     """Yield each line of a file, and the keys of the texts that it names."""
     try:
         with gzip.open(path) as file:
-            while line := file.readline(_LONGEST):
-                one = dict(json.loads(line))
-                yield one, tuple(texts_named(one["sent"])) if one.get("sent") else ()
+            while raw := file.readline(_LONGEST):
+                one = dict(json.loads(raw))
+                line = Line(
+                    "call" in one, str(one.get("call") or one["text"]), raw.decode().strip()
+                )
+                yield line, tuple(texts_named(one["sent"])) if one.get("sent") else ()
     except (OSError, EOFError, zlib.error, RecursionError, *_ODD) as error:
         raise UsageError(
             f"{path}: not readable as transcripts ({error}); restore the file from the run"
@@ -107,14 +134,8 @@ def packed(lines: Iterable[Line]) -> Iterator[bytes]:
     """Yield a file of these lines, compressed; the same lines are the same bytes."""
     packer = zlib.compressobj(_LEVEL, wbits=_GZIP)
     for line in lines:
-        yield packer.compress(f"{_text(line)}\n".encode())
+        yield packer.compress(f"{line.json}\n".encode())
     yield packer.flush()
-
-
-def _text(line: Line) -> str:
-    """Return a line as JSON, its API keys masked."""
-    text = encode(line)
-    return encode(plain(line)) if may_hold_key(text) else text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,12 +156,13 @@ class Call:
 def calls_of(source: Source, keys: Sequence[str]) -> dict[str, Call]:
     """Return these calls by key, as far as they are kept. Raises UsageError for odd lines."""
     texts: dict[str, str] = {}
-    calls: dict[str, Line] = {}
-    for one in source(keys):
-        if "text" in one:
-            texts[one["text"]] = one["content"]
+    calls: dict[str, Mapping[str, Any]] = {}
+    for line in source(keys):
+        one = json.loads(line.json)
+        if line.is_call:
+            calls[line.key] = one
         else:
-            calls[one["call"]] = one
+            texts[line.key] = one["content"]
     try:
         return {key: _call(calls[key], texts) for key in keys if key in calls}
     except _ODD as error:
@@ -149,7 +171,7 @@ def calls_of(source: Source, keys: Sequence[str]) -> dict[str, Call]:
         ) from None
 
 
-def _call(line: Line, texts: Mapping[str, str]) -> Call:
+def _call(line: Mapping[str, Any], texts: Mapping[str, str]) -> Call:
     key, sent = line["call"], line["sent"]
     reply = line["reply"] and decode(Reply, line["reply"])
     if not sent:

@@ -24,7 +24,7 @@ from evaluators.runtime.retries import RetryPolicy
 from evaluators.runtime.sender import CallSettings
 from evaluators.sent import REQUEST, TEXT, documents_of, texts_named, whole
 from evaluators.text import request_key
-from reports.run.codec import decode
+from reports.run.json_data import decode
 from tests.support.scripted import Scripted, ask_for
 
 TOOL = Tool(name="grade", description="Grade it.", schema={"type": "object", "required": ["x"]})

@@ -16,7 +16,6 @@ from reports.judge.judge_errors import (
     measuring,
     separations,
 )
-from reports.judge.trust import confusion_cells
 from reports.metrics.gate import gate_inputs
 from reports.metrics.summary import summarise
 from reports.run.baseline import Baseline
@@ -183,9 +182,9 @@ def test_a_judge_that_reads_the_same_labels_otherwise_is_named() -> None:
         "0.760 now, new - old -0.090 [-0.1"
     )
     assert paired.endswith(", over 100 pairs")
-    cells = confusion_cells(summarise(old, JUDGED))
+    cells = summarise(old, JUDGED).confusion
     then = asdict(measured(old, confusion=cells))
-    now = replace(now, confusion=confusion_cells(summarise(new, JUDGED)))
+    now = replace(now, confusion=summarise(new, JUDGED).confusion)
     (unpaired,) = drift_notes([now], {}, before(then, {"odd": 1}))
     assert unpaired == (
         "judge beside the baseline, on the labelled items of labels:bg: agreement 0.850 "

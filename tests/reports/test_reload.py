@@ -10,9 +10,10 @@ import pytest
 from cases.dataset import Threshold
 from evaluators.core import UsageError, Vote
 from evaluators.statistics.estimate import Estimate
-from reports.run.codec import decode
-from reports.run.evidence import Comparison, Judging, LanguageGap, SliceComparison
-from reports.run.report import Report, SessionEnd
+from reports.run.evidence import Comparison, Judging, LanguageGap
+from reports.run.json_data import decode
+from reports.run.provenance import DeclaredDataset
+from reports.run.report import Report, SessionStatus
 from reports.run.run_reader import load_report
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.samples import full, rendered
@@ -72,22 +73,34 @@ def test_an_altered_run_is_a_usage_problem(change: Change, tmp_path: Path) -> No
     assert "\n" not in str(caught.value)
 
 
-def test_decoding_checks_every_field() -> None:
-    """Numbers, texts, literals, tuples, mappings and what may be None."""
-    estimate = {"value": None, "low": 0, "high": 0.5, "n": 3}
-    assert decode(Estimate, estimate) == Estimate(value=None, low=0, high=0.5, n=3)
-    for wrong in ({**estimate, "n": 0.5}, {**estimate, "low": "0"}, {**estimate, "low": True}):
-        with pytest.raises(ValueError, match="is '"):
-            decode(Estimate, wrong)
-    with pytest.raises(ValueError, match="missing"):
-        decode(Estimate, {"value": 1})
-    with pytest.raises(ValueError, match="an object is needed for LanguageGap, not list"):
-        decode(LanguageGap, [])
-    with pytest.raises(ValueError, match="'changes' is '5'"):
-        decode(Comparison, {"model": "m", "judge": "j", "changes": 5})
-    with pytest.raises(ValueError, match="'flip' is 'odd'"):
-        decode(Comparison, {"model": "", "judge": "", "changes": [{"key": "k", "flip": "odd"}]})
-    assert decode(SessionEnd, {"notes": ["a"]}).notes == ("a",)
+@pytest.mark.parametrize(
+    ("kind", "value", "message"),
+    [
+        (Estimate, {"value": None, "low": 0, "high": 0.5, "n": 0.5}, r"Expected `int`.*\$\.n"),
+        (Estimate, {"value": None, "low": "0", "high": 0.5, "n": 3}, r"Expected `float .*\$\.low"),
+        (Estimate, {"value": None, "low": True, "high": 0.5, "n": 3}, r"got `bool`.*\$\.low"),
+        (Estimate, {"value": 1}, "missing required field `low`"),
+        (LanguageGap, [], "Expected `object`, got `array`"),
+        (Comparison, {"model": "m", "judge": "j", "changes": 5}, r"\$\.changes"),
+        (
+            Comparison,
+            {"model": "", "judge": "", "changes": [{"key": "k", "flip": "odd"}]},
+            r"Invalid enum value 'odd' - at `\$\.changes\[0\]\.flip`",
+        ),
+        (SessionStatus, {"odd": 1}, r"unknown field 'odd' - at `\$`"),
+        (DeclaredDataset, {"name": "d", "kind": "odd", "slices": []}, r"'odd' is no Kind.*\.kind"),
+    ],
+)
+def test_decoding_checks_every_field(kind: type, value: object, message: str) -> None:
+    """The error names the field; what is not known is refused, too."""
+    with pytest.raises(ValueError, match=message):
+        decode(kind, value)
+
+
+def test_decoding_makes_dataclasses() -> None:
+    """Tuples, mappings and what may be None; absent fields default."""
+    assert decode(Estimate, {"value": None, "low": 0, "high": 0.5, "n": 3}) == Estimate(
+        value=None, low=0, high=0.5, n=3
+    )
+    assert decode(SessionStatus, {"notes": ["a"]}).notes == ("a",)
     assert decode(Judging, {"by_judge": {"j": 2}}).by_judge == {"j": 2}
-    with pytest.raises(ValueError, match="SliceComparison has no 'odd'"):
-        decode(SliceComparison, {"odd": 1})

@@ -3,15 +3,22 @@
 import csv
 import io
 import re
+import sys
+import unicodedata
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators import secrets
+from evaluators.core import Vote
 from reports.run import clean
+from reports.run.record import safe
 from tests.support.hostile import HOSTILE
+from tests.support.samples import record
 
 ANY_TEXT = st.text(st.characters(), max_size=300) | st.sampled_from(HOSTILE)
 FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
@@ -73,11 +80,36 @@ def test_a_password_in_an_address_is_masked() -> None:
     assert secrets.mask(text) == clean.mask(text).replace(clean.MASK, secrets.MASK)
 
 
+KEY = "sk-test-0123456789abcdef0123456789"
+DIRTY: tuple[Mapping[str, Any], ...] = (
+    {"answer": f"It is {KEY}."},
+    {"question": KEY, "key": KEY, "id": KEY},
+    {"votes": (Vote(judge="openai:a", grade="CORRECT", reason=f"x {KEY}"),)},
+    {"metadata": {"deep": [{"er": KEY}], KEY: 1}},
+    {"measures": {KEY: 0.5}, "error": f"auth: {KEY}"},
+)
+
+
+@pytest.mark.parametrize("changes", DIRTY)
+def test_a_record_is_made_safe_wherever_a_key_stands(changes: Mapping[str, Any]) -> None:
+    """Texts, names and nested values are masked once; all else is as it was."""
+    made = safe(record(**changes))
+    assert KEY not in repr(made)
+    assert clean.MASK in repr(made)
+    assert (made.row, made.grade, made.cost) == (record().row, record().grade, record().cost)
+    assert clean.masked(made) is made
+
+
+def test_what_holds_no_key_is_the_same_object() -> None:
+    """Nothing is copied for the many texts in which there is nothing to mask."""
+    made = record(question="The capital of Asia has an api: bearer of news")
+    assert safe(made) is made
+
+
 def test_cut_never_leaves_half_a_key() -> None:
     """Masking comes first, so a limit inside the key shows none of it."""
-    text = "x" * 190 + "sk-test-0123456789abcdef0123456789"
-    assert "sk-test" not in clean.span(text)
-    assert "sk-test" not in clean.prose(text, 200)
+    text = safe(record(answer="x" * 190 + KEY)).answer or ""
+    assert "sk-test" not in clean.span(text) + clean.prose(text, 200)
 
 
 @pytest.mark.parametrize("unit", ["eyJ", "sk-", "bearer ", "_", "api_key=", "##a", " ", "`"])
@@ -167,6 +199,13 @@ def test_prose_has_no_live_markup(text: str) -> None:
     """Everything that Markdown or GitHub acts on is escaped or replaced."""
     prose = re.sub(r"\\[\\*_\[\]>&|~!$/.]|&lt;", "", clean.prose(text))
     assert not re.search(r"[*_\[\]<>|`@#]", prose)
+
+
+def test_no_formula_starts_with_a_letter_or_digit() -> None:
+    """What NFKC makes of any alphanumeric character is no sign that a spreadsheet obeys."""
+    every = filter(str.isalnum, map(chr, range(sys.maxunicode + 1)))
+    assert not [one for one in every if unicodedata.normalize("NFKC", one)[:1] in tuple("=+-@")]
+    assert clean.cell("3 = 3") == "3 = 3"
 
 
 def test_cut_marks_what_it_cuts() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.run import run_json
+from reports.run.json_data import dump
 from reports.run.record import Record
 from reports.run.report import Counts
 from tests.support.samples import estimate, full, hostile, part, record, rendered, report
@@ -35,7 +36,7 @@ def strict(text: str) -> Any:
 @given(VALUES)
 def test_any_value_becomes_strict_json_in_utf8(value: object) -> None:
     """NaN, infinities, controls and lone surrogates included."""
-    text = run_json.dump(value)
+    text = dump(value)
     text.encode("utf-8")
     strict(text)
     assert len(text.splitlines()) == 1
@@ -47,7 +48,7 @@ def test_any_value_becomes_strict_json_in_utf8(value: object) -> None:
 def test_text_round_trips_with_a_lone_surrogate(text: str, surrogate: str) -> None:
     """The store's exact text comes back from the file, character by character."""
     exact = f"{text} {surrogate} {text}"
-    assert json.loads(run_json.dump(exact)) == exact
+    assert json.loads(dump(exact)) == exact
 
 
 def test_values_of_other_types_are_plain() -> None:
@@ -57,7 +58,7 @@ def test_values_of_other_types_are_plain() -> None:
         """A float of another library."""
 
     value = {"n": Odd(0.5), "nan": math.nan, "t": (True, None), "p": PurePosixPath("a/b"), 3: 1}
-    assert strict(run_json.dump(value)) == {
+    assert strict(dump(value)) == {
         "n": 0.5, "nan": None, "t": [True, None], "p": "a/b", "3": 1,
     }  # fmt: skip
 

@@ -9,6 +9,7 @@ from evaluators.kinds import kind_of
 from evaluators.statistics.estimate import Estimate
 from evaluators.statistics.intervals import wilson
 from reports.render import charts, views, words
+from reports.run.evidence import ConfusionCell
 from reports.run.report import GateResult, GateState
 from reports.verdict.promoted import BASELINES
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
@@ -104,7 +105,8 @@ def test_a_histogram_has_every_rating() -> None:
 
 def test_a_confusion_of_ratings_is_in_the_order_of_numbers() -> None:
     """10 comes after 9."""
-    columns, rows = charts.matrix({("10", "9"): 1, ("9", "10"): 2, ("9", "9"): 3})
+    cells = [("10", "9", 1), ("9", "10", 2), ("9", "9", 3)]
+    columns, rows = charts.matrix(ConfusionCell(label=a, grade=b, count=n) for a, b, n in cells)
     assert columns == ["9", "10"]
     assert rows == {"9": [("9", 3), ("10", 2)], "10": [("9", 1), ("10", 0)]}
 

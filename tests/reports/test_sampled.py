@@ -9,7 +9,7 @@ from cases.gates_file import DatasetGates, GatesFile
 from evaluators.core import UsageError
 from evaluators.kinds import kind_of
 from reports.run.report import Report
-from reports.run.run_reader import report_from
+from reports.run.run_json import report_from
 from reports.verdict.recount import merged, rebuilt, regated
 from tests.support.made_runs import RUBRIC, answered, before, facts_dataset, graded_slice, run_of
 from tests.support.samples import rendered

@@ -13,8 +13,8 @@ from evaluators.statistics.alpha import krippendorff_alpha
 from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import wilson
 from reports.judge.judging import audit, panels, vote_notes
-from reports.run.codec import decode
 from reports.run.evidence import Audit, Calibration, ConfusionCell, Corrected, Judging
+from reports.run.json_data import decode
 from reports.run.record import Record
 from tests.support.made_records import make_record, make_slice, numbered
 

@@ -9,6 +9,8 @@ from evaluators.core import State
 from evaluators.kinds import kind_of
 from evaluators.statistics.estimate import Estimate
 from reports.render.report_files import Files
+from reports.run.clean import masked
+from reports.run.evidence import ConfusionCell
 from reports.run.record import Record
 from reports.run.report import Counts, Decision, GateResult, GateState, Report, SliceSummary
 from tests.support.hostile import HOSTILE
@@ -146,7 +148,7 @@ def part(
 
 
 def report(records: tuple[Record, ...] = (), **changes: object) -> Report:
-    """Return a report on records of ``simpleqa:en`` with one gate that passes."""
+    """Return a report on records of ``simpleqa:en`` with one gate that passes, made safe."""
     records = records or (record(),)
     slices = (part("graded", records, {"correct": 0.61, "incorrect": 0.3}),)
     values: dict[str, object] = {
@@ -161,7 +163,7 @@ def report(records: tuple[Record, ...] = (), **changes: object) -> Report:
         "cost": 0.0004,
         "tokens": 120,
     }
-    return Report(**(values | changes))  # type: ignore[arg-type]
+    return masked(Report(**(values | changes)))  # type: ignore[arg-type]
 
 
 GRADED = {
@@ -174,7 +176,12 @@ GRADED = {
     "penalised": 0.34,
 }
 YES_NO = {"accuracy": 0.82, "precision": 0.8, "recall": 0.85, "f1": 0.824, "unanswered": 0.03}
-ANSWERS = {("YES", "YES"): 18, ("YES", "NO"): 2, ("NO", "NO"): 16, ("NO", "UNANSWERED"): 4}
+ANSWERS = (
+    ConfusionCell(label="NO", grade="NO", count=16),
+    ConfusionCell(label="NO", grade="UNANSWERED", count=4),
+    ConfusionCell(label="YES", grade="NO", count=2),
+    ConfusionCell(label="YES", grade="YES", count=18),
+)
 
 
 def full(size: int = 40) -> Report:
@@ -199,7 +206,10 @@ def _slices(groups: Mapping[str, tuple[Record, ...]]) -> tuple[SliceSummary, ...
     topics = {"topic": dict.fromkeys(("Art", "History", "| <b>Science</b>"), by_topic)}
     rated = {"mean_rating": 6.85, "pass_rate": 0.7, "normalised": 0.65}
     ratings = {str(number): number * number for number in range(1, 11)}
-    given = {("CORRECT", "CORRECT"): 30, ("INCORRECT", "CORRECT"): 1}
+    given = (
+        ConfusionCell(label="CORRECT", grade="CORRECT", count=30),
+        ConfusionCell(label="INCORRECT", grade="CORRECT", count=1),
+    )
     graded = (groups[f"simpleqa:{code}"] for code in ("en", "bg", "pl", "hu"))
     return (
         *(part("graded", items, GRADED, breakdowns=topics) for items in graded),
@@ -265,7 +275,7 @@ def _gates() -> tuple[GateResult, ...]:
             "PASS",
             "mean_rating",
             dataset="eba",
-            threshold=Threshold(measure="mean_rating", min=6, max=9),
+            threshold=Threshold(measure="mean_rating", min=6.0, max=9.0),
             estimate=Estimate(value=6.85, low=6.4, high=7.3, n=40),
             worst=6.3,
             best=7.0,
