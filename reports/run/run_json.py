@@ -43,7 +43,7 @@ def render(report: Report, vouched: str) -> str:
         "counts": _plan(encode(report.counts)),
         "slices": [_slice(part) for part in report.slices],
         "gates": [
-            {"slice": gate.slice, **made, **made.pop("threshold"), "bar": gate.bar}
+            {"slice": gate.slice, **made.pop("threshold"), "bar": gate.bar, **made}
             for gate, made in zip(decision.gates, encode(decision.gates), strict=True)
         ],
         "datasets": dump_datasets(report.datasets),
