@@ -1,12 +1,13 @@
 """The whole of a run as one value: what every renderer is given."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from cases.dataset import Dataset, Shards, SliceSample, Threshold
 from evaluators.kinds import Kind
 from evaluators.statistics.estimate import Estimate
+from reports.run.clean import masked
 from reports.run.evidence import AuditTrail, Comparison, ConfusionCell, Judging, LanguageGap
 from reports.run.record import Record
 
@@ -221,3 +222,8 @@ class Report:
             return "INCOMPLETE"
         word = _VERDICTS.get(self.decision.code, "ERROR")
         return "NO GATES" if word == "PASS" and not self.decision.gates else word
+
+
+def safe_report(report: Report) -> Report:
+    """Return the report with keys masked in all its texts; its records are safe already."""
+    return replace(masked(replace(report, records=())), records=report.records)

@@ -20,10 +20,9 @@ from reports.metrics.gate import slice_gates
 from reports.metrics.summary import count
 from reports.review.human_review import adjudication_notes
 from reports.run.baseline import Baseline
-from reports.run.clean import masked
 from reports.run.evidence import Calibration, Comparison
 from reports.run.record import Record, causes, in_order, make_record, total_cost
-from reports.run.report import Decision, GateResult, Report
+from reports.run.report import Decision, GateResult, Report, safe_report
 from reports.verdict.counted_run import CountedRun, ReportInputs, count_run, paired_slices
 
 FEW = 20  # items: below it a 95 % interval of a share spans 0.4 and more
@@ -68,7 +67,7 @@ def assemble(
         outside=facts.calibrations,
         shards=plan.shard,
     )
-    return account(inputs, facts, baseline, anchor)
+    return safe_report(account(inputs, facts, baseline, anchor))
 
 
 def account(
@@ -81,13 +80,13 @@ def account(
     since = compare(tuple(anchored.values()), anchor) if anchor else None
     decision, session = _decided(run, (sides, anchored), facts.session)
     found = judging(run.datasets, run.records, facts.judge, run.calibrations)
-    report = Report(
+    return Report(
         model=facts.model,
         judge=facts.judge,
         counts=count(records),
         slices=tuple(run.summaries.values()),
         decision=decision,
-        records=(),
+        records=records,
         provenance=facts.provenance,
         run=facts.run,
         cost=total_cost(one.cost for some in (records, inputs.outside) for one in some),
@@ -111,7 +110,6 @@ def account(
         judging=found,
         shards=inputs.shards,
     )
-    return replace(masked(report), records=records)  # records are safe since they were made
 
 
 def decision_of(

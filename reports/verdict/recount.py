@@ -12,7 +12,7 @@ from reports.gates.decide import FAILED, INTERRUPTED, OK, SessionFacts
 from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration
 from reports.run.record import Record
-from reports.run.report import Report, SliceSummary
+from reports.run.report import Report, SliceSummary, safe_report
 from reports.verdict.assemble import Facts, account, audits
 from reports.verdict.counted_run import ReportInputs
 
@@ -33,7 +33,7 @@ def rebuilt(
     inputs = _material(report, report.datasets if datasets is None else datasets)
     notes = report.session.notes
     facts = replace(_facts([report]), provenance=report.provenance, run=report.run, notes=notes)
-    return account(inputs, facts, baseline, anchor)
+    return safe_report(account(inputs, facts, baseline, anchor))
 
 
 def _material(report: Report, datasets: tuple[Dataset, ...]) -> ReportInputs:
@@ -96,7 +96,7 @@ def merged(
         outside=_outside(reports),
         shards=_shards(reports),
     )
-    return account(inputs, _facts(reports), baseline, anchor)
+    return safe_report(account(inputs, _facts(reports), baseline, anchor))
 
 
 def _shards(reports: Sequence[Report]) -> Shards | None:
