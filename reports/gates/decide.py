@@ -13,7 +13,8 @@ code  when
       "interrupted": pytest's own code
 1     a gate FAIL, or a failure that is no graded miss
 4     no item got a grade, as no call could be made: a wrong key, model name or address
-6     a gate INCONCLUSIVE; no gate at all; a slice without a gate of its own; or a shard alone
+0     the session of one shard, complete: it decides nothing
+6     a gate INCONCLUSIVE; no gate at all; a slice without a gate of its own; a shard missing
 0     every gate PASS, and every slice has one
 ====  =====================================================================================
 
@@ -30,7 +31,7 @@ from evaluators.output import plural
 from reports.run.report import Decision, GateResult, SessionStatus
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, INCONCLUSIVE = range(7)
-_MERGE = "a part decides nothing: python -m reports merge decides over all shards"
+_MERGE = "a shard decides nothing: qagate merge decides over all of them"
 _NAMED = 3  # gates or slices named in the last line; the report has them all
 
 
@@ -64,6 +65,8 @@ class SessionFacts:
     cause: str = ""
     left: str = ""
     shards: Shards | None = None
+    one_shard: bool = False
+    """Whether the user asked this session for one shard only, and so for no decision."""
 
     @property
     def ungraded(self) -> int:
@@ -159,7 +162,8 @@ def _inconclusive(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict |
     unclear = [gate for gate in gates if gate.state == "INCONCLUSIVE"]
     if facts.shards:
         kept = f"{facts.graded:,} of {plural(facts.selected, 'item')} graded"
-        return INCONCLUSIVE, f"{_parts(facts.shards)}: exit {INCONCLUSIVE}; {kept}; {_MERGE}"
+        code = OK if facts.one_shard and not facts.ungraded else INCONCLUSIVE
+        return code, f"{_parts(facts.shards)}: exit {code}; {kept}; {_MERGE}"
     if unclear:
         return INCONCLUSIVE, f"{_tally(gates)}: exit {INCONCLUSIVE}; {_names(unclear)}"
     if not gates:

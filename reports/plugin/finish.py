@@ -97,6 +97,7 @@ def _facts(
             pytest_code=end.pytest_code,
             cause=run.cause,
             left=run.left,
+            one_shard=plan.shard is not None,
         ),
         provenance=provenance(plan, options.choice, found, specs),
         run={

@@ -220,6 +220,8 @@ class Report:
         """
         if not self.complete:
             return "INCOMPLETE"
+        if self.shards and self.decision.code == 0:
+            return "INCONCLUSIVE"
         word = _VERDICTS.get(self.decision.code, "ERROR")
         return "NO GATES" if word == "PASS" and not self.decision.gates else word
 
