@@ -57,7 +57,7 @@ def require_key(spec: Spec, names: Mapping[str, str] = NONE) -> Key:
         return Key(PLACEHOLDER)
     above = [url for url in names if f"{spec.base_url}/".startswith(f"{url}/")]
     variable = names[max(above, key=len)] if above else spec.api_key_env
-    key = _read(variable)
+    key = read_variable(variable)
     if key.is_empty and spec.is_loopback:
         return Key(PLACEHOLDER)
     if not variable:
@@ -71,7 +71,7 @@ def require_key(spec: Spec, names: Mapping[str, str] = NONE) -> Key:
 
 def _checked(spec: Spec, variable: str, form: str = KEY_FORM) -> Key:
     """Return the key in a variable. Raises UsageError if no header can hold it."""
-    key = _read(variable)
+    key = read_variable(variable)
     if key.is_empty:
         raise UsageError(
             f"{spec.text}: no API key; set the environment variable {variable}, or note it in .env"
@@ -84,7 +84,8 @@ def _checked(spec: Spec, variable: str, form: str = KEY_FORM) -> Key:
     return key
 
 
-def _read(variable: str) -> Key:
+def read_variable(variable: str) -> Key:
+    """Return what the environment, or else ``.env``, has under a name; an empty key for nothing."""
     return Key((os.environ[variable] if variable in os.environ else _noted(variable)).strip())
 
 

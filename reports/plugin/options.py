@@ -3,7 +3,7 @@
 import argparse
 import math
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import pytest
 
 from cases.dataset import Selection, Shards, SliceFile, parse_shard
-from evaluators.command_line import REMOVED, removed
+from evaluators.command_line import REMOVED, CommandParser, removed
 from evaluators.core import UsageError
 from evaluators.ledger_place import Place, read_place
 from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names
@@ -265,6 +265,21 @@ def _meant(words: Collection[str]) -> Collection[str]:
     odd = [word for word in words if word.startswith("--") and word not in ours]
     near = (get_close_matches(_ELSEWHERE.get(word, word), ours, n=1, cutoff=0.7) for word in odd)
     return dict.fromkeys(name for close in near for name in close)
+
+
+class _Words(argparse.Namespace):
+    """A command line as ``read_options`` wants it."""
+
+    def getoption(self, name: str) -> Any:
+        return getattr(self, name)
+
+
+def read_words(words: Sequence[str], here: Path) -> tuple[RunOptions, list[str]]:
+    """Return the options of a command line without pytest, and the words that are not ours."""
+    parser = CommandParser(prog="qagate run", allow_abbrev=False, add_help=False)
+    declare(parser.add_argument)
+    ours, others = parser.parse_known_args(words, _Words())
+    return read_options(ours, here), others
 
 
 def read_options(config: CommandLine, here: Path) -> RunOptions:

@@ -77,6 +77,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run pytest with our plugin, without deepeval's, and with importlib's import mode."""
+    """Run pytest with our plugin, without deepeval's, and with importlib's import mode.
+
+    With ``--on ray`` the shards of the run are tasks of Ray.
+    """
+    if any(word.partition("=")[0] == "--on" for word in arguments):
+        on_ray: int = import_module("reports.commands.on_ray").main(arguments)
+        return on_ray
     off = [word for name in COMPANIONS for word in ("-p", f"no:{name}")]
     return int(pytest.main(["-p", __name__, *off, "--import-mode=importlib", *arguments]))

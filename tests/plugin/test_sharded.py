@@ -48,7 +48,7 @@ def sharded(project: Project, of: int, *options: str) -> list[pytest.RunResult]:
 def test_all_shards_merged_are_the_run(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A complete one ends 0 and says that merge decides; no item is in two; merged they give the same files and code."""
+    """A complete one ends 0; no item is in two; merged they give the same files and code."""
     whole = prepared(project).run_in_process("qa", "--repeats", "2", "--report-dir=whole")
     done = sharded(project, 3, "--repeats", "2")
     assert [one.ret for one in done] == [6, 0, 0]

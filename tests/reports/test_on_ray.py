@@ -1,0 +1,170 @@
+"""``qagate run --on ray``: shards as tasks of Ray, on a real cluster of two raylets."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluators.core import UsageError
+from reports.commands import on_ray
+from tests.support.loopback import Answer, Seen, loopback, plausible
+from tests.support.projects import RIGHT, ROOT, WRONG, Project, graded, specs
+
+ITEMS = 24
+SLOW = """
+import asyncio
+from pathlib import Path
+from evaluators.core import CORRECT, Verdict
+
+
+class Judge:
+    async def judge(self, case, answer, ask):
+        Path({folder!r}, "began").touch()
+        if case.id != "q1":
+            await asyncio.sleep(60)
+        return Verdict(grade=CORRECT, reason="so it is", sure=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Return a cluster of two raylets that know nothing of the product or of any project."""
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'ray>=2.55'")
+    from ray.cluster_utils import Cluster  # noqa: PLC0415
+
+    quick = {"health_check_period_ms": 500, "health_check_failure_threshold": 3}
+    head = {"num_cpus": 1, "include_dashboard": False, "_system_config": quick}
+    made = Cluster(initialize_head=True, head_node_args=head)
+    made.add_node(num_cpus=1)
+    yield made
+    made.shutdown()  # type: ignore[no-untyped-call]
+
+
+def start(project: Project, *words: str, **variables: str) -> "subprocess.Popen[str]":
+    """Start the command in a process that Ray can do with as it likes."""
+    program = "import sys; from reports.plugin.qagate import main; sys.exit(main(sys.argv[1:]))"
+    plugins = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", program, "run", "qa", *plugins, *words],
+        cwd=project.path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    """Return the records of a report without what a clock says."""
+    lines = (folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
+    return [{**json.loads(line), "seconds": 0} for line in lines]
+
+
+@pytest.mark.slow
+def test_the_report_is_that_of_pytest(project: Project, cluster: Any) -> None:
+    """The cluster of RAY_ADDRESS has every shard's files and code; nothing else is left behind."""
+    answers = {"en": [*[RIGHT] * 9, WRONG, "I do not know."], "bg": [RIGHT] * 3}
+    bars = {"en": "correct: {min: 0.5}", "bg": "correct: {min: 0.5}"}
+    project.dataset("capital", answers, graded(bars))
+    project.write(".env", "OPENAI_API_KEY=secret\n")
+    made = start(project, "--on", "ray", "--shards=3", RAY_ADDRESS=cluster.address)
+    out, err = made.communicate()
+    assert made.returncode == 0, out + err
+    assert "MB, without .env" in err
+    assert out.splitlines()[-1].startswith("GATES PASS (2 of 2): exit 0")
+    assert project.run_in_process("qa", "--report-dir=plain").ret == 0
+    assert records(project.path / "reports" / "out") == records(project.path / "plain")
+    there, plain = (project.path / name for name in ("reports/out", "plain"))
+    assert {path.name for path in there.iterdir()} == {path.name for path in plain.iterdir()}
+
+
+@pytest.mark.slow
+def test_a_node_that_dies_costs_no_item(project: Project, cluster: Any) -> None:
+    """Its shard runs again on another node; with one ledger only calls in flight are repeated."""
+    project.asked(ITEMS)
+    lost: list[Any] = [cluster.add_node(num_cpus=2)]
+
+    def handle(seen: Seen) -> Answer:
+        if server.count == ITEMS and lost:
+            cluster.remove_node(lost.pop(), allow_graceful=False)
+        time.sleep(0.2)
+        return plausible()(seen)
+
+    with loopback(handler=handle) as server:
+        words = (*specs(server.url), f"--on=ray:{cluster.address}", "--concurrency=4")
+        made = start(project, *words, "--shards=4", OPENAI_API_KEY="k")
+        out, err = made.communicate()
+    assert not lost
+    assert made.returncode in (0, 1), out + err
+    found = records(project.path / "reports" / "out")
+    assert [one["outcome"] for one in found if one["outcome"] in ("error", "missing")] == []
+    assert len(found) == ITEMS
+    assert server.count <= 2 * ITEMS + 4
+
+
+@pytest.mark.slow
+def test_a_shard_that_fails_is_one_line(project: Project, cluster: Any) -> None:
+    """Which one, where and why, without a traceback; no report at all is exit 4."""
+    project.dataset("capital", {"en": [RIGHT]}, "kind: graded\nlanguages: {en: {file: no.csv}}\n")
+    made = start(project, f"--on=ray:{cluster.address}", "--shards=1")
+    out, err = made.communicate()
+    assert made.returncode == 4, out + err
+    assert "--on ray: shard 1/1 failed 4 times: " in err
+    assert "exit 4: ERROR: " in err
+    assert "no.csv" in err
+    assert "Traceback" not in err
+    assert not (project.path / "reports").exists()
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_the_tasks(project: Project) -> None:
+    """Ctrl-C while a judge is slow: a partial report, exit 2, and no process is left."""
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'ray>=2.55'")
+    project.dataset("capital", {"en": [RIGHT] * 3}, graded({"en": "correct: {min: 0.5}"}))
+    project.write("slow_judge.py", SLOW.format(folder=str(project.path)))
+    words = ("--judge=python:slow_judge:Judge", "--on=ray", "--shards=2")
+    made = start(project, *words, RAY_ADDRESS="")
+    began = project.path / "began"
+    while not began.exists() and made.poll() is None:
+        time.sleep(0.05)
+    made.send_signal(signal.SIGINT)
+    out, err = made.communicate()
+    assert made.returncode == 2, out + err
+    assert out.splitlines()[-1].startswith("INTERRUPTED: exit 2; ")
+    assert project.report()["complete"] is False
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--on=dask"], "--on: ray or ray:ADDRESS is needed, got 'dask'"),
+        (["--on=ray:127.0.0.1:1"], "--on ray: no cluster answers at 127.0.0.1:1 ("),
+        (["--on=ray", "--shards=-1"], "--shards: a number from 1 to 100,000 is needed, got -1"),
+        (["--on=ray", "--shard=1/2"], "--shard: given twice"),
+        (["--on=ray", "--limit=x"], "--limit: a whole number of at least 1 is needed, got 'x'"),
+        (["--on=ray", "--until-decided"], "--until-decided: a shard decides nothing"),
+    ],
+)
+def test_wrong_words_are_refused_before_any_task(
+    project: Project, words: list[str], message: str
+) -> None:
+    """One line each, as pytest has it."""
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'ray>=2.55'")
+    with pytest.raises(UsageError) as caught:
+        on_ray.main(["qa", *words])
+    assert message in str(caught.value)
+
+
+def test_a_large_folder_is_refused(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stays behind is not counted; the rest has a limit."""
+    monkeypatch.setattr(on_ray, "MOST_MB", 0)
+    project.write(".git/objects", "x" * 1000)
+    with pytest.raises(UsageError, match="0 MB at most are carried"):
+        on_ray.main(["qa", "--on=ray"])
