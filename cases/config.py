@@ -36,22 +36,20 @@ from evaluators.text import hint, shown
 
 FILE = "dataset.yaml"
 RUBRICS = Path(__file__).parents[1] / "evaluators" / "rubrics"
-STAND_IN = "default"
+DEFAULT = "default"
+"""The key of what serves a language that ``languages`` does not list."""
 FALLBACK_LANGUAGE = "en"
 LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*", re.ASCII)
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 TEMPLATE_SUFFIXES = (".yaml", ".yml", ".txt")
 PLACE = "{lang}"
 
-# Keys that a language may have; of these, the data set itself may give the ones shared by all.
-LANGUAGE_KEYS = (
-    *("file", "gates", "prompt", "rubric", "rubric_language", "pass_bar", "yes", "no"),
-    *("floor", "floor_limit", "offline_floor", METRICS_KEY),
-)
 SHARED_KEYS = (
     *("prompt", "rubric", "rubric_language", "pass_bar"),
     *("floor", "floor_limit", "offline_floor", METRICS_KEY),
 )
+"""Keys of a language that the data set may give for all of them."""
+LANGUAGE_KEYS = ("file", "gates", "yes", "no", *SHARED_KEYS)
 DATASET_KEYS = (
     *("kind", "languages", "by", "penalty", DROP, RISE, "holm", "require_calibration"),
     *("cluster", "sample", "judge", "check", CHECKS_KEY),
@@ -62,13 +60,13 @@ DATASET_KEYS = (
 def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
     """Return the data set that a ``dataset.yaml`` declares, named after its folder.
 
-    ``rubrics`` is the folder of the bundled rubrics and prompts. Raises UsageError naming file,
-    line and key for anything unknown, missing or out of range; data files are not opened.
+    ``rubrics`` is the folder of the bundled rubrics and prompts. No data file is opened. Raises
+    UsageError naming file, line and key for anything unknown, missing or out of range.
     """
     file = _file(path, rubrics)
-    if STAND_IN in file.languages.values:
-        _stand_in(file, FALLBACK_LANGUAGE, path)  # so that its errors do not wait for --items
-    languages = [language for language in file.languages.values if language != STAND_IN]
+    if DEFAULT in file.languages.values:
+        _default_slice(file, FALLBACK_LANGUAGE, path)  # so that its errors do not wait for --items
+    languages = [language for language in file.languages.values if language != DEFAULT]
     slices = {language: _slice(file, language) for language in languages}
     shared = set.intersection(*(set(ranges_of(one)) for one in slices.values()))
     ranges = {name: limits for one in slices.values() for name, limits in ranges_of(one).items()}
@@ -88,19 +86,19 @@ def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
 def with_items(dataset: Dataset, language: str, path: Path, rubrics: Path = RUBRICS) -> Dataset:
     """Return the data set with this file as the items of a language.
 
-    A language that is not listed gets what ``languages.default`` says: no gates, the English
-    rubric unless another is named, ``declared=False``.
+    A language that is not listed gets what ``languages.default`` says, with ``declared=False``:
+    no gates, and the English rubric unless another is named.
     """
     if language in dataset.slices:
         own = replace(dataset.slices[language], path=path)
     else:
-        own = _stand_in(_file(dataset.folder / FILE, rubrics), language, path)
+        own = _default_slice(_file(dataset.folder / FILE, rubrics), language, path)
     return replace(dataset, slices={**dataset.slices, language: own})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _File:
-    """An open ``dataset.yaml``: what all slices of it share."""
+    """A ``dataset.yaml`` that is being read: what all its slices share."""
 
     top: Settings
     kind: Kind
@@ -117,7 +115,7 @@ class _File:
         return self.top.part("languages")
 
     def holder(self, own: Settings, key: str) -> Settings:
-        """Return where a key is to be read: what a language does not say, the data set may."""
+        """Return the settings that give a key: the language's own, or else the data set's."""
         return own if key in own.values else self.top
 
 
@@ -132,11 +130,11 @@ def _file(path: Path, rubrics: Path) -> _File:
         what = f"folder {shown(file.name)} names the dataset: letters, digits and _ only"
         raise top.problem(key="kind", what=what)
     _check_kind(file, top)
-    if not set(file.languages.values) - {STAND_IN}:
+    if not set(file.languages.values) - {DEFAULT}:
         what = "name at least one, for instance 'en: {file: en.csv}'"
         raise top.problem(key="languages", what=what)
     for language in file.languages.values:
-        if language != STAND_IN and not LANGUAGE.fullmatch(language):
+        if language != DEFAULT and not LANGUAGE.fullmatch(language):
             what = "want a language code such as 'bg', or 'default'"
             raise file.languages.problem(language, what)
     return file
@@ -151,7 +149,7 @@ def _check_kind(file: _File, settings: Settings) -> None:
 
 
 def _judge_unmeasured(file: _File) -> bool:
-    """Return whether ``judge: unmeasured`` lets gates decide without labels of their judge."""
+    """Return whether gates may decide although no labels measure the judge."""
     if "judge" not in file.top.values:
         return False
     if not file.kind.by_rubric:
@@ -171,10 +169,10 @@ def _slice(file: _File, language: str) -> Slice:
     return replace(bare, thresholds=(*read_gates(gates, ranges_of(bare)), *bars))
 
 
-def _stand_in(file: _File, language: str, path: Path) -> Slice:
+def _default_slice(file: _File, language: str, path: Path) -> Slice:
     if not LANGUAGE.fullmatch(language):
         raise UsageError(f"--items: {shown(language)} is not a language code such as 'bg'")
-    own = file.languages.part(STAND_IN)
+    own = file.languages.part(DEFAULT)
     own.check_keys([key for key in LANGUAGE_KEYS if key not in ("file", "gates")])
     return replace(_bare(file, own, language, path), declared=False)
 
@@ -199,9 +197,9 @@ def _bare(file: _File, own: Settings, language: str, path: Path) -> Slice:
         by=tuple(normal(name) for name in file.top.words("by")),
         yes=_word(file, own, "yes"),
         no=_word(file, own, "no"),
-        floor=_floor(file.holder(own, "floor").part("floor")),
-        floor_limit=_floor(file.holder(own, "floor_limit").part("floor_limit")),
-        offline_floor=_floor(file.holder(own, "offline_floor").part("offline_floor")),
+        floor=_floor(file, own, "floor"),
+        floor_limit=_floor(file, own, "floor_limit"),
+        offline_floor=_floor(file, own, "offline_floor"),
         metrics=read_metrics(file.holder(own, METRICS_KEY), file.kind),
         checks=read_checks(file.top, file.kind),
         cluster=normal(file.top.text("cluster")),
@@ -225,19 +223,19 @@ def _word(file: _File, own: Settings, key: str) -> str:
     return word.strip()
 
 
-def _floor(floor: Settings) -> dict[str, float]:
+def _floor(file: _File, own: Settings, key: str) -> dict[str, float]:
+    floor = file.holder(own, key).part(key)
     floor.check_keys(floor_ranges())
-    bars = {key: floor.number(key, *floor_ranges()[key]) for key in floor.values}
-    return {key: bar for key, bar in bars.items() if bar is not None}
+    bars = {name: floor.number(name, *floor_ranges()[name]) for name in floor.values}
+    return {name: bar for name, bar in bars.items() if bar is not None}
 
 
 def _find_rubric(settings: Settings, file: _File, language: str) -> Rubric | None:
     """Return the rubric that ``rubric:`` names in this language, None where the key is absent.
 
-    A bare name is ``<name>.<language>.yaml`` beside the settings file, or a bundled one; anything
-    else is a path relative to the settings file, and may hold ``{lang}``. Raises UsageError where
-    there is none, where it is of another language, or where its protocol does not give what this
-    kind of data set needs.
+    A bare name is ``<name>.<language>.yaml`` next to the settings file, or a bundled one. Anything
+    else is a path relative to the settings file, which may hold ``{lang}``. Raises UsageError for
+    a rubric that is missing, of another language, or of a protocol that this kind cannot use.
     """
     name = settings.text("rubric").replace(PLACE, language)
     if not name:
@@ -253,8 +251,8 @@ def _find_rubric(settings: Settings, file: _File, language: str) -> Rubric | Non
             stems = sorted(path.stem for path in file.rubrics.glob("*.*.yaml"))
             own = [stem.removeprefix(f"{name}.") for stem in stems if stem.startswith(f"{name}.")]
             there = f"there is {', '.join(own)}" if own else f"rubrics: {', '.join(stems)}"
-            what = f"no rubric {name!r} in language {language!r} ({there}); add {wanted}"
-            raise settings.problem(key="rubric", what=f"{what} or set rubric_language")
+            what = f"no rubric {name!r} in language {language!r} ({there})"
+            raise settings.problem("rubric", f"{what}; add {wanted} or set rubric_language")
         rubric = load_rubric(path)
         check_language(rubric, language, f"{path}")
     if not file.kind.accepts(rubric.protocol):
@@ -266,10 +264,10 @@ def _find_rubric(settings: Settings, file: _File, language: str) -> Rubric | Non
 def _find_prompt(settings: Settings, rubrics: Path, languages: Sequence[str]) -> Prompt | None:
     """Return the answer prompt that ``prompt:`` names, in the first of the languages that has it.
 
-    A bare name is ``<name>.<language>.yaml``, a path may hold ``{lang}``; both are looked for
-    beside the settings file and then among the bundled ones. Without the key it is
-    ``answer.<language>.yaml`` beside the file, None where that is not there. Raises UsageError
-    where a named one is missing or of none of these languages.
+    A bare name is ``<name>.<language>.yaml``; a path may hold ``{lang}``. Both are looked for next
+    to the settings file, then among the bundled ones. Without the key it is
+    ``answer.<language>.yaml`` next to the file, or None. Raises UsageError for a prompt that is
+    missing, or of none of these languages.
     """
     name = settings.text("prompt")
     folders = (settings.path.parent, rubrics) if name else (settings.path.parent,)
@@ -282,8 +280,8 @@ def _find_prompt(settings: Settings, rubrics: Path, languages: Sequence[str]) ->
     if path is None:
         if not name:
             return None
-        what = f"no prompt {name!r} in language {languages[0]!r}; looked beside this file and among"
-        raise settings.problem(key="prompt", what=f"{what} the bundled ones")
+        what = f"no prompt {name!r} in language {languages[0]!r}; looked next to this file and"
+        raise settings.problem("prompt", f"{what} among the bundled ones")
     prompt = load_prompt(path)
     if prompt.language not in languages:
         check_language(prompt, languages[0], f"{path}")

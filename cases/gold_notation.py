@@ -16,9 +16,9 @@ _WANTED = "want a number, with the gold's unit or without: '5', '5 m'; or a shar
 
 
 def check_gold(gold: str, language: str) -> None:
-    """Raise ValueError for a range or a false premise that is not written as it must be.
+    """Raise ValueError for a malformed range or false premise.
 
-    A range is ``1637..1642 m``, its low end first; other golds may hold anything.
+    A range is ``1637..1642 m``, its low end first. Other golds may hold anything.
     """
     if _PREMISE.match(gold):
         if not gold.startswith(FALSE_PREMISE.rstrip()):
@@ -48,10 +48,10 @@ def _check_range(gold: str, language: str) -> None:
 def with_tolerance(gold: str, tolerance: str, language: str) -> str:
     """Return the range of what is accepted, ``2920..2930 m`` for ``2,925 m`` and ``5 m``.
 
-    It is exact in decimals, without thousands' separators, with the decimal mark of the language
-    and with whatever stands around the gold's number. Raises ValueError for a gold that is not
-    one number in digits, and for a tolerance that is not a number above nought, in the gold's
-    unit or in none, or a percentage of the gold.
+    The range is exact in decimals, without thousands separators, and has the decimal mark of the
+    language and the text around the gold's number. Raises ValueError for a gold that is not one
+    number in digits, and for a tolerance that is neither a number above 0, in the gold's unit or
+    without one, nor a percentage of the gold.
     """
     figures, found = list(_FIGURE.finditer(gold)), _quantities(gold, language)
     if len(figures) != 1 or len(found) != 1:
@@ -74,7 +74,7 @@ def _reach(tolerance: str, gold: Quantity, language: str) -> Decimal:
         raise ValueError(f"got {shown(tolerance)}; {_WANTED}")
     one, percent = found[0], tables(language).units.get("percent", "percent")
     if _value(one) <= 0:
-        raise ValueError(f"got {shown(tolerance)}; it must be above nought: {_WANTED}")
+        raise ValueError(f"got {shown(tolerance)}; it must be above 0: {_WANTED}")
     if one.unit == percent and gold.unit != percent:
         return abs(_value(gold)) * _value(one) / 100
     if one.unit == percent:
@@ -91,11 +91,11 @@ def _quantities(text: str, language: str) -> list[Quantity]:
 
 
 def _value(quantity: Quantity) -> Decimal:
-    """Return the first reading as it was written; a float keeps 15 digits of it."""
+    """Return the first reading as written; a float keeps 15 digits of it."""
     return Decimal(str(quantity.values[0]))
 
 
 def _plain(value: Decimal) -> str:
-    """Return a number in digits without closing noughts after the point."""
+    """Return a number in digits without trailing zeros after the point."""
     digits = f"{value:f}"
     return digits.rstrip("0").rstrip(".") if "." in digits else digits

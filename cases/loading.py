@@ -31,7 +31,7 @@ GOOD_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 def load_cases(slice_: Slice) -> list[Case]:
     """Return the cases of a slice's file in its order.
 
-    Raises UsageError naming file, row, line and column for anything that is not as it must be.
+    Raises UsageError naming file, row, line and column for anything wrong in it.
     """
     return [case for _, case in load_rows(slice_)]
 
@@ -146,7 +146,7 @@ def _check_ids(rows: Iterable[ItemRow]) -> None:
 
 
 def _check_labels(rows: Sequence[ItemRow], cases: Sequence[Case]) -> None:
-    """Refuse a file that mixes grades and ratings: no judge gives both."""
+    """Raise UsageError for a file that mixes grades and ratings: no judge gives both."""
     rated = (cases[0].label or "").isdigit()
     for row, case in zip(rows, cases, strict=True):
         if (case.label or "").isdigit() != rated:
@@ -156,9 +156,9 @@ def _check_labels(rows: Sequence[ItemRow], cases: Sequence[Case]) -> None:
 
 
 def _check_cluster(slice_: Slice, cases: Sequence[Case]) -> None:
-    """Refuse a file without the field that dependent items share: all would seem independent.
+    """Raise UsageError for a file without the field that dependent items share.
 
-    Where the items share a passage or a question instead, they are joined by that.
+    All items would seem independent, unless they share a passage or a question instead.
     """
     if not slice_.cluster or all(slice_.kind.shared(case) for case in cases):
         return
@@ -171,7 +171,7 @@ def _check_cluster(slice_: Slice, cases: Sequence[Case]) -> None:
 
 
 def _check_golds(rows: Sequence[ItemRow], cases: Sequence[Case]) -> None:
-    """Refuse one question with golds that contradict each other, where nothing tells them apart."""
+    """Raise UsageError for one question with contradicting golds and nothing to tell them apart."""
     first: dict[tuple[str, str], int] = {}
     for index, case in enumerate(cases):
         before = first.setdefault((case.question, case.context), index)
@@ -197,7 +197,7 @@ def _where(record: TableRow) -> str:
 
 
 def _ids(rows: Iterable[ItemRow], cases: Sequence[Case]) -> Iterator[str]:
-    """Yield each case's id: the file's own, or its fact's where no other row has that fact."""
+    """Yield the id of each case: the file's own, or its fact where no other row has that fact."""
     facts = [case.metadata.get(FACT) for case in cases]
     count = Counter(fact for fact in facts if isinstance(fact, str))
     for row, case, fact in zip(rows, cases, facts, strict=True):
@@ -206,7 +206,7 @@ def _ids(rows: Iterable[ItemRow], cases: Sequence[Case]) -> Iterator[str]:
 
 
 def given_id(given: str) -> str:
-    """Return an id from the file as ASCII: itself where it fits, else 12 digits of its hash."""
+    """Return an id from the file as ASCII: the id itself, or 12 digits of its hash."""
     return given if GOOD_ID.fullmatch(given) else digest(["id", given])[:12]
 
 
@@ -233,7 +233,7 @@ def case_digest(
 ) -> str:
     """Return the hash of everything in an item that may change its result.
 
-    ``judged`` is the recorded answer where that is what is judged; elsewhere it stays out, for two
+    ``judged`` is the recorded answer of a judged item. The answers of others are left out: two
     runs with different answers must still pair.
     """
     parts: list[object] = [question, context, list(golds), label]

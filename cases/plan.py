@@ -1,4 +1,4 @@
-"""The plan of a run, from data set files and the user's choice, and what measures its judge."""
+"""The plan of a run, from data sets and what the user selected, and what measures its judge."""
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -14,28 +14,28 @@ from evaluators.reading import file_hash
 from evaluators.rubric import load_prompt
 
 
-def make_plan(files: Sequence[Path], choice: Selection) -> Plan:
+def make_plan(files: Sequence[Path], selection: Selection) -> Plan:
     """Return the plan over these ``dataset.yaml`` files.
 
-    Raises UsageError for anything wrong in a file or in the choice, before any call.
+    Raises UsageError for anything wrong in a file or a selection, before any call.
     """
     datasets = [load_dataset(path) for path in files]
-    _check_names(datasets, choice)
-    chosen = [_narrow(dataset, choice) for dataset in datasets]
-    _check_prompts(chosen, choice)
-    if choice.gates is not None:
-        gates = load_gates(choice.gates)
-        gates.check_names([dataset.name for dataset in chosen], f"{choice.gates}")
+    _check_names(datasets, selection)
+    chosen = [_narrow(dataset, selection) for dataset in datasets]
+    _check_prompts(chosen, selection)
+    if selection.gates is not None:
+        gates = load_gates(selection.gates)
+        gates.check_names([dataset.name for dataset in chosen], f"{selection.gates}")
         chosen = [with_gates(dataset, gates) for dataset in chosen]
     items: dict[str, PlannedItem] = {}
     samples: dict[str, SliceSample] = {}
     for slice_ in (slice_ for dataset in chosen for slice_ in dataset.slices.values()):
         every = load_cases(slice_)
-        drawn = sample(every, choice.limit, choice.seed)
+        drawn = sample(every, selection.limit, selection.seed)
         if len(drawn) < len(every):
-            made = SliceSample(items=len(drawn), of=len(every), seed=choice.seed)
+            made = SliceSample(items=len(drawn), of=len(every), seed=selection.seed)
             samples[slice_.name] = made
-        for item in _items(slice_, drawn, choice.repeats):
+        for item in _items(slice_, drawn, selection.repeats):
             if items.setdefault(item.key, item) is not item:
                 other = items[item.key].slice.path
                 raise UsageError(
@@ -48,27 +48,27 @@ def make_plan(files: Sequence[Path], choice: Selection) -> Plan:
         items=items,
         hashes=hashes,
         samples=samples,
-        first=choice.first,
-        shard=choice.shard,
+        first=selection.first,
+        shard=selection.shard,
     )
 
 
-def _check_names(datasets: Sequence[Dataset], choice: Selection) -> None:
+def _check_names(datasets: Sequence[Dataset], selection: Selection) -> None:
     known = sorted(dataset.name for dataset in datasets)
     folders = {dataset.name: dataset.folder for dataset in datasets}
     for dataset in datasets:
         if folders[dataset.name] != dataset.folder:
             both = f"{dataset.folder} and {folders[dataset.name]}"
             raise UsageError(f"two datasets are named {dataset.name!r}: {both}; rename one folder")
-    for option in (*choice.items, *choice.prompts):
+    for option in (*selection.items, *selection.prompts):
         if option.dataset not in known:
             raise UsageError(
                 f"dataset {option.dataset!r} is not among those found ({', '.join(known)}); "
                 "name a folder that holds it, for instance `pytest cases/`"
             )
     languages = {language for dataset in datasets for language in dataset.slices}
-    languages.update(option.language for option in choice.items)
-    for given in choice.languages:
+    languages.update(option.language for option in selection.items)
+    for given in selection.languages:
         language, _, split = given.partition("/")
         if language not in languages:
             there = ", ".join(sorted(languages))
@@ -77,13 +77,13 @@ def _check_names(datasets: Sequence[Dataset], choice: Selection) -> None:
         if split and not any(_split(one, split) for one in parts):
             raise UsageError(
                 f"--languages: no dataset has a split {given!r}; it is a file such as "
-                f"{language}.{split}.jsonl beside the dataset's own"
+                f"{language}.{split}.jsonl next to the dataset's own"
             )
 
 
-def _check_prompts(datasets: Sequence[Dataset], choice: Selection) -> None:
+def _check_prompts(datasets: Sequence[Dataset], selection: Selection) -> None:
     there = {slice_.name for dataset in datasets for slice_ in dataset.slices.values()}
-    for option in choice.prompts:
+    for option in selection.prompts:
         name = f"{option.dataset}:{option.language}"
         if name not in there:
             raise UsageError(
@@ -91,18 +91,18 @@ def _check_prompts(datasets: Sequence[Dataset], choice: Selection) -> None:
             )
 
 
-def _narrow(dataset: Dataset, choice: Selection) -> Dataset:
+def _narrow(dataset: Dataset, selection: Selection) -> Dataset:
     """Return the data set with the user's files and prompts, and only the slices asked for."""
-    own = [option for option in choice.items if option.dataset == dataset.name]
+    own = [option for option in selection.items if option.dataset == dataset.name]
     for option in own:
         dataset = with_items(dataset, option.language, option.path)
-    keep = {option.language for option in own} if choice.items else set(dataset.slices)
+    keep = {option.language for option in own} if selection.items else set(dataset.slices)
     slices = {key: slice_ for key, slice_ in dataset.slices.items() if key in keep}
-    if choice.languages:
-        wanted = dict(given.partition("/")[::2] for given in choice.languages)
+    if selection.languages:
+        wanted = dict(given.partition("/")[::2] for given in selection.languages)
         found = {key: _split(slices[key], wanted[key]) for key in slices if key in wanted}
         slices = {key: one for key, one in found.items() if one}
-    for option in reversed(choice.prompts):  # the first of two for one slice counts
+    for option in reversed(selection.prompts):  # the first of two for one slice counts
         if option.dataset == dataset.name and option.language in slices:
             prompt = load_prompt(option.path, option.language)
             slices[option.language] = replace(slices[option.language], prompt=prompt)
@@ -110,7 +110,7 @@ def _narrow(dataset: Dataset, choice: Selection) -> Dataset:
 
 
 def _split(slice_: Slice, split: str) -> Slice | None:
-    """Return the slice, or the part of its items that lies beside it in a file of its own."""
+    """Return the slice with the file of a split, such as ``be.test.jsonl``; None without one."""
     if not split:
         return slice_
     path = slice_.path
@@ -136,30 +136,29 @@ def sample(cases: Sequence[Case], limit: int | None, seed: int) -> list[Case]:
 
 
 PREFIX = "calibration:"
-"""Before the key of an item that is judged beside the plan; no planned key holds a colon."""
+"""Begins the key of an item that is judged in addition to the plan; no planned key has a colon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled:
-    """One language of a labelled dataset, and the ``graders``: slices whose judge it measures.
-
-    ``items`` is empty where the dataset has none for that language, or only ones that are judged
-    by another rubric; ``why_not`` says so. They were drawn from the ``whole`` that there are.
-    """
+    """One language of a labelled data set, for measuring a judge."""
 
     dataset: Dataset
     language: str
     graders: tuple[str, ...]
+    """The names of the slices whose judge it measures."""
     items: tuple[PlannedItem, ...] = ()
     why_not: str = ""
+    """Why there are no items, where there are none."""
     whole: int = 0
+    """How many items the file has; ``items`` may be a sample of them."""
 
     def of(self, slices: Collection[str]) -> "Labelled":
         """Return the same with only those graders that are among these slices."""
         return replace(self, graders=tuple(name for name in self.graders if name in slices))
 
     def planned_in(self, keys: Collection[str]) -> bool:
-        """Return whether the plan's ``keys`` hold every item: then nothing is to be added."""
+        """Return whether the plan's ``keys`` have every item: then nothing is added."""
         own = [item.key.removeprefix(PREFIX) for item in self.items]
         return bool(own) and all(key in keys for key in own)
 
@@ -167,12 +166,12 @@ class Labelled:
 def labelled_for(
     plan: Plan, judged: Sequence[Dataset], limit: int | None = None
 ) -> tuple[Labelled, ...]:
-    """Return what measures the judge of the plan's gated slices, every item of it.
+    """Return what measures the judge of the plan's gated slices.
 
-    Of more than ``limit`` labelled answers to a slice so many are drawn, by a hash of their ids
-    alone: nobody can look for a sample that suits a judge. A slice is measured by labels in its
-    language that are judged by its own rubric. Slices without any labelled dataset of their kind
-    are left out. Raises UsageError for a data file that cannot be read.
+    A slice is measured by labelled items in its language that are judged by its own rubric. At
+    most ``limit`` are drawn, by a hash of their ids alone: nobody can look for a sample that suits
+    a judge. Slices without a labelled data set of their kind are left out. Raises UsageError for
+    a data file that cannot be read.
     """
     found: dict[tuple[str, str, str], Labelled] = {}
     for slice_ in gated(plan):
@@ -197,7 +196,7 @@ def gated(plan: Plan) -> Iterator[Slice]:
 
 
 def _measuring(slice_: Slice, judged: Iterable[Dataset]) -> tuple[Dataset | None, Slice | None]:
-    """Return the labelled dataset of this slice's kind, and its slice for this rubric, if any."""
+    """Return the labelled data set for a slice, and its slice with the same rubric, if any."""
     alike = [dataset for dataset in judged if rates(dataset) == slice_.kind.rated]
     for dataset in alike:
         own = dataset.slices.get(slice_.language)

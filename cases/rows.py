@@ -23,13 +23,11 @@ ALIAS_MARK = " | "
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """The normal column names of each field of an item; the first name is the usual one.
-
-    All of ``gold``'s columns that a file has are accepted forms, the main one first.
-    """
+    """The normal column names of each field of an item; the first name is the usual one."""
 
     required: tuple[str, ...]
     gold: tuple[str, ...] = ("answer", "answers")
+    """All of these columns that a file has are accepted forms, the main one first."""
     context: tuple[str, ...] = ("context", "paragraph", "passage")
     question: tuple[str, ...] = ("question", "problem")
     recorded: tuple[str, ...] = ("predicted_answer", "predicted_answers")
@@ -54,12 +52,7 @@ FIELDS = tuple(one.name for one in fields(Layout) if one.name != "required")
 
 LAYOUTS: Mapping[Kind, Layout] = {
     GRADED: Layout(required=("question", "gold")),
-    RATED: Layout(
-        gold=("expected",),
-        context=("context",),
-        tolerance=(),
-        required=("question",),
-    ),
+    RATED: Layout(gold=("expected",), context=("context",), tolerance=(), required=("question",)),
     YES_NO: Layout(
         gold=("answer",),
         context=("paragraph", "passage", "context"),
@@ -71,15 +64,13 @@ LAYOUTS: Mapping[Kind, Layout] = {
     JUDGED: Layout(label=("label",), required=("question", "gold", "recorded", "label")),
 }
 
-# Spellings to name in messages, beside the normal ones.
 SPELLINGS: Mapping[str, str] = {
-    "question": "Question",
-    "answer": "Answer",
-    "answers": "Answers",
+    **{name: name.capitalize() for name in ("question", "answer", "answers")},
     "predicted_answers": "Predicted answers",
 }
+"""Other spellings that messages name."""
 
-# Letters that look like Latin ones, of the scripts that stand on the users' keyboards.
+# Letters of the scripts on the users' keyboards that look like Latin ones.
 LOOK_ALIKES = str.maketrans(
     "АВЕЅІЈКМНОРСТХУаеѕіјкмнорстхуԁԛԝɡıΑΒΕΖΗΙΚΜΝΟΡΤΥΧαικνορτυχ",
     "ABESIJKMHOPCTXYaesijkmhopctxydqwgiABEZHIKMNOPTYXaiknoptux",
@@ -87,7 +78,7 @@ LOOK_ALIKES = str.maketrans(
 
 
 def check_columns(table: Table, layout: Layout) -> None:
-    """Raise UsageError where a column is missing or its name only looks like a known one."""
+    """Raise UsageError for a missing column, and for a name that only looks like a known one."""
     for column, name in table.names.items():
         if not encodable(name):
             what = f"column name {name!a} holds a lone surrogate, half a character; retype it"
@@ -101,7 +92,7 @@ def check_columns(table: Table, layout: Layout) -> None:
 
 
 def _missing(table: Table, names: tuple[str, ...]) -> str:
-    """Return what to say of a header without this field, with the column that may be meant."""
+    """Return the message about a header without this field, with the column that may be meant."""
     found = table.names.values()
     guesses = (hint(name, found) for name in names)
     close = next((guess for guess in guesses if guess.startswith("did you mean")), "")
@@ -110,14 +101,14 @@ def _missing(table: Table, names: tuple[str, ...]) -> str:
 
 
 def spellings(names: tuple[str, ...]) -> str:
-    """Return the other names that a column may have, for a message; empty where there is none."""
+    """Return the other names that a column may have, for a message; empty without any."""
     others = [SPELLINGS.get(names[0], ""), *(SPELLINGS.get(name, name) for name in names[1:])]
     quoted = ", ".join(repr(name) for name in others if name)
     return f" (or {quoted})" if quoted else ""
 
 
 def _check_script(table: Table, column: str, name: str, layout: Layout) -> None:
-    """Raise UsageError for a name that is only drawn like the one of a known column."""
+    """Raise UsageError for a name that only looks like that of a known column."""
     visible = "".join(char for char in name if unicodedata.category(char) != "Cf")
     latin = unicodedata.normalize("NFKC", visible).translate(LOOK_ALIKES)
     meant = "_".join(latin.casefold().split())
@@ -135,19 +126,20 @@ def _check_script(table: Table, column: str, name: str, layout: Layout) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ItemRow:
-    """One record of a table. ``columns`` maps the fields that it has to its column names."""
+    """One record of a table, read as an item."""
 
     table: Table
     layout: Layout
     record: TableRow
     columns: Mapping[str, str]
+    """The name of the column that holds each field; only the fields that it has."""
 
     def problem(self, column: str, what: str) -> UsageError:
         """Return the error about one of its values, to be raised."""
         return self.table.problem(self.record, column, what)
 
     def required(self, field: str) -> str:
-        """Return the column of a field; raises UsageError where there is none."""
+        """Return the column of a field. Raises UsageError where there is none."""
         if field not in self.columns:
             names = self.layout.names(field)
             there = listed(self.table.names.values())
@@ -155,19 +147,19 @@ class ItemRow:
         return self.columns[field]
 
     def find(self, field: str) -> tuple[str, object]:
-        """Return a field's column and value; the value is None where the row has no such column."""
+        """Return a field's column and value; None where the row has no such column."""
         column = self.columns.get(field, "")
         return column, self.record.values[column] if column else None
 
     def text(self, column: str) -> str:
-        """Return a text that is not blank and can be encoded, exactly as it stands."""
+        """Return the text of a column as it stands. Raises UsageError for a blank or broken one."""
         value = self.record.values[column]
         if not isinstance(value, str) or isinstance(value, Number):
             raise self.problem(column, f"text is needed, not {shown(value)}")
         return self.checked(column, value)
 
     def checked(self, column: str, value: str) -> str:
-        """Return a text from this column; raises UsageError where it is blank or broken."""
+        """Return a text from this column. Raises UsageError for a blank or broken one."""
         if not without_invisible(value).strip():
             raise self.problem(column, "empty; fill it in or drop the row")
         if "\0" in value:
@@ -178,7 +170,7 @@ class ItemRow:
 
 
 def rows_of(table: Table, layout: Layout) -> Iterator[ItemRow]:
-    """Yield the records with their columns found: once for all records that have the same ones."""
+    """Yield the records with their columns, found once for all that have the same ones."""
     found: dict[tuple[str, ...], Mapping[str, str]] = {}
     for record in table.records:
         names = tuple(record.values)
@@ -202,7 +194,7 @@ def _columns(table: Table, layout: Layout, record: TableRow) -> dict[str, str]:
 def golds_of(row: ItemRow, language: str) -> tuple[str, ...]:
     """Return the accepted gold forms, the main one first, each once.
 
-    A tolerance adds the range around the main one. Raises UsageError for what is no gold.
+    A tolerance adds a range around the main one. Raises UsageError for a form that is no gold.
     """
     main = row.required("gold")
     found: list[str] = []
@@ -257,9 +249,9 @@ def _aliases(row: ItemRow) -> list[str]:
 
 
 def recorded_of(row: ItemRow) -> str | None:
-    """Return the recorded answer exactly; ``""`` is an empty answer, None is no answer.
+    """Return the recorded answer as it stands; ``""`` is an empty answer, None is no answer.
 
-    A model may have written anything, so a blank or a lone surrogate is kept.
+    Blanks and lone surrogates are kept: a model may have written anything.
     """
     column, value = row.find("recorded")
     if value is None:
@@ -280,7 +272,7 @@ def id_of(row: ItemRow) -> str | None:
 
 
 def metadata_of(row: ItemRow) -> dict[str, object]:
-    """Return every column without a meaning of its own, and the entries of ``metadata``."""
+    """Return the columns that are no field of an item, and the entries of ``metadata``."""
     column, value = row.find("metadata")
     if isinstance(value, str):
         value = _literal(row, column, value)
@@ -294,7 +286,7 @@ def metadata_of(row: ItemRow) -> dict[str, object]:
 
 
 def _literal(row: ItemRow, column: str, text: str) -> object:
-    """Read a Python literal; ``ast.literal_eval`` runs nothing, but deep nesting can exhaust it."""
+    """Read a Python literal. ``ast.literal_eval`` runs nothing; deep nesting can exhaust it."""
     if not text.strip():
         return None
     if len(text) > MAX_LITERAL:

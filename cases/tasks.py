@@ -24,9 +24,8 @@ def make_tasks(
 ) -> dict[str, Task]:
     """Return the task of each item, by key. ``model`` None means the recorded answers.
 
-    ``adjudications`` stand before every judge but one that is itself the thing tested.
-    Raises UsageError where a slice lacks what the choice needs: recorded answers, a prompt, a
-    rubric, or a judge that gives its rubric's labels.
+    ``adjudications`` come before every judge, except one that is itself tested. Raises UsageError
+    for a slice that lacks recorded answers, a prompt, a rubric, or a judge for its labels.
     """
     recorded = {item.slice.name for item in items if item.case.recorded is not None}
     rated = {item.slice.name for item in items if (item.case.label or "").isdigit()}
@@ -58,7 +57,7 @@ def make_tasks(
 
 
 def _judging_repeat(item: PlannedItem) -> int:
-    """Return which time an answer is judged: only a recorded one comes to the judge again."""
+    """Return which time an answer is judged: only a recorded one is judged again."""
     return 1 if item.slice.kind.answered else item.repeat
 
 
@@ -107,7 +106,7 @@ def _judge(
 
 
 def measurers(slice_: Slice, cases: Sequence[Case], model: Model | None) -> tuple[Measurer, ...]:
-    """Return what takes the extra measures of a slice; nothing without a model that judges.
+    """Return what takes the extra metrics of a slice; nothing without a model that judges.
 
     Raises UsageError where one of the cases lacks the context that a metric reads.
     """

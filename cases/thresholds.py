@@ -167,7 +167,9 @@ def _metric(metrics: Settings, name: str) -> MetricSpec:
     if not criteria and not steps:
         raise metrics.problem(name, "give criteria, in words, or steps, as a list")
     if not fields:
-        raise part.problem(FIELDS_KEY, f"missing; name what is shown: {', '.join(FIELDS)}")
+        raise part.problem(
+            FIELDS_KEY, f"missing; name what of an item is shown: {', '.join(FIELDS)}"
+        )
     for field in fields:
         if field not in FIELDS:
             raise part.problem(FIELDS_KEY, f"{field!r}: {hint(field, FIELDS)}")
