@@ -39,5 +39,5 @@ def test_a_server_that_crashed_has_what_it_promised(cluster: Cluster, database: 
 def test_where_there_is_no_server_tests_skip(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line says what to install."""
     monkeypatch.setattr("tests.support.postgres.binaries", lambda: None)
-    with pytest.raises(pytest.skip.Exception, match=r"^no PostgreSQL server .*install"), running():
+    with pytest.raises(pytest.skip.Exception, match="apt-get install postgresql"), running():
         pass

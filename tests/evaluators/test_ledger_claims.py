@@ -236,19 +236,3 @@ def test_a_system_without_such_locks_still_works(
         ledger.store.give_back(key_of(1))
         put(ledger, [PaidReply(key=key_of(1), spec="m", reply=reply_of(1))])
         assert ledger.get(key_of(1)) == reply_of(1)
-
-
-def test_waiting_asks_the_kernel_and_not_the_disk(tmp_path: Path) -> None:
-    """A waiting run changes nothing in the folder."""
-    with Ledger(tmp_path / "l") as one, Ledger(tmp_path / "l") as other:
-
-        async def wait() -> None:
-            async with one.claim(key_of(1)):
-                before = {file.name: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
-                waiting = asyncio.create_task(other.claim(key_of(1)).__aenter__())
-                await asyncio.sleep(0.12)
-                after = {file.name: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
-                assert after == before
-                waiting.cancel()
-
-        asyncio.run(wait())

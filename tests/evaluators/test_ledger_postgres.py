@@ -37,10 +37,9 @@ def command(*words: object) -> int:
 
 
 @pytest.fixture
-def place(own: Cluster) -> PostgresUrl:
-    """Return the address of a new database of that server."""
-    own.start()
-    return PostgresUrl(own.new_database())
+def place(server: PostgresUrl) -> PostgresUrl:
+    """Return the address of a new database."""
+    return server
 
 
 @pytest.fixture
@@ -110,10 +109,10 @@ def test_who_cannot_get_in_is_told_in_one_line(
 
 
 def test_a_password_comes_from_the_environment(
-    own: Cluster, place: PostgresUrl, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, place: PostgresUrl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PGPASSWORD opens what a wrong one does not; neither is shown."""
-    hba = own.data / "pg_hba.conf"
+    """PGPASSWORD opens what a wrong one does not; neither is shcluster."""
+    hba = cluster.data / "pg_hba.conf"
     former = hba.read_text("utf-8")
     change(place, f"CREATE ROLE keeper LOGIN SUPERUSER PASSWORD '{SECRET}'")
     hba.write_text(f"host all keeper 127.0.0.1/32 scram-sha-256\n{former}", "utf-8")
@@ -258,15 +257,17 @@ def test_connections_that_are_cut_are_opened_again(place: PostgresUrl) -> None:
         asyncio.run(scenario(ledger))
 
 
-def test_what_waits_for_a_server_is_kept_once_it_is_back(own: Cluster, place: PostgresUrl) -> None:
+def test_what_waits_for_a_server_is_kept_once_it_is_back(
+    cluster: Cluster, place: PostgresUrl
+) -> None:
     """A reply that came while the server was down is on its disk when put returns."""
 
     async def scenario(ledger: Ledger) -> None:
-        own.stop()
+        cluster.stop()
         waiting = asyncio.create_task(ledger.put(row(1)))
         await asyncio.sleep(0.3)
         assert not waiting.done()
-        await asyncio.to_thread(own.start)
+        await asyncio.to_thread(cluster.start)
         await waiting
 
     with Ledger(place) as ledger:
@@ -276,7 +277,7 @@ def test_what_waits_for_a_server_is_kept_once_it_is_back(own: Cluster, place: Po
 
 @pytest.mark.usefixtures("impatient")
 def test_without_a_server_nothing_more_is_asked(
-    own: Cluster, place: PostgresUrl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, place: PostgresUrl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Look-up, claim and reply say so; the next run has all that was kept before.
 
@@ -286,7 +287,7 @@ def test_without_a_server_nothing_more_is_asked(
 
     async def scenario(ledger: Ledger) -> None:
         await ledger.put(row(1))
-        own.stop(signal.SIGQUIT)
+        cluster.stop(signal.SIGQUIT)
         for _ in range(2):
             with pytest.raises(LedgerError, match="no more calls made"):
                 async with ledger.claim(key_of(2)):
@@ -301,7 +302,7 @@ def test_without_a_server_nothing_more_is_asked(
         with Ledger(place) as ledger:
             asyncio.run(scenario(ledger))
     finally:
-        own.start()
+        cluster.start()
     with Ledger(place) as ledger:
         assert ledger.get(key_of(1)) == reply_of(1)
         assert ledger.get(key_of(2)) is None
@@ -311,12 +312,12 @@ def test_without_a_server_nothing_more_is_asked(
         assert [ledger.get(key_of(number)) for number in (2, 3)] == [reply_of(2), reply_of(3)]
 
 
-def test_a_lease_that_was_lost_is_taken_anew(own: Cluster, place: PostgresUrl) -> None:
-    """After a crash of the server there are no claims, and a live run goes on with its own."""
+def test_a_lease_that_was_lost_is_taken_anew(cluster: Cluster, place: PostgresUrl) -> None:
+    """After a crash of the server there are no claims, and a live run goes on with its cluster."""
     with Ledger(place) as ledger:
         assert ledger.store.take([key_of(1)]) == {key_of(1)}
-        own.stop(signal.SIGQUIT)
-        own.start()
+        cluster.stop(signal.SIGQUIT)
+        cluster.start()
         assert ledger.store.take([key_of(1), key_of(2)]) == {key_of(1), key_of(2)}
         with Ledger(place) as other:
             assert other.store.take([key_of(1)]) == set()
@@ -421,20 +422,6 @@ def test_rows_and_documents_are_carried_both_ways(
         assert ledger.get(key_of(699)) == reply_of(699, 3)
         assert ledger.is_imported(key_of(699))
         assert ledger.document("batch", "k") == "София\x00\ud800"
-
-
-def test_a_bad_line_is_left_out(
-    place: PostgresUrl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It is named (exit 4), and the others are imported."""
-    file = tmp_path / "rows.jsonl"
-    fill(tmp_path / "l", 3)
-    assert command("export", file, "--ledger", tmp_path / "l") == 0
-    lines = file.read_text("utf-8").splitlines(keepends=True)
-    file.write_text("".join([lines[0], lines[1].replace("m-1", "m-2"), lines[2]]), "utf-8")
-    assert command("import", file, "--ledger", text_of(place)) == 4
-    assert "rows.jsonl:2: the row is not what was exported" in capsys.readouterr().err
-    assert ask(place, "SELECT count(*) FROM calls") == 2
 
 
 def test_stats_and_prune(place: PostgresUrl, capsys: pytest.CaptureFixture[str]) -> None:

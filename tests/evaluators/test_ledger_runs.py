@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,6 @@ from evaluators.__main__ import main
 from tests.conftest import Project
 from tests.support.killing import Chain, chain, make_project
 from tests.support.loopback import loopback, plausible
-from tests.support.places import ask, change
 
 ITEMS = 40
 
@@ -99,25 +97,6 @@ def test_a_fork_without_keys_replays_what_ci_exported(
     assert f"{2 * ITEMS} new, 0 known, 0 refused" in capsys.readouterr().out
     assert fork.finish() == ended.outcome
     assert len(one.trace.sent) == before
-
-
-def test_damaged_rows_are_asked_again_and_said(ended: Ended) -> None:
-    """A flipped reply is not used; the report says so, and the verdicts are the same."""
-    one = replace(ended.chain, ledger="damaged.sqlite3", options=("--report-dir", "damaged"))
-    ledger, before = one.folder / one.ledger, len(one.trace.sent)
-    shutil.copy(one.folder / ended.chain.ledger, ledger)
-    change(ledger, "UPDATE calls SET reply = replace(reply, 'CORRECT', 'INCORRECT')")
-    assert one.start().wait(120) == ended.outcome[0]
-    damaged = len(one.trace.sent) - before
-    assert damaged == ITEMS
-    lines = (one.folder / "damaged" / "records.jsonl").read_text(encoding="utf-8").splitlines()
-    found = {
-        row["key"]: (row["outcome"], row["grade"], row["answer"]) for row in map(json.loads, lines)
-    }
-    assert found == ended.outcome[1]
-    notes = json.loads((one.folder / "damaged" / "run.json").read_text(encoding="utf-8"))["notes"]
-    assert f"{damaged} damaged rows of the ledger set aside and asked again" in str(notes)
-    assert ask(ledger, "SELECT count(*) FROM damaged") == damaged
 
 
 @pytest.fixture

@@ -1,47 +1,71 @@
-"""What good replies of both APIs are read as."""
+"""What bodies are read as: good replies, bodies that are none, packed ones, and the cap on size."""
 
+import gzip
 import json
+import zlib
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
 
 from evaluators.core import (
+    CallError,
+    FatalError,
+    RefusedError,
     ToolCall,
+    TransientError,
 )
+from evaluators.models.api import MAX_BODY
+from tests.support.loopback import Answer, loopback
 from tests.support.model_calls import (
     GONE,
+    answered,
+    ask,
     ask_body,
+    asked,
     both,
     changed,
+    error_body,
+    failure,
     finished,
+    good,
+    spec_of,
 )
 
-FINISHES = [
-    ("openai", "stop", "stop"),
-    ("openai", "length", "length"),
-    ("openai", "tool_calls", "tool_calls"),
-    ("openai", "function_call", "tool_calls"),
-    ("openai", "content_filter", "content_filter"),
-    ("openai", "own_word", "own_word"),
-    ("openai", "content_filter: SAFETY", "content_filter"),
-    ("openai-responses", "max_output_tokens", "incomplete"),
-    ("openai-responses", "content_filter", "content_filter"),
-    ("openai-responses", "another reason", "incomplete"),
-    ("anthropic", "end_turn", "stop"),
-    ("anthropic", "stop_sequence", "stop"),
-    ("anthropic", "tool_use", "tool_calls"),
-    ("anthropic", "max_tokens", "length"),
-    ("anthropic", "model_context_window_exceeded", "length"),
-    ("anthropic", "refusal", "content_filter"),
-    ("anthropic", "pause_turn", "pause_turn"),
-]
+FINISHES: Mapping[str, Mapping[str, str]] = {
+    "openai": {
+        "stop": "stop",
+        "length": "length",
+        "tool_calls": "tool_calls",
+        "function_call": "tool_calls",
+        "content_filter": "content_filter",
+        "own_word": "own_word",
+        "content_filter: SAFETY": "content_filter",
+    },
+    "openai-responses": {
+        "max_output_tokens": "incomplete",
+        "content_filter": "content_filter",
+        "another reason": "incomplete",
+    },
+    "anthropic": {
+        "end_turn": "stop",
+        "stop_sequence": "stop",
+        "tool_use": "tool_calls",
+        "max_tokens": "length",
+        "model_context_window_exceeded": "length",
+        "refusal": "content_filter",
+        "pause_turn": "pause_turn",
+    },
+}
 
 
-@pytest.mark.parametrize(("provider", "theirs", "ours"), FINISHES)
-def test_finish_reasons(provider: str, theirs: str, ours: str) -> None:
-    """Both providers' words for the end of a reply become ours; unknown ones stay."""
-    got = ask_body(provider, lambda body: finished(provider, body, theirs))
-    assert got.finish == ours
+@both
+def test_finish_reasons(provider: str) -> None:
+    """All providers' words for the end of a reply become ours; unknown ones stay."""
+    theirs = FINISHES[provider]
+    ours = {word: ask_body(provider, partial(finished, provider, reason=word)) for word in theirs}
+    assert {word: got.finish for word, got in ours.items()} == theirs
 
 
 def test_openai_refusal_is_its_text() -> None:
@@ -159,3 +183,168 @@ def test_openai_arguments_are_kept_to_the_letter() -> None:
 def test_names_of_the_same_model(provider: str, returned: str, settings: dict[str, Any]) -> None:
     """Releases, vendors' prefixes and the names an entry allows are the model that was asked."""
     assert ask_body(provider, changed("model", returned), **settings).model == returned
+
+
+RAW: Mapping[str, object] = {
+    "empty": b"",
+    "blank": b" \n",
+    "html": b"<html><body>Sign in</body></html>",
+    "text": b"OK",
+    "null": b"null",
+    "list": b"[]",
+    "number": b"1",
+    "string": b'"good"',
+    "object": b"{}",
+    "cut": b'{"id": "x", "choices": [{"message": {"content": "trunc',
+    "not utf-8": b'{"id": "\xff\xfe"}',
+    "two objects": b"{}{}",
+    "duplicate key": b'{"a": 1, "a": 2}',
+    "nan": b'{"a": NaN}',
+    "deep": b"[" * 100_000,
+    "events": b'data: {"id": 1}\n\n',
+}
+BAD_OF_ANY: Mapping[str, list[object]] = {
+    "model": [GONE, None, "", 7, "another-model", "model-1-mini"],
+    "usage": ["many", [1]],
+}
+BAD_FIELDS: Mapping[str, Mapping[str, list[object]]] = {
+    "openai": {
+        "choices": [GONE, None, [], {}, "good", [None], ["good"]],
+        "choices.0.message": [GONE, None, "good", {}],
+        "choices.0.message.content": [None, 5, True, ["good"]],
+        "choices.0.message.refusal": [5],
+        "choices.0.message.tool_calls": [
+            *({}, [None], [{}], [{"function": {"name": "f"}}]),
+            [{"function": {"name": "f", "arguments": {}}}],
+            [{"function": {"name": None, "arguments": "{}"}}],
+        ],
+        "choices.0.finish_reason": [GONE, None, 0],
+        "usage.prompt_tokens": ["7", -1],
+        "usage.completion_tokens": [1.5, True],
+    },
+    "anthropic": {
+        "content": [
+            *(GONE, None, [], "good", {}, [None], ["good"], [{}]),
+            [{"type": "tool_use", "name": "f"}],
+            [{"type": "tool_use", "name": "f", "input": "{}"}],
+            [{"type": "tool_use", "name": None, "input": {}}],
+        ],
+        "content.0.text": [GONE, None, 5],
+        "content.0.type": ["else"],
+        "stop_reason": [GONE, None, 1],
+        "usage.input_tokens": ["7"],
+        "usage.output_tokens": [-1],
+    },
+}
+
+
+@both
+@pytest.mark.parametrize("name", RAW)
+def test_a_200_that_is_no_json_object_of_a_reply(provider: str, name: str) -> None:
+    """Whatever else comes under status 200 is transient, and never an answer."""
+    error = failure(provider, Answer(body=RAW[name]))
+    assert isinstance(error, TransientError)
+    assert error.kind == "bad_body"
+
+
+@pytest.mark.parametrize("provider", BAD_FIELDS)
+def test_a_reply_with_one_wrong_field(provider: str) -> None:
+    """A missing field, a null, a wrong type or another model makes the whole body bad."""
+    for path, values in {**BAD_OF_ANY, **BAD_FIELDS[provider]}.items():
+        for value in values:
+            with pytest.raises(TransientError) as caught:
+                ask_body(provider, changed(path, value))
+            assert caught.value.kind == "bad_body", (path, value)
+
+
+@both
+@pytest.mark.parametrize(
+    ("body", "sort", "kind"),
+    [
+        (error_body("Overloaded", type="overloaded_error"), TransientError, "overloaded"),
+        (error_body("x", code="rate_limit_exceeded"), TransientError, "rate_limit"),
+        (error_body("x", code="context_length_exceeded"), RefusedError, "context_length"),
+        ({"error": "model crashed"}, TransientError, "error_body"),
+        ({"error": {"message": None, "code": 500}, "choices": []}, TransientError, "error_body"),
+        (error_body("No", code="insufficient_quota"), FatalError, "quota"),
+    ],
+)
+def test_an_error_object_under_status_200(
+    provider: str, body: object, sort: type[CallError], kind: str
+) -> None:
+    """An error is an error whatever its status; it may be worth another try."""
+    error = failure(provider, Answer(body=body))
+    assert isinstance(error, sort)
+    assert error.kind == kind
+
+
+def bomb() -> bytes:
+    """Sixty-four kilobytes that unpack to a thousand times as much."""
+    packer = zlib.compressobj(wbits=31)
+    parts = [packer.compress(bytes(1024 * 1024)) for _ in range(64)]
+    return b"".join(parts) + packer.flush()
+
+
+def bare_deflate(content: bytes) -> bytes:
+    """Deflate without zlib's head, as some servers send it."""
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(content) + packer.flush()
+
+
+@both
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        ("gzip", gzip.compress),
+        ("GZIP", gzip.compress),
+        ("deflate", zlib.compress),
+        ("deflate", bare_deflate),
+        ("identity", bytes),
+    ],
+)
+def test_encodings(provider: str, name: str, pack: Callable[[bytes], bytes]) -> None:
+    """A packed body is unpacked, and the request says which packings are known."""
+    answer = Answer(body=pack(good(provider)), headers={"Content-Encoding": name})
+    with loopback(answer) as server:
+        assert ask(spec_of(provider, server), asked()).text == "good"
+        accepted = server.requests[0].headers["accept-encoding"]
+    assert {"gzip", "deflate"} <= set(accepted.replace(",", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("gzip", b"plain"),
+        ("deflate", b"plain"),
+        ("gzip", gzip.compress(b"{}" * 99)[:-8] + bytes(8)),  # wrong checksum
+        ("deflate", zlib.compress(b"{}" * 99)[:-9]),  # cut
+        ("br", b"\x0b\x02\x80{}"),
+        ("zstd", b"(\xb5/\xfd"),
+    ],
+)
+def test_a_body_that_cannot_be_unpacked(name: str, body: bytes) -> None:
+    """A body in another encoding than its header says is a bad body."""
+    error = failure("openai", Answer(body=body, headers={"content-encoding": name}))
+    assert isinstance(error, TransientError)
+    assert error.kind == "bad_body"
+
+
+@both
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_decompression_bomb_is_cut(provider: str, status: int) -> None:
+    """The cap counts the bytes that a body unpacks to."""
+    packed = Answer(status=status, body=bomb(), headers={"content-encoding": "gzip"})
+    error = failure(provider, packed)
+    assert error.kind == "bad_body"
+    assert "larger than 5,242,880 bytes" in str(error)
+
+
+@pytest.mark.parametrize(("over", "text"), [(0, "good"), (1, None)])
+def test_the_cap_to_the_byte(over: int, text: str | None) -> None:
+    """A body of exactly the cap is read; one byte more is a bad body."""
+    body = good("openai")
+    answer = Answer(body=b" " * (MAX_BODY - len(body) + over) + body)
+    if text is None:
+        assert failure("openai", answer).kind == "bad_body"
+    else:
+        assert answered("openai", answer).text == text

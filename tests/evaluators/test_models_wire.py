@@ -1,15 +1,30 @@
-"""What servers do to HTTP itself: odd heads, broken rules, cookies, closed connections."""
+"""What servers do to connections and to HTTP itself: hangs, broken rules, odd heads, cookies."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from evaluators.core import TransientError
+from evaluators.core import (
+    RefusedError,
+    Reply,
+    TransientError,
+)
 from evaluators.models import connect
 from evaluators.models.spec import Spec, build
 from evaluators.secrets import Key
 from tests.support.loopback import Answer, loopback
-from tests.support.model_calls import SECRET, answered, asked, both, failure, good, spec_of
+from tests.support.model_calls import (
+    SECRET,
+    WIRES,
+    answered,
+    ask,
+    asked,
+    both,
+    failure,
+    good,
+    spec_of,
+)
 
 HEAD = "HTTP/1.1 200 OK\r\n"
 CHUNKED = f"{HEAD}transfer-encoding: chunked\r\n"
@@ -26,7 +41,6 @@ CHUNKED = f"{HEAD}transfer-encoding: chunked\r\n"
         f"{HEAD}x-name: \xff\xfe\xd0\xaf\r\n",
         f"{HEAD}set-cookie: a=b; max-age=\xff\r\nset-cookie: ;;=\r\n",
     ],
-    ids=["1.0", "closed", "no reason", "continue", "type", "bytes of a header", "odd cookies"],
 )
 def test_heads_that_are_unusual(head: str) -> None:
     """A reply counts that ends with its connection, or whose head holds odd headers."""
@@ -34,46 +48,30 @@ def test_heads_that_are_unusual(head: str) -> None:
     assert answered("openai", Answer(action="raw", body=raw)).text == "good"
 
 
+NO_HTTP = {
+    "nothing": "",
+    "half a head": "HTTP/1.1 200 OK\r\ncontent-le",
+    "no status": "HTTP/1.1 abc OK\r\n\r\n",
+    "status of four digits": "HTTP/1.1 1000 OK\r\n\r\n",
+    "http 2": "HTTP/2 200\r\n\r\n",
+    "tls": "\x16\x03\x01\x02\x00\x01",
+    "no header": f"{HEAD}no colon\r\n\r\n{{}}",
+    "zero byte": f"{HEAD}a\0b: c\r\n\r\n{{}}",
+    "negative length": f"{HEAD}content-length: -5\r\n\r\n{{}}",
+    "length in words": f"{HEAD}content-length: ten\r\n\r\n{{}}",
+    "short body": f"{HEAD}content-length: 50\r\n\r\n{{}}",
+    "two lengths": f"{HEAD}Content-Length: 1\r\nContent-Length: 9\r\n\r\n",
+    "long header": f"{HEAD}x: {'y' * 100_000}\r\n\r\n{{}}",
+    "many headers": HEAD + "x: y\r\n" * 5000 + "\r\n{}",
+    "no chunk": f"{CHUNKED}\r\nzz\r\n{{}}",
+    "half a chunk": f"{CHUNKED}\r\n9\r\n{{}}",
+    "no last chunk": f"{CHUNKED}\r\n2\r\n{{}}\r\n",
+    "chunks and a length": f"{CHUNKED}content-length: 2\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n",
+}
+
+
 @both
-@pytest.mark.parametrize(
-    "raw",
-    [
-        "",
-        "HTTP/1.1 200 OK\r\ncontent-le",
-        "HTTP/1.1 abc OK\r\n\r\n",
-        "HTTP/1.1 1000 OK\r\n\r\n",
-        "HTTP/2 200\r\n\r\n",
-        "\x16\x03\x01\x02\x00\x01",
-        f"{HEAD}no colon\r\n\r\n{{}}",
-        f"{HEAD}a\0b: c\r\n\r\n{{}}",
-        f"{HEAD}content-length: -5\r\n\r\n{{}}",
-        f"{HEAD}content-length: ten\r\n\r\n{{}}",
-        f"{HEAD}x: {'y' * 100_000}\r\n\r\n{{}}",
-        HEAD + "x: y\r\n" * 5000 + "\r\n{}",
-        f"{CHUNKED}\r\nzz\r\n{{}}",
-        f"{CHUNKED}\r\n9\r\n{{}}",
-        f"{CHUNKED}\r\n2\r\n{{}}\r\n",
-        f"{CHUNKED}content-length: 2\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n",
-    ],
-    ids=[
-        "nothing",
-        "half a head",
-        "no status",
-        "status of four digits",
-        "http 2",
-        "tls",
-        "no header",
-        "zero byte",
-        "negative length",
-        "length in words",
-        "long header",
-        "many headers",
-        "no chunk",
-        "half a chunk",
-        "no last chunk",
-        "chunks and a length",
-    ],
-)
+@pytest.mark.parametrize("raw", NO_HTTP.values(), ids=NO_HTTP)
 def test_what_is_no_http(provider: str, raw: str) -> None:
     """A reply that breaks the rules of HTTP is a broken connection."""
     error = failure(provider, Answer(action="raw", body=raw.encode("latin-1")))
@@ -152,3 +150,101 @@ def test_connections_are_reused_until_they_close(provider: str) -> None:
         await server.wait_closed()
 
     asyncio.run(run())
+
+
+DEADLINE = 0.2
+
+
+@both
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(action="hang"),
+        Answer(action="headers", body="{}"),
+        Answer(action="drip", body=" " * 10_000, delay=0.05),
+        Answer(action="drip", body=" " * 10_000, delay=0.05, status=500),
+        Answer(delay=30.0),
+    ],
+    ids=["hang", "headers only", "drip", "drip of an error", "late"],
+)
+def test_the_deadline_is_for_the_whole_call(provider: str, answer: Answer) -> None:
+    """A server that keeps sending a byte now and then is ended like a silent one (F11)."""
+    error = failure(provider, answer, deadline=DEADLINE)
+    assert isinstance(error, TransientError)
+    assert error.kind == "timeout"
+
+
+@both
+@pytest.mark.parametrize("status", [200, 500])
+def test_an_endless_body_is_cut(provider: str, status: int) -> None:
+    """Reading ends at the cap, whatever the status (F11)."""
+    error = failure(provider, Answer(action="endless", status=status))
+    assert isinstance(error, TransientError)
+    assert error.kind == "bad_body"
+    assert "larger than 5,242,880 bytes" in str(error)
+
+
+@both
+def test_a_broken_connection(provider: str) -> None:
+    """A connection that breaks is transient."""
+    error = failure(provider, Answer(action="reset"))
+    assert isinstance(error, TransientError)
+    assert error.kind == "connection"
+
+
+@both
+def test_nobody_listens(provider: str) -> None:
+    """A refused connection is transient, and named."""
+    with loopback() as server:
+        spec = spec_of(provider, server)
+    with pytest.raises(TransientError, match="no connection") as caught:
+        ask(spec, asked())
+    assert caught.value.kind == "unreachable"
+
+
+@both
+def test_a_request_that_no_json_can_hold(provider: str) -> None:
+    """What cannot be sent is refused, not retried and not raised as it is."""
+    with loopback() as server:
+        with pytest.raises(RefusedError, match="cannot be sent") as caught:
+            ask(spec_of(provider, server), asked(parameters={"seed": object()}))
+        assert server.count == 0
+    assert caught.value.kind == "bad_request"
+
+
+@both
+def test_cancelling_a_call_is_not_an_error_of_the_call(provider: str) -> None:
+    """An engine that stops gets its own cancellation back."""
+
+    async def run(spec: Spec) -> None:
+        model = connect(spec, Key(SECRET))
+        task = asyncio.create_task(model.complete(asked()))
+        await asyncio.sleep(0.2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await model.close()
+
+    with loopback(Answer(action="hang")) as server:
+        asyncio.run(run(spec_of(provider, server)))
+
+
+@both
+def test_many_calls_at_once(provider: str) -> None:
+    """The client is no bottleneck: all calls stand at the server together."""
+    calls = 48
+
+    async def run(spec: Spec) -> list[Reply]:
+        model = connect(spec, Key(SECRET))
+        try:
+            return await asyncio.gather(*(model.complete(asked()) for _ in range(calls)))
+        finally:
+            await model.close()
+
+    def wait_for_all(seen: Any) -> Answer:
+        return Answer(body=WIRES[provider](seen, "ok"), delay=0.5)
+
+    with loopback(handler=wait_for_all) as server:
+        replies = asyncio.run(run(spec_of(provider, server)))
+        assert server.peak > calls // 2
+    assert [one.text for one in replies] == ["ok"] * calls

@@ -1,7 +1,6 @@
 """Forged replies: said in every report, and without the ledger's secret not used at all."""
 
 import json
-import os
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,32 +13,13 @@ from evaluators.ledger import Ledger, PaidReply
 from evaluators.ledger.rows import VARIABLE, Signer, StoredRow, checksum
 from evaluators.text import canonical
 from reports.render import words
-from tests.conftest import Project
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
 from tests.support.places import ask, change, zero_page
+from tests.support.projects import Project, specs
 from tests.support.recorded import SPEC, fill, key_of, put, reply_of
 
 ITEMS = 6
 SECRET = "canary-" + "0123456789abcdef" * 3
-PROMPT = """
-name: answer
-language: en
-version: "1"
-user: "Answer in en: {question}"
-"""
-RUBRIC = """
-name: plain
-language: en
-version: "1"
-protocol: tool
-user: "Question: {question} Reference: {target} Submission: {predicted_answer}"
-"""
-YAML = """
-kind: graded
-judge: unmeasured
-languages:
-  en: {file: en.jsonl, rubric: plain.en.yaml, gates: {correct: {min: 0.5}}}
-"""
 
 
 def bad(seen: Seen) -> Answer:
@@ -57,15 +37,7 @@ def server() -> Iterator[Loopback]:
 @pytest.fixture
 def capital(project: Project) -> Project:
     """Return a project of six items, with a prompt and a rubric."""
-    project.dataset("capital", {"en": [None] * ITEMS}, YAML)
-    project.write("qa/capital/answer.en.yaml", PROMPT)
-    project.write("qa/capital/plain.en.yaml", RUBRIC)
-    return project
-
-
-def specs(server: Loopback) -> tuple[str, ...]:
-    url = f"{server.url}/v1"
-    return "--model", f"openai:m@{url}", "--judge", f"openai:j@{url}"
+    return project.asked(ITEMS)
 
 
 def command(*words: str | Path) -> int:
@@ -96,23 +68,23 @@ def shown(project: Project, result: pytest.RunResult) -> list[str]:
 
 def test_forged_rows_are_named_in_every_report(capital: Project, server: Loopback) -> None:
     """Imported replies turn FAIL into PASS without a request; terminal, summary and page say so."""
-    first = capital.run_in_process(*specs(server), "qa")
+    first = capital.run_in_process(*specs(server.url), "qa")
     assert first.ret == 1
     assert not any("replies of earlier runs" in text for text in shown(capital, first))
     assert command("import", forged(capital), "--ledger", capital.path / "led2") == 0
-    result = capital.run_in_process(*specs(server), "--ledger", "led2", "qa")
+    result = capital.run_in_process(*specs(server.url), "--ledger", "led2", "qa")
     assert (result.ret, server.count) == (0, 2 * ITEMS)
     said = "6 of 6 verdicts rest on replies of earlier runs, 6 of them imported"
     assert all(said in text for text in shown(capital, result))
-    quiet = capital.run_in_process(*specs(server), "--ledger", "led2", "-q", "qa")
+    quiet = capital.run_in_process(*specs(server.url), "--ledger", "led2", "-q", "qa")
     assert said in quiet.stdout.str()
 
 
 def test_replies_of_an_earlier_run_are_counted(capital: Project, server: Loopback) -> None:
     """The second run says where its verdicts are from; run.json differs in its run block alone."""
-    capital.run_in_process(*specs(server), "qa")
+    capital.run_in_process(*specs(server.url), "qa")
     first = capital.report()
-    result = capital.run_in_process(*specs(server), "qa")
+    result = capital.run_in_process(*specs(server.url), "qa")
     second = capital.report()
     said = "6 of 6 verdicts rest on replies of earlier runs"
     assert all(said in text for text in shown(capital, result))
@@ -130,16 +102,16 @@ def test_with_a_secret_forged_rows_are_set_aside(
 ) -> None:
     """Neither an import brings them in nor is a row of the file used: all is asked again."""
     monkeypatch.setenv(VARIABLE, SECRET)
-    capital.run_in_process(*specs(server), "qa")
+    capital.run_in_process(*specs(server.url), "qa")
     assert server.count == 2 * ITEMS
-    again = capital.run_in_process(*specs(server), "qa")
+    again = capital.run_in_process(*specs(server.url), "qa")
     assert (again.ret, server.count) == (1, 2 * ITEMS)
     made = forged(capital)
     assert command("import", made, "--ledger", capital.path / "led2") == 4
     monkeypatch.delenv(VARIABLE)
     assert command("import", made, "--ledger", capital.path / "led2") == 0
     monkeypatch.setenv(VARIABLE, SECRET)
-    result = capital.run_in_process(*specs(server), "--ledger", "led2", "qa")
+    result = capital.run_in_process(*specs(server.url), "--ledger", "led2", "qa")
     assert result.ret == 1  # as at first: it fails
     assert server.count == 4 * ITEMS
     assert "12 unsigned rows of the ledger set aside and asked again" in result.stdout.str()
@@ -212,63 +184,41 @@ def test_a_secret_that_can_be_guessed_is_refused(
     assert "short" not in str(raised.value).partition("too short")[2]
 
 
-def test_a_ledger_of_an_earlier_version_has_no_imports(tmp_path: Path) -> None:
-    """It is read as it is, and gets the table when it is written; what is mended keeps it."""
-    fill(tmp_path / "l", 2)
-    change(tmp_path / "l", "DROP TABLE imported")
-    with Ledger(tmp_path / "l", read_only=True) as ledger:
-        assert ledger.get(key_of(0)) == reply_of(0)
-        assert not ledger.is_imported(key_of(0))
-    assert command("stats", "--ledger", tmp_path / "l") == 0
-    fill(tmp_path / "l", 3)
-    assert ask(tmp_path / "l", "SELECT count(*) FROM imported") == 0
-
-
 def test_a_release_is_asked_anew_under_its_name(capital: Project, server: Loopback) -> None:
     """--fresh uses no reply that came before it; the same name resumes, and loses nothing."""
-    capital.run_in_process(*specs(server), "qa")
-    result = capital.run_in_process(*specs(server), "--fresh", "v2.0", "qa")
+    capital.run_in_process(*specs(server.url), "qa")
+    result = capital.run_in_process(*specs(server.url), "--fresh", "v2.0", "qa")
     assert server.count == 4 * ITEMS
     assert "replies of earlier runs" not in result.stdout.str()
-    planned = capital.run_in_process(*specs(server), "--fresh", "v2.0", "--dry-run", "qa")
+    planned = capital.run_in_process(*specs(server.url), "--fresh", "v2.0", "--dry-run", "qa")
     planned.stdout.fnmatch_lines(["*12 of them recorded (free)*"])
     for fresh in ((), ("--fresh", "v2.0"), ("--fresh", "v2.0", "--replay")):
-        capital.run_in_process(*specs(server), *fresh, "qa")
+        capital.run_in_process(*specs(server.url), *fresh, "qa")
     assert server.count == 4 * ITEMS
     wrong = capital.run_in_process("--fresh", "a b", "qa")
     assert wrong.ret == 4
     assert "--fresh: a name of letters" in wrong.stderr.str() + wrong.stdout.str()
 
 
-@pytest.mark.parametrize("replay", [(), ("--replay",)])
-@pytest.mark.parametrize("who", ["group", "others", "owner"])
-def test_a_ledger_that_others_can_change_is_refused(
-    capital: Project,
-    server: Loopback,
-    who: str,
-    replay: tuple[str, ...],
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_run_refuses_a_ledger_that_others_can_change(
+    capital: Project, server: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Exit 4 in one line with advice; where the rows are signed it is used, with a note."""
     monkeypatch.setenv(VARIABLE, SECRET)
-    capital.run_in_process(*specs(server), "qa")
+    capital.run_in_process(*specs(server.url), "qa")
     path = capital.path / ".qa" / "ledger.sqlite3"
-    if who == "owner":
-        if os.geteuid() != 0:
-            pytest.skip("only root can give a file away")
-        os.chown(path, 12345, 12345)
-    else:
-        path.chmod(0o660 if who == "group" else 0o606)
+    path.chmod(0o660)
     monkeypatch.delenv(VARIABLE)
-    refused = capital.run_in_process(*specs(server), *replay, "qa")
-    said = refused.stdout.str() + refused.stderr.str()
-    assert refused.ret == 4
-    assert f"or sign its rows with {VARIABLE}" in said
-    assert "belongs to another user" in said if who == "owner" else "chmod 600" in said
+    for replay in ((), ("--replay",)):
+        refused = capital.run_in_process(*specs(server.url), *replay, "qa")
+        said = refused.stdout.str() + refused.stderr.str()
+        assert refused.ret == 4
+        assert "chmod 600" in said
+        assert f"or sign its rows with {VARIABLE}" in said
     assert command("stats", "--ledger", path) == 4
     monkeypatch.setenv(VARIABLE, SECRET)
     assert command("stats", "--ledger", path) == 0
-    taken = capital.run_in_process(*specs(server), *replay, "qa")
+    taken = capital.run_in_process(*specs(server.url), "--replay", "qa")
     assert taken.ret == 1
     assert f"note: {path}" in taken.stdout.str()
     assert server.count == 2 * ITEMS

@@ -66,19 +66,20 @@ def test_a_database_that_is_not_there_ends_the_run_with_4(
 
 
 def test_a_server_that_is_lost_ends_the_asking(
-    capital: Project, own: Cluster, monkeypatch: pytest.MonkeyPatch
+    capital: Project, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is unasked is MISSING, nothing that was kept is lost, and the same command goes on."""
     seconds = {"LOOKUP_TIMEOUT_S": 0, "COMMIT_TIMEOUT_S": 0, "LEASE_S": 1, "RENEW_S": 0.2}
     for name, value in seconds.items():
         monkeypatch.setattr(postgres, name, value)
-    place = PostgresUrl(own.new_database())
+    cluster.start()
+    place = PostgresUrl(cluster.new_database())
     seen: list[Seen] = []
 
     def handler(one: Seen) -> Answer:
         seen.append(one)
         if len(seen) == 6:
-            own.stop()
+            cluster.stop()
         return good(one)
 
     with loopback(handler=handler) as model:
@@ -86,7 +87,7 @@ def test_a_server_that_is_lost_ends_the_asking(
         cut = capital.run_in_process(*words)
         asked = len(seen)
         states = Counter(str(record["outcome"]) for record in capital.records())
-        own.start()
+        cluster.start()
         kept = ask(place, "SELECT count(*) FROM calls")
         resumed = capital.run_in_process(*words)
     assert asked <= 8

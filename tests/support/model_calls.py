@@ -11,6 +11,8 @@ import pytest
 from evaluators.core import CallError, Reply, Request
 from evaluators.messages import Message, Tool
 from evaluators.models import connect
+from evaluators.models.adapter import parse_body
+from evaluators.models.api import ApiModel
 from evaluators.models.spec import Spec, build
 from evaluators.secrets import Key
 from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, message, response
@@ -29,6 +31,7 @@ TOOL = Tool(
 )
 PROVIDERS = ("openai", "anthropic", "openai-responses")
 GONE = object()
+SEEN = Seen(method="POST", path="/", headers={}, body={"model": "model-1"}, at=0.0)
 WIRES = {"openai": completion, "anthropic": message, "openai-responses": response}
 both = pytest.mark.parametrize("provider", PROVIDERS)
 two = pytest.mark.parametrize("provider", PROVIDERS[:2])  # the Responses API's wire is OpenAI's
@@ -62,8 +65,7 @@ def ask(spec: Spec, request: Request, key: str = SECRET) -> Reply:
 
 def good(provider: str) -> bytes:
     """A body that any call may be answered with; its text is ``good``."""
-    seen = Seen(method="POST", path="/", headers={}, body={"model": "model-1"}, at=0.0)
-    return json.dumps(WIRES[provider](seen, "good")).encode()
+    return json.dumps(WIRES[provider](SEEN, "good")).encode()
 
 
 def answered(provider: str, answer: Answer) -> Reply:
@@ -102,9 +104,10 @@ def finished(provider: str, body: dict[str, Any], reason: str) -> object:
 
 def ask_body(provider: str, change: Callable[[dict[str, Any]], object], **settings: Any) -> Reply:
     """The reply that a changed good body is read as."""
-    wire = WIRES[provider]
-    with loopback(handler=lambda seen: Answer(body=change(wire(seen, "good")))) as server:
-        return ask(spec_of(provider, server, **settings), asked())
+    body = change(WIRES[provider](SEEN, "good"))
+    content = body if isinstance(body, str) else json.dumps(body)
+    spec = build(provider, "model-1", "http://127.0.0.1:1/v1", f"{provider}:model-1")
+    return ApiModel(replace(spec, **settings), Key(SECRET)).read(parse_body(content.encode()))
 
 
 def changed(path: str, value: object) -> Callable[[dict[str, Any]], object]:

@@ -1,8 +1,8 @@
 """A real PostgreSQL server for tests: a private cluster on a loopback port, a database a test.
 
-Each pytest process that needs one starts its own, so that a test may also stop it. The server
-runs as nobody where the tests run as root, which it refuses. ``TEST`` writes nothing through to the
-disk: what a client was promised then survives the server's death, but not the machine's.
+Each pytest process that needs one starts its own, so a test may also stop it. If the tests run as
+root, which the server refuses, it runs as nobody. ``SETTINGS`` write nothing through to the disk:
+what a client was promised survives the server's death, but not the machine's.
 """
 
 import os
@@ -13,8 +13,8 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,16 @@ from typing import Any
 import pytest
 
 USER = "qa"
-TEST = {"fsync": "off", "full_page_writes": "off"}
-START_SECONDS = 60.0
+SETTINGS = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+    "shared_buffers": "8MB",
+    "unix_socket_directories": "",
+    "listen_addresses": "127.0.0.1",
+}
+START_TIMEOUT_S = 60.0
+HOW = "no PostgreSQL server on this machine: apt-get install postgresql runs this test"
 
 
 def binaries() -> Path | None:
@@ -38,11 +46,10 @@ def binaries() -> Path | None:
 class Cluster:
     """A cluster in a folder of its own: one superuser, ``qa``, trusted without a password."""
 
-    def __init__(self, folder: Path, programs: Path, settings: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, programs: Path) -> None:
         self.data = folder / "data"
         self._log = folder / "log"
         self._programs = programs
-        self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = count(1)
         self._port = _free_port()
@@ -70,16 +77,10 @@ class Cluster:
         """Start the server, unless it runs, and wait until it answers."""
         if self._process is not None:
             return
-        given = {
-            "listen_addresses": "127.0.0.1",
-            "port": str(self._port),
-            "unix_socket_directories": "",
-            **self._settings,
-        }
-        words = [part for name, value in given.items() for part in ("-c", f"{name}={value}")]
+        words = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [self._programs / "postgres", "-D", self.data, *words],
+                [self._programs / "postgres", "-D", self.data, "-p", str(self._port), *words],
                 cwd="/",
                 stdout=log,
                 stderr=log,
@@ -91,21 +92,11 @@ class Cluster:
         """Stop the server: SIGINT cuts its connections, SIGQUIT is as if it had crashed."""
         if self._process is not None:
             self._process.send_signal(number)
-            self._process.wait(START_SECONDS)
+            self._process.wait(START_TIMEOUT_S)
             self._process = None
 
-    def cpu_seconds(self) -> float:
-        """Return the processor time of the server, its connections' processes included."""
-        assert self._process is not None
-        pid = self._process.pid
-        ticks = sum(_ticks(pid))
-        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split():
-            with suppress(OSError):  # it has just ended, and is the server's own time now
-                ticks += sum(_ticks(int(child))[:2])
-        return ticks / os.sysconf("SC_CLK_TCK")
-
     def _wait(self, process: subprocess.Popen[bytes]) -> None:
-        end = time.monotonic() + START_SECONDS
+        end = time.monotonic() + START_TIMEOUT_S
         while process.poll() is None and time.monotonic() < end:
             try:
                 _connect(self.url()).close()
@@ -128,30 +119,23 @@ class Cluster:
 
 
 @contextmanager
-def running(settings: Mapping[str, str] = TEST) -> Iterator[Cluster]:
-    """Run a cluster for a block, without a trace afterwards. Skips where there is no server."""
+def running() -> Iterator[Cluster]:
+    """Run a cluster for a block, without a trace afterwards. Skips if there is no server."""
     programs = binaries()
     if programs is None:
-        pytest.skip("no PostgreSQL server on this machine (apt-get install postgresql)")
+        pytest.skip(HOW)
     with tempfile.TemporaryDirectory(prefix="qa-pg-") as folder:
-        cluster = Cluster(Path(folder), programs, settings)
+        cluster = Cluster(Path(folder), programs)
         cluster.start()
         try:
             yield cluster
         finally:
-            cluster.stop()
+            cluster.stop(signal.SIGQUIT)  # its data go with it: nothing has to reach the disk
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    """The server of this pytest process; a test that stops it starts it again."""
-    with running() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def own() -> Iterator[Cluster]:
-    """A server that the tests of one module alone stop."""
+    """The server of this pytest process; a test may stop it."""
     with running() as made:
         yield made
 
@@ -159,6 +143,7 @@ def own() -> Iterator[Cluster]:
 @pytest.fixture
 def database(cluster: Cluster) -> str:
     """The address of a new, empty database."""
+    cluster.start()
     return cluster.new_database()
 
 
@@ -170,12 +155,6 @@ def _connect(url: str) -> Any:
         return psycopg.connect(url, autocommit=True, connect_timeout=5)
     except psycopg.OperationalError as error:
         raise OSError(str(error)) from None
-
-
-def _ticks(pid: int) -> list[int]:
-    """Return a process's own user and system time, then those of its children that have ended."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return [int(field) for field in fields[11:15]]
 
 
 def _free_port() -> int:
