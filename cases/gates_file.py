@@ -13,7 +13,7 @@ from evaluators.kinds import KINDS
 from evaluators.reading import Map
 from evaluators.settings import Settings, load_settings
 from evaluators.statistics.metrics import DROP, LABEL_SHARE, RATE, RISE, Range
-from evaluators.statistics.repeats import is_repeated
+from evaluators.statistics.sample import is_repeated
 from evaluators.text import hint
 
 REPLACE = "replace"

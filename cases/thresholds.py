@@ -12,7 +12,7 @@ from evaluators.extra_metrics import FIELDS, GEVAL, METRICS, CheckSpec, MetricSp
 from evaluators.kinds import Kind
 from evaluators.settings import Settings
 from evaluators.statistics.metrics import DROP, RATE, RISE, USAGE, Range, counts_every_item
-from evaluators.statistics.repeats import is_repeated
+from evaluators.statistics.sample import is_repeated
 from evaluators.text import hint, shown
 
 BAR_KEYS = ("min", "max", "evidence")

@@ -1,10 +1,13 @@
-"""Checks of an answer by code: a user's own in Python, a pattern, a JSON schema, the gold itself.
+"""Checks of an answer by code: Python, a pattern, a JSON schema, the golds, or their wording.
 
-A check gives a score from 0 to 1. What it raises is an error of the item, never a score.
+A check gives a score from 0 to 1. An exception is an error of the item, never a score. BLEU,
+ROUGE-L and chrF are weak: a right answer in other words scores low, a wrong one that differs in a
+word scores high. They say how answers changed, not which are right.
 """
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
@@ -15,11 +18,75 @@ from evaluators.core import Ask, Case, JudgeError, QAError, UsageError
 from evaluators.extra_metrics import CheckSpec
 from evaluators.models.python_function import FunctionTarget
 from evaluators.reading import parse_json, read_text
-from evaluators.rule_thread import RULE_SECONDS, off_the_loop
 from evaluators.secrets import mask, one_line
 from evaluators.text import hint
-from evaluators.text_overlap import MEASURES
-from evaluators.user_code import load_named
+from evaluators.user_code import RULE_SECONDS, load_named, off_the_loop
+
+_WORD = re.compile(r"\w+")
+
+
+class _Words:
+    """Splits text of any script: ROUGE's own tokenizer knows no letters but those of English."""
+
+    def tokenize(self, text: str) -> list[str]:
+        return _WORD.findall(text.casefold())
+
+
+@cache
+def _bleu() -> Any:
+    from sacrebleu.metrics.bleu import BLEU  # noqa: PLC0415  # loaded where it is asked for
+
+    return BLEU(effective_order=True)
+
+
+@cache
+def _chrf() -> Any:
+    from sacrebleu.metrics.chrf import CHRF  # noqa: PLC0415
+
+    return CHRF()
+
+
+@cache
+def _rouge() -> Any:
+    from rouge_score.rouge_scorer import RougeScorer  # noqa: PLC0415
+
+    return RougeScorer(["rougeL"], tokenizer=_Words())
+
+
+def bleu(case: Case, answer: str) -> float:
+    """Return sentence BLEU, 0 to 1, over the golds (Papineni et al. 2002; sacrebleu, Post 2018)."""
+    return _share(_bleu().sentence_score(answer, _golds(case)).score / 100)
+
+
+def chrf(case: Case, answer: str) -> float:
+    """Return chrF2, 0 to 1, over the golds (Popović 2015): it suits languages that inflect."""
+    return _share(_chrf().sentence_score(answer, _golds(case)).score / 100)
+
+
+def rouge_l(case: Case, answer: str) -> float:
+    """Return the F of ROUGE-L, 0 to 1, of the nearest gold (Lin 2004)."""
+    return _share(max(_rouge().score(gold, answer)["rougeL"].fmeasure for gold in _golds(case)))
+
+
+def _share(value: float) -> float:
+    return min(1.0, max(0.0, value))  # some sums end a rounding error above 1
+
+
+def _golds(case: Case) -> list[str]:
+    golds = [gold for gold in case.golds if gold.strip()]
+    if not golds:
+        msg = "no expert answer to compare with"
+        raise JudgeError(msg, kind="check_failed")
+    return golds
+
+
+MEASURES: Mapping[str, Callable[[Case, str], float]] = {
+    "bleu": bleu,
+    "chrf": chrf,
+    "rouge_l": rouge_l,
+}
+"""By the names that a data set gives them."""
+
 
 PYTHON = "python:"
 

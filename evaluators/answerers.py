@@ -3,8 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from evaluators.core import Ask, CallError, Case, Model, Reply, Request
-from evaluators.messages import AskedCase, Message
+from evaluators.core import Ask, AskedCase, CallError, Case, Message, Model, Reply, Request
 from evaluators.models.adapter import INCOMPLETE
 from evaluators.reading import parse_json
 from evaluators.rubric import Prompt

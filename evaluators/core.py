@@ -4,8 +4,81 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from evaluators.messages import AskedCase, Message, Tool
-from evaluators.usage import Usage
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One chat message."""
+
+    role: Literal["system", "user"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A function that the model is forced to call."""
+
+    name: str
+    description: str
+    schema: Mapping[str, object]
+    """JSON Schema of its arguments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedCase:
+    """What an application under test is given of a case: never its golds, label or id.
+
+    All of it is part of the call's ledger key.
+    """
+
+    question: str = ""
+    context: str = ""
+    language: str = ""
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    """The columns of its row that this suite does not use."""
+    messages: tuple[Message, ...] = ()
+    """The filled answer prompt; none if the data set has no prompt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What some replies took, and which run paid for them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    """The sum over the calls, when they were made."""
+    cost: float | None = 0.0
+    """USD; None if a price is unknown."""
+    requests: int = 0
+    """Those that this run sent."""
+    spent: float = 0.0
+    """USD that this run paid."""
+    earlier: int = 0
+    """Replies that an earlier run paid for."""
+    imported: int = 0
+    """Of these, replies that came by ``ledger import``."""
+    cache_read_tokens: int = 0
+    """Of the input tokens, those in the provider's cache."""
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether a server counted tokens; otherwise the cost is unknown too."""
+        return bool(self.input_tokens or self.output_tokens)
+
+    def __add__(self, other: "Usage") -> "Usage":
+        unknown = self.cost is None or other.cost is None
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            seconds=self.seconds + other.seconds,
+            cost=None if unknown else (self.cost or 0.0) + (other.cost or 0.0),
+            requests=self.requests + other.requests,
+            spent=self.spent + other.spent,
+            earlier=self.earlier + other.earlier,
+            imported=self.imported + other.imported,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+        )
+
 
 CORRECT, INCORRECT, NOT_ATTEMPTED = "CORRECT", "INCORRECT", "NOT_ATTEMPTED"
 GRADES = (CORRECT, INCORRECT, NOT_ATTEMPTED)

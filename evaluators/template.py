@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from evaluators.messages import Message
+from evaluators.core import Message
 from evaluators.text import UNSAFE, escaped, sendable
 
 ANSWER_BYTES = 32_000

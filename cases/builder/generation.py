@@ -17,8 +17,18 @@ from cases.builder.recipe import OWN_PLACE, PARAGRAPHS, Recipe, filled
 from cases.builder.rules import check_questions
 from cases.builder.steps import BuildStep, ModelCalls, StepCalls
 from cases.builder.work_folder import BuildError, DraftItem, Values, drop_failed, kept
-from evaluators.core import NO, YES, Ask, CallError, Model, RefusedError, Reply, Request
-from evaluators.messages import Message, Tool
+from evaluators.core import (
+    NO,
+    YES,
+    Ask,
+    CallError,
+    Message,
+    Model,
+    RefusedError,
+    Reply,
+    Request,
+    Tool,
+)
 from evaluators.reading import parse_json
 from evaluators.replies import Invalid
 from evaluators.replies.text import plain, spoken, unfinished, without_markup

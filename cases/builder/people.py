@@ -38,7 +38,7 @@ from cases.review.sheet import (
 from cases.review.sheet_files import write_sheet
 from evaluators.core import UsageError
 from evaluators.reading import file_hash
-from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import Estimate
 
 OVERLAP = 0.2
 SHEETS, AGREEMENT = "review", "agreement.json"

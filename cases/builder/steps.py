@@ -22,7 +22,7 @@ from cases.builder.work_folder import (
     drop_failed,
     kept,
 )
-from evaluators.core import NO, YES, Ask, CallError, Model, RefusedError, UsageError
+from evaluators.core import NO, YES, Ask, CallError, Model, RefusedError, Usage, UsageError
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.keys import read_key_names, require_key
@@ -32,7 +32,6 @@ from evaluators.runtime.budget import money
 from evaluators.runtime.calls import Caller
 from evaluators.runtime.sender import CallSettings
 from evaluators.runtime.session import CallSession, ask_each
-from evaluators.usage import Usage
 
 MANY_JOBS = 50  # from which progress is shown in tenths
 DISPUTED = ("conflict", "against_answer")

@@ -10,8 +10,8 @@ from cases.review.sheet_files import BETWEEN, from_cell
 from cases.tables import read_csv
 from evaluators.core import UsageError
 from evaluators.reading import parse_json, read_text
-from evaluators.statistics.estimate import Estimate
-from evaluators.statistics.rater_agreement import PairAgreement, alpha_of, kappas, raw_agreement
+from evaluators.statistics.agreement import PairAgreement, alpha_of, kappas, raw_agreement
+from evaluators.statistics.intervals import Estimate
 from evaluators.text import encodable, hint, shown
 
 Allowed = Mapping[str, Sequence[str]]

@@ -4,9 +4,18 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from evaluators.core import Ask, Case, JudgeError, Model, QAError, Reply, Request, UsageError
+from evaluators.core import (
+    Ask,
+    Case,
+    JudgeError,
+    Message,
+    Model,
+    QAError,
+    Reply,
+    Request,
+    UsageError,
+)
 from evaluators.judges.llm import ask_until_read
-from evaluators.messages import Message
 from evaluators.reading import parse_json
 from evaluators.replies import Invalid
 from evaluators.replies.text import spoken, unfinished

@@ -14,6 +14,7 @@ from evaluators.core import (
     Case,
     Judge,
     JudgeError,
+    Message,
     Model,
     Outcome,
     Reply,
@@ -23,7 +24,6 @@ from evaluators.extra_metrics import Measurer
 from evaluators.judges.adjudicated import AdjudicatedJudge
 from evaluators.judges.checked import CheckedJudge
 from evaluators.judges.ensemble import CascadeJudge, PanelJudge
-from evaluators.messages import Message
 from evaluators.models.spec import Spec
 from evaluators.runtime.budget import USUAL_OUTPUT, most_input_tokens, output_limit, text_bytes
 from evaluators.runtime.engine import Task

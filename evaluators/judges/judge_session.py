@@ -5,7 +5,7 @@ import weakref
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from evaluators.core import Case, Judge, Verdict
+from evaluators.core import Case, Judge, Usage, Verdict
 from evaluators.judge_spec import PanelSpec
 from evaluators.judges.factory import connect_judges
 from evaluators.models.keys import require_key
@@ -14,7 +14,6 @@ from evaluators.runtime.calls import Caller, Meter
 from evaluators.runtime.sender import CallSettings
 from evaluators.runtime.session import CallSession, CallThread
 from evaluators.secrets import Key
-from evaluators.usage import Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

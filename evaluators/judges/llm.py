@@ -5,12 +5,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from evaluators.core import NOT_ATTEMPTED, Ask, Case, JudgeError, Model, Reply, Request, Verdict
-from evaluators.messages import Message, Tool
-from evaluators.rating_parts import Caps, combined
+from evaluators.core import (
+    NOT_ATTEMPTED,
+    Ask,
+    Case,
+    JudgeError,
+    Message,
+    Model,
+    Reply,
+    Request,
+    Tool,
+    Verdict,
+)
 from evaluators.replies import Invalid, read_grade, read_rating, read_reason, read_scores
 from evaluators.replies.labels import blank, content_free
-from evaluators.rubric import Rubric
+from evaluators.rubric import Caps, Rubric, combined
 from evaluators.template import chat_messages, encode, fill, shortened
 
 PARAMETERS = {"temperature": 0, "max_tokens": 2048}

@@ -31,9 +31,8 @@ from evaluators.judges.lexical.language_tables import Tables, tables
 from evaluators.judges.lexical.lexical_judge import LexicalJudge
 from evaluators.replies import Invalid, read_yes_no
 from evaluators.rubric import Style
-from evaluators.rule_thread import off_the_loop
 from evaluators.secrets import mask, one_line
-from evaluators.user_code import load_named
+from evaluators.user_code import load_named, off_the_loop
 
 PACKAGE = Path(__file__).parents[1]
 LEXICAL_FILES = (

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache, partial
 from typing import Any
 
-from evaluators.core import RefusedError, Reply, Request
-from evaluators.messages import AskedCase
+from evaluators.core import AskedCase, RefusedError, Reply, Request
 from evaluators.models.adapter import JsonObject, ProviderAdapter, as_text, sendable
 from evaluators.secrets import PLACEHOLDER, Key
 

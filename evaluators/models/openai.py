@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from evaluators.core import Reply, Request, ToolCall
-from evaluators.messages import Message
+from evaluators.core import Message, Reply, Request, ToolCall
 from evaluators.models.adapter import (
     INCOMPLETE,
     MAY_BE_EMPTY,

@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from evaluators.core import (
+    AskedCase,
     CallError,
     RefusedError,
     Reply,
@@ -27,12 +28,10 @@ from evaluators.core import (
     TransientError,
     UsageError,
 )
-from evaluators.messages import AskedCase
 from evaluators.models.adapter import as_text, parse_body
-from evaluators.rule_thread import in_thread
 from evaluators.secrets import mask, one_line
 from evaluators.text import hint
-from evaluators.user_code import load_named
+from evaluators.user_code import in_thread, load_named
 
 PROVIDER = "python"
 FAILED = "target_failed"

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
-from evaluators.core import Ask, CallError, Model, Reply, Request, StoppedError
+from evaluators.core import Ask, CallError, Model, Reply, Request, StoppedError, Usage
 from evaluators.ledger import Ledger, PaidReply
 from evaluators.models import LazyModel
 from evaluators.runtime.batch_landing import Parked
@@ -19,7 +19,6 @@ from evaluators.runtime.budget import Budget
 from evaluators.runtime.sender import CallSettings, ItemDeadline, Sender
 from evaluators.sent import Document, documents_of
 from evaluators.text import fresh_key, request_key
-from evaluators.usage import Usage
 
 Price = Callable[[str, Reply], float | None]
 """What a reply of the model with this SPEC cost in USD; None if no price is known."""

@@ -13,9 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from evaluators.core import Outcome, QAError, Verdict, Vote
+from evaluators.core import Outcome, QAError, Usage, Verdict, Vote
 from evaluators.text import flat
-from evaluators.usage import Usage
 
 BEAT_SECONDS = 0.5
 SILENCE_SECONDS = 30.0

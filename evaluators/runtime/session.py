@@ -21,6 +21,7 @@ from evaluators.core import (
     Outcome,
     QAError,
     StoppedError,
+    Usage,
 )
 from evaluators.ledger import Ledger
 from evaluators.models.spec import Spec
@@ -31,7 +32,6 @@ from evaluators.runtime.outcomes import InMemoryOutcomes
 from evaluators.runtime.prices import cost_of, pricing_of
 from evaluators.runtime.schedule import Schedule
 from evaluators.runtime.sender import CallSettings
-from evaluators.usage import Usage
 
 T = TypeVar("T")
 

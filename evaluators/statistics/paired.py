@@ -1,19 +1,37 @@
-"""Two runs over the same items: the difference of their rates, its interval and tests.
+"""Two runs over the same items: the difference of a rate or ratio, its interval and its power.
 
 ``fixed`` counts pairs that turned from wrong to right, ``broke`` from right to wrong. The
-difference is new - old: (fixed - broke) / n.
+difference is new - old: (fixed - broke) / n. Ratios of sums have a bootstrap by clusters; its
+arrays have the runs, old and new, on the first axis behind those of resamples or clusters.
+
+Power is exact, by Tango's own interval: every table (fixed, broke) that may come up is weighed by
+its multinomial probability and counted if its interval clears the bound. ``discordance`` is the
+chance that a pair differs, ``difference`` the true new - old. A normal formula (Liu et al. 2002,
+Stat. Med. 21:231) promises 80 % where these tables give 54 % at 29 pairs and 76 % at 240.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from evaluators.statistics.intervals import Z95, Interval, effective_size
+from evaluators.statistics.intervals import (
+    BLOCK,
+    ROUNDS,
+    SEED,
+    Z95,
+    Interval,
+    effective_size,
+    percentile,
+    unseen_share,
+)
 
 if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array
+
+    Ratio = Callable[[Array], tuple[Array, Array]]
 
 
 _FAR = 1e9  # an infinite score; brentq needs finite ends
@@ -130,3 +148,151 @@ def smallest_n(margin: float) -> int:
     if not 0 < margin < 1:
         raise ValueError(f"a margin is above 0 and below 1, got {margin!r}")
     return math.floor(Z95**2 * (1 - margin) / margin) + 1
+
+
+Z80 = 0.8416212335729143  # the 80 % point of the normal distribution
+
+
+def resample_pairs(patterns: Array, clusters: Array) -> Array:
+    """Return ``ROUNDS`` pairs of count tables, old and new, drawn cluster by cluster.
+
+    ``patterns[i]`` holds the two tables of a cluster, ``clusters[i]`` how many clusters have them.
+    A cluster is drawn with both its tables, so that what the two runs share cancels out; but for
+    the share that nobody has seen, of which the two tables are drawn apart. So a few clusters that
+    agree by luck do not make an interval narrow, as Tango's is not narrow where no pair differs;
+    and as both runs keep their own tables, nothing is biased. What nobody has seen is the share
+    that so few clusters leave open as there are of the rarest gold label (``unseen_share``).
+    The seed is fixed: the same data always give the same interval.
+    """
+    import numpy as np
+
+    total = int(clusters.sum())
+    labelled = clusters @ (patterns[:, 1].sum(axis=-1) > 0)
+    unseen = unseen_share(float(labelled[labelled > 0].min()))
+    shares = clusters / total
+    old, new = (patterns[:, run].reshape(len(patterns), -1) for run in (0, 1))
+    random = np.random.default_rng(SEED)
+    drawn = np.empty((ROUNDS, 2, old.shape[1]))
+    step = max(1, BLOCK // len(patterns))
+    for start in range(0, ROUNDS, step):
+        block = drawn[start : start + step]
+        apart = random.binomial(total, unseen, size=len(block))
+        both = random.multinomial(total - apart, shares)
+        block[:, 0] = (both + random.multinomial(apart, shares)) @ old
+        block[:, 1] = (both + random.multinomial(apart, shares)) @ new
+    return drawn.reshape(ROUNDS, *patterns.shape[1:])
+
+
+def moved(ratio: Ratio, counts: Array) -> tuple[Array, Array]:
+    """Return new - old with 1 as denominator, 0 where it is undefined on either side.
+
+    ``ratio`` returns numerator and denominator of one run's table, which has two axes.
+    """
+    import numpy as np
+
+    (old_top, old_bottom), (new_top, new_bottom) = (ratio(counts[..., run, :, :]) for run in (0, 1))
+    defined = (old_bottom != 0) & (new_bottom != 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gap = new_top / new_bottom - old_top / old_bottom
+    return np.where(defined, gap, np.nan), defined.astype(np.float64)
+
+
+def moved_interval(ratio: Ratio, drawn: Array, clusters: float) -> Interval | None:
+    """Return the 95 % interval of new - old from resampled counts, None where none differs.
+
+    It is as wide as a small sample asks for (``percentile``), whatever the size of the clusters.
+    """
+    return percentile(*moved(ratio, drawn), clusters, math.inf)
+
+
+def growth_needed(gap: float, interval: Interval) -> float:
+    """Return how many times the pairs would show, with 80 % power, a bound to be outside.
+
+    ``gap``, not 0, is how far the difference is from the bound. An interval shrinks with the
+    square root of the number of pairs.
+    """
+    low, high = interval
+    return float(((1 + Z80 / Z95) * (high - low) / 2 / gap) ** 2)
+
+
+ENOUGH = 0.8
+"""The power that is asked for where a single number is given."""
+
+_TAIL = 6.0  # standard deviations beyond which no table is met
+_HALVINGS = 14  # a margin to within 0.0001
+_MOST = 1_000_000  # more pairs than anybody asks
+
+
+def power(n: int, bound: float, discordance: float, difference: float = 0.0) -> float:
+    """Return how likely the interval of ``n`` pairs lies wholly on the truth's side of a bound.
+
+    ``bound`` is within -1 to 1, both excluded. An unchanged model passes a drop gate of margin m
+    with ``power(n, -m, discordance)``.
+    """
+    if difference < bound:
+        return power(n, -bound, discordance, -difference)
+    import numpy as np
+    from scipy.special import bdtr, gammaln, xlog1py, xlogy
+
+    rate = min(1.0, max(discordance, abs(difference)))
+    centre, reach = n * rate, _TAIL * math.sqrt(n * rate * (1 - rate)) + 1
+    totals = range(max(0, math.floor(centre - reach)), min(n, math.ceil(centre + reach)) + 1)
+    differ, most = np.array(totals), np.array(_most_broke(n, bound, totals))
+    ways = gammaln(n + 1) - gammaln(differ + 1) - gammaln(n - differ + 1)
+    weights = np.exp(ways + xlogy(differ, rate) + xlog1py(n - differ, -rate))
+    share = (rate - difference) / (2 * rate) if rate else 0.0  # of the pairs that differ, broke
+    clears = np.where(most < 0, 0.0, bdtr(np.maximum(most, 0.0), differ, share))
+    return float(min(1.0, (weights * clears).sum()))
+
+
+def _most_broke(n: int, bound: float, totals: Sequence[int]) -> list[int]:
+    """Return how many of so many pairs that differ may be broke with the interval above the bound.
+
+    -1 where none may. Never less for one more pair that differs: it may be one that was fixed.
+    """
+
+    def misses(total: int, broke: int) -> bool:
+        return tango_score(total - broke, broke, n, bound) <= Z95
+
+    first = totals[0]
+    broke = bisect_left(range(first + 1), True, key=lambda count: misses(first, count))
+    found = []
+    for total in totals:
+        while broke <= total and not misses(total, broke):
+            broke += 1
+        found.append(broke - 1)
+    return found
+
+
+def confirmed_margin(n: int, discordance: float) -> float | None:
+    """Return the smallest margin that ``n`` pairs confirm with 80 % power if nothing changed.
+
+    It is right to 0.0001, and 1 where no margin below does; None for ``n`` = 0.
+    """
+    if n <= 0:
+        return None
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if power(n, -middle, discordance) >= ENOUGH else (middle, high)
+    return high
+
+
+def pairs_needed(bound: float, discordance: float, difference: float) -> int | None:
+    """Return about how many pairs leave a bound outside their interval with 80 % power.
+
+    As the counts are whole, a few pairs more may have a little less. None where the true
+    difference is the bound, or so near to it that a million would not do.
+    """
+    fewest, most = 0, 1
+    while power(most, bound, discordance, difference) < ENOUGH:
+        if most > _MOST:
+            return None
+        fewest, most = most, 2 * most
+    while most - fewest > 1:
+        middle = (fewest + most) // 2
+        if power(middle, bound, discordance, difference) >= ENOUGH:
+            most = middle
+        else:
+            fewest = middle
+    return most

@@ -11,11 +11,12 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import (
     BLOCK,
     ROUNDS,
     SEED,
+    UNDEFINED,
+    Estimate,
     Interval,
     cluster_sums,
     effective_size,

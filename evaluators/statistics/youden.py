@@ -13,8 +13,14 @@ from typing import TYPE_CHECKING
 
 from evaluators.core import INCORRECT
 from evaluators.statistics.count_table import RATINGS, CountTable
-from evaluators.statistics.estimate import UNDEFINED, Estimate
-from evaluators.statistics.intervals import Count, Interval, clustered_rate, effective_size
+from evaluators.statistics.intervals import (
+    UNDEFINED,
+    Count,
+    Estimate,
+    Interval,
+    clustered_rate,
+    effective_size,
+)
 
 if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array

@@ -14,7 +14,7 @@ from evaluators.output import say
 from evaluators.rubric import Rubric
 from evaluators.runtime.engine import Task
 from evaluators.secrets import mask, one_line
-from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import Estimate
 from reports.commands.attacked_metric import add_metric_options, metric_judge
 from reports.commands.judge_command import (
     check_target,

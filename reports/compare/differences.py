@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 from evaluators.kinds import Cluster
 from evaluators.output import plural
-from evaluators.statistics.estimate import UNDEFINED, Estimate
-from evaluators.statistics.intervals import cluster_sums, unseen_share
+from evaluators.statistics.intervals import UNDEFINED, Estimate, cluster_sums, unseen_share
 from evaluators.statistics.metrics import Metric
-from evaluators.statistics.paired_bootstrap import (
+from evaluators.statistics.paired import (
     growth_needed,
     moved,
     moved_interval,

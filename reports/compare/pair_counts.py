@@ -11,10 +11,9 @@ from cases.dataset import Dataset, Threshold
 from evaluators.kinds import Cluster
 from evaluators.output import plural
 from evaluators.statistics.count_table import CountTable, count_patterns
-from evaluators.statistics.estimate import Estimate
-from evaluators.statistics.intervals import Interval
+from evaluators.statistics.intervals import Estimate, Interval
 from evaluators.statistics.metrics import Metric, metrics_of
-from evaluators.statistics.paired_bootstrap import moved_interval, resample_pairs
+from evaluators.statistics.paired import moved_interval, resample_pairs
 from evaluators.statistics.sample import Sample
 from evaluators.statistics.sparse import Fill
 from reports.compare.pairs import PairedSlice

@@ -14,15 +14,15 @@ from cases.dataset import Slice
 from evaluators.judges.adjudicated import Adjudications
 from evaluators.kinds import Cluster
 from evaluators.output import plural
-from evaluators.statistics.estimate import UNDEFINED, Estimate
-from evaluators.statistics.intervals import Z95, Interval, quantile
+from evaluators.statistics.intervals import UNDEFINED, Z95, Estimate, Interval, quantile
 from evaluators.statistics.paired import (
+    confirmed_margin,
     mcnemar,
     odds_ratio,
+    pairs_needed,
     shrink,
     tango,
 )
-from evaluators.statistics.paired_power import confirmed_margin, pairs_needed
 from reports.run.evidence import Calibration
 from reports.run.record import Record
 from reports.run.report import Role

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from cases.dataset import Dataset, Threshold
 from evaluators.output import plural
 from evaluators.statistics.betting import confidence_sequence, is_above, is_below
-from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
+from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
 from reports.compare.audit import Audit, AuditedPair, audit_of
 from reports.compare.pair_counts import elsewhere, not_asked, scopes
 from reports.compare.pairs import PairedSlice, paired_difference

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from cases.dataset import Dataset, Threshold
 from evaluators.output import plural
-from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
+from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.metrics import DROP
 from evaluators.statistics.paired import holm, p_value_beyond
 from reports.compare.differences import Difference

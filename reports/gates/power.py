@@ -7,9 +7,8 @@ from cases.dataset import Dataset, Slice, Threshold
 from evaluators.kinds import Cluster
 from evaluators.output import plural
 from evaluators.statistics.betting import expected_units
-from evaluators.statistics.estimate import figure
-from evaluators.statistics.paired import smallest_n
-from evaluators.statistics.paired_power import ENOUGH, confirmed_margin
+from evaluators.statistics.intervals import figure
+from evaluators.statistics.paired import ENOUGH, confirmed_margin, smallest_n
 from reports.judge.judge_scale import JudgeScale, expected_scale
 from reports.run.evidence import Calibration
 

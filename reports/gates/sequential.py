@@ -14,7 +14,7 @@ from evaluators.core import Case
 from evaluators.kinds import Cluster
 from evaluators.output import plural
 from evaluators.statistics.betting import Observations, confidence_sequence, is_above, is_below
-from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
+from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.metrics import DROP
 from reports.compare.differences import ShareChange, change_of
 from reports.compare.pair_counts import elsewhere, not_asked, scopes

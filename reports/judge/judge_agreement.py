@@ -12,11 +12,18 @@ from scipy.stats import linregress, sem, t
 
 from cases.labels import Label, rounded
 from evaluators.core import CORRECT
-from evaluators.statistics.agreement import KAPPA, QUADRATIC_KAPPA, SPEARMAN, cohen_kappa
-from evaluators.statistics.alpha import interval_alpha, krippendorff_alpha
+from evaluators.statistics.agreement import (
+    KAPPA,
+    QUADRATIC_KAPPA,
+    SPEARMAN,
+    cohen_kappa,
+    interval_alpha,
+    krippendorff_alpha,
+)
 from evaluators.statistics.count_table import CountTable, count_patterns
-from evaluators.statistics.estimate import UNDEFINED, Estimate
 from evaluators.statistics.intervals import (
+    UNDEFINED,
+    Estimate,
     cluster_sums,
     clustered_rate,
     percentile,

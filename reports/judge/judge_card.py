@@ -13,7 +13,7 @@ from evaluators.core import Outcome, Verdict
 from evaluators.output import markdown_table
 from evaluators.rubric import PASS_BAR
 from evaluators.secrets import mask, one_line
-from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import Estimate
 from reports.judge.judge_agreement import (
     Pair,
     confusion,

@@ -8,8 +8,7 @@ from cases.dataset import Slice
 from cases.labels import CONSTRUCTED
 from evaluators.kinds import GRADED
 from evaluators.output import plural
-from evaluators.statistics.estimate import Estimate
-from evaluators.statistics.intervals import corrected_rate, wilson
+from evaluators.statistics.intervals import Estimate, corrected_rate, wilson
 from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
 from evaluators.statistics.ratios import correct
 from evaluators.statistics.youden import (

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from cases.dataset import Slice
 from evaluators.output import plural
-from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
+from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.metrics import USAGE, YOUDEN, YOUDEN_INCORRECT
 from evaluators.statistics.youden import corrected_difference, weighted_mean
 from reports.compare.pairs import PairedSlice

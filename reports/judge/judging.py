@@ -7,9 +7,8 @@ from cases.dataset import Dataset, Slice
 from evaluators.judge_spec import LEXICAL, JudgeSpec, PanelSpec
 from evaluators.judges.lexical.language_tables import has_tables
 from evaluators.kinds import Cluster
-from evaluators.statistics.estimate import UNDEFINED, Estimate
-from evaluators.statistics.intervals import clustered_rate, wilson
-from evaluators.statistics.rater_agreement import alpha_of, kappas
+from evaluators.statistics.agreement import alpha_of, kappas
+from evaluators.statistics.intervals import UNDEFINED, Estimate, clustered_rate, wilson
 from reports.judge.judge_errors import correct_rates, corrected_notes
 from reports.judge.trust import calibration_notes, is_measured
 from reports.run.evidence import Audit, Calibration, Judging, PanelAgreement

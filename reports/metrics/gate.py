@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from cases.dataset import Evidence, Slice, Threshold
 from evaluators.extra_metrics import CHECK
 from evaluators.output import plural
-from evaluators.statistics.estimate import UNDEFINED, Estimate, figure, span_of
-from evaluators.statistics.intervals import Interval
+from evaluators.statistics.intervals import UNDEFINED, Estimate, Interval, figure, span_of
 from evaluators.statistics.metrics import floor_ends, metrics_of
-from evaluators.statistics.repeats import is_repeated, tries_of
-from evaluators.statistics.sample import Sample
+from evaluators.statistics.sample import Sample, is_repeated, tries_of
 from reports.metrics.repeat_summary import gated_repeats, repeat_estimate
 from reports.metrics.summary import missing_extras, tabulate
 from reports.metrics.usage_inputs import UsageInputs

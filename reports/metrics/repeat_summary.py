@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from cases.dataset import Slice
 from evaluators.kinds import Cluster
-from evaluators.statistics.estimate import Estimate
-from evaluators.statistics.repeats import ALL, ANY, chance, clustered_mean, is_repeated, tries_of
+from evaluators.statistics.intervals import Estimate
+from evaluators.statistics.sample import ALL, ANY, chance, clustered_mean, is_repeated, tries_of
 from reports.run.record import Record
 
 

@@ -11,10 +11,9 @@ from evaluators.core import QAError
 from evaluators.kinds import Axes, Cluster, Kind
 from evaluators.output import plural
 from evaluators.statistics.count_table import CountTable, count_patterns
-from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import Estimate
 from evaluators.statistics.metrics import SELF_AGREEMENT, USAGE
-from evaluators.statistics.repeats import clustered_mean
-from evaluators.statistics.sample import Sample
+from evaluators.statistics.sample import Sample, clustered_mean
 from evaluators.statistics.sparse import Fill
 from reports.metrics.repeat_summary import repeat_estimates
 from reports.run.evidence import ConfusionCell

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from cases.dataset import Slice, Threshold
 from evaluators.output import plural
-from evaluators.statistics.estimate import Estimate, figure, span_of
-from evaluators.statistics.intervals import Interval
+from evaluators.statistics.intervals import Estimate, Interval, figure, span_of
 from evaluators.statistics.metrics import USAGE
 from reports.run.record import Record
 from reports.run.report import GateState, SliceSummary

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from evaluators.statistics.betting import ENOUGH
-from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import Estimate
 from evaluators.statistics.metrics import DROP
 from reports.run.evidence import AuditTrail, ConfusionCell
 from reports.run.report import Counts, GateResult, SliceSummary

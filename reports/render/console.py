@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterator
 
 from evaluators.output import plural
-from evaluators.statistics.estimate import number
+from evaluators.statistics.intervals import number
 from reports.render import words
 from reports.run import clean
 from reports.run.evidence import Comparison, SliceComparison

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from evaluators.output import content_policy, plural
-from evaluators.statistics.estimate import number
+from evaluators.statistics.intervals import number
 from reports.render import charts, views, words
 from reports.render.page_items import DRAWN, block, inert, listed, mark, shower
 from reports.render.page_sent import sent_block

@@ -3,7 +3,7 @@
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
-from evaluators.statistics.estimate import number
+from evaluators.statistics.intervals import number
 from reports.render import words
 from reports.run import clean
 from reports.run.report import GateResult, Report

@@ -7,7 +7,7 @@ from itertools import chain, islice
 
 from evaluators.core import NOT_ATTEMPTED, UNANSWERED
 from evaluators.output import markdown_table, plural
-from evaluators.statistics.estimate import number
+from evaluators.statistics.intervals import number
 from reports.render import usage_table, words
 from reports.run import clean
 from reports.run.evidence import Change, SliceComparison

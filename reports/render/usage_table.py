@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from evaluators.statistics.estimate import Estimate, number
+from evaluators.statistics.intervals import Estimate, number
 from evaluators.statistics.metrics import USAGE
 from reports.run.report import Report
 from reports.run.usage_summary import UsageShift

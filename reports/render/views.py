@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from evaluators.output import plural
-from evaluators.statistics.estimate import UNDEFINED
+from evaluators.statistics.intervals import UNDEFINED
 from evaluators.statistics.metrics import USAGE, columns, counts_every_item
 from reports.render import usage_table, words
 from reports.render.charts import plot, reach_of, trend

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from evaluators.core import NOT_ATTEMPTED, UNANSWERED
 from evaluators.output import plural
-from evaluators.statistics.estimate import Estimate, number
+from evaluators.statistics.intervals import Estimate, number
 from evaluators.statistics.metrics import DROP, RISE, floor_ends, headlines
 from reports.run import clean
 from reports.run.evidence import Change, Comparison

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from evaluators.output import plural
-from evaluators.statistics.estimate import Estimate
-from evaluators.statistics.rater_agreement import PairAgreement
+from evaluators.statistics.agreement import PairAgreement
+from evaluators.statistics.intervals import Estimate
 from evaluators.statistics.youden import Separation
 from reports.run.usage_summary import UsageShift
 

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from cases.dataset import PlannedItem
-from evaluators.core import Outcome, State, Vote
+from evaluators.core import Outcome, State, Usage, Vote
 from evaluators.output import plural
 from evaluators.secrets import may_hold_key
-from evaluators.usage import Usage
 from reports.run.clean import masked
 
 

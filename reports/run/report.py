@@ -6,7 +6,7 @@ from typing import Literal
 
 from cases.dataset import Dataset, Shards, SliceSample, Threshold
 from evaluators.kinds import Kind
-from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import Estimate
 from reports.run.clean import masked
 from reports.run.evidence import AuditTrail, Comparison, ConfusionCell, Judging, LanguageGap
 from reports.run.record import Record

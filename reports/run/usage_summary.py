@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from cases.dataset import Slice
 from evaluators.kinds import Cluster
-from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import Estimate
 from evaluators.statistics.metrics import USAGE
 from evaluators.statistics.usage_estimates import UsageMetric
 from reports.run.record import Record

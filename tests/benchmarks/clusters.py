@@ -21,10 +21,8 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.statistics.agreement import cohen_kappa
-from evaluators.statistics.alpha import krippendorff_alpha
-from evaluators.statistics.estimate import Estimate
-from evaluators.statistics.intervals import clustered_rate
+from evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
+from evaluators.statistics.intervals import Estimate, clustered_rate
 from reports.compare.pairs import difference_of
 
 Array = npt.NDArray[np.float64]

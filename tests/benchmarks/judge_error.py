@@ -21,8 +21,7 @@ from cases.dataset import Slice
 from evaluators.core import CORRECT, INCORRECT
 from evaluators.kinds import GRADED
 from evaluators.statistics.count_table import CountTable
-from evaluators.statistics.estimate import Estimate
-from evaluators.statistics.intervals import Z95
+from evaluators.statistics.intervals import Z95, Estimate
 from evaluators.statistics.metrics import YOUDEN
 from evaluators.statistics.youden import Separation, class_rates, youden_interval
 from reports.judge.judge_scale import expected_scale

@@ -33,8 +33,7 @@ from evaluators.judges.forecast import Forecast, calls_ahead, make_forecast
 from evaluators.output import markdown_table, say
 from evaluators.runtime.prices import pricing_of
 from evaluators.statistics.betting import ENOUGH, Observations, log_capital
-from evaluators.statistics.paired import tango
-from evaluators.statistics.paired_power import power
+from evaluators.statistics.paired import power, tango
 from reports.plugin.early_stopping import FEWEST
 from reports.plugin.options import read_options
 from reports.plugin.run_models import connect_models

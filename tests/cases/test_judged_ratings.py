@@ -9,8 +9,7 @@ import pytest
 from cases.config import load_dataset
 from cases.loading import load_cases
 from evaluators.core import Case
-from evaluators.rating_parts import combined
-from evaluators.rubric import Rubric
+from evaluators.rubric import Rubric, combined
 from reports.metrics.gate import floor_gates, gate_inputs
 from reports.metrics.summary import summarise
 from tests.support.made_records import numbered

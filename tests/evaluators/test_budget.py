@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.core import Model, Reply, Request, StoppedError
-from evaluators.messages import Message, Tool
+from evaluators.core import Message, Model, Reply, Request, StoppedError, Tool
 from evaluators.models.spec import Prices, Spec
 from evaluators.runtime.budget import (
     USUAL_OUTPUT,

@@ -8,16 +8,18 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import (
+    AskedCase,
     CallError,
     FatalError,
+    Message,
     RefusedError,
     Reply,
     Request,
     StoppedError,
+    Tool,
     TransientError,
 )
 from evaluators.ledger import Ledger
-from evaluators.messages import AskedCase, Message, Tool
 from evaluators.runtime.calls import Caller, Meter
 from evaluators.runtime.retries import RetryPolicy
 from evaluators.runtime.sender import CallSettings

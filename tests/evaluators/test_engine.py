@@ -23,6 +23,7 @@ from evaluators.core import (
     State,
     StoppedError,
     TransientError,
+    Usage,
     Verdict,
 )
 from evaluators.runtime.budget import Budget
@@ -32,7 +33,6 @@ from evaluators.runtime.outcomes import OutcomeReader
 from evaluators.runtime.retries import RetryPolicy
 from evaluators.runtime.schedule import Schedule
 from evaluators.runtime.sender import CallSettings
-from evaluators.usage import Usage
 from tests.support.engine_bench import PROMPT, Bench, prompted, task
 from tests.support.scripted import Scripted, ask_for, make_case
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.core import CallError, RefusedError, Reply, UsageError
-from evaluators.messages import AskedCase
+from evaluators.core import AskedCase, CallError, RefusedError, Reply, UsageError
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.http_target import PLACES, check_path, places
 from evaluators.models.keys import require_key

@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cases.attack_pack import LANGUAGES, load_bundled
+from evaluators.core import Message
 from evaluators.judges.llm import judge_messages
-from evaluators.messages import Message
 from evaluators.rubric import Rubric, load_rubric
 from evaluators.template import ANSWER_BYTES
 from evaluators.text import INVISIBLE

@@ -5,8 +5,7 @@ import json
 
 import pytest
 
-from evaluators.core import Request
-from evaluators.messages import Message
+from evaluators.core import Message, Request
 from evaluators.models import connect
 from evaluators.secrets import Key
 from tests.support.loopback import loopback, reply

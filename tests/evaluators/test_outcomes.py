@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.core import Outcome, Verdict, Vote
+from evaluators.core import Outcome, Usage, Verdict, Vote
 from evaluators.runtime.outcomes import (
     SILENCE_SECONDS,
     EngineLostError,
@@ -16,7 +16,6 @@ from evaluators.runtime.outcomes import (
     decode,
     encode,
 )
-from evaluators.usage import Usage
 
 
 class Clock:

@@ -12,8 +12,15 @@ from pathlib import Path
 import pytest
 
 from evaluators.answerers import answer_of
-from evaluators.core import CallError, RefusedError, Reply, ToolCall, TransientError, UsageError
-from evaluators.messages import AskedCase
+from evaluators.core import (
+    AskedCase,
+    CallError,
+    RefusedError,
+    Reply,
+    ToolCall,
+    TransientError,
+    UsageError,
+)
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.keys import require_key

@@ -13,9 +13,8 @@ from evaluators.core import Case, JudgeError, Model, Reply, Request, ToolCall, U
 from evaluators.judges.factory import RUBRICS
 from evaluators.judges.llm import RatingJudge, judge_messages
 from evaluators.models import connect
-from evaluators.rating_parts import combined
 from evaluators.replies import Invalid, read_scores
-from evaluators.rubric import PASS_BAR, Rubric, load_rubric
+from evaluators.rubric import PASS_BAR, Rubric, combined, load_rubric
 from evaluators.secrets import Key
 from evaluators.text import request_key
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply

@@ -11,14 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.core import (
+    AskedCase,
     CallError,
+    Message,
     RefusedError,
     Reply,
     Request,
     StoppedError,
+    Tool,
 )
 from evaluators.ledger import Ledger
-from evaluators.messages import AskedCase, Message, Tool
 from evaluators.runtime.calls import Caller, Meter
 from evaluators.runtime.retries import RetryPolicy
 from evaluators.runtime.sender import CallSettings

@@ -18,6 +18,7 @@ from evaluators.core import (
     Reply,
     Request,
     StoppedError,
+    Usage,
     UsageError,
 )
 from evaluators.runtime.calls import Caller
@@ -29,7 +30,6 @@ from evaluators.runtime.session import (
     InterruptedJudgingError,
     ask_each,
 )
-from evaluators.usage import Usage
 from tests.support.engine_bench import prompted
 from tests.support.scripted import Scripted, ask_for
 

@@ -12,12 +12,13 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from evaluators.statistics.agreement import (
     SPEARMAN,
     cohen_kappa,
+    interval_alpha,
     kappa_parts,
+    krippendorff_alpha,
     perfect_interval,
     quadratic_kappa_parts,
     spearman_parts,
 )
-from evaluators.statistics.alpha import interval_alpha, krippendorff_alpha
 from evaluators.statistics.intervals import unseen_share
 
 Parts = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]

@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.statistics.intervals import Z95
-from evaluators.statistics.paired import smallest_n, tango
-from evaluators.statistics.paired_power import confirmed_margin, pairs_needed, power
+from evaluators.statistics.paired import confirmed_margin, pairs_needed, power, smallest_n, tango
 from tests.benchmarks.coverage import Cell, outcomes, scores
 
 MARGINS = st.integers(10, 400).map(lambda thousandths: thousandths / 1000)

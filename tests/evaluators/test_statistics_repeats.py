@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.statistics.estimate import UNDEFINED
-from evaluators.statistics.repeats import chance, clustered_mean, is_repeated
+from evaluators.statistics.intervals import UNDEFINED
+from evaluators.statistics.sample import chance, clustered_mean, is_repeated
 
 TRIES = st.lists(st.booleans(), min_size=1, max_size=8)
 

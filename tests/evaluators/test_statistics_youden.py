@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED
 from evaluators.statistics.count_table import CountTable
-from evaluators.statistics.estimate import Estimate
-from evaluators.statistics.intervals import wilson
+from evaluators.statistics.intervals import Estimate, wilson
 from evaluators.statistics.youden import (
     class_rates,
     corrected_difference,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluators.answer_checks import MEASURES
 from evaluators.core import Case, JudgeError
-from evaluators.text_overlap import MEASURES
 from tests.support.scripted import make_case
 
 GOLD = "Да, банката може да приспадне това вземане."

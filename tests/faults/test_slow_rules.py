@@ -8,18 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.core import Ask, Case, JudgeError, Outcome, Reply, Request, Verdict
+from evaluators.core import Ask, Case, JudgeError, Message, Outcome, Reply, Request, Verdict
 from evaluators.judges.lexical.lexical_judge import LexicalJudge, grade
 from evaluators.judges.offline import PythonJudge
 from evaluators.ledger import Ledger
-from evaluators.messages import Message
-from evaluators.rule_thread import SHORT, off_the_loop
 from evaluators.runtime import engine
 from evaluators.runtime.calls import Caller
 from evaluators.runtime.engine import Engine, Task
 from evaluators.runtime.outcomes import OutcomeWriter
 from evaluators.runtime.schedule import Schedule
 from evaluators.runtime.sender import CallSettings
+from evaluators.user_code import SHORT, off_the_loop
 from tests.support.scripted import make_case
 
 REQUEST = Request(messages=(Message(role="user", content="?"),))

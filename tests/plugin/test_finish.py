@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import Estimate
 from reports.plugin.finish import slice_lines
 from reports.render import console
 from tests.support.samples import full, part, record, report

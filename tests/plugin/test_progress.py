@@ -7,9 +7,8 @@ from typing import Any
 
 from _pytest._io import TerminalWriter
 
-from evaluators.core import Outcome
+from evaluators.core import Outcome, Usage
 from evaluators.runtime.engine import Status
-from evaluators.usage import Usage
 from reports.plugin.progress import LOG_REPEATS, Progress, ProgressDisplay
 
 IDLE = Status()

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from cases.dataset import Dataset, Evidence, Plan, PlannedItem, Slice, Threshold
-from evaluators.core import Outcome, Verdict
+from evaluators.core import Outcome, Usage, Verdict
 from evaluators.kinds import kind_of
 from evaluators.rubric import Rubric
-from evaluators.usage import Usage
 from reports.gates.decide import SessionFacts
 from reports.run.baseline import Baseline
 from reports.run.report import Report

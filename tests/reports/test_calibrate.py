@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from evaluators.__main__ import main
-from evaluators.core import Outcome
-from evaluators.usage import Usage
+from evaluators.core import Outcome, Usage
 from reports.commands.judge_command import progress_line
 from tests.support.labelled_rows import MIXED, graded, spec, write
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply

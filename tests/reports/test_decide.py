@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.dataset import Threshold
-from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import Estimate
 from reports.gates.decide import SessionFacts, decide
 from reports.run.report import GateResult, GateState
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import Estimate
 from reports.compare.differences import differences
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.run.record import Record

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED
-from evaluators.statistics.estimate import Estimate
-from evaluators.statistics.intervals import wilson
+from evaluators.statistics.intervals import Estimate, wilson
 from reports.judge.judge_agreement import (
     Pair,
     confusion,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.dataset import Evidence, Fail, Threshold
-from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import Estimate
 from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
 from evaluators.statistics.youden import ClassRate, Separation
 from reports.compare.pairs import PairedSlice, pair_records

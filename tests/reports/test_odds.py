@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cases.dataset import Threshold
 from evaluators.core import CORRECT
-from evaluators.statistics.paired_power import power
+from evaluators.statistics.paired import power
 from reports.gates.decide import SessionFacts
 from reports.run.record import Record
 from reports.verdict.assemble import Facts, account, decision_of

@@ -8,7 +8,7 @@ import pytest
 from cases.dataset import Threshold
 from cases.gates_file import DatasetGates, GatesFile
 from evaluators.core import UsageError
-from evaluators.statistics.estimate import UNDEFINED, Estimate
+from evaluators.statistics.intervals import UNDEFINED, Estimate
 from reports.gates.decide import SessionFacts
 from reports.run.evidence import Calibration
 from reports.run.report import Report

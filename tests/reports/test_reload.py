@@ -9,7 +9,7 @@ import pytest
 
 from cases.dataset import Threshold
 from evaluators.core import UsageError, Vote
-from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import Estimate
 from reports.run.evidence import Comparison, Judging, LanguageGap
 from reports.run.json_data import decode
 from reports.run.provenance import DeclaredDataset

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import Estimate
 from reports.render import console, markdown, words
 from reports.run.evidence import Change, Comparison
 from reports.run.report import Report

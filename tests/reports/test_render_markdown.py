@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from evaluators.statistics.estimate import Estimate, number
+from evaluators.statistics.intervals import Estimate, number
 from reports.render import markdown, words
 from reports.run.report import Decision
 from tests.support.hostile import HOSTILE

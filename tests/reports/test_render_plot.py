@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from cases.dataset import Threshold
 from evaluators.statistics.betting import ENOUGH
-from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import Estimate
 from reports.render.charts import against, around, growth, plot, reach_of
 from reports.run.evidence import AuditStep, AuditTrail
 from tests.support.samples import gate

@@ -6,8 +6,7 @@ import pytest
 
 from cases.dataset import Threshold
 from evaluators.kinds import kind_of
-from evaluators.statistics.estimate import Estimate
-from evaluators.statistics.intervals import wilson
+from evaluators.statistics.intervals import Estimate, wilson
 from reports.render import charts, views, words
 from reports.run.evidence import ConfusionCell
 from reports.run.report import GateResult, GateState

@@ -21,8 +21,7 @@ from evaluators.core import (
     QAError,
 )
 from evaluators.rubric import Rubric
-from evaluators.statistics.estimate import Estimate
-from evaluators.statistics.intervals import wilson
+from evaluators.statistics.intervals import Estimate, wilson
 from evaluators.statistics.metrics import DROP, METRICS, RISE, USAGE, gate_ranges
 from reports.metrics.summary import summarise
 from reports.run.record import Record

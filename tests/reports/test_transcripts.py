@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from evaluators.__main__ import main as evaluators_main
-from evaluators.core import Reply, Request, ToolCall, UsageError
+from evaluators.core import Message, Reply, Request, ToolCall, UsageError
 from evaluators.ledger import Ledger, PaidReply
-from evaluators.messages import Message
 from evaluators.sent import REQUEST, TEXT, documents_of
 from evaluators.text import request_key
 from reports.__main__ import main

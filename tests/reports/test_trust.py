@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from cases.dataset import Dataset, Plan, PlannedItem, Slice, Threshold
 from cases.plan import Labelled, labelled_for
-from evaluators.core import CORRECT, INCORRECT, Outcome, Verdict
+from evaluators.core import CORRECT, INCORRECT, Outcome, Usage, Verdict
 from evaluators.kinds import kind_of
 from evaluators.rubric import Protocol, Rubric
-from evaluators.statistics.estimate import UNDEFINED, Estimate
-from evaluators.usage import Usage
+from evaluators.statistics.intervals import UNDEFINED, Estimate
 from reports.judge.trust import (
     calibrate,
     calibration_notes,

@@ -8,10 +8,8 @@ import pytest
 
 from cases.dataset import Slice
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Vote
-from evaluators.statistics.agreement import cohen_kappa
-from evaluators.statistics.alpha import krippendorff_alpha
-from evaluators.statistics.estimate import UNDEFINED, Estimate
-from evaluators.statistics.intervals import wilson
+from evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
+from evaluators.statistics.intervals import UNDEFINED, Estimate, wilson
 from reports.judge.judging import audit, panels, vote_notes
 from reports.run.evidence import Audit, Calibration, ConfusionCell, Corrected, Judging
 from reports.run.json_data import decode

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.core import CallError, Reply, Request
-from evaluators.messages import Message, Tool
+from evaluators.core import CallError, Message, Reply, Request, Tool
 from evaluators.models import connect
 from evaluators.models.adapter import parse_body
 from evaluators.models.api import ApiModel

@@ -7,7 +7,7 @@ from dataclasses import replace
 from cases.dataset import Threshold
 from evaluators.core import State
 from evaluators.kinds import kind_of
-from evaluators.statistics.estimate import Estimate
+from evaluators.statistics.intervals import Estimate
 from reports.render.report_files import Files
 from reports.run.clean import masked
 from reports.run.evidence import ConfusionCell

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from evaluators.core import Case, Limits, Reply, Request
-from evaluators.messages import Message
+from evaluators.core import Case, Limits, Message, Reply, Request
 
 
 @dataclass

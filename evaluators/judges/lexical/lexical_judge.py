@@ -19,7 +19,7 @@ from evaluators.judges.lexical.premises import denied_premise, grade_premise
 from evaluators.judges.lexical.rejections import reject_reason
 from evaluators.judges.lexical.word_matching import Span, Tolerance
 from evaluators.replies.labels import content_free
-from evaluators.rule_thread import SHORT, off_the_loop
+from evaluators.user_code import SHORT, off_the_loop
 
 _STOP = re.compile(r"[.;!?\n…]")
 _TRIES = 16  # mentions of one gold; an answer that repeats it more often adds nothing
