@@ -1,4 +1,4 @@
-"""Where a ledger is: a file, or a PostgreSQL database that many machines share."""
+"""The place of a ledger: a file, or a PostgreSQL database that many machines share."""
 
 import re
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ _HOW = "PGPASSWORD, a password file (PGPASSFILE) or a service file (postgresql:/
 
 @dataclass(frozen=True, slots=True)
 class PostgresUrl:
-    """The address of a PostgreSQL database, without a password; shown as host and database."""
+    """The address of a PostgreSQL database, without a password."""
 
     url: str
 
     def __str__(self) -> str:
-        """Return what messages and reports may show: the service, or the host and the database."""
+        """Return what messages and reports may show: the service, or host and database."""
         parts = urlsplit(self.url)
         service = parse_qs(parts.query).get("service", [""])[0]
         hosts = parts.netloc.rpartition("@")[2]
@@ -32,7 +32,7 @@ Place = Path | PostgresUrl
 def read_place(text: str, here: Path = Path()) -> Place:
     """Return the place that ``--ledger`` names; a relative path starts at ``here``.
 
-    Raises UsageError, without the value, for an address with a password in it.
+    Raises UsageError, without the value, for an address that holds a password.
     """
     if not _URL.match(text):
         return here / text
@@ -41,10 +41,10 @@ def read_place(text: str, here: Path = Path()) -> Place:
         has_secret = parts.password is not None or _SECRETS & parse_qs(parts.query).keys()
     except ValueError:
         raise UsageError(
-            "--ledger: not a database's address; write postgresql://USER@HOST:PORT/DATABASE"
+            "--ledger: not the address of a database; write postgresql://USER@HOST:PORT/DATABASE"
         ) from None
     if has_secret:
         raise UsageError(
-            f"--ledger: a password in the address is seen by others; take it out and use {_HOW}"
+            f"--ledger: others can see a password in the address; remove it and use {_HOW}"
         )
     return PostgresUrl(text)

@@ -1,8 +1,7 @@
 """What was sent for a reply, as ledger and report keep it: each request once, by its ledger key.
 
-What comes again and again is kept once, by its digest: long texts, such as rubrics, and the frame
-of a request, which is all but its messages. Whoever reads a request can check it: its key is the
-hash of all that it says.
+Long texts such as rubrics, and the frame of a request (everything but its messages), repeat, so
+each is kept once by its digest. A reader can check a request: its key is the hash of what it says.
 """
 
 import json
@@ -15,25 +14,26 @@ from evaluators.text import canonical, digest, encodable, flat
 
 REQUEST, TEXT = "request", "text"
 """The kinds of documents: a request under its ledger key, a text under its digest."""
-_LONG = 1_000  # characters: a longer text of a request is kept apart
+_MAX_INLINE = 1_000  # characters; a longer text is a document of its own
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 Sent = Mapping[str, Any]
-"""A kept request: ``frame`` is a text's key, and so is ``text`` in the place of a long content."""
+"""A kept request. ``frame`` is the key of a text; so is ``text``, in place of a long content."""
 
 
 class Document(NamedTuple):
-    """What a ledger keeps under a kind and a key; ``text`` is JSON."""
+    """A text that a ledger keeps under a kind and a key."""
 
     kind: str
     key: str
     text: str
+    """JSON."""
 
 
 def documents_of(model: Model, request: Request, key: str, fresh: str) -> tuple[Document, ...]:
-    """Return what is kept of a request under its key: the texts that it names, and last itself.
+    """Return what is kept of a request: the texts that it names, then the request itself.
 
-    ``fresh`` is the name under which it was asked anew, empty without one.
+    ``fresh`` is the name given as --fresh, or empty.
     """
     tool = request.tool and flat(request.tool)
     frame = {
@@ -48,7 +48,7 @@ def documents_of(model: Model, request: Request, key: str, fresh: str) -> tuple[
     messages = []
     for message in request.messages:
         said = flat(message)
-        if len(message.content) > _LONG:
+        if len(message.content) > _MAX_INLINE:
             texts.append(_text(message.content))
             said = {"role": message.role, "text": texts[-1].key}
         messages.append(said)
@@ -59,13 +59,13 @@ def documents_of(model: Model, request: Request, key: str, fresh: str) -> tuple[
     return *texts, Document(REQUEST, key, encode(sent))
 
 
-@lru_cache(maxsize=256)  # frames and rubrics; the long prompt of one item is soon forgotten
+@lru_cache(maxsize=256)  # enough for frames and rubrics; an item's long prompt soon leaves it
 def _text(text: str) -> Document:
     return Document(TEXT, digest(text), encode(text))
 
 
 def encode(value: object) -> str:
-    """Return JSON that any database and file can hold, mostly readable to people."""
+    """Return JSON that any database and file can hold, readable to people where it can be."""
     text = _encoder.encode(value)
     return text if encodable(text) else canonical(value)
 
@@ -77,7 +77,7 @@ def texts_named(sent: Sent) -> Iterator[str]:
 
 
 def whole(sent: Sent, text_of: Callable[[str], str]) -> tuple[Sent, dict[str, object]]:
-    """Return the frame and the fields of a kept request; ``text_of`` finds a text by its key."""
+    """Return the frame and the fields of a kept request; ``text_of`` returns a text by its key."""
     frame = json.loads(text_of(sent["frame"]))
     messages = [
         {"role": one["role"], "content": text_of(one["text"])} if "text" in one else one

@@ -1,4 +1,4 @@
-"""``python -m evaluators ledger``: look into a ledger, carry it elsewhere, take old rows out."""
+"""``python -m evaluators ledger``: look into a ledger, carry it elsewhere, remove old rows."""
 
 import argparse
 import re
@@ -26,18 +26,11 @@ from reports.commands.ledger_batches import batches
 
 DEFAULT = Path(".qa/ledger.sqlite3")
 DONE, REFUSED = 0, 4
-DAY = 86_400.0
-NAMED = 20  # bad lines that are named one by one
+DAY_S = 86_400.0
+MAX_NAMED = 20  # bad lines that are named one by one
 HEAD = (
-    "model",
-    "calls",
-    "tokens in",
-    "cached",
-    "tokens out",
-    "call time",
-    "cost",
-    "first",
-    "last",
+    *("model", "calls", "tokens in", "cached", "tokens out"),
+    *("call time", "cost", "first", "last"),
 )
 NOTE = "exit codes: 0 done, 1 the disk or the file refuses, 4 wrong arguments or bad lines"
 
@@ -73,16 +66,14 @@ def _stats_lines(place: Place, found: LedgerStats, size: int) -> Iterator[str]:
     ]
     if rows:
         yield from aligned_table([HEAD, *rows])
-    if found.damaged:
-        yield f"{plural(found.damaged, 'damaged row')}: the next run sets aside what it needs"
-    if found.unsigned:
-        yield f"{plural(found.unsigned, 'unsigned row')}: the next run sets aside what it needs"
-    if found.set_aside:
-        yield f"{plural(found.set_aside, 'row')} set aside by earlier runs"
-    if found.imported:
-        yield f"{plural(found.imported, 'row')} imported"
-    if found.documents:
-        yield f"{plural(found.documents, 'document')} beside them"
+    counts = (
+        (found.damaged, "damaged row", ": the next run sets aside what it needs"),
+        (found.unsigned, "unsigned row", ": the next run sets aside what it needs"),
+        (found.set_aside, "row", " set aside by earlier runs"),
+        (found.imported, "row", " imported"),
+        (found.documents, "document", " with them"),
+    )
+    yield from (f"{plural(count, what)}{rest}" for count, what, rest in counts if count)
     if any(total.cost is None for total in found.models.values()):
         yield "cost unknown: neither models.yaml nor genai-prices has a price"
 
@@ -114,17 +105,17 @@ def import_(options: Options) -> int:
     with closing(open_store(options.ledger)) as opened:
         say(sys.stderr, *opened.notes)
         done = upkeep.import_rows(opened, options.file)
-    say(sys.stderr, *done.refused[:NAMED])
-    if len(done.refused) > NAMED:
-        say(sys.stderr, f"{plural(len(done.refused), 'bad line')}; the first {NAMED} are named")
+    say(sys.stderr, *done.refused[:MAX_NAMED])
+    if len(done.refused) > MAX_NAMED:
+        say(sys.stderr, f"{plural(len(done.refused), 'bad line')}; the first {MAX_NAMED} are named")
     say(sys.stdout, f"{done.new:,} new, {done.known:,} known, {len(done.refused):,} refused")
     return REFUSED if done.refused else DONE
 
 
 def prune(options: Options) -> int:
-    """Say which rows would go; with --yes take them out."""
+    """Say how many rows would go; with --yes remove them."""
     if options.older_than is None and options.model is None:
-        raise UsageError("prune: say what is to go: --older-than 90d, --model SPEC, or both")
+        raise UsageError("prune: say what to remove: --older-than 90d, --model SPEC, or both")
     before = None if options.older_than is None else time.time() - options.older_than
     selection = RowFilter(spec=options.model, before=before)
     with closing(open_store(options.ledger)) as opened:
@@ -151,22 +142,22 @@ def _days(text: str) -> float:
     match = re.fullmatch(r"([0-9]{1,5})d", text, re.ASCII)
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of days such as 90d")
-    return int(match[1]) * DAY
+    return int(match[1]) * DAY_S
 
 
 COMMANDS: Mapping[str, tuple[str, Callable[[Options], int]]] = {
-    "stats": ("what is in it and what it cost", stats),
+    "stats": ("what it holds and what that cost", stats),
     "export": ("rows as JSON lines, to a file or to stdout", export),
     "import": ("add the rows of an exported file", import_),
-    "prune": ("take out rows by age or model", prune),
-    "batches": ("what providers have in batches; give one up", batches),
+    "prune": ("remove rows by age or model", prune),
+    "batches": ("what providers have in batches; cancel one", batches),
 }
 
 
 def main(argv: Sequence[str]) -> int:
     """Run one subcommand and return the exit code.
 
-    Raises UsageError for wrong arguments, LedgerError where the file or the disk refuses.
+    Raises UsageError for wrong arguments, LedgerError if the file or the disk refuses.
     """
     options = _parser().parse_args(argv)
     if options.command != "import" and not exists(options.ledger):
@@ -184,34 +175,26 @@ def main(argv: Sequence[str]) -> int:
 def _parser() -> CommandParser:
     parser = CommandParser(
         prog="python -m evaluators ledger",
-        description="Look into a ledger, carry it elsewhere, take old rows out.",
+        description="Look into a ledger, carry it elsewhere, remove old rows.",
         epilog=NOTE,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    made = {
-        name: commands.add_parser(name, help=what, description=what, epilog=NOTE)
-        for name, (what, _) in COMMANDS.items()
-    }
-    for one in made.values():
-        one.add_argument(
-            "--ledger",
-            metavar="PATH",
-            type=read_place,
-            default=DEFAULT,
-            help=f"a file (default: {DEFAULT}) or postgresql://HOST/DATABASE",
-        )
-    made["stats"].add_argument("--models", type=Path, metavar="FILE", help=MODELS_FILE)
-    made["import"].add_argument("file", type=Path, help="what `ledger export` wrote")
-    made["export"].add_argument("file", nargs="?", type=Path, help="where to (default: stdout)")
-    made["prune"].add_argument("--older-than", metavar="DAYS", type=_days, help="such as 90d")
+    adds = {}
+    for name, (what, _) in COMMANDS.items():
+        one = commands.add_parser(name, help=what, description=what, epilog=NOTE)
+        adds[name] = one.add_argument
+        text = f"a file (default: {DEFAULT}) or postgresql://HOST/DATABASE"
+        one.add_argument("--ledger", metavar="PATH", type=read_place, default=DEFAULT, help=text)
+    for name in ("stats", "batches"):
+        adds[name]("--models", metavar="FILE", type=Path, help=MODELS_FILE)
     for name in ("export", "prune"):
-        made[name].add_argument("--model", metavar="SPEC", help="only the replies of this model")
+        adds[name]("--model", metavar="SPEC", help="only the replies of this model")
+    adds["import"]("file", type=Path, help="what `ledger export` wrote")
+    adds["export"]("file", nargs="?", type=Path, help="the file to write (default: stdout)")
     text = "only from this day on (UTC)"
-    made["export"].add_argument("--since", metavar="DATE", type=_date, help=text)
-    text = "remove them; without it only count"
-    made["prune"].add_argument("--yes", action="store_true", help=text)
-    add = made["batches"].add_argument
-    add("--cancel", metavar="ID", help="ask for nothing more of a batch: what is done stays")
-    add("--key-env", metavar="URL=NAME", action="append", default=[], help=KEY_ENV)
-    add("--models", metavar="FILE", type=Path, help=MODELS_FILE)
+    adds["export"]("--since", metavar="DATE", type=_date, help=text)
+    adds["prune"]("--older-than", metavar="DAYS", type=_days, help="such as 90d")
+    adds["prune"]("--yes", action="store_true", help="remove them; without it only count")
+    adds["batches"]("--cancel", metavar="ID", help="stop a batch; calls that are done stay")
+    adds["batches"]("--key-env", metavar="URL=NAME", action="append", default=[], help=KEY_ENV)
     return parser

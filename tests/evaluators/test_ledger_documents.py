@@ -108,7 +108,7 @@ def test_documents_are_carried_with_all_rows(
         assert ledger.documents("batch") == {"k": "own", "other": "o\ud800"}
         assert ledger.get(key_of(1)) == reply_of(1)
     assert main(["ledger", "stats", "--ledger", str(two)]) == 0
-    assert "2 documents beside them" in capsys.readouterr().out
+    assert "2 documents with them" in capsys.readouterr().out
 
 
 def test_a_document_that_was_changed_is_not_imported(

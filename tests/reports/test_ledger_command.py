@@ -49,10 +49,12 @@ def test_every_command_has_its_help(words: list[str], capsys: pytest.CaptureFixt
     [
         (["bogus"], "invalid choice"),
         (["stats", "--ledger", "absent"], "absent: no ledger there"),
-        (["prune", "--ledger", "l"], "say what is to go"),
+        (["prune", "--ledger", "l"], "say what to remove"),
         (["prune", "--older-than", "soon"], "not a number of days such as 90d"),
         (["export", "--since", "May"], "not a day such as 2026-05-31"),
         (["import", "absent", "--ledger", "l"], "absent: cannot be read"),
+        (["import", "f", "--skip-bad"], "unrecognized arguments: --skip-bad"),
+        (["stats", "--trust-ledger"], "--trust-ledger was removed: sign the rows"),
     ],
 )
 def test_wrong_arguments_exit_with_4(
