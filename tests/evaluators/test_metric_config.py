@@ -89,7 +89,7 @@ def test_a_gates_file_may_name_a_metric_of_the_slice(tmp_path: Path) -> None:
     assert [rule.measure for rule in rules] == ["bias", "geval_basis"]
     for wrong in ("toxicity", "geval_other"):
         bad = load_gates(gates(tmp_path, f"{name}: {{en: {{{wrong}: {{min: 1}}}}}}\n"))
-        with pytest.raises(UsageError, match=f"'{wrong}': no measure"):
+        with pytest.raises(UsageError, match=f"'{wrong}': no metric"):
             with_gates(dataset, bad)
 
 
