@@ -224,3 +224,16 @@ def test_yes_no_items_without_the_field_are_joined_by_their_passage(tmp_path: Pa
     slice_ = replace(made(path, "yes_no", "Yes", "No"), cluster="twin")
     first, second, third = (slice_.cluster_of(case) for case in load_cases(slice_))
     assert first == second != third
+
+
+def test_metadata_escapes_do_not_warn(tmp_path: Path) -> None:
+    """An odd backslash in a literal is text; an empty cell is no metadata."""
+    text = "metadata,problem,answer\n{'a': '\\d'},q,a\n  ,r,b\n"
+    first, second = loaded(tmp_path, text)
+    assert (first.metadata, second.metadata) == ({"a": "\\d"}, {})
+
+
+def test_harmless_numbers_are_text(tmp_path: Path) -> None:
+    """An alias and a recorded answer may be a JSON number."""
+    (case,) = loaded(tmp_path, line(aliases=5.5, predicted_answer=5), "jsonl")
+    assert (case.golds, case.recorded) == (("a", "5.5"), "5")
