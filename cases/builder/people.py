@@ -14,6 +14,7 @@ from cases.builder.rules import check_questions
 from cases.builder.steps import DISPUTED, BuildStep, ModelCalls
 from cases.builder.validation import CONTESTED, is_contested
 from cases.builder.work_folder import DraftItem, Values
+from cases.review.form import write_sheet
 from cases.review.reviews import (
     AGREED,
     UNREVIEWED,
@@ -31,18 +32,16 @@ from cases.review.sheet import (
     Sheet,
     SheetItem,
     assign,
-    choice_set,
     draw,
     sheets_for,
+    verdict_question,
 )
-from cases.review.sheet_files import write_sheet
 from evaluators.core import UsageError
 from evaluators.reading import file_hash
 from evaluators.statistics.intervals import Estimate
 
 OVERLAP = 0.2
 SHEETS, AGREEMENT = "review", "agreement.json"
-CHOICES = "question"
 MOST_VERDICTS = 3  # after which a dispute is given up
 _DROPS: Mapping[str, str] = {UNCLEAR: "unclear", "BAD_LANGUAGE": "bad_language"}
 
@@ -79,6 +78,7 @@ def sheet_of(name: str, items: Iterable[DraftItem], recipe: Recipe) -> Sheet:
     It shows the wordings that reviewers proposed for a disputed item, and whether the models
     disagree on an item, though not how.
     """
+    question = verdict_question("question")
     rows = tuple(
         SheetItem(
             id=item.id,
@@ -88,7 +88,7 @@ def sheet_of(name: str, items: Iterable[DraftItem], recipe: Recipe) -> Sheet:
                 Field(title="question", text=item.question),
                 Field(title="source", text=f"{item.origin.title} · {item.origin.group}"),
             ),
-            choices=CHOICES,
+            questions=(question,),
             edit=item.question,
             reasons=(
                 *((CONTESTED,) if is_contested(item) else ()),
@@ -98,7 +98,7 @@ def sheet_of(name: str, items: Iterable[DraftItem], recipe: Recipe) -> Sheet:
         )
         for item in items
     )
-    return Sheet(name=name, items=rows, choices={CHOICES: choice_set(CHOICES)})
+    return Sheet(name=name, items=rows)
 
 
 def accepted(

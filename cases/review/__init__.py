@@ -1,6 +1,5 @@
-"""Review by people: a sheet of items goes out as a form and as CSV, and verdicts come back.
+"""Review by people: sheets go out as a form and as CSV, and verdicts and ratings come back.
 
-``write_sheet`` writes both files, ``assign`` says who is to see which items, ``read_sheets`` reads
-what came back, ``agreement`` measures how far the reviewers agree, ``settle`` makes one outcome an
-item of it. Reports and the dataset builder both use it.
+``issue`` writes a sheet's files, ``read_sheets`` reads what came back, ``settle`` makes one outcome
+of an item, ``agreement`` measures how far reviewers agree. Reports and the dataset builder use it.
 """

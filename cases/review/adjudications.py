@@ -31,7 +31,7 @@ _ABOUT = re.compile(rf"# ((?:{'|'.join(ABOUT)}): .*)")
 def load_adjudications(path: Path) -> dict[str, Adjudication]:
     """Return the verdicts of a file by digest.
 
-    Raises UsageError naming file and line for a verdict that cannot be read, or a second one.
+    Raises UsageError naming file and line for a verdict that cannot be read, or a repeated one.
     """
     document = load_yaml(path)
     if document == "":
@@ -51,7 +51,7 @@ def load_adjudications(path: Path) -> dict[str, Adjudication]:
 
 
 def _comments_above(text: Sequence[str], line: int) -> tuple[str, ...]:
-    """Return what stands in the comments right above an entry, which begins in this line."""
+    """Return the comments directly above an entry, which begins in this line."""
     above = takewhile(bool, (_ABOUT.fullmatch(one) for one in reversed(text[: line - 1])))
     return tuple(match[1] for match in above if match)[::-1]
 
@@ -103,10 +103,7 @@ def is_label(text: str) -> bool:
 def merged(
     old: Adjudications, new: Iterable[Adjudication]
 ) -> tuple[dict[str, Adjudication], tuple[str, ...]]:
-    """Return old and new verdicts together, and a line for each new one that was refused.
-
-    A verdict that contradicts an old one is refused, not put over it.
-    """
+    """Return old and new verdicts, and a line for each new one that contradicts an old one."""
     found = dict(old)
     refused = []
     for one in new:
@@ -120,10 +117,7 @@ def merged(
 
 
 def save_adjudications(adjudications: Mapping[str, Adjudication], path: Path) -> None:
-    """Write the file, by item, so that a change of one verdict is a change of its lines.
-
-    Raises QAError where it cannot be written.
-    """
+    """Write the file, ordered by item. Raises QAError if it cannot be written."""
     ordered = sorted(adjudications.values(), key=lambda one: (one.item, one.digest))
     text = _HEAD if ordered else f"{_HEAD}[]\n"
     for one in ordered:
@@ -136,10 +130,10 @@ def save_adjudications(adjudications: Mapping[str, Adjudication], path: Path) ->
     write_texts([(path, text)])
 
 
-def beside(folders: Iterable[Path]) -> dict[str, Adjudication]:
-    """Return the verdicts in the ``adjudications.yaml`` of these folders, where there is one.
+def load_folders(folders: Iterable[Path]) -> dict[str, Adjudication]:
+    """Return the verdicts in the ``adjudications.yaml`` of those folders that have one.
 
-    Raises UsageError where one cannot be read, or two say different things of one answer.
+    Raises UsageError if one cannot be read, or two contradict each other.
     """
     found: dict[str, Adjudication] = {}
     for folder in folders:

@@ -1,20 +1,26 @@
-"""What reviewers sent back, JSON or CSV; the outcome of each item; how far they agree."""
+"""What was issued, and what reviewers sent back: reading it, settling it, and their agreement."""
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from cases.review.sheet_files import BETWEEN, from_cell
+from cases.review.form import BETWEEN, RATE, write_sheet
+from cases.review.sheet import Sheet
 from cases.tables import read_csv
 from evaluators.core import UsageError
+from evaluators.output import write_texts
 from evaluators.reading import parse_json, read_text
+from evaluators.spreadsheet import unguarded
 from evaluators.statistics.agreement import PairAgreement, alpha_of, kappas, raw_agreement
 from evaluators.statistics.intervals import Estimate
-from evaluators.text import encodable, hint, shown
+from evaluators.text import encodable, hint, listed, shown
 
 Allowed = Mapping[str, Sequence[str]]
+ISSUED = "sheet.json"
+"""The file of what was asked; it stays with whoever gives the sheets out."""
 LONGEST_NAME = 100
 GIVEN = ("verdict", "edited", "comment")
 COLUMNS = ("item", *GIVEN)
@@ -27,26 +33,140 @@ UNREVIEWED: State = "unreviewed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """What one reviewer said of one item; ``verdict`` is empty where there is only a comment.
-
-    ``edited`` is empty where the text was left as it is. ``source`` is the file and row, ``sheet``
-    the digest of the form's sheet, empty in a CSV.
-    """
+    """What one reviewer answered to one question about an item."""
 
     item: str
+    """The item's id, or ``ITEM#CRITERION``."""
     reviewer: str
     verdict: str
+    """The verdict or rating; empty if there is only a comment."""
     edited: str = ""
+    """The corrected text; empty if it was left as it is."""
     comment: str = ""
     source: str = ""
+    """File and row."""
     sheet: str = ""
+    """The digest of the form's sheet; empty in a CSV."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssuedItem:
+    """What a sheet asked about one item, and what the judge said of it."""
+
+    choices: tuple[str, ...]
+    """The verdicts or ratings that a person may give."""
+    judged: str = ""
+    """The judge's own verdict; empty if it gave none."""
+    upgrades: tuple[str, ...] = ()
+    """Choices that would make an answer pass that the judge failed."""
+    about: tuple[str, ...] = ()
+    """What was asked, in words, line by line."""
+    criterion: str = ""
+    """The criterion's name, if a rating was asked for; the next three are empty without it."""
+    question: str = ""
+    part: str = ""
+    """The answer's slice."""
+    run: str = ""
+    """Which run gave the answer."""
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What must be the same of all ratings by one criterion."""
+        return self.run, self.question, self.choices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issued:
+    """All sheets issued in one folder: their digests, and their questions by id."""
+
+    path: Path
+    sheets: tuple[str, ...] = ()
+    items: Mapping[str, IssuedItem] = field(default_factory=dict)
+
+    def check(self, reviews: Iterable[Review]) -> None:
+        """Raise UsageError, naming them, for reviews of what no sheet asked."""
+        reviews = list(reviews)
+        sheets = {one.sheet for one in reviews if one.sheet} - {*self.sheets}
+        others = dict.fromkeys(one.item for one in reviews if one.item not in self.items)
+        what = f"verdicts on items that no sheet asked: {listed(others)}" if others else ""
+        if sheets:
+            what = f"made from sheets that were not issued: {listed(sorted(sheets))}"
+        if what:
+            advice = "nothing is taken; name the form's own sheet.json as --sheet"
+            raise UsageError(f"{self.path}: {what}; {advice}")
+        for one in reviews:
+            if one.verdict and one.verdict not in self.items[one.item].choices:
+                choices = ", ".join(self.items[one.item].choices)
+                raise UsageError(
+                    f"{one.source}: {shown(one.verdict)} is no choice; there are {choices}"
+                )
+
+
+def issue(sheet: Sheet, asked: Mapping[str, IssuedItem], folder: Path) -> tuple[Path, ...]:
+    """Write form and twin of a sheet, and add it to ``sheet.json``; return the three paths.
+
+    Forms that were sent out earlier may still come back. Raises UsageError if ``sheet.json`` cannot
+    be read, or a criterion has another question, scale or run than before.
+    """
+    path = folder / ISSUED
+    old = load_issued(path) if path.exists() else Issued(path=path)
+    before = {one.criterion: one.identity for one in old.items.values()}
+    for one in asked.values():
+        if one.criterion and before.get(one.criterion, one.identity) != one.identity:
+            what = f"criterion {shown(one.criterion)} was asked otherwise, or of another run"
+            raise UsageError(
+                f"{path}: {what}, in a form issued there; give the new form another folder (--to)"
+            )
+    needed = ("choices", "judged", "upgrades")
+    value = {
+        "sheets": list(dict.fromkeys((*old.sheets, sheet.digest))),
+        "items": {
+            item: {name: value for name, value in asdict(one).items() if value or name in needed}
+            for item, one in {**old.items, **asked}.items()
+        },
+    }
+    files = write_sheet(sheet, folder)
+    write_texts([(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")])
+    return *files, path
+
+
+def load_issued(path: Path) -> Issued:
+    """Return what ``issue`` wrote. Raises UsageError if there is no such file, or another."""
+    if not path.exists():
+        raise UsageError(
+            f"{path}: no sheet was issued there; name the form's own sheet.json as --sheet"
+        )
+    try:
+        value: Any = parse_json(read_text(path))
+        items = {item: _issued_item(one) for item, one in value["items"].items()}
+        return Issued(path=path, sheets=_texts(value["sheets"]), items=items)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise UsageError(
+            f"{path}: not what `python -m reports review` writes; write the form again"
+        ) from None
+
+
+def _issued_item(value: Any) -> IssuedItem:
+    needed = {name: value[name] for name in ("choices", "judged", "upgrades")}
+    known = {one.name: value[one.name] for one in fields(IssuedItem) if one.name in value}
+    found: dict[str, Any] = {**needed, **known}
+    for name in ("choices", "upgrades", "about"):
+        found[name] = _texts(found.get(name, []))
+    _texts([text for text in found.values() if not isinstance(text, tuple)])
+    return IssuedItem(**found)
+
+
+def _texts(values: Sequence[object]) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
+        raise TypeError("texts are needed")
+    return tuple(map(str, values))
 
 
 def read_sheets(paths: Iterable[Path], allowed: Allowed | None = None) -> tuple[Review, ...]:
-    """Return the reviews in these files; rows left empty are none.
+    """Return the reviews in these files, without rows that were left empty.
 
-    ``allowed`` (``Sheet.allowed``) names the verdicts of each item; a CSV names its own. The same
-    review in two files counts once. Raises UsageError naming file, row and column for whatever
+    ``allowed`` (``Sheet.allowed``) names the answers to each question; a CSV names its own. The
+    same review in two files counts once. Raises UsageError naming file, row and column for what
     cannot be read, an item or verdict that is not allowed, or a reviewer who contradicts himself.
     """
     readers = {".json": _from_json, ".csv": _from_csv}
@@ -68,23 +188,35 @@ def read_sheets(paths: Iterable[Path], allowed: Allowed | None = None) -> tuple[
 
 
 def _from_csv(path: Path, allowed: Allowed | None) -> Iterator[Review]:
+    """Yield one review for each question that a row answers; the first has the row's comment."""
     table = read_csv(path, read_text(path))
-    for column in (*COLUMNS, "reviewer"):
+    rated = {
+        column: unguarded(name.removeprefix(RATE.strip()).strip())
+        for column, name in table.names.items()
+        if name.startswith(RATE.strip())
+    }
+    verdict = () if rated and "verdict" not in table.names else ("verdict",)
+    for column in ("item", *verdict, "edited", "comment", "reviewer"):
         if column not in table.names:
             raise UsageError(
                 f"{path}:1: no column {column!r}; keep the columns of the sheet as they are"
             )
     for record in table.records:
-        cells = {name: from_cell(str(value)).strip() for name, value in record.values.items()}
-        values = {name: cells[name] for name in (*COLUMNS, "reviewer")}
-        if not any(values[name] for name in GIVEN):
+        cells = {name: unguarded(str(value)).strip() for name, value in record.values.items()}
+        said = {cells["item"]: cells["verdict"]} if verdict else {}
+        said |= {f"{cells['item']}#{name}": cells[column] for column, name in rated.items()}
+        if not any((*said.values(), cells["edited"], cells["comment"])):
             continue
-        if not values["reviewer"]:
+        if not cells["reviewer"]:
             raise table.problem(record, "reviewer", "empty; who gave this verdict?")
         choices = cells.get("choices", "").split(BETWEEN.strip())
-        own = [choice.strip() for choice in choices if choice]
+        own = [choice.strip() for choice in choices if choice] if verdict else []
         source = f"{path}:{record.line}: row {record.row}"
-        yield _review(values, source, own if allowed is None else allowed)
+        rest = {name: cells[name] for name in ("edited", "comment", "reviewer")}
+        for item in [item for item in said if said[item]] or [*said][:1]:
+            values = {"item": item, "verdict": said[item], **rest}
+            yield _review(values, source, own if allowed is None else allowed)
+            rest |= {"edited": "", "comment": ""}
 
 
 def _from_json(path: Path, allowed: Allowed | None) -> Iterator[Review]:
@@ -113,7 +245,7 @@ def _from_json(path: Path, allowed: Allowed | None) -> Iterator[Review]:
 
 
 def _review(values: Mapping[str, str], source: str, allowed: Allowed | Sequence[str]) -> Review:
-    """Return the review in a row. ``allowed`` holds verdicts by item, or those of this very row."""
+    """Return the review in a row. ``allowed`` holds answers by question, or those of this row."""
     for column, text in values.items():
         if not encodable(text) or "\0" in text:
             raise UsageError(
@@ -147,26 +279,25 @@ def _review(values: Mapping[str, str], source: str, allowed: Allowed | Sequence[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """The outcome of one item.
-
-    ``verdict`` is empty unless agreed. ``edited`` is the text that takes the place of the old one,
-    empty where nobody changed it. ``reviews`` are those that gave a verdict, by reviewer.
-    """
+    """The outcome of one item."""
 
     item: str
     state: State
     verdict: str = ""
+    """Empty unless agreed."""
     edited: str = ""
+    """The text that replaces the old one; empty if nobody changed it."""
     reviews: tuple[Review, ...] = ()
+    """Those that gave a verdict, by reviewer."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Who gave the verdict that was agreed on."""
+        """Who gave the agreed verdict."""
         return tuple(one.reviewer for one in self.reviews if one.verdict == self.verdict)
 
     @property
     def comments(self) -> tuple[str, ...]:
-        """What those who gave the verdict that was agreed on wrote beside it."""
+        """The comments of those who gave the agreed verdict."""
         said = (one.comment for one in self.reviews if one.verdict == self.verdict)
         return tuple(dict.fromkeys(filter(None, said)))
 
@@ -174,10 +305,9 @@ class Settled:
 def settle(items: Iterable[str], reviews: Iterable[Review]) -> dict[str, Settled]:
     """Return the outcome of each item, in the order of ``items``.
 
-    A verdict holds when more than half of those who gave one gave it: two who differ are a
-    conflict, which a third decides by agreeing with one of them. Edits are settled in the same way
-    among those who gave that verdict and changed the text; edits that differ without a majority
-    are a conflict too.
+    A verdict holds if more than half of those who gave one gave it: two who differ are a conflict,
+    which a third decides by agreeing with one of them. Edits are settled in the same way among
+    those who gave that verdict and changed the text; edits without a majority are a conflict too.
     """
     given: dict[str, list[Review]] = defaultdict(list)
     for review in sorted(reviews, key=lambda one: one.reviewer.casefold()):
@@ -198,24 +328,25 @@ def _settled(item: str, reviews: tuple[Review, ...]) -> Settled:
 
 
 def _majority(values: Sequence[str]) -> str:
-    """Return the value that more than half of them are, empty where there is none."""
+    """Return the value that more than half of them are; empty if there is none."""
     first = Counter(values).most_common(1)
     return first[0][0] if first and 2 * first[0][1] > len(values) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """How far reviewers agree on one group of items.
-
-    ``items`` counts those with two verdicts or more, ``raw`` is the share of pairs of verdicts
-    that are equal. ``pairs`` are the reviewers who saw items in common.
-    """
+    """How far reviewers agree on one group of items."""
 
     group: str
+    """Empty for all items."""
     items: int
+    """Those with two verdicts or more."""
     raw: Estimate
+    """The share of pairs of verdicts that are equal."""
     alpha: Estimate
+    """Krippendorff's."""
     pairs: tuple[PairAgreement, ...]
+    """Cohen's kappa of reviewers who saw items in common."""
 
 
 def agreement(

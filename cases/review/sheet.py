@@ -1,35 +1,53 @@
-"""What is put before reviewers: items with their texts, verdicts to choose from, who sees what."""
+"""What reviewers are shown: items with texts and questions, their choices, and who sees what."""
 
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evaluators.core import UsageError
-from evaluators.settings import load_settings
-from evaluators.text import digest
+from evaluators.reading import Map, Seq, load_yaml, problem
+from evaluators.settings import Settings, load_settings
+from evaluators.text import digest, shown
 
 UNCLEAR = "UNCLEAR"
 """The verdict of a reviewer who cannot decide."""
-
 CHOICES = Path(__file__).with_name("choices.yaml")
-TAKEN_KEYS = frozenset("em")
-_KEY = re.compile(r"[a-z0-9]", re.ASCII)
+LONGEST_NAME = 60  # characters of a criterion's name
+HIGHEST, MOST_POINTS = 10, 10
+"""Each point of a scale is given by one digit, 10 by the 0."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", re.ASCII)
+_SCALE = re.compile(r"(\d{1,2})\s*(?:\.\.|-|–)\s*(\d{1,2})", re.ASCII)
+_CRITERION_KEYS = ("name", "question", "scale", "low", "high")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """One verdict: the ``value`` that is kept and the one key that gives it.
-
-    ``label`` is what the reviewer reads; left out, it is looked up in the item's language.
-    """
+class VerdictChoice:
+    """One verdict or one point of a scale."""
 
     value: str
     key: str
-    label: str = ""
+    """The key that gives it: a-z without e and m, or a digit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked of an item: a verdict, or a rating by a criterion."""
+
+    choices: tuple[VerdictChoice, ...]
+    kind: str = ""
+    """The verdict's choice set, whose rules and labels are in the form's texts."""
+    name: str = ""
+    """The criterion; empty for a verdict."""
+    text: str = ""
+    """What is asked by the criterion, with the words for the ends of its scale."""
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The answers that may be given."""
+        return tuple(one.value for one in self.choices)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,127 +60,138 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheetItem:
-    """One item to be reviewed: its texts in order and why it is there (``reasons``).
-
-    A reason is a key of the language's reasons, or the reason itself. ``choices`` names one of
-    the sheet's choice sets. ``edit`` is a text that the reviewer may change, None where nothing
-    may be changed. ``group`` is the stratum for assignment and for agreement, such as a
-    question's type. ``rubric`` is what the judge was told, empty where nothing is to be shown.
-    ``question`` is what is asked where that is not the verdict. Items that follow one another with
-    the same ``page`` are shown as one, with the texts of the first and all their questions.
-    """
+    """One item to be reviewed."""
 
     id: str
     language: str
     fields: tuple[Field, ...]
-    choices: str
+    questions: tuple[Question, ...]
     edit: str | None = None
+    """A text that the reviewer may change; None if nothing may be changed."""
     reasons: tuple[str, ...] = ()
+    """Why it is here: keys of the language's reasons, or the reasons themselves."""
     group: str = ""
+    """The stratum for assignment and agreement, such as a question's type."""
     rubric: str = ""
-    question: str = ""
-    page: str = ""
+    """What the judge was told; empty if it is not shown."""
+
+    @property
+    def asked(self) -> Iterator[tuple[str, Question]]:
+        """Yield each question with its id: the item's, or ``ITEM#CRITERION``."""
+        for one in self.questions:
+            yield f"{self.id}#{one.name}" if one.name else self.id, one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """Items for one or more reviewers. ``name`` becomes the name of the files.
-
-    ``reviewer`` is who it is made out to, empty where anyone may fill it in. Raises UsageError
-    where an id occurs twice, a choice set is not given, or keys collide.
-    """
+    """Items for one or more reviewers. Raises UsageError if an id occurs twice."""
 
     name: str
+    """The name of the sheet's files, without ending."""
     items: tuple[SheetItem, ...]
-    choices: Mapping[str, tuple[Choice, ...]]
     reviewer: str = ""
+    """Who it is made out to; empty if anyone may fill it in."""
 
     def __post_init__(self) -> None:
+        what = ""
         if not _NAME.fullmatch(self.name):
-            _refuse(f"{self.name!r} cannot name a file; use letters, digits, '.', '_' and '-'")
-        seen: set[str] = set()
-        for item in self.items:
-            if item.id in seen:
-                _refuse(f"{self.name}: item {item.id!r} stands twice; ids must differ")
-            if item.choices not in self.choices:
-                _refuse(f"{self.name}: item {item.id!r} needs choices {item.choices!r}; give them")
-            seen.add(item.id)
-        for name, choices in self.choices.items():
-            _check_choices(name, choices)
+            what = f"{self.name!r} cannot name a file; use letters, digits, '.', '_' and '-'"
+        ids = [item.id for item in self.items]
+        if twice := next((id_ for id_ in ids if ids.count(id_) > 1), None):
+            what = f"{self.name}: item {twice!r} stands twice; ids must differ"
+        if what:
+            raise UsageError(f"review sheet: {what}")
 
     @property
     def digest(self) -> str:
-        """What tells this sheet from any other: a hash of its items, to 16 digits."""
-        allowed = self.allowed
-        asked = {one.id: [one.question, *allowed[one.id]] for one in self.items if one.question}
-        return digest([[one.id, one.edit, *asked.get(one.id, [])] for one in self.items])[:16]
+        """Identify this sheet by a hash of its items, to 16 digits."""
+        asked = [(item.edit, *pair) for item in self.items for pair in item.asked]
+        rows = [[id_, edit, *([q.text, *q.values] if q.text else [])] for edit, id_, q in asked]
+        return digest(rows)[:16]
 
     @property
     def allowed(self) -> Mapping[str, tuple[str, ...]]:
-        """The verdicts that each item may be given, by its id."""
-        values = {name: tuple(one.value for one in some) for name, some in self.choices.items()}
-        return {item.id: values[item.choices] for item in self.items}
+        """The answers that each question may be given, by its id."""
+        return {id_: one.values for item in self.items for id_, one in item.asked}
 
 
-def _check_choices(name: str, choices: tuple[Choice, ...]) -> None:
-    keys = [one.key for one in choices]
-    if not choices or len(set(keys)) < len(keys) or len({c.value for c in choices}) < len(keys):
-        _refuse(f"choices {name!r}: there must be some, with different values and keys")
-    for key in keys:
-        if not _KEY.fullmatch(key) or key in TAKEN_KEYS:
-            _refuse(f"choices {name!r}: key {key!r}: one letter a-z (not e, m) or digit is needed")
+def verdict_question(kind: str) -> Question:
+    """Return a choice set of ``choices.yaml`` as a question: grade, rating, yes_no or question."""
+    values = load_settings(CHOICES).part(kind).values
+    choices = (VerdictChoice(value=value, key=str(key)) for value, key in values.items())
+    return Question(kind=kind, choices=tuple(choices))
 
 
-def _refuse(what: str) -> None:
-    raise UsageError(f"review sheet: {what}")
+def load_criteria(path: Path) -> tuple[Question, ...]:
+    """Return the criteria of a file, in its order, each a question with a scale.
 
-
-def choice_set(name: str) -> tuple[Choice, ...]:
-    """Return a choice set of ``choices.yaml``: grade, rating, yes_no or question.
-
-    Raises UsageError for another name.
+    Raises UsageError naming file, line and key for what cannot be read, or a repeated name.
     """
-    known = load_settings(CHOICES)
-    if name not in known.values:
-        _refuse(f"no choices {name!r}; there are {', '.join(known.values)}")
-    values = known.part(name).values
-    return tuple(Choice(value=value, key=str(key)) for value, key in values.items())
+    document = load_yaml(path)
+    if not isinstance(document, Seq) or not document:
+        raise problem(path, 1, "a YAML list of criteria is needed: each begins with '- name: '")
+    found: dict[str, Question] = {}
+    for entry, line in zip(document, document.lines, strict=True):
+        if not isinstance(entry, Map):
+            raise problem(path, line, f"a mapping of {', '.join(_CRITERION_KEYS)} is needed")
+        one = _criterion(Settings(path, "", entry))
+        if found.setdefault(one.name.casefold(), one) is not one:
+            raise problem(path, line, f"name {shown(one.name)} stands twice; names must differ")
+    return tuple(found.values())
+
+
+def _criterion(settings: Settings) -> Question:
+    settings.check_keys(_CRITERION_KEYS, ("name", "question"))
+    name, scale = settings.text("name"), settings.text("scale", "1..7")
+    if not name.isprintable() or name != name.strip() or len(name) > LONGEST_NAME:
+        what = f"one line of 1 to {LONGEST_NAME} characters is needed, not {shown(name)}"
+        raise settings.problem(key="name", what=what)
+    match = _SCALE.fullmatch(scale.strip())
+    low, high = map(int, match.groups()) if match else (0, 0)
+    if not low < high <= min(HIGHEST, low + MOST_POINTS - 1):
+        what = f"a scale such as 1..7 is needed, of 2 to {MOST_POINTS} whole numbers from 0 to 10"
+        raise settings.problem(key="scale", what=f"{what}, not {shown(scale)}")
+    ends = ((low, settings.text("low")), (high, settings.text("high")))
+    words = " · ".join(f"{point} = {word}" for point, word in ends if word)
+    question = settings.text("question")
+    points = (VerdictChoice(value=str(one), key=str(one % 10)) for one in range(low, high + 1))
+    return Question(
+        name=name, text=f"{question}\n{words}" if words else question, choices=tuple(points)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duty:
-    """How items are shared out. ``overlap`` is the share (0 to 1) that ``together`` people see.
-
-    Every other item is seen by one. The same seed shares out the same items alike.
-    """
+    """How items are shared out; the same seed shares out the same items alike."""
 
     reviewers: tuple[str, ...]
     overlap: float = 0.2
+    """The share (0 to 1) of items that ``together`` people see; the others are seen by one."""
     together: int = 2
     seed: int = 0
 
     def __post_init__(self) -> None:
         names = {name.casefold() for name in self.reviewers}
-        msg = ""
+        what = ""
         if not names or len(names) < len(self.reviewers):
             got = ", ".join(self.reviewers) or "none"
-            msg = f"reviewers: different names are needed, got {got}"
+            what = f"reviewers: different names are needed, got {got}"
         elif not 0 <= self.overlap <= 1:
-            msg = f"overlap: a share from 0 to 1 is needed, got {self.overlap:g}"
+            what = f"overlap: a share from 0 to 1 is needed, got {self.overlap:g}"
         elif self.overlap and not 2 <= self.together <= len(self.reviewers):
-            msg = (
+            what = (
                 f"overlap: {self.together} of {len(self.reviewers)} reviewers cannot see an item "
                 "together; name more reviewers, or no overlap"
             )
-        if msg:
-            raise UsageError(msg)
+        if what:
+            raise UsageError(what)
 
 
 def draw(groups: Mapping[str, str], count: int, seed: int) -> frozenset[str]:
-    """Return ``count`` items (all where there are fewer), from each group in proportion.
+    """Return ``count`` items (all if there are fewer), in proportion from each group.
 
-    ``groups`` maps items to their groups. What a proportion leaves over goes to the groups with
-    the largest remainders.
+    ``groups`` maps items to their groups. What rounding leaves over goes to the groups with the
+    largest remainders.
     """
     members: dict[str, list[str]] = defaultdict(list)
     for item in sorted(groups, key=lambda item: _rank(seed, "draw", item)):
@@ -178,8 +207,8 @@ def draw(groups: Mapping[str, str], count: int, seed: int) -> frozenset[str]:
 def assign(groups: Mapping[str, str], duty: Duty) -> dict[str, tuple[str, ...]]:
     """Return each reviewer's items, in the order of ``groups``, which maps items to their groups.
 
-    The overlap is drawn from each group in proportion. An item goes to those who have the fewest
-    so far, so that no two reviewers differ by more than one item.
+    The overlap is drawn in proportion from each group. An item goes to those who have the fewest
+    so far, so no two reviewers differ by more than one item.
     """
     shared = draw(groups, round(duty.overlap * len(groups)), duty.seed)
     given: dict[str, set[str]] = {name: set() for name in duty.reviewers}
@@ -191,7 +220,7 @@ def assign(groups: Mapping[str, str], duty: Duty) -> dict[str, tuple[str, ...]]:
 
 
 def sheets_for(sheet: Sheet, assignment: Mapping[str, Sequence[str]]) -> tuple[Sheet, ...]:
-    """Return one sheet a reviewer, made out to them; their files are numbered."""
+    """Return one sheet for each reviewer, made out to them; their files are numbered."""
     items = {item.id: item for item in sheet.items}
     return tuple(
         replace(

@@ -17,7 +17,7 @@ from cases.builder.sampling import SampleStep
 from cases.builder.steps import BY_PEOPLE, Build, BuildStep, run_steps
 from cases.builder.validation import ProbeStep, ValidateStep
 from cases.builder.work_folder import Values, WorkFolder, locked
-from cases.review.sheet_files import spreadsheet_text, visible
+from cases.review.form import spreadsheet_text, visible
 from evaluators.command_line import CommandParser
 from evaluators.core import UsageError
 from evaluators.ledger_place import read_place

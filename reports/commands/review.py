@@ -1,4 +1,4 @@
-"""``python -m reports review``: answers for people to judge, and their verdicts taken back."""
+"""``python -m reports review``: answers for people to judge, and what they say taken back."""
 
 import argparse
 import json
@@ -8,14 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cases.review.adjudications import load_adjudications, merged, save_adjudications
-from cases.review.issued import FILE as SHEET
-from cases.review.issued import load_issued
-from cases.review.reviews import read_sheets
-from cases.review.sheet_files import FALLBACK, texts_in
+from cases.review.form import FALLBACK, texts_in
+from cases.review.reviews import ISSUED, Issued, Review, load_issued, read_sheets
+from cases.review.sheet import load_criteria
 from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE
 from evaluators.output import plural, say, write_texts
-from reports.commands.rate_criteria import accept_ratings, issue_form
+from evaluators.text import listed
 from reports.commands.recorded_runs import (
     RUN_HELP,
     Parser,
@@ -24,16 +23,26 @@ from reports.commands.recorded_runs import (
     transcripts_of,
     whole_number,
 )
-from reports.commands.until_decided import add_options, agreement_lines, until_decided
-from reports.review.human_review import SAMPLE, Pick, accept, at_most, labelled, pick, reasons_of
-from reports.review.review_sheet import issue_to
+from reports.commands.until_decided import agreement_lines, until_decided
+from reports.review import ratings
+from reports.review.human_review import (
+    REASONS,
+    SAMPLE,
+    Pick,
+    accept,
+    at_most,
+    issue_criteria,
+    issue_verdicts,
+    labelled,
+    pick,
+    pick_at_random,
+)
 from reports.run import clean
 from reports.run.report import Report
 from reports.run.run_reader import load_report
 from reports.verdict.recount import rebuilt
 
 UNDECIDED = 6
-ISSUED = Path("reports", "out", SHEET)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -48,7 +57,8 @@ def main(argv: Sequence[str]) -> int:
         return _accept(options)
     if options.export_judges:
         return _export(options)
-    return _sheet(options)
+    (run,) = _paths(options, "RUN")
+    return _ask_ratings(run, options) if options.criteria else _ask_verdicts(run, options)
 
 
 def _read(options: argparse.Namespace, path: Path) -> tuple[Report, tuple[Pick, ...]]:
@@ -60,27 +70,49 @@ def _read(options: argparse.Namespace, path: Path) -> tuple[Report, tuple[Pick, 
     return report, at_most(picks, options.limit, options.seed)
 
 
-def _sheet(options: argparse.Namespace) -> int:
-    (path,) = _paths(options, "RUN")
-    if options.criteria:
-        return issue_form(path, options)
-    _, picks = _read(options, path)
+def _ask_verdicts(run: Path, options: argparse.Namespace) -> int:
+    _, picks = _read(options, run)
     if not picks:
-        raise UsageError(f"{path}: nothing to review: no answer that a person has not judged yet")
-    paths = issue_to(options.to or home(path), picks, transcripts=transcripts_of(path))
-    words = texts_in(FALLBACK).reasons
-    counts = [f"{count:>6}  {words[reason]}" for reason, count in reasons_of(picks).items()]
+        raise UsageError(f"{run}: nothing to review: no answer that a person has not judged yet")
+    paths = issue_verdicts(options.to or home(run), picks, transcripts=transcripts_of(run))
+    words, why = texts_in(FALLBACK).reasons, [one for pick in picks for one in pick.reasons]
+    counts = [f"{why.count(one):>6}  {words[one]}" for one in REASONS if one in why]
     say(sys.stdout, f"{plural(len(picks), 'answer')} to review", *counts, *map(str, paths))
     return 0
 
 
+def _ask_ratings(run: Path, options: argparse.Namespace) -> int:
+    criteria, report = load_criteria(options.criteria), load_report(run)
+    drawn = pick_at_random(report, options.sample, options.seed)
+    picks = at_most(drawn, options.limit, options.seed)
+    if not picks:
+        raise UsageError(f"{run}: no answer to rate; ask for some with --sample")
+    name = f"{report.run.get('id', '')} of {report.model}"
+    paths = issue_criteria(options.to or home(run), picks, criteria, name)
+    count = plural(len(picks), "answer")
+    first = f"{count} drawn at random, to be rated by {len(criteria)} criteria:"
+    names = (f"  {one.values[0]}-{one.values[-1]}  {one.name}" for one in criteria)
+    say(sys.stdout, *map(clean.line, [first, *names, *map(str, paths)]))
+    return 0
+
+
 def _accept(options: argparse.Namespace) -> int:
+    """Take verdicts into adjudications.yaml, and ratings into their own file."""
     _paths(options)
-    issued = load_issued(options.sheet or ISSUED)
+    issued = load_issued(options.sheet or Path("reports", "out", ISSUED))
     reviews = read_sheets(options.accept)
     issued.check(reviews)
-    if any(issued.items[one.item].criterion for one in reviews):
-        return accept_ratings(reviews, issued, options)
+    rated = [one for one in reviews if issued.items[one.item].criterion]
+    verdicts = [one for one in reviews if not issued.items[one.item].criterion]
+    if rated and verdicts and options.to:
+        what = "verdicts and ratings by criteria go into two files; accept the two apart"
+        raise UsageError(f"--to {options.to}: {what}")
+    codes = [_accept_ratings(rated, issued, options)] if rated else []
+    codes += [_accept_verdicts(verdicts, issued, options)] if verdicts or not rated else []
+    return max(codes)
+
+
+def _accept_verdicts(reviews: Sequence[Review], issued: Issued, options: argparse.Namespace) -> int:
     path = options.to or Path(FILE)
     old = load_adjudications(path) if path.exists() else {}
     today = datetime.now(UTC).date().isoformat()
@@ -91,14 +123,33 @@ def _accept(options: argparse.Namespace) -> int:
     lines = [
         *agreement_lines(reviews),
         f"{added}, {len(adjudications)} in {path}",
-        *(f"overrules the judge: {line}" for line in accepted.overruled),
-        *(f"waits for another reviewer: {line}" for line in accepted.waiting),
-        *(f"conflict, for a third person: {line}" for line in accepted.conflicts),
-        *(f"undecided: {line}" for line in accepted.undecided),
+        *accepted.lines,
         *(f"refused: {line}" for line in refused),
     ]
     say(sys.stdout, *map(clean.line, lines))  # names and ids come from files others filled in
     return UNDECIDED if accepted.conflicts or accepted.waiting or refused else 0
+
+
+def _accept_ratings(reviews: Sequence[Review], issued: Issued, options: argparse.Namespace) -> int:
+    path = options.to or issued.path.parent / ratings.FILE
+    old = ratings.load_ratings(path)
+    today = datetime.now(UTC).date().isoformat()
+    new, unrated = ratings.ratings_of(reviews, issued.items, today)
+    found, refused = ratings.merged_ratings(old, new)
+    if len(runs := {one.run for one in found}) > 1:
+        what = f"ratings of two runs, {listed(sorted(runs))}, would have one mean"
+        raise UsageError(f"{path}: {what}; name another file with --to")
+    paths = ratings.save_ratings(found, path) if found else ()
+    lines = [
+        *ratings.completeness(reviews, issued),
+        f"{plural(len(found) - len(old), 'new rating')}, {len(found)} in {path}",
+        *(f"refused: {line}" for line in refused),
+        *(f"comment without a rating: {line}" for line in unrated),
+    ]
+    table = ratings.table_of(ratings.summaries(found), padded=True) if found else []
+    said = "ratings by criteria change no grade and no gate"
+    say(sys.stdout, *map(clean.line, lines), *table, said, *map(str, paths))
+    return UNDECIDED if refused else 0
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -109,7 +160,7 @@ def _export(options: argparse.Namespace) -> int:
         raise UsageError(f"{file}: no grade or rating of an answer in {run}; nothing to export")
     for (language, rated), rows in sorted(found.items()):
         path: Path = options.export_judges
-        if len(found) > 1:  # one language and one scale a file: a labelled dataset has no mixture
+        if len(found) > 1:  # a labelled data set has one language and one scale
             marks = f".{language}" + (".rated" if rated else "")
             path = path.with_name(f"{path.stem}{marks}{path.suffix or '.jsonl'}")
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -123,7 +174,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _paths(options: argparse.Namespace, *names: str) -> list[Path]:
-    """Return the words without an option. Raises UsageError where there is another number."""
+    """Return the words without an option. Raises UsageError for another number of them."""
     found: list[Path] = options.paths
     if len(found) != len(names):
         wanted = " ".join(names) or "no path"
@@ -132,62 +183,57 @@ def _paths(options: argparse.Namespace, *names: str) -> list[Path]:
     return found
 
 
-def _add_accepting(parser: argparse.ArgumentParser) -> None:
-    text = f"with --accept: the sheet.json that was written with the form (default: {ISSUED})"
-    parser.add_argument("--sheet", metavar="FILE", type=Path, help=text)
-    text = (
-        "with --accept: how many have to agree on a verdict (default: 2 where an answer passes "
-        "that the judge let fail, 1 elsewhere and with --until-decided)"
-    )
-    parser.add_argument("--min-reviewers", metavar="N", type=whole_number, help=text)
-
-
-def _add_ways(parser: argparse.ArgumentParser) -> None:
-    """Declare what else can be done than writing the form of verdicts; one at a time."""
-    either = parser.add_mutually_exclusive_group()
-    either.add_argument(
-        "--accept",
-        metavar="FILE",
-        nargs="+",
-        type=Path,
-        help="what reviewers sent back (.json or .csv): put what they agree on into --to",
-    )
-    either.add_argument(
-        "--export-judges",
-        metavar="FILE",
-        type=Path,
-        help="write labelled items from two paths, adjudications.yaml and RUN, as JSONL; with the "
-        "form's --sample, --seed and --baseline they keep why each was picked",
-    )
-    either.add_argument(
-        "--criteria",
-        metavar="FILE",
-        type=Path,
-        help="have answers drawn at random rated by the questions in this YAML file, each with "
-        "name, question and scale (1..7); --accept takes the ratings into a file of their own",
-    )
-
-
 def _parser() -> Parser:
     parser = Parser(
         "review",
-        "Write the answers of a run that are worth a person's time as a form and as CSV; accept "
-        "the verdicts that come back; make labelled items for cases/judges of them.",
+        "Write the answers of a run that deserve a person's time as a form and as CSV; accept "
+        "what comes back; make labelled items for cases/judges of it.",
         "0 done, 1 could not be written, 4 wrong arguments or unreadable files, 6 reviewers "
         "disagree, are too few or contradict an earlier verdict (the rest is written)",
     )
     parser.add_argument("paths", metavar="RUN", nargs="*", type=Path, help=RUN_HELP)
     _add_ways(parser)
-    text = f"the form's folder (default: that of the run), or with --accept the file ({FILE})"
+    text = f"the form's folder (default: the run's), or with --accept the file ({FILE})"
     parser.add_argument("--to", metavar="PATH", type=Path, help=text)
-    _add_accepting(parser)
+    text = "with --accept: the sheet.json that was written with the form (default: in reports/out)"
+    parser.add_argument("--sheet", metavar="FILE", type=Path, help=text)
+    text = (
+        "with --accept: how many must agree on a verdict (default: 2 if an answer passes that the "
+        "judge failed, 1 otherwise and with --until-decided)"
+    )
+    parser.add_argument("--min-reviewers", metavar="N", type=whole_number, help=text)
     parser.add_baseline()
     parser.add_anchor()
-    add_options(parser)
-    text = f"how many answers to draw beside those that stand out (default: {SAMPLE})"
-    parser.add_argument("--sample", metavar="N", type=whole_number, default=SAMPLE, help=text)
-    text = "at most so many answers, those that matter most (default: all)"
-    parser.add_argument("--limit", metavar="N", type=whole_number, help=text)
-    text = "seed of what is drawn (default: 0)"
-    parser.add_argument("--seed", metavar="S", type=whole_number, default=0, help=text)
+    text = (
+        "let people decide: take the pairs of answers, RUN's and the baseline's, that decide its "
+        "gates with `evidence: audited`; with --accept put verdicts into --adjudications first "
+        "(not the option of a run that stops asking early)"
+    )
+    parser.add_argument("--until-decided", action="store_true", help=text)
+    numbers = {
+        "--pairs": ("N", "with --until-decided: pairs in a form at most", None),
+        "--sample": ("N", "answers drawn in addition to those that stand out", SAMPLE),
+        "--limit": ("N", "answers in a form at most, the most important ones", None),
+        "--seed": ("S", "seed of what is drawn", 0),
+    }
+    for option, (name, text, default) in numbers.items():
+        shown = f"{text} (default: {'all' if default is None else default})"
+        parser.add_argument(option, metavar=name, type=whole_number, default=default, help=shown)
     return parser
+
+
+def _add_ways(parser: argparse.ArgumentParser) -> None:
+    """Declare what can be done other than asking for verdicts; one at a time."""
+    add = parser.add_mutually_exclusive_group().add_argument
+    text = "what reviewers sent back (.json or .csv): put what they agree on into --to"
+    add("--accept", metavar="FILE", nargs="+", type=Path, help=text)
+    text = (
+        "write labelled items from two paths, adjudications.yaml and RUN, as JSONL; with the "
+        "form's --sample, --seed and --baseline they keep why each was picked"
+    )
+    add("--export-judges", metavar="FILE", type=Path, help=text)
+    text = (
+        "ask for ratings of answers drawn at random, by the criteria in this YAML file: each has "
+        "name, question and scale (1..7), and is a column of the form; --accept takes them back"
+    )
+    add("--criteria", metavar="FILE", type=Path, help=text)

@@ -8,42 +8,27 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cases.review.adjudications import load_adjudications, merged, save_adjudications
-from cases.review.issued import FILE as SHEET
-from cases.review.issued import load_issued
-from cases.review.reviews import Review, agreement, read_sheets
+from cases.review.reviews import ISSUED, Review, agreement, load_issued, read_sheets
 from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE, Adjudication, Adjudications, answer_digest
 from evaluators.output import plural, say
-from reports.commands.recorded_runs import home, read_baseline, transcripts_of, whole_number
+from reports.commands.recorded_runs import home, read_baseline, transcripts_of
 from reports.compare.audit import AuditedPair
 from reports.gates.audited import AuditedGate
 from reports.gates.decide import FAILED, INCONCLUSIVE, OK
-from reports.review.human_review import Pick, accept
-from reports.review.review_sheet import issue_to
+from reports.review.human_review import Pick, accept, issue_verdicts, pick_id
 from reports.run import clean
 from reports.run.run_reader import load_report
-from reports.run.transcripts import Source
 from reports.verdict.recount import audits_of
 
 FORM = "audit"
 _CODES = {"FAIL": FAILED, "INCONCLUSIVE": INCONCLUSIVE, "PASS": OK}  # the worst first
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options that only this way of reviewing has."""
-    text = (
-        "take the pairs of answers, RUN's and the baseline's, that decide its gates with "
-        "`evidence: audited`; with --accept put verdicts into --adjudications and say what is next"
-    )
-    parser.add_argument("--until-decided", action="store_true", help=text)
-    text = "with --until-decided: at most so many pairs in a form (default: as many as decide it)"
-    parser.add_argument("--pairs", metavar="N", type=whole_number, help=text)
-
-
 def until_decided(run: Path, options: argparse.Namespace) -> int:
-    """Accept verdicts where there are any, say how the gates stand, and write the next form.
+    """Accept verdicts if there are any, say how the gates stand, and write the next form.
 
-    Returns 0 where every audited gate passed, 1 where one failed, 6 where one is not decided.
+    Returns 0 if every audited gate passed, 1 if one failed, 6 if one is not decided.
     """
     report, file = load_report(run), options.adjudications or Path(FILE)
     people: Adjudications = load_adjudications(file) if file.exists() else {}
@@ -51,10 +36,13 @@ def until_decided(run: Path, options: argparse.Namespace) -> int:
         read_baseline(options.baseline, [report]),
         read_baseline(options.anchor, [report], "anchor"),
     )
-    beside = [one for one in earlier if one]
-    if not beside:
+    if not any(earlier):
         raise UsageError(f"{run}: people compare it with a baseline; say which with --baseline=OLD")
-    gates = audits_of(report, *(replace(one, people=people) for one in beside))
+
+    def audits() -> Sequence[AuditedGate]:
+        return audits_of(report, *(replace(one, people=people) for one in earlier if one))
+
+    gates = audits()
     if not gates:
         how = "declare `drop: {max: 0.05, evidence: audited}`"
         raise UsageError(f"{run}: people decide no gate of it; {how}")
@@ -64,23 +52,29 @@ def until_decided(run: Path, options: argparse.Namespace) -> int:
         people, said = _accept(options, folder, people, gates)
         save_adjudications(people, file)
         said.insert(0, f"{plural(len(people), 'verdict')} in {file}")
-        gates = audits_of(report, *(replace(one, people=people) for one in beside))
+        gates = audits()
     results = [gate.result() for gate in gates]
     said += (f"{one.state} {one.slice}, {one.name} {one.bar}: {one.reason}" for one in results)
-    said += _next_form(gates, folder, options.pairs, transcripts_of(run))
+    picks = list(_picks(gates, options.pairs))
+    if picks:
+        paths = issue_verdicts(folder, picks, FORM, transcripts_of(run))
+        said += [f"{plural(len(picks), 'answer')} to judge next:", *map(str, paths)]
+    elif all(gate.state != "INCONCLUSIVE" for gate in gates):
+        how = "`python -m reports gate RUN --adjudications=FILE --to DIR` writes it down"
+        said.append(f"decided; {how}")
     say(sys.stdout, *map(clean.line, said))
     states = [one.state for one in results]
     return next(code for state, code in _CODES.items() if state in states)
 
 
 def _accept(
-    options: argparse.Namespace, home: Path, people: Adjudications, gates: Sequence[AuditedGate]
+    options: argparse.Namespace, folder: Path, people: Adjudications, gates: Sequence[AuditedGate]
 ) -> tuple[Adjudications, list[str]]:
-    """Return the verdicts with those in the files, and lines on what could not be taken.
+    """Return all verdicts with those in the files, and lines about what could not be taken.
 
-    One reviewer a pair is enough unless more are asked for: nobody sees which answer is whose.
+    One reviewer is enough for a pair unless more are asked for: nobody sees which answer is whose.
     """
-    issued = load_issued(options.sheet or home / SHEET)
+    issued = load_issued(options.sheet or folder / ISSUED)
     reviews = read_sheets(options.accept)
     issued.check(reviews)
     today = datetime.now(UTC).date().isoformat()
@@ -94,13 +88,16 @@ def _accept(
     }
     new = [_planned(one, plan.get(one.digest)) for one in accepted.adjudications]
     found, refused = merged(people, new)
-    return found, [
-        *agreement_lines(reviews),
-        *(f"waits for another reviewer: {line}" for line in accepted.waiting),
-        *(f"conflict, for a third person: {line}" for line in accepted.conflicts),
-        *(f"undecided: {line}" for line in accepted.undecided),
-        *(f"refused: {line}" for line in refused),
-    ]
+    accepted.overruled.clear()  # the judge only says where to look
+    lines = [*agreement_lines(reviews), *accepted.lines]
+    return found, [*lines, *(f"refused: {line}" for line in refused)]
+
+
+def _planned(one: Adjudication, asked: AuditedPair | None) -> Adjudication:
+    """Return a verdict with the pair that it was asked for, why, and with what probability."""
+    if asked is None:
+        return one
+    return replace(one, picked=asked.why, probability=asked.probability, pair=asked.key)
 
 
 def agreement_lines(reviews: Sequence[Review]) -> Iterator[str]:
@@ -117,43 +114,20 @@ def agreement_lines(reviews: Sequence[Review]) -> Iterator[str]:
         yield f"  {pair.first} and {pair.second}: kappa {kappa}"
 
 
-def _planned(one: Adjudication, asked: AuditedPair | None) -> Adjudication:
-    """Return a verdict with the pair that it was asked for, why, and with what probability."""
-    if asked is None:
-        return one
-    return replace(one, picked=asked.why, probability=asked.probability, pair=asked.key)
-
-
-def _next_form(
-    gates: Sequence[AuditedGate], folder: Path, most: int | None, transcripts: Source | None
-) -> list[str]:
-    """Write the form of the answers to judge next, if any; return lines that say so.
-
-    It has at most so many pairs of each gate.
-    """
-    picks = list(_picks(gates, most))
-    if not picks:
-        is_open = any(gate.state == "INCONCLUSIVE" for gate in gates)
-        shown = "decided; `python -m reports gate RUN --adjudications=FILE --to DIR` writes it down"
-        return [] if is_open else [shown]
-    paths = issue_to(folder, picks, FORM, transcripts)
-    return [f"{plural(len(picks), 'answer')} to judge next:", *map(str, paths)]
-
-
 def _picks(gates: Sequence[AuditedGate], most: int | None) -> Iterator[Pick]:
-    """Yield the answers to judge next: each once, and those of a pair in an order of hashes.
+    """Yield the answers to judge next, each once, of at most so many pairs of each gate.
 
-    Nothing shows which run an answer is of, or what the judge said of it.
+    The two answers of a pair stand in the order of their digests, so that nothing shows which run
+    an answer is of.
     """
     seen: set[str] = set()
     for gate in gates:
         slices = {one.slice_.name: one.slice_ for one in gate.sides}
         for pair in gate.next_pairs[:most]:
-            sides = [(pair.pair.old, pair.old), (pair.pair.new, pair.new)]
-            known = [(answer_digest(one, one.answer or ""), one, said) for one, said in sides]
-            for digest, record, said in sorted(known, key=lambda one: one[0]):
-                if said is None and digest not in seen:
-                    seen.add(digest)
-                    name = f"{record.dataset}-{record.language}-{record.id}"
+            sides = [(pick_id(one), one) for one in (pair.pair.old, pair.pair.new)]
+            known = dict(zip((id_ for id_, _ in sides), (pair.old, pair.new), strict=True))
+            for id_, record in sorted(sides, key=lambda one: one[0].rpartition("@")[2]):
+                if known[id_] is None and id_ not in seen:
+                    seen.add(id_)
                     part = slices[f"{record.dataset}:{record.language}"]
-                    yield Pick(id=f"{name}@{digest}", record=record, part=part, reasons=())
+                    yield Pick(id=id_, record=record, part=part, reasons=())

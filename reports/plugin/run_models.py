@@ -96,13 +96,13 @@ def adjudications_of(options: RunOptions, plan: Plan) -> Adjudications:
     if options.adjudications_off or not there:
         return {}
     from cases.review.adjudications import (  # noqa: PLC0415  # brings the forms for people along
-        beside,
         load_adjudications,
+        load_folders,
     )
 
     if options.adjudications is not None:
         return load_adjudications(options.adjudications)
-    return beside(folders)
+    return load_folders(folders)
 
 
 def provenance_of(adjudications: Adjudications) -> dict[str, object]:

@@ -1,92 +1,100 @@
-"""Which answers of a run are worth a person's time, and what people decided on them."""
+"""Which answers of a run deserve a person's time, the sheets of them, and what people decided."""
 
 import hashlib
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from cases.dataset import Slice
-from cases.review.adjudications import DIGEST, is_label
-from cases.review.issued import Asked
-from cases.review.reviews import AGREED, CONFLICT, Review, Settled, settle
-from cases.review.sheet import UNCLEAR, draw
+from cases.review.adjudications import ABOUT, DIGEST, is_label
+from cases.review.reviews import AGREED, CONFLICT, IssuedItem, Review, Settled, issue, settle
+from cases.review.sheet import (
+    UNCLEAR,
+    Field,
+    Question,
+    Sheet,
+    SheetItem,
+    draw,
+    verdict_question,
+)
 from evaluators.core import NO, UNANSWERED, YES, Verdict
 from evaluators.judge_spec import PanelSpec
 from evaluators.judges.adjudicated import Adjudication, Adjudications, answer_digest
-from evaluators.kinds import Kind
+from evaluators.judges.factory import RUBRICS
 from evaluators.output import plural
-from reports.run.clean import MASK
+from evaluators.rubric import load_rubric
+from reports.run import clean
 from reports.run.record import Record, in_order
 from reports.run.report import Report
+from reports.run.transcripts import Source, calls_of, keys_of
 
-SAMPLE = 20
-"""How many items are drawn beside those that stand out, unless another number is given."""
-
-NEAR = 1
-"""A rating is near the bar where one step less or more would change whether it passes."""
-
+SAMPLE = 20  # answers drawn in addition to those that stand out, by default
+NEAR = 1  # a rating is near the bar if this step changes whether it passes
 SOURCE = "adjudicated by people"
-_FIRST = ("no_verdict", "judges_differ", "audit_differs", "flipped", "near_bar", "sample")
-"""The reasons for which an answer is picked, those that matter most first."""
+REASONS = ("no_verdict", "judges_differ", "audit_differs", "flipped", "near_bar", "sample")
+"""Why an answer is picked, the most important reason first."""
+_SEARCHED = 50  # answers whose calls are searched for a rubric
+_COMMENT = 300  # characters of a question or an answer in a comment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pick:
-    """An answer that a person should judge, and why: keys of the form's ``reasons``.
-
-    ``id`` names the item and this very answer to it; ``part`` is its slice, ``probability`` that of
-    being picked.
-    """
+    """An answer that a person should judge."""
 
     id: str
+    """The item, ``@``, and the digest of this answer to it."""
     record: Record
     part: Slice
-    reasons: tuple[str, ...]
+    reasons: tuple[str, ...] = ("sample",)
+    """Some of ``REASONS``."""
     probability: float = 1.0
+    """That of being picked."""
 
     @property
     def digest(self) -> str:
-        """That of the answer (``answer_digest``)."""
+        """The digest of the answer (``answer_digest``)."""
         return self.id.rpartition("@")[2]
 
     @property
-    def kind(self) -> Kind:
-        """That of its slice."""
-        return self.part.kind
+    def question(self) -> Question:
+        """The verdict that its kind asks for."""
+        return verdict_question(self.part.kind.choices)
 
-    def upgrades(self, choices: Iterable[str]) -> tuple[str, ...]:
-        """Return the choices that would make it pass; none where the judge did not let it fail."""
-        case, part = self.record, self.part
-        if case.outcome != "failed":
+    @property
+    def upgrades(self) -> tuple[str, ...]:
+        """The verdicts that would make it pass; none unless the judge failed it."""
+        if self.record.outcome != "failed":
             return ()
-        said = ((one, int(one) if one.isdigit() else None) for one in choices)
-        verdicts = [
-            (one, Verdict(grade=one if rating is None else None, rating=rating))
-            for one, rating in said
-        ]
-        return tuple(
-            one
-            for one, verdict in verdicts
-            if part.kind.passes(case, verdict, part.passing, part.pass_bar)
-        )
+        found = []
+        for one in self.question.values:
+            grade, rating = (None, int(one)) if one.isdigit() else (one, None)
+            verdict, part = Verdict(grade=grade, rating=rating), self.part
+            if part.kind.passes(self.record, verdict, part.passing, part.pass_bar):
+                found.append(one)
+        return tuple(found)
+
+
+def pick_id(record: Record) -> str:
+    """Return the id of a record's answer on sheets."""
+    name = f"{record.dataset}-{record.language}-{record.id}"
+    return f"{name}@{answer_digest(record, record.answer or '')}"
 
 
 def pick(report: Report, sample: int = SAMPLE, seed: int = 0) -> tuple[Pick, ...]:
-    """Return the answers worth a person's time, each once, in the report's order.
+    """Return the answers that deserve a person's time, each once, in the report's order.
 
-    Those on which judges differ (a panel's members, or an audit's model and the rules), those that
-    a judge gave no verdict on, those whose verdict the baseline's answer did not have, ratings near
-    the pass bar, and ``sample`` others drawn by a hash of ``seed`` for audit. What a person has
-    decided already is left out, and so are items that test the judge.
+    Those on which judges differ, those without a verdict, those whose verdict the baseline's answer
+    did not have, ratings near the pass bar, and ``sample`` others drawn by a hash of ``seed``. What
+    a person has decided already is left out, and so are items that test the judge.
     """
     changes = report.comparison.changes if report.comparison else ()
     flips = {one.key for one in changes if one.flip in ("fixed", "broke")}
     found: dict[str, tuple[Record, Slice, list[str]]] = {}
     for id_, record, part in _answers(report):
-        if record.adjudicated_by:
-            continue
-        _, _, reasons = found.setdefault(id_, (record, part, []))
-        reasons += _reasons(record, part, report.judge, flipped=record.key in flips)
+        if not record.adjudicated_by:
+            _, _, reasons = found.setdefault(id_, (record, part, []))
+            reasons += _reasons(record, part, report.judge, flipped=record.key in flips)
     others = [id_ for id_, (_, _, reasons) in found.items() if not reasons]
     others.sort(key=lambda id_: hashlib.sha256(f"review:{seed}:{id_}".encode()).digest())
     drawn = frozenset(others[:sample])
@@ -104,17 +112,14 @@ def pick(report: Report, sample: int = SAMPLE, seed: int = 0) -> tuple[Pick, ...
 
 
 def pick_at_random(report: Report, sample: int, seed: int = 0) -> tuple[Pick, ...]:
-    """Return ``sample`` answers, of each slice in proportion, drawn by a hash of ``seed``.
+    """Return ``sample`` answers, in proportion from each slice, drawn by a hash of ``seed``.
 
-    Whether judges or people have decided on an answer already plays no part.
+    It plays no part whether judges or people have decided on an answer.
     """
     found = {id_: (record, part) for id_, record, part in _answers(report)}
     drawn = draw({id_: part.name for id_, (_, part) in found.items()}, sample, seed)
-    return tuple(
-        Pick(id=id_, record=record, part=part, reasons=("sample",))
-        for id_, (record, part) in found.items()
-        if id_ in drawn
-    )
+    picked = ((id_, *one) for id_, one in found.items() if id_ in drawn)
+    return tuple(Pick(id=id_, record=record, part=part) for id_, record, part in picked)
 
 
 def _answers(report: Report) -> Iterator[tuple[str, Record, Slice]]:
@@ -122,12 +127,9 @@ def _answers(report: Report) -> Iterator[tuple[str, Record, Slice]]:
     slices = {one.name: one for dataset in report.datasets for one in dataset.slices.values()}
     for record in in_order(report.records):
         part = slices[f"{record.dataset}:{record.language}"]
-        if not part.kind.choices or record.answer is None:
-            continue
-        if MASK in record.answer:  # what was masked in the files cannot be told from another
-            continue
-        name = f"{record.dataset}-{record.language}-{record.id}"
-        yield f"{name}@{answer_digest(record, record.answer)}", record, part
+        # A masked answer cannot be told from another masked one.
+        if part.kind.choices and record.answer is not None and clean.MASK not in record.answer:
+            yield pick_id(record), record, part
 
 
 def _reasons(record: Record, part: Slice, judge: str, *, flipped: bool) -> Iterator[str]:
@@ -143,48 +145,130 @@ def _reasons(record: Record, part: Slice, judge: str, *, flipped: bool) -> Itera
 
 
 def at_most(picks: Sequence[Pick], most: int | None, seed: int = 0) -> tuple[Pick, ...]:
-    """Return these picks, or the ``most`` that matter most, in their order.
+    """Return these picks, or the ``most`` important of them, in their order.
 
     Of those picked for one reason a part is drawn by a hash of ``seed``; each has its probability.
     """
     room = len(picks) if most is None else most
     chosen: dict[str, float] = {}
-    for reason in _FIRST:
-        alike = [one for one in picks if min(one.reasons, key=_FIRST.index) == reason]
+    for reason in REASONS:
+        alike = [one for one in picks if min(one.reasons, key=REASONS.index) == reason]
         alike.sort(key=lambda one: hashlib.sha256(f"limit:{seed}:{one.id}".encode()).digest())
         drawn = alike[: room - len(chosen)]
         chosen |= {one.id: one.probability * len(drawn) / len(alike) for one in drawn}
     return tuple(replace(one, probability=chosen[one.id]) for one in picks if one.id in chosen)
 
 
-def reasons_of(picks: Sequence[Pick]) -> dict[str, int]:
-    """Return how many answers were picked for each reason; one may have several."""
-    return dict(Counter(reason for one in picks for reason in one.reasons))
+def issue_verdicts(
+    folder: Path, picks: Sequence[Pick], name: str = "review", transcripts: Source | None = None
+) -> tuple[Path, ...]:
+    """Write a sheet that asks for a verdict on each of these answers; return the paths."""
+    rubrics = rubric_texts(picks, transcripts)
+    items, asked = [], {}
+    for one in picks:
+        rubric = rubrics.get(one.part.rubric.version, "") if one.part.rubric else ""
+        items.append(sheet_item(one, (one.question,), rubric))
+        said = zip(ABOUT, (one.record.question, one.record.answer or ""), strict=True)
+        asked[one.id] = IssuedItem(
+            choices=one.question.values,
+            judged=one.record.result,
+            upgrades=one.upgrades,
+            about=tuple(f"{key}: {clean.cut(clean.line(text), _COMMENT)}" for key, text in said),
+        )
+    return issue(Sheet(name=name, items=tuple(items)), asked, folder)
+
+
+def issue_criteria(
+    folder: Path, picks: Sequence[Pick], criteria: Sequence[Question], run: str
+) -> tuple[Path, ...]:
+    """Write a sheet that asks for a rating of each answer by each criterion; return the paths."""
+    items = tuple(sheet_item(one, tuple(criteria)) for one in picks)
+    asked = {
+        id_: IssuedItem(
+            choices=question.values,
+            criterion=question.name,
+            question=question.text,
+            part=one.part.name,
+            run=run,
+        )
+        for one, item in zip(picks, items, strict=True)
+        for id_, question in item.asked
+    }
+    return issue(Sheet(name="criteria", items=items), asked, folder)
+
+
+def sheet_item(one: Pick, questions: tuple[Question, ...], rubric: str = "") -> SheetItem:
+    """Return an answer as people are to see it.
+
+    It shows neither the judge's verdict nor why it was picked, which may tell the verdict.
+    """
+    record = one.record
+    texts = {"context": record.context, "question": record.question}
+    # A yes/no answer is read for what it says; the gold would only mislead.
+    texts["expected"] = "" if one.part.kind.words else record.expected
+    shown = [Field(title=title, text=text) for title, text in texts.items() if text]
+    return SheetItem(
+        id=one.id,
+        language=record.language,
+        fields=(*shown, Field(title="answer", text=record.answer or "")),
+        questions=questions,
+        group=f"{record.dataset}:{record.language}",
+        rubric=rubric,
+    )
+
+
+def rubric_texts(picks: Sequence[Pick], transcripts: Source | None) -> dict[str, str]:
+    """Return what the judges were told, by the version of the rubric, as far as it is known.
+
+    A bundled rubric is known if its file still has this version, another if it was sent to a model.
+    """
+    records = [one.record for one in picks[:_SEARCHED]]
+    calls = calls_of(transcripts, keys_of(records)).values() if transcripts else ()
+    asked = [call.request for call in calls if call.request and call.request.messages]
+    sent = {one.version: one.messages[0].content for one in asked}
+    versions = {one.part.rubric.version for one in picks if one.part.rubric}
+    known = {version: _bundled(version) or sent.get(version, "") for version in versions}
+    return {version: text for version, text in known.items() if text}
+
+
+def _bundled(version: str) -> str:
+    path = RUBRICS / f"{version.partition('@')[0]}.yaml"
+    if path.parent != RUBRICS or not path.is_file():
+        return ""
+    rubric = load_rubric(path)
+    return (rubric.system or rubric.user) if rubric.version == version else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """Verdicts that reviewers agree on; and in one line an item what else there is to say.
-
-    ``overruled`` are those of them that are not the judge's; ``waiting`` need more reviewers.
-    """
+    """Verdicts that reviewers agree on, and a line about each other item."""
 
     adjudications: list[Adjudication] = field(default_factory=list)
     overruled: list[str] = field(default_factory=list)
+    """Agreed verdicts that are not the judge's."""
     waiting: list[str] = field(default_factory=list)
+    """Verdicts that need more reviewers."""
     conflicts: list[str] = field(default_factory=list)
     undecided: list[str] = field(default_factory=list)
 
+    @property
+    def lines(self) -> list[str]:
+        """What the user is told about them."""
+        return [
+            *(f"overrules the judge: {line}" for line in self.overruled),
+            *(f"waits for another reviewer: {line}" for line in self.waiting),
+            *(f"conflict, for a third person: {line}" for line in self.conflicts),
+            *(f"undecided: {line}" for line in self.undecided),
+        ]
+
 
 def accept(
-    reviews: Sequence[Review], date: str, items: Mapping[str, Asked], least: int | None = None
+    reviews: Sequence[Review], date: str, items: Mapping[str, IssuedItem], least: int | None = None
 ) -> Accepted:
     """Return the verdicts that reviewers agree on; ``date`` is the day of their acceptance.
 
-    ``items`` says what was asked. ``least`` is how many have to agree; None is two where an answer
-    passes that the judge let fail, and one elsewhere. Conflicts and verdicts of UNCLEAR decide
-    nothing and are listed. A review that is not of ``python -m reports review`` is listed as
-    undecided too.
+    ``items`` says what was asked. ``least`` is how many must agree; None means two if an answer
+    passes that the judge failed, else one. Conflicts and verdicts of UNCLEAR decide nothing.
     """
     found = Accepted()
     for one in settle(dict.fromkeys(review.item for review in reviews), reviews).values():
@@ -193,7 +277,7 @@ def accept(
             said = "; ".join(f"{review.reviewer}: {review.verdict}" for review in one.reviews)
             found.conflicts.append(f"{item}: {said}")
         elif one.state == AGREED and item and DIGEST.fullmatch(digest) and is_label(one.verdict):
-            _decide(found, one, date, items.get(one.item, Asked(choices=())), least)
+            _decide(found, one, date, items.get(one.item, IssuedItem(choices=())), least)
         elif one.state == AGREED:
             what = f"{one.verdict!r} is no verdict on an answer"
             if one.verdict == UNCLEAR:
@@ -202,14 +286,14 @@ def accept(
     return found
 
 
-def _decide(found: Accepted, one: Settled, date: str, asked: Asked, least: int | None) -> None:
-    """Add the verdict that reviewers agree on, unless more of them are needed for it."""
+def _decide(found: Accepted, one: Settled, date: str, asked: IssuedItem, least: int | None) -> None:
+    """Add the verdict that reviewers agree on, if they are enough."""
     item, _, digest = one.item.rpartition("@")
     names = ", ".join(one.names)
     change = f"{item}: {asked.judged or 'no verdict'} -> {one.verdict} ({names})"
     needed = least or (2 if one.verdict in asked.upgrades else 1)
     if len(one.names) < needed:
-        found.waiting.append(f"{change}: {plural(needed, 'reviewer')} have to agree")
+        found.waiting.append(f"{change}: {plural(needed, 'reviewer')} must agree")
         return
     if asked.judged not in ("", one.verdict):
         found.overruled.append(change)
@@ -229,11 +313,11 @@ def _decide(found: Accepted, one: Settled, date: str, asked: Asked, least: int |
 def labelled(
     report: Report, adjudications: Adjudications, picks: Sequence[Pick] = ()
 ) -> dict[tuple[str, bool], list[dict[str, str]]]:
-    """Return rows for judged datasets by language and whether they are ratings.
+    """Return rows for judged datasets, by language and whether they are ratings.
 
-    One row an answer of the run that a person judged; readings of yes or no test no judge.
-    ``picks`` are those of the form, with the same sample: a row says why its answer was picked, and
-    with what probability, for answers that stand out are harder than those of the run.
+    Each answer of the run that a person judged is a row, but for readings of yes or no, which test
+    no judge. ``picks`` are those of the form, with the same sample: a row says why its answer was
+    picked and with what probability, since answers that stand out are harder than others.
     """
     by_digest = {one.digest: one for one in picks}
     found: dict[tuple[str, bool], dict[str, dict[str, str]]] = defaultdict(dict)
@@ -259,7 +343,7 @@ def labelled(
 
 
 def _why_picked(one: Adjudication, picked: Pick | None) -> dict[str, str]:
-    """Return why an answer was before a person: as the form has it, or as its audit kept it."""
+    """Return why a person saw an answer, as the form or its audit has it."""
     because, probability = one.picked, one.probability
     if picked:
         because, probability = ", ".join(picked.reasons), picked.probability
@@ -268,7 +352,7 @@ def _why_picked(one: Adjudication, picked: Pick | None) -> dict[str, str]:
 
 
 def adjudication_notes(records: Sequence[Record]) -> list[str]:
-    """Return, where people gave verdicts, how many and who."""
+    """Return how many verdicts people gave, and who; nothing if there are none."""
     given = [record for record in records if record.adjudicated_by]
     names = ", ".join(sorted({record.adjudicated_by for record in given}))
     return [f"{plural(len(given), 'verdict')} by people ({names})"] if given else []

@@ -5,12 +5,12 @@ open. Hidden characters are written out, never dropped: odd text should look as 
 """
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import is_dataclass, replace
 from typing import TypeVar, cast
 
 from evaluators import secrets
+from evaluators.spreadsheet import guarded
 from evaluators.text import flat, no_command
 
 T = TypeVar("T")
@@ -26,9 +26,6 @@ HIDDEN = re.compile(
     "\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U0001fffe\U0001ffff\U0002fffe\U0002ffff\U000e0000-\U000e0fff]"
 )
-_FORMULA = frozenset("=+-@")
-# Where a list separator, or a line break outside of quotes, begins a cell for a spreadsheet.
-_BROKEN = re.compile(r"([;\t\r\n][\s\"]*+)(?=[=+@＝＋＠－-])")
 _MARKUP = re.compile(r"[\\*_\[\]<>&|~!$]|(?<=:)/(?=/)|(?<=www)\.")
 _ENTITIES = {"<": "&lt;"}  # some renderers take a tag that only a backslash stands before
 _WIDE = str.maketrans({"@": "＠", "#": "＃", "`": "'"})
@@ -85,15 +82,7 @@ def cut(text: str, limit: int, mark: str = "…") -> str:
 def cell(text: str) -> str:
     """Return a text for a spreadsheet cell: no formula, visible, at most ``CELL_LIMIT`` long."""
     clear = visible(text)
-    if clear[:1].isalnum() and len(clear) <= CELL_LIMIT and not _BROKEN.search(clear):
-        return clear  # as most cells are; no formula starts so
-    mark = f" […cut, {len(text):,} characters in all]"
-    shown = _BROKEN.sub(r"\1'", cut(clear, CELL_LIMIT, mark))
-    start = shown.lstrip()[:1]
-    if not start.isascii():
-        start = unicodedata.normalize("NFKC", start)[:1]
-    risky = start in _FORMULA or shown[:1] in ("\t", "\n")
-    return f"'{shown}" if risky else shown
+    return guarded(cut(clear, CELL_LIMIT, f" […cut, {len(text):,} characters in all]"))
 
 
 def span(text: str, limit: int = SPAN_LIMIT) -> str:

@@ -9,9 +9,9 @@ import pytest
 
 from cases.dataset import PlannedItem, Slice
 from cases.review.adjudications import (
-    beside,
     is_label,
     load_adjudications,
+    load_folders,
     merged,
     save_adjudications,
 )
@@ -163,10 +163,10 @@ def test_files_beside_the_data_are_found_and_must_agree(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in "abc"]
     save_adjudications({KEY: decided()}, folders[0] / "adjudications.yaml")
     save_adjudications({KEY: decided()}, folders[1] / "adjudications.yaml")
-    assert beside(folders) == {KEY: decided()}
+    assert load_folders(folders) == {KEY: decided()}
     save_adjudications({KEY: decided("NO")}, folders[2] / "adjudications.yaml")
     with pytest.raises(UsageError, match=r"c/adjudications\.yaml: d-bg-q1: Ана says NO, but"):
-        beside(folders)
+        load_folders(folders)
 
 
 @pytest.mark.parametrize(

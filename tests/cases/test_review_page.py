@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from cases.review.form import write_sheet
 from cases.review.reviews import read_sheets
 from cases.review.sheet import Field, SheetItem
-from cases.review.sheet_files import write_sheet
 from tests.support.hostile import HOSTILE
 from tests.support.reviewing import sheet, sheet_item
 
@@ -22,7 +22,6 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine"),
 ]
 ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
-ENGLISH = {"language": "en", "choices": "grade", "edit": None}
 
 
 def items() -> list[SheetItem]:
@@ -31,7 +30,12 @@ def items() -> list[SheetItem]:
         sheet_item(f"h{n}", fields=(Field(title=text, text=text),), reasons=(text,), edit=text)
         for n, text in enumerate(HOSTILE)
     ]
-    return [sheet_item("a"), sheet_item("b"), sheet_item("c", **ENGLISH), *hostile]
+    return [
+        sheet_item("a"),
+        sheet_item("b"),
+        sheet_item("c", "grade", language="en", edit=None),
+        *hostile,
+    ]
 
 
 class Tab:

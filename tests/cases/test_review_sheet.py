@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from cases.review.sheet import UNCLEAR, Choice, Field, Sheet, choice_set
-from cases.review.sheet_files import (
+from cases.review.form import (
     CELL,
     cell,
     csv_twin,
     form_page,
-    from_cell,
     known_languages,
     texts_in,
     visible,
     write_sheet,
 )
+from cases.review.sheet import UNCLEAR, Field, verdict_question
 from evaluators.core import QAError, UsageError
+from evaluators.spreadsheet import unguarded
 from tests.support.hostile import HOSTILE, needs_kit
 from tests.support.reviewing import sheet, sheet_item
 
@@ -39,8 +39,10 @@ def data_of(page: str) -> dict[str, list[dict[str, object]]]:
 @pytest.mark.parametrize("name", SETS)
 def test_every_choice_has_a_key_of_its_own_and_a_label_in_every_language(name: str) -> None:
     """No reviewer meets a verdict without words; digits label ratings themselves."""
-    choices = choice_set(name)
-    assert Sheet(name="s", items=(), choices={name: choices}).choices[name] == choices
+    choices = verdict_question(name).choices
+    keys = [one.key for one in choices]
+    assert len(set(keys)) == len(keys) == len({one.value for one in choices})
+    assert all(re.fullmatch("[a-df-ln-z0-9]", key) for key in keys), "E and M have a meaning"
     for language in known_languages():
         verdicts = texts_in(language).verdicts
         assert all(one.value in verdicts or one.value.isdigit() for one in choices)
@@ -67,7 +69,7 @@ def test_the_rules_name_verdicts_as_the_form_does(language: str) -> None:
     for name in SETS:
         quoted = re.findall('[„«"]([^“”»"„«]+)[“”»"]', texts.rules[name])
         assert set(quoted) <= set(texts.verdicts.values())
-        values = {one.value for one in choice_set(name) if not one.value.isdigit()}
+        values = {one.value for one in verdict_question(name).choices if not one.value.isdigit()}
         wanted = values if name == "question" else values - {UNCLEAR}
         assert {texts.verdicts[value] for value in wanted} == set(quoted)
 
@@ -86,35 +88,12 @@ def test_a_language_without_texts_is_served_in_english(language: str) -> None:
     assert texts_in(language) == texts_in("en")
 
 
-@pytest.mark.parametrize(
-    ("choices", "message"),
-    [
-        ((), "there must be some"),
-        ((Choice(value="A", key="a"), Choice(value="A", key="b")), "different values and keys"),
-        ((Choice(value="A", key="a"), Choice(value="B", key="a")), "different values and keys"),
-        ((Choice(value="A", key="e"),), "key 'e'"),
-        ((Choice(value="A", key="ab"),), "key 'ab'"),
-        ((Choice(value="A", key="й"),), "key 'й'"),
-    ],
-)
-def test_choices_that_no_keyboard_could_give_are_refused(
-    choices: tuple[Choice, ...], message: str
-) -> None:
-    """Before any form is written."""
-    with pytest.raises(UsageError, match=message):
-        Sheet(name="s", items=(), choices={"c": choices})
-
-
 def test_a_sheet_names_what_is_wrong_with_it() -> None:
-    """Two equal ids, a choice set that is not given, a name that is no file's."""
+    """Two equal ids, a name that is no file's."""
     with pytest.raises(UsageError, match="item 'a' stands twice"):
         sheet(sheet_item("a"), sheet_item("a"))
-    with pytest.raises(UsageError, match="needs choices 'other'"):
-        Sheet(name="s", items=(sheet_item("a", choices="other"),), choices={})
     with pytest.raises(UsageError, match="cannot name a file"):
         sheet(name="../up")
-    with pytest.raises(UsageError, match="no choices 'colour'; there are grade, rating"):
-        choice_set("colour")
 
 
 def test_the_digest_follows_items_and_the_text_to_edit() -> None:
@@ -159,16 +138,10 @@ def test_the_page_loads_nothing_and_runs_only_its_own_script() -> None:
     assert "unsafe" not in page
 
 
-def test_an_empty_sheet_and_a_label_of_its_own_are_shown() -> None:
-    """A builder's own words stand before those of the language."""
+def test_an_empty_sheet_is_shown() -> None:
+    """In English, and without a column to edit."""
     assert '<html lang="en">' in form_page(sheet())
-    choices = {"own": (Choice(value="KEEP", key="k", label="Пакінуць"),)}
-    made = Sheet(name="s", items=(sheet_item("a", choices="own", edit=None),), choices=choices)
-    (item,) = data_of(form_page(made))["items"]
-    choice = {"value": "KEEP", "key": "k", "label": "Пакінуць"}
-    assert item["questions"] == [{"id": "a", "text": "", "choices": [choice]}]
-    assert item["edit"] is None
-    assert "to_edit" not in csv_twin(made)
+    assert "to_edit" not in csv_twin(sheet(sheet_item("a", edit=None)))
 
 
 def test_the_twin_has_the_same_items_and_no_formula() -> None:
@@ -187,10 +160,13 @@ def test_the_twin_has_the_same_items_and_no_formula() -> None:
     assert {row["reviewer"] for row in rows} == {"Ана"}
 
 
-@pytest.mark.parametrize("text", ["=1+1", "\t=1", "＝1", " -1", "'quoted'", "plain", "", "'"])
+@pytest.mark.parametrize(
+    "text",
+    ["=1+1", "\t=1", "＝1", " -1", "'quoted'", "plain", "", "'", "a;=1", "a\n@x", 'x\t"=2'],
+)
 def test_a_guarded_cell_reads_back_as_it_was(text: str) -> None:
     """The guard is taken off again, and a quote of the writer's own is not."""
-    assert from_cell(cell(text)) == text
+    assert unguarded(cell(text)) == text
 
 
 def test_what_is_hidden_is_written_out_and_what_is_too_long_is_cut() -> None:

@@ -11,8 +11,7 @@ from evaluators.core import CORRECT, INCORRECT
 from evaluators.judges.adjudicated import Adjudication
 from evaluators.kinds import kind_of
 from reports.__main__ import main
-from reports.review.human_review import Pick, pick
-from reports.review.review_sheet import issue_to
+from reports.review.human_review import Pick, issue_verdicts, pick
 from reports.run.run_reader import load_report
 from tests.conftest import Project
 from tests.support.made_records import make_record
@@ -100,7 +99,7 @@ def test_two_have_to_agree_that_a_miss_is_right(
     capsys.readouterr()
     assert made.accept(anna) == 6
     out = capsys.readouterr().out
-    needed = "facts-en-i1: INCORRECT -> CORRECT (Anna): 2 reviewers have to agree"
+    needed = "facts-en-i1: INCORRECT -> CORRECT (Anna): 2 reviewers must agree"
     assert f"waits for another reviewer: {needed}" in out
     assert "overrules the judge: facts-en-i0: CORRECT -> INCORRECT (Anna)" in out
     assert [one.item for one in load_adjudications(made.to).values()] == ["facts-en-i0"]
@@ -137,7 +136,7 @@ def test_what_would_let_a_miss_pass_is_known_of_every_kind(
     """A grade, a rating from the pass bar on, the reading that the gold has."""
     part = graded_slice(kind=kind_of(kind), pass_bar=6, thresholds=())
     record = make_record(0, answer="x", outcome="failed", **fields)
-    issue_to(tmp_path, [Pick(id="a", record=record, part=part, reasons=())])
+    issue_verdicts(tmp_path, [Pick(id="a", record=record, part=part, reasons=())])
     (item,) = json.loads((tmp_path / "sheet.json").read_text("utf-8"))["items"].values()
     assert item["upgrades"] == expected
     assert item["judged"] == record.result

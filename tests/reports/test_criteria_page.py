@@ -11,7 +11,7 @@ pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import Page
 
 from reports.__main__ import main
-from reports.review.criteria_ratings import load_ratings
+from reports.review.ratings import load_ratings
 from tests.support.browsing import Browser, Tab, browser, needs_browser
 from tests.support.made_runs import answered, run_of, written
 

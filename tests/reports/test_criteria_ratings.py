@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.review.criteria import Criterion, load_criteria
+from cases.review.sheet import load_criteria
 from evaluators.core import UsageError
 from reports.__main__ import main
-from reports.review.criteria_ratings import Rating, load_ratings, merged, save_ratings, summaries
 from reports.review.human_review import pick_at_random
+from reports.review.ratings import Rating, load_ratings, merged_ratings, save_ratings, summaries
 from reports.run.run_reader import load_report
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.reviewing import saved
@@ -67,15 +67,10 @@ def test_criteria_are_read_as_they_stand(tmp_path: Path) -> None:
     path = tmp_path / "criteria.yaml"
     path.write_text(CRITERIA + "- {name: last, question: q, scale: 1–10}\n", encoding="utf-8")
     accuracy, style, last = load_criteria(path)
-    assert accuracy == Criterion(
-        name="accuracy",
-        question="How accurate is the answer?",
-        low="wrong throughout",
-        high="wholly right",
-    )
-    assert accuracy.text.split("\n")[1] == "1 = wrong throughout · 7 = wholly right"
-    assert [one.value for one in style.choices] == ["0", "1", "2", "3", "4"]
-    assert style.text == style.question == "Стилът ясен ли е?"
+    first, second = accuracy.text.split("\n")
+    assert (accuracy.name, first) == ("accuracy", "How accurate is the answer?")
+    assert second == "1 = wrong throughout · 7 = wholly right"
+    assert (style.values, style.text) == (("0", "1", "2", "3", "4"), "Стилът ясен ли е?")
     assert [one.key for one in last.choices] == [*"123456789", "0"]
 
 
@@ -119,12 +114,10 @@ def test_the_form_asks_everything_of_answers_drawn_at_random(
         assert "judge-2026" not in text
     with (rated.run / "criteria.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 20
-    assert rows[0]["rules"].startswith("How accurate is the answer?")
-    assert (rows[0]["choices"], rows[1]["choices"]) == (
-        "1 | 2 | 3 | 4 | 5 | 6 | 7",
-        "0 | 1 | 2 | 3 | 4",
-    )
+    assert len(rows) == 10, "an answer is a row, a criterion a column"
+    assert {"rate: accuracy", "rate: plain style"} < set(rows[0])
+    assert rows[0]["rules"].startswith("accuracy (1 to 7): How accurate is the answer?")
+    assert "verdict" not in rows[0]
     few = pick_at_random(load_report(rated.run), 4, 1)
     assert sorted(one.part.name for one in few) == ["facts:bg"] * 2 + ["facts:en"] * 2
     assert few != pick_at_random(load_report(rated.run), 4, 2)
@@ -235,22 +228,22 @@ def test_a_second_thought_does_not_overwrite_the_first(
     assert [one.rating for one in load_ratings(rated.ratings)] == [3, 5]
 
 
-def test_ratings_and_verdicts_do_not_mix(
+def test_ratings_and_verdicts_come_back_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A rating of a criterion never becomes a verdict; both at once are refused."""
+    """Each goes into its own file; one --to cannot name both."""
     rated = Rated(tmp_path)
     assert main(["review", str(rated.run), "--sample", "99"]) == 0
     issued = json.loads((rated.run / "sheet.json").read_text("utf-8"))
-    verdict = saved(
-        tmp_path / "jan.json", "Jan", {rated.answers[0]: "CORRECT"}, sheet=issued["sheets"][-1]
-    )
-    assert rated.accept(rated.by("Anna", 3), verdict) == 4
+    one, target = rated.answers[0], tmp_path / "adj.yaml"
+    verdict = saved(tmp_path / "jan.json", "Jan", {one: "CORRECT"}, sheet=issued["sheets"][-1])
+    assert rated.accept(rated.by("Anna", 3), verdict, more=("--to", str(target))) == 4
     assert "accept the two apart" in capsys.readouterr().err
-    target = tmp_path / "adj.yaml"
-    assert rated.accept(verdict, more=("--to", str(target))) == 0
-    assert "verdict: CORRECT" in target.read_text("utf-8")
-    assert rated.accept(rated.by("Anna", 3)) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        assert rated.accept(rated.by("Anna", 3), verdict) == 0
+    assert "verdict: CORRECT" in (tmp_path / "adjudications.yaml").read_text("utf-8")
+    assert [one.rating for one in load_ratings(rated.ratings)] == [3]
 
 
 def test_a_criterion_asked_otherwise_needs_another_name(
@@ -294,29 +287,53 @@ def test_two_runs_have_no_mean_in_common(
     assert target.read_bytes() == before
 
 
+def filled_in(path: Path, *rows: Mapping[str, str]) -> Path:
+    """Fill in the first rows of a CSV twin as a spreadsheet would save it."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        lines = list(csv.DictReader(file))
+    for line, said in zip(lines, rows, strict=False):
+        line.update(said)
+    back = path.with_name("back.csv")
+    with back.open("w", encoding="utf-8-sig", newline="") as file:
+        table = csv.DictWriter(file, list(lines[0]))
+        table.writeheader()
+        table.writerows(lines)
+    return back
+
+
 def test_a_filled_in_csv_is_taken_and_no_comment_is_lost(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A comment beside an empty rating goes with the answer's first; without any it is said."""
+    """A row may rate by some criteria only; a comment without any rating is said."""
     rated = Rated(tmp_path)
-    path = rated.run / "criteria.csv"
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
-    rows[0] |= {"comment": "no idea", "reviewer": "Jan"}
-    rows[1] |= {"verdict": "4", "reviewer": "Jan", "comment": "nice"}
-    rows[2] |= {"comment": "What is this?", "reviewer": "Jan"}
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        table = csv.DictWriter(file, list(rows[0]))
-        table.writeheader()
-        table.writerows(rows)
+    jan = {"reviewer": "Jan"}
+    back = filled_in(
+        rated.run / "criteria.csv",
+        {"rate: plain style": "4", "comment": "no idea / nice", **jan},
+        {"comment": "What is this?", **jan},
+        {"rate: accuracy": "7", "rate: plain style": "0", **jan},
+    )
     capsys.readouterr()
-    assert rated.accept(path) == 0
+    assert rated.accept(back) == 0
     out = capsys.readouterr().out
     item = rated.answers[1].rpartition("@")[0]
     assert f"comment without a rating: {item}, Jan: What is this?" in out
-    assert "Jan rated 0 of 6 answers in full, 1 in part, 5 not at all" in out
+    assert "Jan rated 1 of 6 answers in full, 1 in part, 4 not at all" in out
+    found = [(one.criterion, one.rating, one.comment) for one in load_ratings(rated.ratings)]
+    assert found[0] == ("plain style", 4, "no idea / nice")
+    assert found[1:] == [("accuracy", 7, ""), ("plain style", 0, "")]
+
+
+def test_a_sheet_with_a_row_for_each_criterion_is_still_taken(tmp_path: Path) -> None:
+    """Such sheets were issued before criteria were columns."""
+    rated = Rated(tmp_path)
+    item = rated.answers[0]
+    back = tmp_path / "old.csv"
+    header = "item,choices,verdict,edited,comment,reviewer\n"
+    back.write_text(f"{header}{item}#accuracy,1 | 2 | 7,7,,good,Jan\n", encoding="utf-8")
+    assert rated.accept(back) == 0
     (one,) = load_ratings(rated.ratings)
-    assert (one.criterion, one.rating, one.comment) == ("plain style", 4, "no idea / nice")
+    assert (one.criterion, one.rating, one.comment) == ("accuracy", 7, "good")
 
 
 @pytest.mark.parametrize(
@@ -380,7 +397,7 @@ def rating(item: int, rater: str, given: int) -> Rating:
 def test_figures_hold_whatever_was_rated(given_: dict[tuple[int, str], int]) -> None:
     """The mean is that of all ratings, within its interval and the scale; no figure is guessed."""
     ratings = [rating(item, rater, said) for (item, rater), said in given_.items()]
-    kept, refused = merged(ratings, ratings)
+    kept, refused = merged_ratings(ratings, ratings)
     assert (kept, refused) == (ratings, [])
     (one,) = summaries(kept)
     mean = sum(given_.values()) / len(given_)

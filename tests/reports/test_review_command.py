@@ -10,8 +10,9 @@ import pytest
 from cases.dataset import Slice
 from cases.loading import load_cases
 from cases.review.adjudications import load_adjudications, save_adjudications
-from cases.review.issued import load_issued
-from cases.review.sheet_files import texts_in
+from cases.review.form import texts_in
+from cases.review.reviews import load_issued
+from cases.review.sheet import SheetItem, verdict_question
 from evaluators.core import CORRECT, INCORRECT, Vote
 from evaluators.judges.adjudicated import Adjudication
 from evaluators.judges.factory import RUBRICS
@@ -19,8 +20,16 @@ from evaluators.kinds import kind_of
 from evaluators.ledger import Ledger
 from evaluators.rubric import load_rubric
 from reports.__main__ import main
-from reports.review.human_review import accept, adjudication_notes, at_most, labelled, pick
-from reports.review.review_sheet import issue_to, rubric_texts, sheet_of
+from reports.review.human_review import (
+    accept,
+    adjudication_notes,
+    at_most,
+    issue_verdicts,
+    labelled,
+    pick,
+    rubric_texts,
+    sheet_item,
+)
 from reports.run.record import Record
 from reports.run.report import Report
 from reports.run.run_reader import load_report
@@ -124,11 +133,16 @@ def test_items_that_test_the_judge_are_not_reviewed() -> None:
     assert pick(run_of(records, facts_dataset(part, kind=kind_of("judged"))), 99) == ()
 
 
+def shown(report: Report) -> SheetItem:
+    (one,) = pick(report, 1)
+    return sheet_item(one, (one.question,))
+
+
 def test_the_sheet_hides_what_the_judge_said() -> None:
     """Question, context, expected answer and answer; no gold where yes or no is to be read."""
     records = [replace(one, context="Passage") for one in answered("i")]
     made = run_of(records)
-    (item,) = sheet_of(pick(made, 1)).items
+    item = shown(made)
     assert [field.title for field in item.fields] == ["context", "question", "expected", "answer"]
     assert "It is INCORRECT." not in str(item)
     part = graded_slice(kind=kind_of("yes_no"), thresholds=(), yes="Yes", no="No")
@@ -136,9 +150,9 @@ def test_the_sheet_hides_what_the_judge_said() -> None:
         [replace(one, grade="YES", label="YES") for one in answered("c")],
         facts_dataset(part, kind=kind_of("yes_no")),
     )
-    (item,) = sheet_of(pick(yes_no, 1)).items
+    item = shown(yes_no)
     assert [field.title for field in item.fields] == ["question", "answer"]
-    assert item.choices == "yes_no"
+    assert item.questions == (verdict_question("yes_no"),)
 
 
 def test_neither_form_nor_csv_says_why_an_answer_was_picked(tmp_path: Path) -> None:
@@ -163,8 +177,7 @@ def test_the_form_shows_the_rubric_that_the_judge_was_given(tmp_path: Path) -> N
     part = graded_slice(rubric=bundled)
     picks = pick(run_of(answered("c"), facts_dataset(part)), 1)
     assert rubric_texts(picks, None) == {bundled.version: bundled.system}
-    assert sheet_of(picks, rubrics={bundled.version: "Rules."}).items[0].rubric == "Rules."
-    assert bundled.system[:40] in issue_to(tmp_path, picks)[0].read_text("utf-8")
+    assert bundled.system[:40] in issue_verdicts(tmp_path, picks)[0].read_text("utf-8")
     for version in ("simpleqa.en@2#other", "../models@1#x", "own.en@1#x"):
         odd = facts_dataset(graded_slice(rubric=replace(bundled, version=version)))
         assert rubric_texts(pick(run_of(answered("c"), odd), 1), None) == {}
@@ -197,7 +210,7 @@ def test_what_was_asked_stands_beside_the_verdict(tmp_path: Path) -> None:
     records = answered("c" * len(texts))
     odd = [replace(r, question=text, answer=text) for r, text in zip(records, texts, strict=True)]
     picks = pick(run_of(odd), 99)
-    issue_to(tmp_path, picks)
+    issue_verdicts(tmp_path, picks)
     items = load_issued(tmp_path / "sheet.json").items
     reviews = [review(one.id, "Ana", CORRECT) for one in picks]
     given = accept(reviews, "2026-11-21", items).adjudications

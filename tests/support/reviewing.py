@@ -5,27 +5,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cases.review.reviews import Review
-from cases.review.sheet import Field, Sheet, SheetItem, choice_set
+from cases.review.sheet import Field, Sheet, SheetItem, verdict_question
 
 
-def sheet_item(id_: str, **fields: object) -> SheetItem:
-    """Return one item with a question, to be given a verdict of the set ``question``."""
+def sheet_item(id_: str, kind: str = "question", **fields: object) -> SheetItem:
+    """Return one item, to be given a verdict of a choice set."""
     values: dict[str, object] = {
         "language": "be",
         "fields": (Field(title="question", text=f"Ці {id_}?"),),
-        "choices": "question",
+        "questions": (verdict_question(kind),),
         "edit": f"Ці {id_}?",
         **fields,
     }
     return SheetItem(id=id_, **values)  # type: ignore[arg-type]
 
 
-def sheet(*items: SheetItem, **fields: object) -> Sheet:
-    """Return a sheet of these items with every choice set they may need."""
-    names = sorted({item.choices for item in items} | {"question"})
-    values: dict[str, object] = {"name": "sheet", **fields}
-    choices = {name: choice_set(name) for name in names}
-    return Sheet(items=items, choices=choices, **values)  # type: ignore[arg-type]
+def sheet(*items: SheetItem, name: str = "sheet", reviewer: str = "") -> Sheet:
+    """Return a sheet of these items."""
+    return Sheet(items=items, name=name, reviewer=reviewer)
 
 
 def review(item: str, reviewer: str, verdict: str, edited: str = "", comment: str = "") -> Review:

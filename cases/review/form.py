@@ -1,35 +1,34 @@
-"""The two files of a sheet: a form that works without a network, and its twin in CSV.
+"""The two files of a sheet: a form that works offline, and its twin in CSV.
 
-What the form says is in ``texts/``, one YAML file a language.
+The words of the form are in ``texts/``, one YAML file a language.
 """
 
 import csv
 import io
 import json
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from cases.review.sheet import Sheet, SheetItem
+from cases.review.sheet import Question, Sheet, SheetItem
 from evaluators.output import content_policy, write_texts
 from evaluators.secrets import mask
 from evaluators.settings import load_settings
+from evaluators.spreadsheet import BOM, guarded
 from evaluators.text import INVISIBLE, escaped
 
 FOLDER = Path(__file__).parent
 FALLBACK = "en"
 CELL = 32_000
-"""Characters: a spreadsheet's cell holds 32,767."""
-
-BOM = "\ufeff"  # without it a spreadsheet takes UTF-8 for the local code page
+"""Characters; a spreadsheet's cell holds 32,767."""
 BETWEEN = " | "
 TO_EDIT = "to_edit"
+RATE = "rate: "
+"""What the column of a criterion begins with, before its name."""
 _INERT = {ord(char): f"\\u{ord(char):04x}" for char in "<>&'\u2028\u2029"}
 _HIDDEN = re.compile(
     f"{INVISIBLE.pattern}|[\x0b-\x0d\x1c-\x1f\x85\u2028\u2029\ud800-\udfff\ufffe\uffff]"
@@ -39,7 +38,7 @@ _HIDDEN = re.compile(
 def write_sheet(sheet: Sheet, folder: Path) -> tuple[Path, Path]:
     """Write ``<name>.html`` and ``<name>.csv`` into a folder and return their paths.
 
-    Raises QAError where the folder cannot take them.
+    Raises QAError if the folder cannot take them.
     """
     page, twin = folder / f"{sheet.name}.html", folder / f"{sheet.name}.csv"
     write_texts([(page, form_page(sheet)), (twin, csv_twin(sheet))])
@@ -48,30 +47,29 @@ def write_sheet(sheet: Sheet, folder: Path) -> tuple[Path, Path]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
-    """The form's words in one language: its own, titles of fields, verdicts, reasons and rules.
-
-    ``rules`` say, for each of the bundled choice sets, how its verdicts are to be given.
-    """
+    """The form's words in one language."""
 
     language: str
     form: Mapping[str, str]
     titles: Mapping[str, str]
+    """Titles of fields; likewise verdicts, and reasons why an item is on the sheet."""
     verdicts: Mapping[str, str]
     reasons: Mapping[str, str]
     rules: Mapping[str, str]
+    """How verdicts are to be given, by choice set."""
 
-    def why(self, reasons: Iterable[str]) -> str:
-        """Return why an item is on the sheet; a reason without a text here is its own text."""
-        return "; ".join(self.reasons.get(reason, reason) for reason in reasons)
+    def why(self, item: SheetItem) -> str:
+        """Return why an item is on the sheet; an unknown reason is its own text."""
+        return "; ".join(self.reasons.get(reason, reason) for reason in item.reasons)
 
 
 def known_languages() -> Mapping[str, Path]:
-    """Return the languages that have a file of texts, in order, with these files."""
+    """Return the files of texts by language, in order."""
     return {path.stem: path for path in sorted((FOLDER / "texts").glob("*.yaml"))}
 
 
 def texts_in(language: str) -> Texts:
-    """Return the texts of a language; of English where there is no file for it."""
+    """Return the texts of a language, or of English if it has no file."""
     known = known_languages()  # no path is made of the name: it comes from the user's files
     language = language if language in known else FALLBACK
     settings = load_settings(known[language])
@@ -103,14 +101,7 @@ def form_page(sheet: Sheet) -> str:
         "name": sheet.name,
         "reviewer": visible(sheet.reviewer),
         "texts": {name: {"lang": one.language, **one.form} for name, one in texts.items()},
-        "items": [
-            {
-                **_item(item, texts[item.language]),
-                "rubric": rubrics.index(visible(item.rubric)) if item.rubric else None,
-                "questions": [_question(sheet, one, texts[item.language]) for one in (item, *more)],
-            }
-            for item, *more in pages_of(sheet)
-        ],
+        "items": [_item(item, texts[item.language], rubrics) for item in sheet.items],
     }
     return environment.get_template("form").render(
         language=first.language,
@@ -122,67 +113,66 @@ def form_page(sheet: Sheet) -> str:
     )
 
 
-def pages_of(sheet: Sheet) -> Iterator[list[SheetItem]]:
-    """Yield the items of each page of the form."""
-    for _, items in groupby(sheet.items, key=lambda item: item.page or item.id):
-        yield list(items)
-
-
-def _item(item: SheetItem, texts: Texts) -> dict[str, object]:
+def _item(item: SheetItem, texts: Texts, rubrics: list[str]) -> dict[str, object]:
     return {
-        "id": item.id,
+        "id": next(item.asked)[0],  # text and comment are kept with the first question
         "language": item.language,
-        "note": visible(texts.why(item.reasons)),
-        "rules": "" if item.question else texts.rules.get(item.choices, ""),
+        "note": visible(texts.why(item)),
+        "rules": "\n".join(texts.rules[one.kind] for one in item.questions if one.kind),
         "edit": None if item.edit is None else visible(item.edit),
         "fields": [
             {"title": texts.titles.get(one.title, visible(one.title)), "text": visible(one.text)}
             for one in item.fields
         ],
-    }
-
-
-def _question(sheet: Sheet, item: SheetItem, texts: Texts) -> dict[str, object]:
-    return {
-        "id": item.id,
-        "text": visible(item.question),
-        "choices": [
+        "rubric": rubrics.index(visible(item.rubric)) if item.rubric else None,
+        "questions": [
             {
-                "value": one.value,
-                "key": one.key,
-                "label": visible(one.label) or texts.verdicts.get(one.value, visible(one.value)),
+                "id": id_,
+                "text": visible(one.text),
+                "choices": [
+                    {"value": c.value, "key": c.key, "label": texts.verdicts.get(c.value, c.value)}
+                    for c in one.choices
+                ],
             }
-            for one in sheet.choices[item.choices]
+            for id_, one in item.asked
         ],
     }
 
 
 def csv_twin(sheet: Sheet) -> str:
-    """Return the same items as CSV for a spreadsheet, with columns to fill in.
+    """Return the same items as CSV for a spreadsheet, one row each, with columns to fill in.
 
     The columns are item, language, its texts, why it is here, how to judge, the verdicts to choose
-    from, and the empty ones: verdict, edited, comment and reviewer.
+    from, and the empty ones: verdict, one for each criterion, edited, comment and reviewer.
     """
     titles = list(dict.fromkeys(one.title for item in sheet.items for one in item.fields))
+    names = list(dict.fromkeys(one.name for item in sheet.items for one in item.questions))
     edits = [TO_EDIT] if any(item.edit is not None for item in sheet.items) else []
     words = {item.language: texts_in(item.language) for item in sheet.items}
-    header = ["item", "language", *(f"shown: {cell(title)}" for title in titles), "why", "rules"]
-    rows = [[*header, *edits, "choices", "verdict", "edited", "comment", "reviewer"]]
+    asked = [f"{RATE}{name}" if name else "verdict" for name in names or [""]]
+    header = ["item", "language", *(f"shown: {title}" for title in titles), "why", "rules"]
+    rows = [[*header, *edits, "choices", *asked, "edited", "comment", "reviewer"]]
     for item in sheet.items:
-        texts = {one.title: one.text for one in item.fields}
+        texts, own = {one.title: one.text for one in item.fields}, words[item.language]
+        rules = "\n".join(_rule(one, own) for one in item.questions)
         row = [item.id, item.language, *(texts.get(title, "") for title in titles)]
-        own = words[item.language]
-        row += [own.why(item.reasons), item.question or own.rules.get(item.choices, "")]
-        row += [item.edit or ""] if edits else []
-        row.append(BETWEEN.join(one.value for one in sheet.choices[item.choices]))
-        rows.append([*row, "", "", "", sheet.reviewer])
+        row += [own.why(item), rules, *([item.edit or ""] if edits else [])]
+        verdicts = (BETWEEN.join(one.values) for one in item.questions if not one.name)
+        rows.append([*row, next(verdicts, ""), *[""] * len(asked), "", "", sheet.reviewer])
     return spreadsheet_text(rows)
 
 
-def spreadsheet_text(rows: Iterable[Iterable[str]]) -> str:
+def _rule(question: Question, texts: Texts) -> str:
+    if not question.name:
+        return texts.rules[question.kind]
+    return f"{question.name} ({question.values[0]} to {question.values[-1]}): {question.text}"
+
+
+def spreadsheet_text(rows: Iterable[Iterable[str | float]]) -> str:
     """Return rows as CSV that a spreadsheet opens as UTF-8, every text made safe by ``cell``."""
     out = io.StringIO(newline="")
-    csv.writer(out, lineterminator="\r\n").writerows(map(cell, row) for row in rows)
+    safe = ([cell(one) if isinstance(one, str) else one for one in row] for row in rows)
+    csv.writer(out, lineterminator="\r\n").writerows(safe)
     return BOM + out.getvalue()
 
 
@@ -195,18 +185,6 @@ def visible(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Return a text for a spreadsheet's cell: visible, cut where too long, never a formula."""
+    """Return a text for a spreadsheet's cell: visible, cut if it is too long, never a formula."""
     shown = visible(text)
-    shown = shown if len(shown) <= CELL else f"{shown[:CELL]} […]"
-    return f"'{shown}" if _is_risky(shown) else shown
-
-
-def from_cell(text: str) -> str:
-    """Return what ``cell`` was given, as far as its guard goes."""
-    return text[1:] if text[:1] == "'" and _is_risky(text[1:]) else text
-
-
-def _is_risky(text: str) -> bool:
-    """Return whether a spreadsheet may take a text for a formula."""
-    first = unicodedata.normalize("NFKC", text.lstrip()[:1])[:1]
-    return first in frozenset("=+-@") or text[:1] in ("\t", "\n")
+    return guarded(shown if len(shown) <= CELL else f"{shown[:CELL]} […]")

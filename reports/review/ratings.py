@@ -1,0 +1,266 @@
+"""How people rated answers by their own criteria: kept line by line, with means and agreement."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from cases.review.form import spreadsheet_text
+from cases.review.reviews import Issued, IssuedItem, Review
+from evaluators.core import UsageError
+from evaluators.output import markdown_table, plural, write_texts
+from evaluators.reading import parse_json, problem, read_text
+from evaluators.statistics.agreement import alpha_of, kappas
+from evaluators.statistics.count_table import CountTable, count_patterns
+from evaluators.statistics.intervals import Estimate
+from evaluators.statistics.ratios import mean_rating
+from evaluators.statistics.sparse import mean_interval
+from reports.run import clean
+from reports.run.json_data import decode
+
+FILE = "criteria-ratings.jsonl"
+WHOLE = "all"
+_QUESTION = 32_000  # characters of a criterion's question
+_HEADER = (
+    *("criterion", "slice", "scale", "answers", "ratings", "raters", "mean [95 %]"),
+    *("each point, from the lowest", "alpha [95 %]", "kappa of two [95 %]"),
+)
+_COLUMNS = (
+    *("criterion", "question", "slice", "lowest", "highest", "answers", "ratings", "raters"),
+    *("counts", "mean", "mean_low", "mean_high", "alpha", "alpha_low", "alpha_high"),
+    *("kappa", "kappa_low", "kappa_high"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rating:
+    """What one person said of one answer by one criterion. Raises ValueError off the scale."""
+
+    run: str
+    item: str
+    digest: str
+    """That of the answer (``answer_digest``)."""
+    part: str
+    """The slice."""
+    criterion: str
+    question: str
+    lowest: int
+    highest: int
+    rating: int
+    rater: str
+    comment: str = ""
+    date: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.lowest <= self.rating <= self.highest:
+            raise ValueError(f"rating {self.rating} is outside {self.lowest} to {self.highest}")
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """What was rated, by which question and by whom: one rating each."""
+        return self.item, self.digest, self.criterion, self.question, self.rater.casefold()
+
+
+def ratings_of(
+    reviews: Iterable[Review], items: Mapping[str, IssuedItem], date: str
+) -> tuple[list[Rating], list[str]]:
+    """Return the ratings in reviews, and a line for each comment on an answer without a rating.
+
+    All comments on an answer stay with its first rating.
+    """
+    by_answer: dict[tuple[str, str], list[Review]] = defaultdict(list)
+    for one in reviews:
+        by_answer[answer_of(one.item, items[one.item]), one.reviewer].append(one)
+    found, unrated = [], []
+    for (answer, rater), said in by_answer.items():
+        item, _, digest = answer.rpartition("@")
+        comments = " / ".join(one.comment for one in said if one.comment)
+        rated = [one for one in said if one.verdict]
+        for one in rated:
+            asked = items[one.item]
+            found.append(
+                Rating(
+                    run=asked.run,
+                    item=item,
+                    digest=digest,
+                    part=asked.part,
+                    criterion=asked.criterion,
+                    question=asked.question,
+                    lowest=int(asked.choices[0]),
+                    highest=int(asked.choices[-1]),
+                    rating=int(one.verdict),
+                    rater=rater,
+                    comment=clean.mask(comments),
+                    date=date,
+                )
+            )
+            comments = ""
+        unrated += [f"{item}, {rater}: {clean.mask(comments)}"] if comments else []
+    return found, unrated
+
+
+def answer_of(item: str, asked: IssuedItem) -> str:
+    """Return which answer a question is about: its item and the digest of both."""
+    return item.removesuffix(f"#{asked.criterion}")
+
+
+def completeness(reviews: Sequence[Review], issued: Issued) -> Iterator[str]:
+    """Yield how many answers each reviewer rated by all criteria, and what is missing of others."""
+    asked = defaultdict(set)
+    for item, one in issued.items.items():
+        if one.criterion:
+            asked[answer_of(item, one)].add(one.criterion)
+    given: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for review in reviews:
+        one = issued.items[review.item]
+        rated = given[review.reviewer][answer_of(review.item, one)]
+        rated |= {one.criterion} if review.verdict else set()
+    for name, answers in given.items():
+        full = Counter(asked[id_] == rated for id_, rated in answers.items() if rated)
+        yield (
+            f"{name} rated {full[True]} of {plural(len(asked), 'answer')} in full, "
+            f"{full[False]} in part, {len(asked) - full.total()} not at all"
+        )
+        for id_, rated in answers.items():
+            if rated and (left := asked[id_] - rated):
+                item = id_.rpartition("@")[0]
+                yield f"incomplete: {item}: no rating by {name} for {', '.join(sorted(left))}"
+
+
+def load_ratings(path: Path) -> list[Rating]:
+    """Return the ratings of a file, none if there is no file. Raises UsageError, with line."""
+    lines = read_text(path).split("\n") if path.exists() else []
+    found = []
+    for number, line in enumerate(lines, 1):
+        try:
+            found += [clean.masked(decode(Rating, parse_json(line)))] if line.strip() else []
+        except ValueError as error:
+            what = f"not a rating that `python -m reports review` wrote: {error}"
+            raise problem(path, number, what) from None
+    return found
+
+
+def merged_ratings(old: Iterable[Rating], new: Iterable[Rating]) -> tuple[list[Rating], list[str]]:
+    """Return old and new ratings, and a line for each new one that contradicts an old one."""
+    found = {one.place: one for one in old}
+    refused = []
+    for one in new:
+        before = found.setdefault(one.place, one)
+        if before.rating != one.rating:
+            refused.append(
+                f"{one.item}, {one.criterion}: {one.rater} says {one.rating}, but said "
+                f"{before.rating}; take that line out to rate it anew"
+            )
+    return list(found.values()), refused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriterionSummary:
+    """The ratings by one criterion, of one slice or of all (``WHOLE``)."""
+
+    part: str
+    first: Rating
+    answers: int
+    raters: int
+    mean: Estimate
+    """Of all ratings; the interval counts answers to one item together."""
+    counts: tuple[int, ...]
+    """How often each point of the scale was given."""
+    alpha: Estimate
+    """Krippendorff's for numbers, over answers with two ratings or more."""
+    kappa: Estimate | None
+    """Cohen's with quadratic weights; None unless there are two raters."""
+
+
+def summaries(ratings: Iterable[Rating]) -> list[CriterionSummary]:
+    """Return the figures of each criterion: of all answers, then of each slice if several."""
+    by_criterion: dict[tuple[object, ...], dict[str, list[Rating]]] = defaultdict(dict)
+    for one in ratings:
+        question = (one.criterion, one.question, one.lowest, one.highest)
+        by_criterion[question].setdefault(one.part, []).append(one)
+    found = []
+    for parts in by_criterion.values():
+        if len(parts) > 1:
+            found.append(_summary(WHOLE, [one for some in parts.values() for one in some]))
+        found += [_summary(part, some) for part, some in sorted(parts.items())]
+    return found
+
+
+def _summary(part: str, ratings: Sequence[Rating]) -> CriterionSummary:
+    given: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    cells: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    first, scores = ratings[0], [one.rating for one in ratings]
+    for one in ratings:
+        given[one.item, one.digest][one.rater.casefold()] = str(one.rating)
+        cells[one.item].append((0, one.rating - first.lowest))
+    clusters = [item for item, _ in given]
+    raters = sorted({name for said in given.values() for name in said})
+    rows = [[said.get(name, "") for name in raters] for said in given.values()]
+    points = range(first.lowest, first.highest + 1)
+    patterns, items = count_patterns(cells.values(), (1, len(points)))
+    table = CountTable(counts=patterns, golds=("",), outcomes=tuple(map(str, points)))
+    interval = mean_interval(mean_rating, table, items)
+    return CriterionSummary(
+        part=part,
+        first=first,
+        answers=len(given),
+        raters=len(raters),
+        mean=Estimate.of(sum(scores) / len(scores), interval, len(scores)),
+        counts=tuple(scores.count(point) for point in points),
+        alpha=alpha_of([list(said.values()) for said in given.values()], clusters),
+        kappa=kappas(raters, rows, clusters)[0].kappa if len(raters) == 2 else None,
+    )
+
+
+def table_of(found: Iterable[CriterionSummary], *, padded: bool = False) -> list[str]:
+    """Return the lines of the Markdown table of these figures; ``padded`` for a terminal."""
+    show = clean.line if padded else clean.prose
+    rows = [
+        (
+            *(show(one.first.criterion), show(one.part)),
+            f"{one.first.lowest}-{one.first.highest}",
+            *(str(number) for number in (one.answers, one.mean.n, one.raters)),
+            one.mean.text(),
+            " ".join(map(str, one.counts)),
+            one.alpha.text(),
+            one.kappa.text() if one.kappa else "-",
+        )
+        for one in found
+    ]
+    return markdown_table(_HEADER, rows, padded=padded)
+
+
+def _csv_row(one: CriterionSummary) -> list[str | float]:
+    """Return the row of the CSV; an empty cell is undefined."""
+    of, figures = one.first, (one.mean, one.alpha, one.kappa)
+    numbers = [(it.value, it.low, it.high) if it else (None,) * 3 for it in figures]
+    return [
+        *(of.criterion, of.question, one.part, of.lowest, of.highest),
+        *(one.answers, one.mean.n, one.raters, " ".join(map(str, one.counts))),
+        *("" if value is None else float(f"{value:.6g}") for some in numbers for value in some),
+    ]
+
+
+def save_ratings(ratings: Sequence[Rating], path: Path) -> tuple[Path, ...]:
+    """Write the ratings as JSON lines, their figures as Markdown and CSV; return the paths.
+
+    Raises UsageError for another ending than ``.jsonl``, QAError if they cannot be written.
+    """
+    if path.suffix != ".jsonl":
+        raise UsageError(
+            f"{path}: ratings are written as JSON lines; name a file that ends in .jsonl"
+        )
+    found = summaries(ratings)
+    questions = {one.first.criterion: one.first.question.split("\n") for one in found}
+    said = [
+        f"- {clean.prose(name)}: {clean.prose(' · '.join(lines), _QUESTION)}"
+        for name, lines in questions.items()
+    ]
+    texts = {
+        path: "".join(f"{json.dumps(asdict(one), ensure_ascii=False)}\n" for one in ratings),
+        path.with_suffix(".md"): "\n".join([*table_of(found), "", *said, ""]),
+        path.with_suffix(".csv"): spreadsheet_text([_COLUMNS, *map(_csv_row, found)]),
+    }
+    write_texts(texts.items())
+    return tuple(texts)
