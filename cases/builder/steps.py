@@ -29,8 +29,7 @@ from evaluators.models.keys import read_key_names, require_key
 from evaluators.models.spec import Spec, check_judge, parse
 from evaluators.output import StepProgress
 from evaluators.runtime.budget import money
-from evaluators.runtime.calls import Caller
-from evaluators.runtime.sender import CallSettings
+from evaluators.runtime.caller import Caller, CallSettings
 from evaluators.runtime.session import CallSession, ask_each
 
 MANY_JOBS = 50  # from which progress is shown in tenths

@@ -10,8 +10,7 @@ from evaluators.judge_spec import PanelSpec
 from evaluators.judges.factory import connect_judges
 from evaluators.models.keys import require_key
 from evaluators.models.spec import Spec
-from evaluators.runtime.calls import Caller, Meter
-from evaluators.runtime.sender import CallSettings
+from evaluators.runtime.caller import Caller, CallSettings, Meter
 from evaluators.runtime.session import CallSession, CallThread
 from evaluators.secrets import Key
 

@@ -9,6 +9,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from evaluators.core import (
     Answerer,
@@ -26,14 +27,43 @@ from evaluators.core import (
 from evaluators.extra_metrics import Measurer, MetricResults, measure_all
 from evaluators.judge_spec import returned_names
 from evaluators.ledger import LedgerError
-from evaluators.runtime.calls import Caller, Meter
+from evaluators.runtime.caller import Caller, Meter
 from evaluators.runtime.outcomes import BEAT_SECONDS, OutcomeWriter
 from evaluators.runtime.schedule import Schedule
-from evaluators.runtime.stopping import Stopping, stopped
 from evaluators.text import travelling
 
 BATCH_SECONDS = 0.005
 STUCK_SECONDS = 300.0  # a loop that has not come round for so long never will
+
+
+DECIDED = "decided"
+"""The kind of the outcome of an item that is no longer asked."""
+
+
+class Stopping(Protocol):
+    """Says when enough was asked. Its methods return at once and have no other effect.
+
+    The engine knows nothing of gates: it asks in a fixed order, tells how each item ended, and
+    learns which of the others are no longer needed.
+    """
+
+    def select(self, keys: Collection[str]) -> None:
+        """Note which of the planned items are asked at all."""
+
+    def is_due(self, key: str) -> bool:
+        """Return whether an item may be asked now, rather than wait for those before it.
+
+        Without waiting, other items would run far ahead of a slow call.
+        """
+
+    def note(self, outcome: Outcome) -> Collection[str]:
+        """Note how an item ended; return the keys of those that need no longer be asked."""
+
+
+def stopped(key: str) -> Outcome:
+    """Return the outcome of an item that is not asked."""
+    message = "not asked: the gates of its slice were settled without it"
+    return Outcome(key=key, state="stopped", kind=DECIDED, message=message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +174,7 @@ class Engine:
     async def run(self, schedule: Schedule, models: Sequence[Model] = ()) -> None:
         """Work until the schedule hands out nothing more; then close the models."""
         self._loop = asyncio.get_running_loop()
+        self._caller.open()
         posting = asyncio.create_task(self._keep_posting(schedule))
         over = threading.Event()
         self._came_round = self._loop.time()
@@ -153,7 +184,7 @@ class Engine:
         beating.start()
         # Twice as many items as calls: some always wait for their reply to reach the disk. A batch
         # takes all items at once.
-        count = len(self._tasks) if self._caller.batches.is_on else 2 * self._concurrency
+        count = len(self._tasks) if self._caller.takes_all else 2 * self._concurrency
         workers = [asyncio.create_task(self._work(schedule)) for _ in range(count)]
         try:
             await asyncio.gather(*workers)
@@ -207,7 +238,7 @@ class Engine:
 
     async def _outcome(self, task: Task) -> Outcome:
         meter = Meter(price=self._caller.price)
-        with self._caller.batches.item(meter):
+        with self._caller.item(meter):
             return await self._ended_with(task, meter)
 
     async def _ended_with(self, task: Task, meter: Meter) -> Outcome:

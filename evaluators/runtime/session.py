@@ -26,12 +26,11 @@ from evaluators.core import (
 from evaluators.ledger import Ledger
 from evaluators.models.spec import Spec
 from evaluators.runtime.budget import budget_of
-from evaluators.runtime.calls import Caller, Meter
+from evaluators.runtime.caller import Caller, CallSettings, Detour, Meter
 from evaluators.runtime.engine import Engine, Task
 from evaluators.runtime.outcomes import InMemoryOutcomes
 from evaluators.runtime.prices import cost_of, pricing_of
 from evaluators.runtime.schedule import Schedule
-from evaluators.runtime.sender import CallSettings
 
 T = TypeVar("T")
 
@@ -52,19 +51,21 @@ class CallSession:
         specs: Mapping[str, Spec],
         settings: CallSettings,
         option: str = "--max-cost",
+        find_detour: Callable[[Caller], Detour | None] | None = None,
     ) -> None:
         today = datetime.now(UTC).date()
         self.models = models
         self.settings = settings
         self.pricing = {text: pricing_of(spec, today) for text, spec in specs.items()}
         self._budget = budget_of(settings.max_cost, specs, self.pricing, option)
+        self._find_detour = find_detour
         self._began = time.monotonic()
 
     def caller(self, ledger: Ledger, settings: CallSettings | None = None) -> Caller:
         """Return what puts requests to the models, with this ledger."""
         settings = settings or self.settings
         price = partial(cost_of, self.pricing)
-        return Caller(ledger, settings, price, self._budget)
+        return Caller(ledger, settings, price, self._budget, self._find_detour)
 
     def run(self, work: Callable[[Caller], Awaitable[T]]) -> T:
         """Return what ``work`` returns, in an event loop of its own.
@@ -88,6 +89,7 @@ class CallSession:
             left = max(0.0, settings.deadline - (time.monotonic() - self._began))
             settings = replace(settings, deadline=left)
         caller = self.caller(ledger, settings)
+        caller.open()
         caller.sender.begin()
         try:
             return await work(caller)

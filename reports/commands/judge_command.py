@@ -22,8 +22,8 @@ from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names, require
 from evaluators.models.spec import Spec
 from evaluators.output import progress_on, say
 from evaluators.rubric import Rubric, Style
+from evaluators.runtime.caller import CallSettings
 from evaluators.runtime.engine import Task
-from evaluators.runtime.sender import CallSettings
 from evaluators.runtime.session import CallSession, InterruptedJudgingError, JudgedTasks
 from evaluators.secrets import Key, mask
 from evaluators.text import digest

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from evaluators.batches.waves import NOT_KNOWN, State, Wave, keep_wave, waves_in
 from evaluators.core import CallError, FatalError, UsageError
 from evaluators.ledger import Ledger
 from evaluators.models import LazyModel
@@ -14,8 +15,6 @@ from evaluators.models.catalogue import load_catalogue
 from evaluators.models.keys import read_key_names, require_key
 from evaluators.models.spec import parse
 from evaluators.output import aligned_table, plural, say
-from evaluators.runtime.batch_flight import NOT_KNOWN
-from evaluators.runtime.batch_waves import State, Wave, keep_wave, waves_in
 from evaluators.secrets import one_line
 
 DONE, NOT_DONE = 0, 1

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from cases.dataset import Dataset, Plan, PlannedItem, Slice, Threshold
 from evaluators.core import Outcome, UsageError
-from evaluators.runtime.stopping import stopped
+from evaluators.runtime.engine import stopped
 from reports.gates.sequential import SEQUENTIAL, Evidence, SequentialGate, place_of, places_of
 from reports.plugin.calibrator import Calibrator
 from reports.run.baseline import Baseline

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 from cases.dataset import Plan
 from cases.plan import Labelled
 from cases.tasks import make_tasks
+from evaluators.batches.batches import find_batches
+from evaluators.batches.waves import KIND as BATCH
+from evaluators.batches.waves import BatchSettings
 from evaluators.core import Outcome
 from evaluators.ledger import Ledger
 from evaluators.models import load
-from evaluators.runtime.batch_waves import KIND as BATCH
-from evaluators.runtime.batch_waves import BatchSettings
 from evaluators.runtime.budget import BUDGET
-from evaluators.runtime.engine import Engine, Status, Task
+from evaluators.runtime.caller import DEADLINE, CallSettings
+from evaluators.runtime.engine import Engine, Status, Stopping, Task
 from evaluators.runtime.engine_process import EngineProcess, begin
 from evaluators.runtime.engine_thread import EngineHandle, Job
 from evaluators.runtime.outcomes import OutcomeSource, OutcomeWriter
 from evaluators.runtime.schedule import UNLIMITED, Schedule
-from evaluators.runtime.sender import DEADLINE, CallSettings
 from evaluators.runtime.session import CallSession
-from evaluators.runtime.stopping import Stopping
 from reports.plugin.calibrator import Calibrator
 from reports.plugin.options import RunOptions
 from reports.plugin.run_models import adjudications_of, connect_models
@@ -74,7 +74,13 @@ class EngineRun:
         )
         self._stopping = _early_stopping(options, plan, self._calibrator, earlier)
         self._connected = connected
-        self._session = CallSession(connected.models, connected.specs, call_settings(options))
+        batch = BatchSettings(wait=options.batch_wait) if options.batch else None
+        self._session = CallSession(
+            connected.models,
+            connected.specs,
+            call_settings(options),
+            find_detour=partial(find_batches, batch),
+        )
         self._host: EngineHandle | None = None
         self._windowed = False
         self._has_workers = False
@@ -229,7 +235,6 @@ def call_settings(options: RunOptions) -> CallSettings:
         replay=options.replay,
         fresh=options.fresh,
         transcripts=not options.no_transcripts,
-        batch=BatchSettings(wait=options.batch_wait) if options.batch else None,
     )
 
 

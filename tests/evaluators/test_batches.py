@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from evaluators.batches.waves import keep_wave
 from evaluators.core import Reply
 from evaluators.ledger import Ledger, LedgerError, PaidReply
 from evaluators.ledger_place import PostgresUrl
 from evaluators.models.spec import Prices
-from evaluators.runtime.batch_waves import keep_wave
 from evaluators.runtime.budget import budget_of
 from evaluators.runtime.prices import pricing_of
 from tests.support.batch_runs import QUICK, BatchRuns

@@ -20,9 +20,7 @@ from evaluators.core import (
     TransientError,
 )
 from evaluators.ledger import Ledger
-from evaluators.runtime.calls import Caller, Meter
-from evaluators.runtime.retries import RetryPolicy
-from evaluators.runtime.sender import CallSettings
+from evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
 from evaluators.text import digest, request_key
 from tests.support.scripted import Scripted, ask_for
 

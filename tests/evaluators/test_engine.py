@@ -27,12 +27,11 @@ from evaluators.core import (
     Verdict,
 )
 from evaluators.runtime.budget import Budget
+from evaluators.runtime.caller import CallSettings, RetryPolicy
 from evaluators.runtime.engine import Status
 from evaluators.runtime.engine_thread import EngineThread, Job
 from evaluators.runtime.outcomes import OutcomeReader
-from evaluators.runtime.retries import RetryPolicy
 from evaluators.runtime.schedule import Schedule
-from evaluators.runtime.sender import CallSettings
 from tests.support.engine_bench import PROMPT, Bench, prompted, task
 from tests.support.scripted import Scripted, ask_for, make_case
 

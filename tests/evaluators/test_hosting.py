@@ -15,13 +15,12 @@ import pytest
 
 from evaluators.core import Reply, Request, UsageError
 from evaluators.ledger import Ledger
-from evaluators.runtime.calls import Caller
+from evaluators.runtime.caller import Caller, CallSettings
 from evaluators.runtime.engine import Engine
 from evaluators.runtime.engine_process import EngineProcess, _signals_held, begin, can_fork
 from evaluators.runtime.engine_thread import EngineHandle, EngineThread, Job
 from evaluators.runtime.outcomes import OutcomeReader, OutcomeWriter
 from evaluators.runtime.schedule import UNLIMITED, Schedule
-from evaluators.runtime.sender import CallSettings
 from tests.support.engine_bench import task
 from tests.support.hosted import Made, good, hanging, pid_of
 from tests.support.scripted import Scripted

@@ -13,7 +13,7 @@ from evaluators.core import Reply, Request, UsageError
 from evaluators.ledger import Ledger, LedgerError, PaidReply, postgres, reply_store, sqlite
 from evaluators.ledger.sqlite import Claims
 from evaluators.ledger_place import Place
-from evaluators.runtime.calls import Meter
+from evaluators.runtime.caller import Meter
 from tests.support.places import ask, text_of
 from tests.support.recorded import caller, key_of, put, reply_of
 from tests.support.scripted import Scripted, ask_for
@@ -38,7 +38,7 @@ asyncio.run(hold())
 """
 RUN = """
 import asyncio, json, sys
-from evaluators.runtime.calls import Meter
+from evaluators.runtime.caller import Meter
 from evaluators.core import Reply
 from evaluators.ledger import Ledger
 from evaluators.ledger_place import read_place

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from evaluators.core import CallError, Limits, Reply, Request, StoppedError, TransientError
-from evaluators.runtime.retries import RetryPolicy
-from evaluators.runtime.sender import CallSettings, Sender
-from evaluators.runtime.server_state import NEVER_ANSWERED
+from evaluators.runtime.caller import CallSettings, RetryPolicy, Sender
+from evaluators.runtime.server import NEVER_ANSWERED_S
 from tests.support.simulated import Down, Ended, Server, call_all, now
 from tests.support.virtual_time import run
 
@@ -56,7 +55,7 @@ def test_a_host_that_never_answered_is_given_up_sooner(kind: str) -> None:
     server = Server(refuse=Down(begin=0, end=1e9, kind=kind))
     ended = asked(server, 500)
     assert (ended.replies, len(ended.errors) + ended.stopped) == (0, 500)
-    assert NEVER_ANSWERED <= ended.seconds <= NEVER_ANSWERED + 15
+    assert NEVER_ANSWERED_S <= ended.seconds <= NEVER_ANSWERED_S + 15
     assert "host has given no reply for" in ended.sender.stops[kind]
 
 

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from evaluators.core import Reply, TransientError
-from evaluators.runtime.overload import SPREAD, CircuitBreaker, CongestionWindow
-from evaluators.runtime.rate_limits import FIRST_RATE, RateEstimator, TokenBucket, TokenLimit
-from evaluators.runtime.server_state import ServerState
+from evaluators.runtime.limits import TokenLimit
+from evaluators.runtime.pace import FIRST_RATE, Pace, TokenBucket
+from evaluators.runtime.server import PAUSE_SPREAD, CircuitBreaker, CongestionWindow, ServerState
 from tests.support.scripted import ask_for
 from tests.support.simulated import now
 from tests.support.virtual_time import run
@@ -18,8 +18,8 @@ def test_a_pause_is_lengthened_and_never_shortened(draw: float) -> None:
     """0 to 20 % are added to what was announced, as drawn."""
     host = ServerState("host", 16, lambda: draw, give_up_after=900)
     host.start(0)
-    host.end(TransientError("rate_limit", "later", 10.0), 0, 1)
-    assert host.wait(1) == pytest.approx(10 * (1 + SPREAD * draw))
+    host.end(TransientError("rate_limit", "later", 10.0), 0, 1, None)
+    assert host.wait(1) == pytest.approx(10 * (1 + PAUSE_SPREAD * draw))
 
 
 def test_an_estimate_learns_from_replies() -> None:
@@ -52,7 +52,7 @@ def test_a_bucket_takes_more_than_it_holds_only_when_full() -> None:
 
 def test_a_late_refusal_is_no_news() -> None:
     """Calls that were under way at a refusal do not slow the pace again, each by its own."""
-    pace = RateEstimator()
+    pace = Pace()
     for at in range(100):
         pace.take(at / 10)
         pace.grant(at / 10)
@@ -88,14 +88,14 @@ def test_a_circuit_lets_one_probe_through() -> None:
     circuit = CircuitBreaker()
     for at in range(5):
         assert circuit.wait(at) == 0
-        circuit.fail(at, at, spread=0.0)
+        circuit.fail(at, at, draw=0.0)
     assert circuit.is_open
-    circuit.fail(3, 4.5, spread=0.0)  # it was in flight: no news
+    circuit.fail(3, 4.5, draw=0.0)  # it was in flight: no news
     circuit.succeed(started=3.5)
     assert circuit.wait(4) == 1
     circuit.start(5)
     assert circuit.wait(99) == float("inf")
-    circuit.fail(5, 6, spread=1.0)
+    circuit.fail(5, 6, draw=1.0)
     assert circuit.wait(6) == pytest.approx(1.2 * (1.25 + 2 / 4))
     circuit.start(9)
     circuit.abandon(8, 10)
@@ -111,13 +111,13 @@ def test_one_call_s_failures_open_no_circuit() -> None:
     """What fails again and again may be to blame itself; three calls in a row are not."""
     circuit = CircuitBreaker()
     for at in range(20):
-        circuit.fail(at, at, spread=0.0, again=at > 1)
+        circuit.fail(at, at, draw=0.0, again=at > 1)
     assert not circuit.is_open
-    circuit.fail(20, 20, spread=0.0)
+    circuit.fail(20, 20, draw=0.0)
     assert circuit.is_open
     circuit.start(30)
     assert not circuit.succeed(30)  # the first probe: the calls may have been too many
-    circuit.fail(31, 31, spread=0.0, at_once=True)
+    circuit.fail(31, 31, draw=0.0, at_once=True)
     assert circuit.is_open
 
 
@@ -126,12 +126,12 @@ def test_a_host_says_what_it_waits_for() -> None:
     host = ServerState("api.example", 16, lambda: 0.0, give_up_after=900)
     assert host.describe(0) == ""
     host.start(0)
-    host.end(TransientError("rate_limit", "later", 12.0), 0, 0)
+    host.end(TransientError("rate_limit", "later", 12.0), 0, 0, None)
     assert host.describe(0) == "api.example paused 12 s"
     assert host.describe(20) == f"api.example at {FIRST_RATE:.1f} calls/s"
     for at in range(20, 30):
         host.start(at)
-        host.end(TransientError("overloaded", "busy"), at, at)
+        host.end(TransientError("overloaded", "busy"), at, at, None)
     assert host.describe(40) == "api.example overloaded for 40 s, probing"
 
 

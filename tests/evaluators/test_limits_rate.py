@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from evaluators.core import CallError, Limits, RefusedError, Reply, TransientError
-from evaluators.runtime.sender import CallSettings, ItemDeadline, Sender
-from evaluators.runtime.server_state import LONGEST_WAIT
+from evaluators.runtime.caller import CallSettings, ItemClock, Sender
+from evaluators.runtime.server import LONGEST_WAIT_S
 from tests.support.scripted import ask_for
 from tests.support.simulated import Ended, Metered, Server, call_all, now
 from tests.support.virtual_time import run
@@ -56,12 +56,10 @@ def test_a_pause_holds_for_every_model_of_the_host() -> None:
 
     async def scenario() -> None:
         sender = Sender(CallSettings(random=lambda: 1.0))
-        first = asyncio.create_task(sender.send(servers["slow"], ask_for("q"), ItemDeadline()))
+        first = asyncio.create_task(sender.send(servers["slow"], ask_for("q"), ItemClock()))
         await asyncio.sleep(1)
         assert sender.admission.describe(now()) == "one paused 35 s"
-        both = (
-            sender.send(servers[name], ask_for("q"), ItemDeadline()) for name in ("same", "other")
-        )
+        both = (sender.send(servers[name], ask_for("q"), ItemClock()) for name in ("same", "other"))
         await asyncio.gather(first, *both)
 
     run(scenario())
@@ -70,7 +68,7 @@ def test_a_pause_holds_for_every_model_of_the_host() -> None:
     assert servers["other"].at[0] == 1
 
 
-@pytest.mark.parametrize("seconds", [LONGEST_WAIT + 1, 3600.0, 1e9])
+@pytest.mark.parametrize("seconds", [LONGEST_WAIT_S + 1, 3600.0, 1e9])
 def test_nobody_waits_for_an_absurd_time(seconds: float) -> None:
     """Beyond two minutes the item is an ERROR, and no other item asks that host in vain."""
 
@@ -218,7 +216,7 @@ def test_a_run_s_limit_is_shared_by_its_models() -> None:
 
     async def both() -> None:
         sender = Sender(CallSettings(rpm=60, random=lambda: 0.0))
-        asks = (sender.send(server, ask_for("q"), ItemDeadline()) for server in servers * 30)
+        asks = (sender.send(server, ask_for("q"), ItemClock()) for server in servers * 30)
         await asyncio.gather(*asks)
 
     run(both())

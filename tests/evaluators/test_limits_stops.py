@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evaluators.core import CallError, FatalError, Limits, Reply, StoppedError
-from evaluators.runtime.sender import CallSettings, ItemDeadline, Sender
+from evaluators.runtime.caller import CallSettings, ItemClock, Sender
 from tests.support.scripted import ask_for
 from tests.support.simulated import Ended, Server, call_all
 from tests.support.virtual_time import run
@@ -45,8 +45,8 @@ def test_a_wrong_key_of_the_judge_stops_the_answers_too() -> None:
 
     async def item(sender: Sender, number: int) -> str:
         try:
-            await sender.send(answers, ask_for(f"question {number}"), ItemDeadline())
-            await sender.send(judge, ask_for(f"judge {number}"), ItemDeadline())
+            await sender.send(answers, ask_for(f"question {number}"), ItemClock())
+            await sender.send(judge, ask_for(f"judge {number}"), ItemClock())
         except CallError as error:
             return type(error).__name__
         return "graded"
@@ -67,7 +67,7 @@ def test_an_item_that_has_begun_goes_before_new_ones(*, same_model: bool) -> Non
     judge = answers if same_model else Server(spec="judge")
 
     async def item(sender: Sender, number: int) -> None:
-        span = ItemDeadline()
+        span = ItemClock()
         await sender.send(answers, ask_for(f"question {number}"), span)
         await sender.send(judge, ask_for(f"judge {number}"), span)
         done.append(number)
@@ -108,7 +108,7 @@ def test_a_halted_run_starts_nothing() -> None:
 
     async def scenario() -> list[Reply | BaseException]:
         sender = Sender(CallSettings(concurrency=2, random=lambda: 0.0))
-        asks = [sender.send(server, ask_for(str(one)), ItemDeadline()) for one in range(10)]
+        asks = [sender.send(server, ask_for(str(one)), ItemClock()) for one in range(10)]
         tasks = [asyncio.create_task(one) for one in asks]
         await asyncio.sleep(1.5)
         assert sender.admission.in_flight == 2
@@ -116,7 +116,7 @@ def test_a_halted_run_starts_nothing() -> None:
         sender.halt(StoppedError(kind, "enough"))
         results = await asyncio.gather(*tasks, return_exceptions=True)
         with pytest.raises(StoppedError, match="enough"):
-            await sender.send(server, ask_for("late"), ItemDeadline())
+            await sender.send(server, ask_for("late"), ItemClock())
         return list(results)
 
     results = run(scenario())
@@ -132,7 +132,7 @@ def test_a_cancelled_call_gives_its_place_back() -> None:
     async def scenario() -> None:
         sender = Sender(CallSettings(concurrency=1, random=lambda: 0.0))
         tasks = [
-            asyncio.create_task(sender.send(server, ask_for(str(one)), ItemDeadline()))
+            asyncio.create_task(sender.send(server, ask_for(str(one)), ItemClock()))
             for one in range(3)
         ]
         await asyncio.sleep(1)
@@ -153,14 +153,14 @@ def test_a_call_that_is_let_in_and_cancelled_at_once_gives_its_place_back() -> N
         sender = Sender(CallSettings(concurrency=1, random=lambda: 0.0))
 
         async def ask_then_cancel() -> None:
-            await sender.send(server, ask_for("1"), ItemDeadline())
+            await sender.send(server, ask_for("1"), ItemClock())
             second.cancel()  # its place is given to it already, but it has not woken up
 
         first = asyncio.create_task(ask_then_cancel())
-        second = asyncio.create_task(sender.send(server, ask_for("2"), ItemDeadline()))
+        second = asyncio.create_task(sender.send(server, ask_for("2"), ItemClock()))
         await asyncio.wait([first, second])
         assert second.cancelled()
-        await sender.send(server, ask_for("3"), ItemDeadline())
+        await sender.send(server, ask_for("3"), ItemClock())
         assert sender.admission.in_flight == 0
 
     run(scenario())

@@ -16,7 +16,7 @@ from deepeval import assert_test, evaluate
 from deepeval.evaluate import AsyncConfig, CacheConfig, DisplayConfig, ErrorConfig
 from deepeval.test_case import LLMTestCase
 
-from evaluators.runtime.sender import CallSettings
+from evaluators.runtime.caller import CallSettings
 from evaluators.judges.judge_session import JudgeSession
 from evaluators.judges.metric import JudgeMetric
 

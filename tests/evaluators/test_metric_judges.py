@@ -16,7 +16,7 @@ from evaluators.core import CallError, JudgeError, Reply, StoppedError, UsageErr
 from evaluators.judges.deepeval_bridge import ask_nobody
 from evaluators.judges.judge_session import JudgeSession
 from evaluators.judges.metric import JudgeMetric
-from evaluators.runtime.sender import CallSettings
+from evaluators.runtime.caller import CallSettings
 from tests.support.loopback import Answer, Loopback, loopback, plausible
 from tests.support.own_rules import POLITE
 from tests.support.scripted import Scripted, ask_for

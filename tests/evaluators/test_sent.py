@@ -21,9 +21,7 @@ from evaluators.core import (
     Tool,
 )
 from evaluators.ledger import Ledger
-from evaluators.runtime.calls import Caller, Meter
-from evaluators.runtime.retries import RetryPolicy
-from evaluators.runtime.sender import CallSettings
+from evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
 from evaluators.sent import REQUEST, TEXT, documents_of, texts_named, whole
 from evaluators.text import request_key
 from reports.run.json_data import decode

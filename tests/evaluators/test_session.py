@@ -21,9 +21,7 @@ from evaluators.core import (
     Usage,
     UsageError,
 )
-from evaluators.runtime.calls import Caller
-from evaluators.runtime.retries import RetryPolicy
-from evaluators.runtime.sender import CallSettings
+from evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
 from evaluators.runtime.session import (
     CallSession,
     CallThread,

@@ -10,8 +10,7 @@ import pytest
 
 from evaluators.core import Outcome
 from evaluators.models import connect
-from evaluators.runtime.retries import RetryPolicy
-from evaluators.runtime.sender import CallSettings
+from evaluators.runtime.caller import CallSettings, RetryPolicy
 from evaluators.secrets import Key
 from tests.support.engine_bench import Bench, prompted
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, reply

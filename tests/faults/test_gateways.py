@@ -9,8 +9,8 @@ import pytest
 
 from evaluators.core import Outcome
 from evaluators.models import connect
+from evaluators.runtime.caller import CallSettings
 from evaluators.runtime.engine import Status
-from evaluators.runtime.sender import CallSettings
 from evaluators.secrets import Key
 from tests.support.engine_bench import Bench, prompted
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, reply

@@ -9,11 +9,10 @@ import pytest
 
 from evaluators.core import Ask, Case, Outcome, Verdict
 from evaluators.ledger import Ledger
-from evaluators.runtime.calls import Caller
+from evaluators.runtime.caller import Caller, CallSettings
 from evaluators.runtime.engine import Engine, Task
 from evaluators.runtime.outcomes import OutcomeWriter
 from evaluators.runtime.schedule import Schedule
-from evaluators.runtime.sender import CallSettings
 from evaluators.text import MAX_ANSWER_BYTES, travelling
 from tests.support.scripted import make_case
 

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from evaluators.runtime import server_state
+from evaluators.runtime import server as runtime_server
 from reports.__main__ import main
 from tests.conftest import Project
 from tests.support.loopback import Answer, Handler, Seen, loopback, plausible
@@ -90,7 +90,7 @@ def test_a_wrong_key_or_model_name(
 
 def test_a_host_that_cannot_be_reached(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """The line says which host, and that it could not be reached."""
-    monkeypatch.setattr(server_state, "NEVER_REACHED", 0.5)
+    monkeypatch.setattr(runtime_server, "NEVER_REACHED_S", 0.5)
     address = closed_port()
     result = capitals.run_in_process(*options(address), "qa")
     check_end(capitals, result, f"{address.removeprefix('http://')} could not be reached for")
@@ -98,7 +98,7 @@ def test_a_host_that_cannot_be_reached(capitals: Project, monkeypatch: pytest.Mo
 
 def test_a_host_that_answers_no_call(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server whose every reply is HTTP 500 from the first call on is not waited for long."""
-    monkeypatch.setattr(server_state, "NEVER_ANSWERED", 1.0)
+    monkeypatch.setattr(runtime_server, "NEVER_ANSWERED_S", 1.0)
     with loopback(handler=refusing(500, "upstream is dead")) as server:
         result = capitals.run_in_process(*options(server.url), "qa")
     check_end(capitals, result, "upstream is dead")

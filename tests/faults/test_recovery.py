@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from evaluators.core import CallError, Limits, Reply, Request, TransientError
-from evaluators.runtime.sender import CallSettings
+from evaluators.runtime.caller import CallSettings
 from tests.support.simulated import Ended, Server, call_all, now
 from tests.support.virtual_time import run
 

@@ -11,7 +11,7 @@ import pytest
 
 from evaluators.core import Limits
 from evaluators.models.failures import of_error_body, of_response
-from evaluators.runtime.sender import CallSettings
+from evaluators.runtime.caller import CallSettings
 from tests.support.simulated import GRACE, Ended, Server, call_all
 from tests.support.virtual_time import run
 

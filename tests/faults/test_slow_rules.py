@@ -13,11 +13,10 @@ from evaluators.judges.lexical.lexical_judge import LexicalJudge, grade
 from evaluators.judges.offline import PythonJudge
 from evaluators.ledger import Ledger
 from evaluators.runtime import engine
-from evaluators.runtime.calls import Caller
+from evaluators.runtime.caller import Caller, CallSettings
 from evaluators.runtime.engine import Engine, Task
 from evaluators.runtime.outcomes import OutcomeWriter
 from evaluators.runtime.schedule import Schedule
-from evaluators.runtime.sender import CallSettings
 from evaluators.user_code import SHORT, off_the_loop
 from tests.support.scripted import make_case
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cases.dataset import Dataset, Plan, PlannedItem, Threshold
 from cases.thresholds import read_gates
 from evaluators.core import Case, Outcome, State, UsageError, Verdict
-from evaluators.runtime.stopping import stopped
+from evaluators.runtime.engine import stopped
 from evaluators.settings import load_settings
 from reports.gates.sequential import place_of, places_of
 from reports.plugin.calibrator import Calibrator

@@ -3,18 +3,18 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from evaluators.batches.batches import find_batches
+from evaluators.batches.waves import BatchSettings, Wave, waves_in
 from evaluators.core import CallError, Reply
 from evaluators.ledger import Ledger
 from evaluators.ledger_place import Place
 from evaluators.models import connect
-from evaluators.runtime.batch_waves import BatchSettings, Wave, waves_in
 from evaluators.runtime.budget import Budget
-from evaluators.runtime.calls import Caller, Meter
-from evaluators.runtime.retries import RetryPolicy
-from evaluators.runtime.sender import CallSettings
+from evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
 from evaluators.secrets import Key
 from tests.support.batch_server import BatchServer
 from tests.support.model_calls import SECRET, asked, spec_of
@@ -61,9 +61,9 @@ class BatchRuns:
         **spec: Any,
     ) -> Asked:
         """Ask for all texts at once, for so many ``seconds`` at most, then for nothing more."""
-        calls = CallSettings(batch=settings, retry=RETRY, deadline=seconds)
+        calls = CallSettings(retry=RETRY, deadline=seconds)
         with Ledger(self.place) as ledger:
-            return asyncio.run(self._run(ledger, texts, calls, budget, spec))
+            return asyncio.run(self._run(ledger, texts, calls, (settings, budget), spec))
 
     def run_killed(self, texts: Sequence[str], arm: Callable[[Callable[[], object]], None]) -> None:
         """Ask for all texts; ``arm`` is given what kills the run, to be called by any thread.
@@ -75,7 +75,7 @@ class BatchRuns:
         loop.set_exception_handler(lambda _, context: None)
         arm(lambda: loop.call_soon_threadsafe(loop.stop))
         task = loop.create_task(
-            self._run(ledger, texts, CallSettings(batch=QUICK, retry=RETRY), None, {})
+            self._run(ledger, texts, CallSettings(retry=RETRY), (QUICK, None), {})
         )
         task.add_done_callback(lambda _: loop.stop())
         loop.run_forever()
@@ -94,17 +94,20 @@ class BatchRuns:
         ledger: Ledger,
         texts: Sequence[str],
         settings: CallSettings,
-        budget: Budget | None,
+        batch_and_budget: tuple[BatchSettings | None, Budget | None],
         changes: dict[str, Any],
     ) -> Asked:
+        batch, budget = batch_and_budget
         spec = spec_of(self.provider, self.server.loopback, **changes)
         model = connect(spec, Key(SECRET))
-        caller = Caller(ledger, settings, lambda spec, reply: 0.01, budget)
+        find = partial(find_batches, batch)
+        caller = Caller(ledger, settings, lambda spec, reply: 0.01, budget, find)
+        caller.open()
         caller.sender.begin()
 
         async def ask(text: str) -> Reply | CallError:
             meter = Meter(price=caller.price)
-            with caller.batches.item(meter):
+            with caller.item(meter):
                 try:
                     return await caller.metered(meter)(model, asked(text))
                 except CallError as error:
@@ -113,7 +116,7 @@ class BatchRuns:
         try:
             results = await asyncio.gather(*map(ask, texts))
         finally:
-            await caller.batches.close()
+            await caller.close()
             await model.close()
         sender = caller.sender
         return Asked(

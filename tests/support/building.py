@@ -14,9 +14,7 @@ from cases.builder.recipe import Recipe, find_recipe, load_recipe
 from cases.builder.steps import StepCalls
 from cases.builder.work_folder import DraftItem, Origin
 from evaluators.ledger import Ledger
-from evaluators.runtime.calls import Caller
-from evaluators.runtime.retries import RetryPolicy
-from evaluators.runtime.sender import CallSettings
+from evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
 from tests.support.building_texts import paragraph
 from tests.support.loopback import Answer, Handler, Seen, reply
 

@@ -10,13 +10,11 @@ from evaluators.core import Ask, Case, JudgeError, Model, Outcome, RefusedError,
 from evaluators.ledger import Ledger, LedgerError
 from evaluators.rubric import Prompt
 from evaluators.runtime.budget import Budget
-from evaluators.runtime.calls import Caller
+from evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
 from evaluators.runtime.engine import Engine, Task
 from evaluators.runtime.engine_thread import Job
 from evaluators.runtime.outcomes import InMemoryOutcomes, OutcomeStore, OutcomeWriters
-from evaluators.runtime.retries import RetryPolicy
 from evaluators.runtime.schedule import Schedule
-from evaluators.runtime.sender import CallSettings
 from tests.support.scripted import make_case
 
 PROMPT = Prompt(name="answer", language="bg", system="", user="{question}", version="answer.bg@1")

@@ -10,13 +10,12 @@ from evaluators.core import CallError, Reply, Request
 from evaluators.ledger import Ledger
 from evaluators.models import connect
 from evaluators.models.spec import Spec
-from evaluators.runtime.calls import Caller
+from evaluators.runtime.caller import Caller, CallSettings
 from evaluators.runtime.engine import Engine, Task
 from evaluators.runtime.engine_process import EngineProcess
 from evaluators.runtime.engine_thread import Job
 from evaluators.runtime.outcomes import OutcomeWriter
 from evaluators.runtime.schedule import Schedule
-from evaluators.runtime.sender import CallSettings
 from evaluators.secrets import Key
 from tests.support.engine_bench import prompted, task
 from tests.support.scripted import Scripted

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from evaluators.core import Reply
 from evaluators.ledger import Ledger, PaidReply
 from evaluators.ledger_place import Place
-from evaluators.runtime.calls import Caller
-from evaluators.runtime.retries import RetryPolicy
-from evaluators.runtime.sender import CallSettings
+from evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
 from evaluators.text import digest
 
 SPEC = "openai:m"

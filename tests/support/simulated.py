@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from evaluators.core import CallError, Limits, Reply, Request, StoppedError, TransientError
 from evaluators.runtime.budget import Budget
-from evaluators.runtime.sender import CallSettings, ItemDeadline, Sender
+from evaluators.runtime.caller import CallSettings, ItemClock, Sender
 from tests.support.scripted import ask_for
 
 GRACE = 0.05  # seconds after an announcement in which what was under way may still arrive
@@ -137,7 +137,7 @@ async def call_all(
     async def work() -> None:
         for number in left:
             try:
-                results.append(await sender.send(server, ask_for(str(number)), ItemDeadline()))
+                results.append(await sender.send(server, ask_for(str(number)), ItemClock()))
             except CallError as error:
                 results.append(error)
 

@@ -1,0 +1,358 @@
+"""Waves: the calls of one batch, what the ledger remembers of them, and their way to the provider.
+
+A wave is in the ledger before the provider hears of it, and its batch's id before anybody waits for
+it. So a run that was killed at any moment is continued, and nothing is sent twice. Creating the
+batch is the one step that costs money, and the one whose answer may be lost: nothing is created
+while the provider may have it already.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar
+
+from evaluators.core import (
+    CallError,
+    FatalError,
+    RefusedError,
+    Reply,
+    StoppedError,
+    TransientError,
+)
+from evaluators.ledger import Ledger
+from evaluators.models.adapter import BatchStatus
+from evaluators.models.batching import BatchedModel
+from evaluators.runtime.budget import money
+from evaluators.text import canonical, flat
+
+T = TypeVar("T")
+
+KIND = "batch"
+"""The ledger's kind of document, and the kind of items whose calls are still with a provider."""
+State = Literal["planned", "sending", "sent", "read", "given up"]
+"""How far a wave is. While it is ``sending``, the provider may have it or not."""
+OPEN: frozenset[State] = frozenset({"planned", "sending", "sent"})
+
+TRIES = 6  # of one request, with pauses that double
+OUT_OF_REACH_S = 1800.0  # without any word from the provider, after which a run ends
+CLAIM_POLL_S = 0.1
+GIVEN_BACK_S = 1.0
+NOT_KNOWN = "not_found"
+RATE_LIMIT = "rate_limit"
+LOST = "batch_lost"
+NOT_TAKEN = "batch_refused"
+FULL = frozenset({NOT_TAKEN, RATE_LIMIT})
+"""Kinds of refusals whose reason may be a lack of room."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSettings:
+    """How batches are used; all times are in seconds."""
+
+    wait: float | None = None
+    """How long a run waits for its batches; None: to the end."""
+    settle: float = 30.0
+    """A batch that the provider does not list so long after it was sent has not arrived."""
+    quiet: float = 0.15
+    """A wave is sent when nothing has happened for so long."""
+    pause: float = 1.0
+    """Before a request is tried again; it doubles with each try."""
+    first: float = 0.25
+    """The first pause between looks at a batch."""
+    longest: float = 60.0
+    """The longest of these pauses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wave:
+    """The calls of one batch."""
+
+    id: str
+    spec: str
+    at: float
+    """When it was sent, in seconds since 1970."""
+    calls: int
+    keys: tuple[str, ...] = ()
+    """The ledger keys of its calls, dropped once it is over."""
+    state: State = "planned"
+    batch: str = ""
+    """The provider's id."""
+    was_found: bool = False
+    """The provider's answer with the id was lost, and the batch was looked for."""
+    others: tuple[str, ...] = ()
+    """Batches that were found like that and held other calls."""
+    done: int = 0
+    failed: int = 0
+    """Calls that came back without a reply."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its calls may still be with the provider."""
+        return self.state in OPEN
+
+    @property
+    def named(self) -> str:
+        """The name that users read and give."""
+        return self.batch or self.id[:16]
+
+
+async def keep_wave(ledger: Ledger, wave: Wave) -> Wave:
+    """Return the wave once the ledger has it."""
+    await ledger.keep(KIND, wave.id, canonical(flat(wave)))
+    return wave
+
+
+def waves_in(ledger: Ledger) -> dict[str, Wave]:
+    """Return all waves that a ledger remembers, by id."""
+    return {key: _read(text) for key, text in ledger.documents(KIND).items()}
+
+
+def _read(text: str) -> Wave:
+    values = json.loads(text)
+    return Wave(**{**values, "keys": tuple(values["keys"]), "others": tuple(values["others"])})
+
+
+@dataclass(slots=True, kw_only=True)
+class BatchCounts:
+    """What became of the calls of this run's batches."""
+
+    done: int = 0
+    failed: int = 0
+    spent: float | None = 0.0
+    """USD; None if a price is unknown."""
+    out: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    """By wave: the calls that the provider has, and how many of them are done and failed."""
+
+    def add(self, cost: float | None) -> None:
+        """Count what a reply cost."""
+        self.spent = None if cost is None or self.spent is None else self.spent + cost
+
+    def describe(self) -> str:
+        """Return in a few words what is done, failed and queued; empty without any batch."""
+        if not self.out:
+            return ""
+        calls, done, failed = (sum(column) for column in zip(*self.out.values(), strict=True))
+        counts = f"{self.done + done:,} done, {self.failed + failed:,} failed"
+        head = "a batch" if len(self.out) == 1 else f"{len(self.out):,} batches"
+        queued = f"{max(0, calls - done - failed):,} queued"
+        price = "price unknown" if self.spent is None else f"{money(self.spent)} so far"
+        return f"{head} with the provider: {counts}, {queued}; {price}"
+
+
+class BatchPoller:
+    """One wave at its provider: sends it, waits for it, reads it, from wherever it stopped.
+
+    It raises CallErrors, and LedgerError where nothing can be kept.
+    """
+
+    def __init__(
+        self, wave: Wave, model: BatchedModel, ledger: Ledger, settings: BatchSettings
+    ) -> None:
+        self.wave = wave
+        self._model = model
+        self._ledger = ledger
+        self._settings = settings
+
+    @property
+    def spec(self) -> str:
+        """The SPEC of its model, as this run names it."""
+        return self._model.spec
+
+    async def note(self, state: State, **values: Any) -> None:
+        """Keep the new state of the wave; return once the ledger has it."""
+        self.wave = await keep_wave(self._ledger, replace(self.wave, state=state, **values))
+
+    async def give_up(self) -> None:
+        """Note that nothing will come of the wave: its calls may be sent again."""
+        await self.note("given up", keys=())
+
+    async def send(self, lines: Sequence[bytes], others: Sequence[str]) -> None:
+        """Send the wave to the provider; ``others`` are the ids of the batches that are known.
+
+        Raises FatalError if the provider refuses it, and StoppedError if nobody can tell whether
+        the provider has it: the next run finds out.
+        """
+        name = self.wave.id
+        try:
+            file = await self._tried(lambda: self._model.upload(name, lines))
+            await self.note("sending", at=time.time())
+            batch, was_found = await self._created(file, lines, others)
+        except (FatalError, RefusedError) as error:
+            await self.give_up()
+            raise refused(error.kind, str(error)) from None
+        await self.note("sent", batch=batch, was_found=was_found)
+
+    async def _created(
+        self, file: str, lines: Sequence[bytes], others: Sequence[str]
+    ) -> tuple[str, bool]:
+        """Return the batch's id, and whether it had to be looked for."""
+        for number in range(TRIES):
+            try:
+                return await self._model.create(self.wave.id, file, lines), False
+            except TransientError as error:
+                failure = error
+            if failure.kind == RATE_LIMIT:  # a plain no
+                await asyncio.sleep(failure.retry_after or self._settings.pause * 2.0**number)
+            elif found := await self.find(others):
+                return found, True
+        if failure.kind == RATE_LIMIT:
+            raise RefusedError(failure.kind, str(failure))
+        raise StoppedError(KIND, f"{failure}; the next run finds out whether the batch was taken")
+
+    async def find(self, others: Sequence[str]) -> str:
+        """Return the id of the batch whose creation was not answered; empty if there is none.
+
+        Raises StoppedError if that cannot be found out.
+        """
+        wave = self.wave
+        while True:
+            try:
+                ids = await self._tried(lambda: self._model.find(wave.id, wave.calls, wave.at))
+            except (FatalError, RefusedError) as error:
+                unknown = "it cannot be told whether the provider has the batch"
+                msg = f"{error}; {unknown}; {_how_to_give_up(wave)}"
+                raise StoppedError(KIND, msg) from None
+            new = [one for one in ids if one not in {*others, *wave.others}]
+            left = wave.at + self._settings.settle - time.time()
+            if new or left <= 0:
+                return new[-1] if new else ""
+            await asyncio.sleep(min(left, 1.0))
+
+    async def recover(self, others: Sequence[str]) -> bool:
+        """Continue the wave of a run that may have died; return whether the provider has it.
+
+        A run that is alive and sending the wave is waited for.
+        """
+        async with held(self._ledger, self.wave.id):
+            text = self._ledger.document(KIND, self.wave.id)
+            self.wave = self.wave if text is None else _read(text)
+            if self.wave.state == "sending" and (found := await self.find(others)):
+                await self.note("sent", batch=found, was_found=True)
+            elif self.wave.is_open and self.wave.state != "sent":
+                await self.give_up()
+        return self.wave.state == "sent"
+
+    async def wait(self, until: float, tell: Callable[[BatchStatus], None]) -> bool:
+        """Return whether the batch was over by ``until``, in the loop's time.
+
+        Raises FatalError if the provider took none of it, StoppedError if it is out of reach.
+        """
+        clock = asyncio.get_running_loop().time
+        heard, pause = clock(), self._settings.first
+        while True:
+            status = await self._status(must_answer=clock() - heard > OUT_OF_REACH_S)
+            if status is not None:
+                heard = clock()
+                tell(status)
+                if status.is_over:
+                    return True
+            if clock() >= until:
+                return False
+            await asyncio.sleep(min(pause, max(0.0, until - clock())))
+            pause = min(self._settings.longest, 1.5 * pause)
+
+    async def _status(self, *, must_answer: bool) -> BatchStatus | None:
+        """Return how far the batch is; None if the provider cannot be reached now."""
+        try:
+            status = await self._model.status(self.wave.batch)
+        except TransientError as error:
+            if not must_answer:
+                return None
+            msg = f"{error}; the batch is kept, run the same command again"
+            raise StoppedError(KIND, msg) from None
+        except FatalError as error:
+            raise self._lost(error) from None
+        if status.refusal:
+            await self.give_up()
+            raise refused(NOT_TAKEN, f"{self.wave.spec}: {status.refusal}")
+        return status
+
+    def _lost(self, error: FatalError) -> FatalError:
+        if error.kind != NOT_KNOWN:
+            return error
+        wave = self.wave
+        said = (
+            f"{wave.spec}: the provider does not know the batch {wave.batch} of "
+            f"{wave.calls:,} calls; use the key that it was sent with, or {_how_to_give_up(wave)}"
+        )
+        return FatalError(LOST, said)
+
+    async def results(self) -> AsyncIterator[tuple[str, Reply | CallError]]:
+        """Yield each call of the wave that came back, once: its key, and its reply or error."""
+        wanted = set(self.wave.keys)
+        for number in range(TRIES):
+            try:
+                async for key, result in self._model.results(self.wave.batch):
+                    if key in wanted:
+                        wanted.discard(key)
+                        yield key, result
+            except TransientError as error:
+                failure = error
+            except FatalError as error:
+                raise self._lost(error) from None
+            else:
+                return
+            await asyncio.sleep(self._settings.pause * 2.0**number)
+        raise StoppedError(KIND, f"{failure}; the batch is kept, run the same command again")
+
+    async def end(self, done: int, *, is_empty: bool) -> bool:
+        """Note that the wave is over; return False if its batch was another wave's.
+
+        That is a batch that was looked for, and that holds no call of ours.
+        """
+        wave = self.wave
+        if is_empty and wave.was_found:
+            await self.note("sending", batch="", others=(*wave.others, wave.batch))
+            return False
+        await self.note("read", keys=(), done=done, failed=wave.calls - done)
+        return True
+
+    async def _tried(self, ask: Callable[[], Awaitable[T]]) -> T:
+        for number in range(TRIES):
+            try:
+                return await ask()
+            except TransientError as error:
+                failure = error
+            await asyncio.sleep(failure.retry_after or self._settings.pause * 2.0**number)
+        raise StoppedError(KIND, f"{failure}; run the same command again")
+
+
+def refused(kind: str, why: str) -> FatalError:
+    """Return the error of a batch that the provider did not take, with what to do."""
+    advice = "leave --batch out to ask directly"
+    return FatalError(kind, f"the provider took no batch: {why}; {advice}")
+
+
+def _how_to_give_up(wave: Wave) -> str:
+    return f"give it up: python -m evaluators ledger batches --cancel {wave.named}"
+
+
+def still_out(left: Mapping[str, int], *, is_on: bool) -> str:
+    """Return the line for calls, by batch, whose replies the run does not wait for.
+
+    ``is_on`` says whether the run sends batches itself.
+    """
+    count = sum(left.values())
+    verb, calls = ("is", "call") if count == 1 else ("are", "calls")
+    if is_on:
+        return f"{count:,} {calls} {verb} still with the provider; run the same command again"
+    return (
+        f"{count:,} {calls} {verb} with the provider in a batch ({', '.join([*left][:3])}); add "
+        "--batch to wait, or give it up: python -m evaluators ledger batches --cancel ID"
+    )
+
+
+@asynccontextmanager
+async def held(ledger: Ledger, key: str) -> AsyncIterator[None]:
+    """Hold a name that one run at a time may hold; a run that died holds it no longer."""
+    while not ledger.store.take([key]):
+        await asyncio.sleep(CLAIM_POLL_S)
+    try:
+        yield
+    finally:
+        ledger.store.give_back(key)
+        if not ledger.store.near:  # a database may take a moment to give it back
+            await asyncio.sleep(GIVEN_BACK_S)

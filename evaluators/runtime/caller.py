@@ -1,0 +1,496 @@
+"""One call: the ledger first, then the network within all limits, then the ledger again."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from evaluators.core import (
+    Ask,
+    CallError,
+    FatalError,
+    Model,
+    RefusedError,
+    Reply,
+    Request,
+    StoppedError,
+    TransientError,
+    Usage,
+)
+from evaluators.ledger import Ledger, PaidReply
+from evaluators.ledger_place import Place
+from evaluators.runtime.budget import Budget
+from evaluators.runtime.limits import NEVER, Admission, ModelQueue
+from evaluators.runtime.server import LONGEST_WAIT_S, RATE_LIMIT
+from evaluators.sent import Document, documents_of
+from evaluators.text import fresh_key, request_key
+
+T = TypeVar("T")
+
+ITEM_DEADLINE = "item_deadline"
+DEADLINE = "deadline"
+DEADLINE_GRACE_S = 1.5  # that a call in flight may go on after the run's time is used up
+PROBES = 4  # in a row by one call, before another call's turn: the call may be to blame
+TRIES_BY_KIND = {"bad_body": 3, "error_body": 3, RATE_LIMIT: 20}
+"""How often a request is sent that fails in these ways. A rate limit has many tries, as the server
+and not the call decides when it may succeed."""
+LOOK_SECONDS = 5.0  # between looks at whether another run has begun batches on this ledger
+
+Price = Callable[[str, Reply], float | None]
+"""What a reply of the model with this SPEC cost in USD; None if no price is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """How often a call that fails is tried, and how long it waits between tries.
+
+    Failures for which the server is to blame use up no tries: its own pause decides.
+    """
+
+    attempts: int = 5
+    """Tries of one call, the first one included; TRIES_BY_KIND wins."""
+    first: float = 0.5
+    """The longest pause after the first try in seconds; it doubles with each try."""
+    longest: float = 20.0
+    """The longest pause in seconds."""
+
+    def pause(self, tried: int, failure: TransientError, draw: float) -> float:
+        """Return the seconds to wait after so many tries; ``draw`` (0 to 1) spreads them."""
+        longest = min(self.longest, self.first * 2.0 ** min(tried - 1, 60))
+        return max(longest * draw, failure.retry_after or 0.0)
+
+    def is_last(self, failure: TransientError, failures: Counter[str]) -> bool:
+        """Return whether a call is given up after these failures, counted by kind."""
+        if (failure.retry_after or 0.0) > LONGEST_WAIT_S:
+            return True
+        tries = TRIES_BY_KIND.get(failure.kind)
+        return failures.total() >= self.attempts if tries is None else (
+            failures[failure.kind] >= tries
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSettings:
+    """How models are asked: the ledger that keeps every call, and what is allowed at most."""
+
+    ledger: Place = Path(".qa/ledger.sqlite3")
+    concurrency: int = 16
+    """Calls in flight."""
+    rpm: int | None = None
+    """Requests a minute of all models together; None means no limit, as below."""
+    deadline: float | None = None
+    """Seconds that all calls may take."""
+    max_cost: float | None = None
+    """USD that all calls may cost."""
+    replay: bool = False
+    """Send nothing: answer from the ledger."""
+    fresh: str = ""
+    """Names a release: everything is asked again under this name, and found again by it."""
+    transcripts: bool = True
+    """Keep what is sent together with the replies."""
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    random: Callable[[], float] = random.random
+    """Draws numbers from 0 to 1 that spread pauses."""
+
+
+@dataclass(slots=True)
+class ItemClock:
+    """The time of one item: it begins with its first call and ends at ``until``."""
+
+    until: float = NEVER
+
+
+@dataclass(slots=True)
+class _Tries:
+    """What became of one call so far."""
+
+    failed_at: float | None = None
+    """When it failed for the first time."""
+    count: int = 0
+    refused: int = 0
+    """Failures for which the server was to blame."""
+    failures: Counter[str] = field(default_factory=Counter)
+    """The others, by kind."""
+    server_is_to_blame: bool = False
+
+
+class Sender:
+    """Sends requests within all limits, the budget and the time of the run."""
+
+    def __init__(self, settings: CallSettings, budget: Budget | None = None) -> None:
+        self.requests = 0
+        self.retried: Counter[str] = Counter()
+        """Failures after which a call was tried again, by kind."""
+        self.stops: dict[str, str] = {}
+        """Why calls are no longer made, by kind."""
+        self.admission = Admission(settings.concurrency, settings.rpm, settings.random)
+        self.budget = budget
+        self._settings = settings
+        self._end = NEVER
+
+    def begin(self) -> None:
+        """Start the run's clock unless it is running."""
+        if self._settings.deadline is not None and self._end == NEVER:
+            self._end = asyncio.get_running_loop().time() + self._settings.deadline
+
+    def halt(self, error: StoppedError) -> None:
+        """Start no further call; calls in flight go on."""
+        self.admission.halt(error)
+
+    async def before_the_end(self, awaited: Awaitable[T]) -> T:
+        """Return what is awaited. Raises StoppedError if the run's time is used up before."""
+        if self._end == NEVER:
+            return await awaited
+        try:
+            async with asyncio.timeout_at(self._end):
+                return await awaited
+        except TimeoutError:
+            raise self._time_is_up() from None
+
+    async def reserve(
+        self, model: Model, request: Request, *, urgent: bool, batch: bool = False
+    ) -> float:
+        """Set aside the most that a call can cost and return it, in USD; 0 without a budget."""
+        if self.budget is None:
+            return 0.0
+        try:
+            return await self.budget.reserve(model, request, urgent=urgent, batch=batch)
+        except StoppedError as error:
+            self.stops.setdefault(error.kind, str(error))
+            raise
+
+    def settle(self, reserved: float, spec: str, reply: Reply | None) -> None:
+        """Book what a reply cost in place of what was set aside for it."""
+        if self.budget is not None:
+            self.budget.settle(reserved, spec, reply)
+
+    async def send(self, model: Model, request: Request, item: ItemClock) -> Reply:
+        """Return the reply, after several tries if need be.
+
+        Raises a CallError; it is a StoppedError if the call was never made.
+        """
+        queue, tries = self.admission.queue(model), _Tries()
+        while True:
+            try:
+                return await self._try(queue, model, request, item, tries)
+            except TransientError as error:
+                failure = error
+            tries.count += 1
+            if tries.server_is_to_blame:
+                tries.refused += 1
+            else:
+                tries.failures[failure.kind] += 1
+            if self._settings.retry.is_last(failure, tries.failures):
+                if tries.count > 1:
+                    failure.args = (f"{failure} (tried {tries.count} times)",)
+                raise failure
+            now = asyncio.get_running_loop().time()
+            tries.failed_at = now if tries.failed_at is None else tries.failed_at
+            self.retried[failure.kind] += 1
+            pause = 0.0
+            if not tries.server_is_to_blame and failure.kind != RATE_LIMIT:
+                pause = self._settings.retry.pause(tries.count, failure, self._settings.random())
+            await asyncio.sleep(max(0.0, min(pause, item.until - now, self._end - now)))
+
+    async def _try(
+        self, queue: ModelQueue, model: Model, request: Request, item: ItemClock, tries: _Tries
+    ) -> Reply:
+        """Make one call, within the limits, the budget and the time that is left."""
+        # What an item still needs goes before new items. Not so a call that has just failed: a
+        # server that answers others must not be tried with that call alone.
+        urgent = item.until != NEVER and tries.failed_at is None
+        reply = None
+        reserved = await self.reserve(model, request, urgent=urgent)
+        try:
+            size = 0.0 if queue.tpm is None else queue.tpm.estimate(request)
+            started = await self._enter(queue, size, item, tries, urgent=urgent)
+            reply = await self._complete(queue, model, request, (started, item, tries))
+            if queue.tpm is not None:
+                queue.tpm.correct(size, request, reply)
+            return reply
+        except TimeoutError:
+            raise self._overdue(queue) from None
+        finally:
+            self.settle(reserved, model.spec, reply)
+
+    async def _enter(
+        self, queue: ModelQueue, size: float, item: ItemClock, tries: _Tries, *, urgent: bool
+    ) -> float:
+        """Return when the call was let in. Raises TimeoutError if the time is used up before."""
+        until = min(item.until, self._end)
+        try:
+            if until <= asyncio.get_running_loop().time():
+                raise TimeoutError
+            first = 0 < tries.refused <= PROBES
+            started = await self.admission.enter(queue, size, until, urgent=urgent, first=first)
+        except FatalError as error:
+            self.stops.setdefault(error.kind, str(error))
+            if tries.failed_at is not None:
+                raise
+            raise StoppedError(error.kind, str(error)) from None
+        item.until = min(item.until, started + queue.limits.item_deadline)
+        return started
+
+    async def _complete(
+        self,
+        queue: ModelQueue,
+        model: Model,
+        request: Request,
+        times: tuple[float, ItemClock, _Tries],
+    ) -> Reply:
+        started, item, tries = times
+        end = min(item.until, self._end + DEADLINE_GRACE_S)
+        self.requests += 1
+        failure: BaseException | None = None
+        try:
+            if started + queue.limits.deadline <= end:  # the model's own deadline comes first
+                return await model.complete(request)
+            async with asyncio.timeout_at(end):
+                return await model.complete(request)
+        except RefusedError as error:
+            failure = queue.refused(error)
+            raise failure from None
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            if isinstance(failure, FatalError):
+                # Only the user can mend it, and no answer could be judged meanwhile.
+                self.stops.setdefault(failure.kind, str(failure))
+                self.halt(StoppedError(failure.kind, str(failure)))
+            tries.server_is_to_blame = self.admission.leave(
+                queue, started, failure, tries.failed_at
+            )
+
+    def _time_is_up(self) -> StoppedError:
+        waits = self.admission.describe(asyncio.get_running_loop().time())
+        message = f"the run's {self._settings.deadline:g} s are used up (--deadline)"
+        message += f"; {waits}" if waits else ""
+        self.stops.setdefault(DEADLINE, message)
+        return StoppedError(DEADLINE, message)
+
+    def _overdue(self, queue: ModelQueue) -> CallError:
+        """Return the error of a call whose item, or run, has no time left."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._end:
+            return self._time_is_up()
+        waits = self.admission.describe(now)
+        return CallError(
+            ITEM_DEADLINE,
+            f"{queue.spec}: the {queue.limits.item_deadline:g} s of this item are used up"
+            + (f" ({waits})" if waits else ""),
+        )
+
+
+@dataclass(slots=True)
+class Meter:
+    """Adds up what the replies for one item took. Each item has its own."""
+
+    price: Price
+    usage: Usage = field(default_factory=Usage)
+    models: dict[str, str] = field(default_factory=dict)
+    """The names that providers returned, by the SPEC of the model that was asked."""
+    phase: int = 0
+    """0 while the item is answered, 1 from then on."""
+    answering: Usage = field(default_factory=Usage)
+    """What the answer alone took."""
+    clock: ItemClock = field(default_factory=ItemClock)
+    waiting: int = 0
+    """Replies that the item waits for now."""
+    _asked: dict[str, tuple[object, ...]] = field(default_factory=dict)
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """The ledger keys of all requests, those without a reply too, in the same order always."""
+        return tuple(sorted(self._asked, key=self._asked.__getitem__))
+
+    def end_answer(self) -> None:
+        """Note that the answer is there; what is asked from now on judges it."""
+        self.phase, self.answering = 1, self.usage
+
+    def note(self, key: str, model: Model, request: Request) -> None:
+        """Note what was asked."""
+        order = (self.phase, model.spec, request.version, request.repeat, request.attempt, key)
+        self._asked.setdefault(key, order)
+
+    def add(self, model: Model, reply: Reply, *, sent: int, earlier: bool, imported: bool) -> None:
+        """Count one reply; ``sent`` is the number of requests that this run made for it.
+
+        ``earlier``: an earlier run paid for it. ``imported``: ``ledger import`` brought it.
+        """
+        cost = self.price(model.spec, reply)
+        self.usage += Usage(
+            input_tokens=reply.input_tokens,
+            output_tokens=reply.output_tokens,
+            seconds=reply.seconds,
+            cost=cost,
+            requests=sent,
+            spent=(cost or 0.0) if sent else 0.0,
+            earlier=earlier,
+            imported=imported,
+            cache_read_tokens=reply.cache_read_tokens,
+        )
+        self.models[model.spec] = reply.model or model.spec
+
+
+class Detour(Protocol):
+    """A way to replies other than direct calls: a provider's batches."""
+
+    takes_all: bool
+    """Whether all items should be at work at once."""
+
+    def item(self, meter: Meter) -> AbstractContextManager[None]:
+        """Count an item as at work for a block."""
+
+    async def reply(
+        self, model: Model, request: Request, row: partial[PaidReply], *, urgent: bool
+    ) -> Reply | None:
+        """Return a reply that is in the ledger; None if the call is to be made directly."""
+
+    def halt(self, error: StoppedError) -> None:
+        """Begin nothing more."""
+
+    def describe(self) -> str:
+        """Return in a few words what calls wait for; empty if for nothing."""
+
+    async def close(self) -> None:
+        """Return once all that came back is kept."""
+
+
+class Caller:
+    """Puts requests to models, in one event loop, with one ledger, sender and set of prices.
+
+    An identical request is sent once even if two items ask it at the same time. A reply that is
+    being committed is no longer in flight. ``find_detour`` returns another way to replies, if there
+    is one; it is called again now and then.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        settings: CallSettings,
+        price: Price,
+        budget: Budget | None = None,
+        find_detour: "Callable[[Caller], Detour | None] | None" = None,
+    ) -> None:
+        self.ledger = ledger
+        self.sender = Sender(settings, budget)
+        self.price = price
+        self._settings = settings
+        self._find_detour = None if settings.replay else find_detour
+        self._detour: Detour | None = None
+        self._look_at = NEVER
+        self._under_way: dict[str, asyncio.Task[tuple[Reply, int]]] = {}
+
+    def open(self) -> None:
+        """Look for a detour before the first call."""
+        if self._find_detour is not None and self._look_at == NEVER:
+            self._look_at = asyncio.get_running_loop().time() + LOOK_SECONDS
+            self._detour = self._find_detour(self)
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether all items should be at work at once."""
+        return self._detour is not None and self._detour.takes_all
+
+    def item(self, meter: Meter) -> AbstractContextManager[None]:
+        """Count an item as at work for a block."""
+        return nullcontext() if self._detour is None else self._detour.item(meter)
+
+    def halt(self, error: StoppedError) -> None:
+        """Start no further call; calls in flight go on."""
+        self.sender.halt(error)
+        if self._detour is not None:
+            self._detour.halt(error)
+
+    def describe(self, now: float) -> str:
+        """Return in a few words what calls wait for; empty if nothing is held back."""
+        waits = "" if self._detour is None else self._detour.describe()
+        return "; ".join(filter(None, (waits, self.sender.admission.describe(now))))
+
+    async def close(self) -> None:
+        """Return once all that was paid for is kept; the ledger stays open."""
+        if self._detour is not None:
+            await self._detour.close()
+        await self.ledger.flush()
+
+    def metered(self, meter: Meter) -> Ask:
+        """Return an ``ask`` that adds every reply to this meter."""
+        return partial(self._reply, meter)
+
+    async def _reply(self, meter: Meter, model: Model, request: Request) -> Reply:
+        """Return the reply, from the ledger or the model."""
+        key = fresh_key(request_key(model.identity, request), self._settings.fresh)
+        meter.waiting += 1
+        try:
+            reply, sent = await self._ask(model, request, key, meter)
+        except CallError as error:
+            if not isinstance(error, StoppedError):
+                meter.note(key, model, request)
+            raise
+        finally:
+            meter.waiting -= 1
+        meter.note(key, model, request)
+        earlier = self.ledger.is_earlier(key)
+        imported = earlier and self.ledger.is_imported(key)
+        meter.add(model, reply, sent=sent, earlier=earlier, imported=imported)
+        return reply
+
+    async def _ask(
+        self, model: Model, request: Request, key: str, meter: Meter
+    ) -> tuple[Reply, int]:
+        kept = await self.ledger.find(key)
+        if kept is not None:
+            return kept, 0
+        if self._settings.replay:
+            kind = "not_in_ledger"
+            raise CallError(kind, f"{model.spec}: this request is not in the ledger (--replay)")
+        task = self._under_way.get(key)
+        if task is not None:
+            reply, _ = await asyncio.shield(task)
+            return reply, 0
+        task = asyncio.create_task(self._fetch(model, request, key, meter))
+        self._under_way[key] = task
+        task.add_done_callback(lambda _: self._under_way.pop(key, None))
+        return await task
+
+    async def _fetch(
+        self, model: Model, request: Request, key: str, meter: Meter
+    ) -> tuple[Reply, int]:
+        """Return a reply that is not in the ledger, once it is."""
+        documents: tuple[Document, ...] = ()
+        if self._settings.transcripts:
+            documents = documents_of(model, request, key, self._settings.fresh)
+        row = partial(PaidReply, key=key, spec=model.spec, documents=documents)
+        try:
+            if (detour := await self._way()) is not None:
+                urgent = bool(meter.models)
+                if (reply := await detour.reply(model, request, row, urgent=urgent)) is not None:
+                    return reply, 1
+            async with AsyncExitStack() as stack:
+                claimed = stack.enter_async_context(self.ledger.claim(key))
+                kept = await self.sender.before_the_end(claimed)
+                if kept is not None:  # another run asked it meanwhile
+                    return kept, 0
+                reply = await self.sender.send(model, request, meter.clock)
+                await self.ledger.put(row(reply=reply))
+                return reply, 1
+        except StoppedError:
+            raise
+        except CallError:
+            for document in documents:  # a request without a reply is shown as well
+                await self.ledger.keep(*document)
+            raise
+
+    async def _way(self) -> Detour | None:
+        """Return the detour; look for one again if another run may have begun one."""
+        if self._detour is None and (now := asyncio.get_running_loop().time()) >= self._look_at:
+            self._look_at = now + LOOK_SECONDS
+            if self._find_detour is not None:
+                self._detour = await asyncio.to_thread(self._find_detour, self)
+        return self._detour
