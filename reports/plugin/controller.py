@@ -19,15 +19,19 @@ from cases.dataset import Plan
 from evaluators.core import QAError
 from evaluators.output import plural
 from reports.plugin.calibrator import JudgeWait, find_labelled
-from reports.plugin.dead_workers import DeadWorkers
 from reports.plugin.head_start import EARLY, may_end_early, takes_everything
 from reports.plugin.options import RunOptions
 from reports.plugin.progress import Progress, ProgressDisplay
-from reports.plugin.reruns import refuse_reruns, rerun_settings
+from reports.plugin.results import (
+    DeadWorkers,
+    SessionResults,
+    StatusWords,
+    key_of,
+    refuse_reruns,
+    rerun_settings,
+)
 from reports.plugin.run import EngineRun
 from reports.plugin.run_models import earlier_runs
-from reports.plugin.session_results import SessionResults, key_of
-from reports.plugin.status_words import StatusWords
 from reports.plugin.worker import OUTCOMES
 from reports.run.clean import mask
 
@@ -143,8 +147,7 @@ class Controller:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note what a test came to, and count it once it has ended."""
-        word = getattr(report, "qa", "")
-        self._results.note(report.nodeid, str(report.when), report.outcome, word)
+        self._results.note(report)
         if report.when != "teardown":
             return
         self._teardowns += 1

@@ -41,8 +41,8 @@ from reports.judge.trust import distrust
 from reports.plugin.calibrator import Calibrator, find_labelled
 from reports.plugin.early_stopping import stoppable
 from reports.plugin.options import RunOptions
+from reports.plugin.results import SessionResults
 from reports.plugin.run_models import adjudications_of, connect_models, earlier_runs
-from reports.plugin.session_results import SessionResults
 from reports.render.console import wrapped
 from reports.run.evidence import Calibration
 from reports.verdict.assemble import Facts

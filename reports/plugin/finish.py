@@ -19,9 +19,9 @@ from evaluators.models.catalogue import replaced_entries
 from reports.gates.decide import SessionFacts
 from reports.metrics.summary import extra_notes
 from reports.plugin.options import RunOptions
+from reports.plugin.results import SessionResults
 from reports.plugin.run import EngineRun
 from reports.plugin.run_models import provenance_of
-from reports.plugin.session_results import SessionResults
 from reports.plugin.worker_setup import gc_paused
 from reports.render import console, html, words
 from reports.render.console import annotations

@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from cases.dataset import Dataset, Plan, PlannedItem, Slice
 from evaluators.core import Outcome
 from evaluators.kinds import kind_of
-from reports.plugin.session_results import SessionResults, key_of
+from reports.plugin.results import DeadWorkers, SessionResults, key_of
 from tests.support.scripted import make_case
 
 SLICE = Slice(dataset="simpleqa", language="bg", kind=kind_of("graded"), path=Path("bg.csv"))
@@ -32,11 +34,18 @@ def node(key: str) -> str:
     return f"cases/simpleqa/test_simpleqa.py::test_simpleqa[{key}]"
 
 
+def note(
+    results: SessionResults, nodeid: str, when: str, outcome: str = "passed", word: str = ""
+) -> None:
+    report = SimpleNamespace(nodeid=nodeid, when=when, outcome=outcome, qa=word)
+    results.note(cast("pytest.TestReport", report))
+
+
 def run(results: SessionResults, key: str, word: str = "", call: str = "passed") -> None:
     """Note the three reports of one test."""
-    results.note(node(key), "setup", "passed", "")
-    results.note(node(key), "call", call, word)
-    results.note(node(key), "teardown", "passed", "")
+    note(results, node(key), "setup")
+    note(results, node(key), "call", call, word)
+    note(results, node(key), "teardown")
 
 
 def test_the_key_stands_between_the_last_brackets() -> None:
@@ -81,7 +90,7 @@ def test_a_dead_worker_is_forgiven_once(results: SessionResults) -> None:
     run(results, KEYS[0])
     assert results.final({KEYS[0]: PASSED}, "stopped")[KEYS[0]] == PASSED
     assert results.died(node(KEYS[0])) is False
-    results.note(node(KEYS[0]), "???", "failed", "")
+    note(results, node(KEYS[0]), "???", "failed")
     end = results.final({KEYS[0]: PASSED}, "stopped")[KEYS[0]]
     assert (end.state, end.kind) == ("error", "worker_died")
     assert results.other_failures == 0
@@ -99,7 +108,7 @@ def test_a_verdict_needs_no_worker(results: SessionResults) -> None:
 
 def test_a_crash_in_an_ordinary_test_is_a_failure(results: SessionResults) -> None:
     """A worker that dies in a test that is no item of ours fails the session."""
-    results.note("tests/test_x.py::test_y", "???", "failed", "")
+    note(results, "tests/test_x.py::test_y", "???", "failed")
     assert results.other_failures == 1
 
 
@@ -121,3 +130,37 @@ def test_states_sum_to_the_plan(results: SessionResults) -> None:
     run(results, KEYS[0])
     ends = results.final({KEYS[0]: replace(PASSED, state="failed")}, "stopped")
     assert set(ends) == set(KEYS)
+
+
+def ready(send: Any) -> Any:
+    """Return a worker that has become ready, whose commands go out by ``send``."""
+    plan = Plan(datasets=(), items={})
+    node = SimpleNamespace(sendcommand=send)
+    DeadWorkers(plan, SessionResults(plan)).pytest_testnodeready(node)
+    return node
+
+
+def test_work_for_a_worker_that_has_just_died_is_dropped() -> None:
+    """A closed pipe to a worker raises nothing: the run goes on to read of its death."""
+
+    def closed(name: str, **values: object) -> None:
+        raise OSError(name)
+
+    ready(closed).sendcommand("steal", indices=[3, 4])
+
+
+def test_a_living_worker_is_told_what_it_was_told_before() -> None:
+    """Name and values of a command arrive unchanged."""
+    told: list[tuple[str, dict[str, object]]] = []
+    ready(lambda name, **values: told.append((name, values))).sendcommand("runtests", indices=[1])
+    assert told == [("runtests", {"indices": [1]})]
+
+
+def test_other_errors_of_sending_are_not_hidden() -> None:
+    """Only a closed connection is passed over; a value that cannot be sent is a fault to see."""
+
+    def refuses(name: str, **values: object) -> None:
+        raise TypeError(name)
+
+    with pytest.raises(TypeError):
+        ready(refuses).sendcommand("runtests", indices=[object()])

@@ -1,0 +1,183 @@
+"""What tests report, and from it the one outcome of every planned item."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from cases.dataset import Plan
+from evaluators.core import Outcome, UsageError
+from reports.plugin.options import RunOptions
+
+
+def key_of(nodeid: str) -> str:
+    """Return an item's key: the content of a node id's last brackets; empty without brackets."""
+    _, bracket, rest = nodeid.rpartition("[")
+    return rest.removesuffix("]") if bracket else ""
+
+
+class SessionResults:
+    """Collects pytest's reports and pairs them with the engine's outcomes at the end."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.planned: tuple[str, ...] = ()
+        """The keys of the selected items."""
+        self.other_failures = 0
+        """Failures that are neither graded misses nor ERRORs."""
+        self._plan = plan
+        self._words: dict[str, str] = {}
+        self._ended: set[str] = set()
+        self._deaths: Counter[str] = Counter()
+
+    def select(self, nodeids: Sequence[str]) -> tuple[str, ...]:
+        """Note which tests will run; return the keys of those that are planned items."""
+        keys = dict.fromkeys(map(key_of, nodeids))
+        self.planned = tuple(key for key in keys if key in self._plan.items)
+        return self.planned
+
+    def note(self, report: pytest.TestReport) -> None:
+        """Note one report; its ``qa`` is the worker's word for it: miss, error, missing, stopped."""
+        key, word = key_of(report.nodeid), getattr(report, "qa", "")
+        is_death = str(report.when) == "???" and key in self._plan.items
+        if report.outcome == "failed" and not word and not is_death:
+            self.other_failures += 1
+        if report.outcome == "skipped" and not word:
+            word = "skipped"
+        if word:
+            self._words[key] = word
+        if report.when == "teardown":
+            self._ended.add(key)
+
+    def died(self, nodeid: str) -> bool:
+        """Note that a worker died on this test; return whether to try it once more."""
+        key = key_of(nodeid)
+        self._deaths[key] += 1
+        return self._deaths[key] == 1
+
+    def untested(self, outcomes: Mapping[str, Outcome]) -> int:
+        """Return how many items have a verdict but no test, as their workers died."""
+        lost = [key for key in self.planned if key in outcomes and key not in self._ended]
+        return len(lost) if self._deaths else 0
+
+    def final(self, outcomes: Mapping[str, Outcome], reason: str) -> dict[str, Outcome]:
+        """Return the final outcome of every planned item, by key.
+
+        ``reason`` (stopped, interrupted, …) is the kind of items whose test did not end. After a
+        worker's death the engine's outcome counts alone: a verdict needs no worker.
+        """
+        return {key: self._final(key, outcomes.get(key), reason) for key in self.planned}
+
+    def _final(self, key: str, outcome: Outcome | None, reason: str) -> Outcome:
+        def ungraded(state: Any, kind: str, message: str) -> Outcome:
+            return Outcome(key=key, state=state, kind=kind, message=message)
+
+        word = self._words.get(key)
+        if self._deaths[key] > 1:
+            return ungraded("error", "worker_died", "the worker died twice while running this item")
+        if key not in self._ended and not (outcome and self._deaths):
+            return ungraded("missing", reason, "its test was not run to the end")
+        if word == "skipped":
+            return ungraded("missing", "skipped", "its test was skipped")
+        if outcome is None and word == "missing":
+            return ungraded("missing", reason, "the engine stopped before this item")
+        return outcome or ungraded("error", "engine_lost", "the engine posted no outcome")
+
+
+class DeadWorkers:
+    """Hooks that give the item of a dead xdist worker to another worker, once.
+
+    Until the other worker has tried it, such an item has the outcome ``rerun``.
+    """
+
+    def __init__(self, plan: Plan, results: SessionResults) -> None:
+        self._plan = plan
+        self._results = results
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodeready(self, node: Any) -> None:
+        """Drop commands to a worker that has just died.
+
+        xdist may send one before it hears of the death, and would end the run with an internal
+        error. The death is still reported.
+        """
+        send = node.sendcommand
+
+        def send_if_alive(name: str, **values: object) -> None:
+            with suppress(OSError):
+                send(name, **values)
+
+        node.sendcommand = send_if_alive
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(
+        self, crashitem: str, report: pytest.TestReport, sched: object
+    ) -> None:
+        """Give the item of a dead worker to another one, once."""
+        if key_of(crashitem) not in self._plan.items or not self._results.died(crashitem):
+            return
+        report.outcome = "rerun"  # type: ignore[assignment]
+        with suppress(NotImplementedError):  # loadfile and similar schedulers do it themselves
+            sched.mark_test_pending(crashitem)  # type: ignore[attr-defined]
+
+
+Status = tuple[str, str, str | tuple[str, Mapping[str, bool]]]
+"""pytest's category, letter and word of a report; the word may come with its colour."""
+
+RERUN: Status = ("rerun", "R", "RERUN")
+MISSED: Status = ("missed", "m", ("MISSED", {"yellow": True}))
+LISTED = "fE"  # pytest's default for -r
+
+
+class StatusWords:
+    """Calls a miss that gates count ``missed``, not ``failed``.
+
+    The report of a miss stays failed, for JUnit and ``--lf``. With ``-rf`` and ``--gates off``
+    pytest lists misses as failures.
+    """
+
+    def __init__(self, config: pytest.Config, options: RunOptions) -> None:
+        self._config = config
+        self._options = options
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> Status | None:
+        """Name the report of a rerun and of a miss; all others keep pytest's words."""
+        if str(report.outcome) == "rerun":
+            return RERUN
+        is_miss = getattr(report, "qa", "") == "miss" and report.when == "call"
+        chars = self._config.option.reportchars
+        asked_for = chars != LISTED and not set("faA").isdisjoint(chars)
+        return MISSED if is_miss and not (asked_for or self._options.gates_off) else None
+
+
+# Options and ini settings of pytest-rerunfailures, pytest-retry and flaky.
+_RERUN_OPTIONS = {
+    "--reruns": "reruns",
+    "--force-reruns": "force_reruns",
+    "--retries": "retries",
+    "--force-flaky": "force_flaky",
+}
+_RERUN_SETTINGS = ("reruns", "retries")
+
+
+def rerun_settings(config: pytest.Config) -> tuple[str, ...]:
+    """Return the options and settings that ask plug-ins to run failing tests again."""
+    options = [name for name, value in _RERUN_OPTIONS.items() if config.getoption(value, None)]
+    settings = []
+    for name in _RERUN_SETTINGS:
+        with suppress(ValueError):  # no plug-in knows it
+            if str(config.getini(name) or "0").strip() not in ("", "0"):
+                settings.append(f"{name} (in the ini file)")
+    return (*options, *settings)
+
+
+def refuse_reruns(config: pytest.Config) -> None:
+    """Raise UsageError if failing items would be run again: a miss is a finding."""
+    found = rerun_settings(config)
+    if found:
+        raise UsageError(
+            f"{', '.join(found)}: a miss is a finding and is not run again until it passes; a call "
+            "that fails is retried anyway. Leave it out (PYTEST_ADDOPTS too), or give --gates off"
+        )
