@@ -31,10 +31,13 @@ from reports.plugin.worker import (
     WORKER_INPUT,
     Verdicts,
     WorkerInput,
+    WorkerSetup,
+    gc_paused,
+    join,
     pytest_collection_modifyitems,
     pytest_generate_tests,
+    read_worker_input,
 )
-from reports.plugin.worker_setup import WorkerSetup, gc_paused, join, read_worker_input
 
 __all__ = [
     "pytest_addoption",

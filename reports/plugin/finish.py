@@ -22,7 +22,7 @@ from reports.plugin.options import RunOptions
 from reports.plugin.results import SessionResults
 from reports.plugin.run import EngineRun
 from reports.plugin.run_models import provenance_of
-from reports.plugin.worker_setup import gc_paused
+from reports.plugin.worker import gc_paused
 from reports.render import console, html, words
 from reports.render.console import annotations
 from reports.render.writer import append_summary, keep_decided, previous, write

@@ -38,7 +38,7 @@ class SessionResults:
         return self.planned
 
     def note(self, report: pytest.TestReport) -> None:
-        """Note one report; its ``qa`` is the worker's word for it: miss, error, missing, stopped."""
+        """Note one report; its ``qa`` says miss, error, missing or stopped, where that applies."""
         key, word = key_of(report.nodeid), getattr(report, "qa", "")
         is_death = str(report.when) == "???" and key in self._plan.items
         if report.outcome == "failed" and not word and not is_death:

@@ -1,10 +1,14 @@
-"""A worker's side of a run: each planned item is one pytest case that waits for its outcome.
+"""A process that runs tests: each planned item is one pytest case that waits for its outcome.
 
-The controller has made the plan, and its engine stores the outcomes; without xdist the
-controller's own process is the one worker.
+The controller makes the plan, and its engine posts the outcomes. Without xdist the controller's
+own process is the only worker. xdist's workers read the plan from a file: reading and checking the
+data again took each of them a third of its start.
 """
 
-from collections.abc import Mapping
+import gc
+import pickle
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +19,12 @@ import pytest
 from cases.dataset import Plan, PlannedItem
 from evaluators.core import Case, Outcome, QAError
 from evaluators.runtime.outcomes import EngineLostError, OutcomeReader, OutcomeSource
+
+INPUT_KEY = "qa"  # of xdist's workerinput
+PLAN_FILE = "plan.pickle"
+PACKED = "qa-packed"  # of a report on its way to the controller
+WORKERS_NICE = "10"  # text, as execnet wants it
+SKIPPED = ("missing", "stopped")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +37,6 @@ class WorkerInput:
 
 WORKER_INPUT = pytest.StashKey[WorkerInput]()
 OUTCOMES = pytest.StashKey[OutcomeSource]()
-SKIPPED = ("missing", "stopped")
 
 
 class NoVerdictError(QAError):
@@ -46,7 +55,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     folder = metafunc.definition.path.parent
     if given is None:
         raise pytest.Collector.CollectError(
-            f"qa marker: no dataset.yaml under {folder}; write one beside this module, with kind, "
+            f"qa marker: no dataset.yaml under {folder}; write one next to this module, with kind, "
             "rubric and languages"
         )
     metafunc.parametrize("qa_item", _cases(given.plan, marker, folder))
@@ -72,7 +81,7 @@ def _cases(plan: Plan, marker: pytest.Mark, folder: Path) -> list[Any]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Drop the placeholder test, without an item, that pytest makes where nothing is selected."""
+    """Drop the placeholder test that pytest makes where a dataset has no selected item."""
     items[:] = [item for item in items if "qa_item" not in _parameters(item) or _planned(item)]
 
 
@@ -105,13 +114,13 @@ class Verdicts:
 
     @pytest.fixture
     def verdict(self, qa_item: PlannedItem) -> Outcome:
-        """Return the verdict on the answer; without one: an ERROR, or skipped."""
+        """Return the verdict on the answer; without one the test is an ERROR, or skipped."""
         assert self._outcome is not None
         assert self._outcome.key == qa_item.key
         return self._outcome
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Wait for the item's outcome. Not in the fixture, whose failure pytest would word."""
+        """Wait for the item's outcome. A fixture that did so would fail in pytest's words."""
         self._outcome, planned = None, _planned(item)
         if planned is None or "verdict" not in item.fixturenames:  # type: ignore[attr-defined]
             return
@@ -130,20 +139,20 @@ class Verdicts:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> pytest.TestReport | None:
-        """Word a miss, and mark it, so that the controller can tell it from other failures."""
+        """Word a miss and mark it: the controller must tell it from other failures."""
         outcome, planned = self._outcome, _planned(item)
         if outcome is None or planned is None or outcome.key != planned.key:
             return None
         report = _report(item, call, planned, outcome)
         if report.when == "teardown" and item.config.getoption("xmlpath", None):
-            from reports.render.outcome_text import qa_property  # noqa: PLC0415  # nor here
+            from reports.render.outcome_text import qa_property  # noqa: PLC0415  # as in _report
 
             report.user_properties.append(("qa", qa_property(planned, outcome)))
         return report
 
 
 def _outcomes(config: pytest.Config) -> OutcomeSource:
-    """Return where outcomes arrive: the controller has set it, a worker opens the store."""
+    """Return where outcomes arrive: the controller sets it, an xdist worker opens the store."""
     if OUTCOMES not in config.stash:
         config.stash[OUTCOMES] = OutcomeReader(config.stash[WORKER_INPUT].outcome_store)
         config.add_cleanup(config.stash[OUTCOMES].close)
@@ -153,8 +162,8 @@ def _outcomes(config: pytest.Config) -> OutcomeSource:
 def _report(
     item: pytest.Item, call: pytest.CallInfo[None], planned: PlannedItem, outcome: Outcome
 ) -> pytest.TestReport:
-    """Return the report of one phase; its ``qa`` says "miss", "error", "missing" or "stopped"."""
-    from reports.render.outcome_text import error_lines, miss_lines  # noqa: PLC0415  # not at the start
+    """Return the report of one phase; its ``qa`` says miss, error, missing or stopped."""
+    from reports.render.outcome_text import error_lines, miss_lines  # noqa: PLC0415  # a quick start
 
     error = call.excinfo.value if call.excinfo else None
     if isinstance(error, NoVerdictError):
@@ -178,3 +187,103 @@ def _short(
     report.longrepr = text
     report.__dict__["qa"] = word  # xdist carries every plain attribute to the controller
     return report
+
+
+# Between the controller and xdist's workers
+
+
+class WorkerSetup:
+    """The controller's hooks that prepare xdist's workers and read their reports."""
+
+    def __init__(self, given: WorkerInput) -> None:
+        self._given = given
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_setupnodes(self, specs: Sequence[Any]) -> None:
+        """Give local workers a lower priority than the engine, for which they all wait."""
+        for spec in specs:
+            if spec.popen and not spec.nice:
+                spec.nice = WORKERS_NICE
+
+    @pytest.hookimpl(optionalhook=True, trylast=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker where the plan is; write it for the first one.
+
+        Only the user can read the folder.
+        """
+        path = self._given.outcome_store.with_name(PLAN_FILE)
+        if not path.exists():
+            try:
+                path.write_bytes(pickle.dumps(self._given, pickle.HIGHEST_PROTOCOL))
+            except OSError as error:
+                raise pytest.UsageError(
+                    f"{path}: the plan cannot be written ({error.strerror}); free space there"
+                ) from None
+        node.workerinput[INPUT_KEY] = str(path)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_from_serializable(self, data: dict[str, Any]) -> None:
+        """Unpack what a worker packed, for pytest's own hook."""
+        if PACKED in data:
+            data.update(pickle.loads(data.pop(PACKED)))
+
+
+def read_worker_input(workerinput: Mapping[str, Any]) -> WorkerInput | None:
+    """Return what the controller gave this worker; None where it runs no dataset."""
+    if INPUT_KEY not in workerinput:
+        return None
+    try:
+        content = Path(workerinput[INPUT_KEY]).read_bytes()
+    except FileNotFoundError:  # the controller was interrupted and has ended
+        return None
+    with gc_paused():
+        given: WorkerInput = pickle.loads(content)
+    return given
+
+
+def join(config: pytest.Config, given: WorkerInput) -> None:
+    """Let this process run the plan's tests; each dataset and language becomes a mark."""
+    config.stash[WORKER_INPUT] = given
+    config.pluginmanager.register(CollectionWithoutGc(), "qa-collection-without-gc")
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(ReportPacker(), "qa-report-packer")
+    datasets = given.plan.datasets
+    for dataset in datasets:
+        config.addinivalue_line("markers", f"{dataset.name}: items of the dataset {dataset.name}")
+    for language in sorted({language for dataset in datasets for language in dataset.slices}):
+        config.addinivalue_line("markers", f"{language}: items in the language {language}")
+
+
+class ReportPacker:
+    """A worker's hook that sends each report as one value: execnet is slow with many."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_to_serializable(self) -> Generator[None, object, object]:
+        """Pack pytest's values of a report; xdist adds a few of its own."""
+        return {PACKED: pickle.dumps((yield), pickle.HIGHEST_PROTOCOL)}
+
+
+class CollectionWithoutGc:
+    """Pauses garbage collection while pytest makes its items."""
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection(self) -> Generator[None, object, object]:
+        """Make the items without it."""
+        with gc_paused():
+            return (yield)
+
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """Pause garbage collection while long-lived objects are made; leave it off if it was off.
+
+    Its passes over thousands of new items, none of which it can free, took a fifth of a worker's
+    start.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -10,11 +10,11 @@ import pytest
 
 from cases.dataset import Plan, Selection
 from cases.plan import make_plan
-from reports.plugin.worker import WorkerInput
-from reports.plugin.worker_setup import (
+from reports.plugin.worker import (
     INPUT_KEY,
     CollectionWithoutGc,
     ReportPacker,
+    WorkerInput,
     WorkerSetup,
     gc_paused,
     read_worker_input,
