@@ -97,7 +97,7 @@ def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:
             )
         return None
     check_report_folder(options.report_dir)
-    from reports.plugin.lost_output import LostOutput  # noqa: PLC0415  # workers have no terminal
+    from reports.plugin.progress import LostOutput  # noqa: PLC0415  # workers have no terminal
 
     config.pluginmanager.register(LostOutput(), "qa-lost-output")
     if not (options.replay or options.dry_run or config.option.collectonly):

@@ -1,13 +1,15 @@
-"""Says how far a run is while it runs: a live block below pytest's output, or a line now and then.
+"""What the terminal shows while a run goes on: a live block below pytest's output, or log lines.
 
-pytest writes dots in the middle of a line, so that a display which owns the screen (rich's Live)
-would tear them. Here pytest goes on writing where it is; the block is on the lines below, is
-taken away before anything is written and put back after it. It is written through a descriptor of
-its own: pytest points the usual one at a file while it captures what a test prints.
+pytest writes dots in the middle of a line, so a display that owns the screen (rich's Live) would
+tear them. Here pytest writes where it is, and the block is on the lines below: taken away before
+anything is written, and put back after. It has a descriptor of its own, because pytest points the
+usual one at a file while it captures a test's output. A terminal that can no longer be written to
+(a full disk, a pipe closed by ``head``) costs no report.
 """
 
 import os
 import re
+import sys
 import textwrap
 import threading
 import time
@@ -20,33 +22,36 @@ from typing import Any, TextIO
 import pytest
 
 from evaluators.core import Outcome
+from evaluators.output import say
 from evaluators.runtime.budget import money
 from evaluators.runtime.engine import Status
 
-RECENT_SECONDS = 30.0  # rates are those of so long; what the ledger gave at once says little
-LIVE_SECONDS = 0.5
-LOG_SECONDS = 10.0
-LOG_REPEATS = 30  # a line that says nothing new is left out so often: some CI kills what is silent
-_MOST_LINES = 3  # that one text may take
+RECENT_S = 30.0  # of which rates are shown: what the ledger gave at once says little
+LIVE_S = 0.5
+LOG_S = 10.0
+LOG_REPEATS = 30  # times that an unchanged line is left out: some CI kills silent jobs
+_MOST_LINES = 3  # of one text
 _ERASE_BELOW = b"\x1b[J"
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-STREAM = "_file"  # where pytest's TerminalWriter keeps its stream; it offers no public way in
+STREAM = "_file"  # where pytest's TerminalWriter keeps its stream; there is no public way
 
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """Counts finished items. ``started`` is a monotonic time; ``priced`` that all costs are known.
-
-    ``ungraded`` counts items by kind of ERROR or MISSING, ``graded`` passed and all by slice.
-    """
+    """Counts finished items."""
 
     planned: int
     started: float
+    """A monotonic time, in seconds."""
     priced: bool = True
+    """Whether all costs are known."""
     done: int = 0
     spent: float = 0.0
+    """USD."""
     ungraded: Counter[str] = field(default_factory=Counter)
+    """Items by kind of ERROR or MISSING."""
     graded: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Passed items and all graded ones, by slice."""
     _marks: deque[tuple[float, int, int, float]] = field(default_factory=deque)
 
     def add(self, slice_name: str, outcome: Outcome | None) -> None:
@@ -58,13 +63,12 @@ class Progress:
         self.spent += outcome.usage.spent
         if outcome.state in ("error", "missing"):
             self.ungraded[outcome.kind] += 1
-        if outcome.state not in ("passed", "failed"):
-            return
-        passed, every = self.graded.get(slice_name, (0, 0))
-        self.graded[slice_name] = (passed + (outcome.state == "passed"), every + 1)
+        if outcome.state in ("passed", "failed"):
+            passed, every = self.graded.get(slice_name, (0, 0))
+            self.graded[slice_name] = (passed + (outcome.state == "passed"), every + 1)
 
     def line(self, now: float, status: Status) -> str:
-        """Return all there is to say, in one line."""
+        """Return everything in one line."""
         return "qa " + " | ".join(self.block(now, status))
 
     def block(self, now: float, status: Status) -> list[str]:
@@ -94,7 +98,7 @@ class Progress:
         """Return recent items a second, calls a second and USD an item."""
         marks = self._marks or deque([(self.started, 0, 0, 0.0)])
         self._marks = marks
-        while len(marks) > 1 and now - marks[1][0] > RECENT_SECONDS:
+        while len(marks) > 1 and now - marks[1][0] > RECENT_S:
             marks.popleft()
         then, done, calls, spent = marks[0]
         if now - marks[-1][0] >= 1:
@@ -115,16 +119,15 @@ def _duration(seconds: float) -> str:
 
 
 class ProgressDisplay:
-    """Shows the progress from ``start`` to ``stop``, where somebody looks; nothing under ``-q``."""
+    """Shows the progress from ``start`` to ``stop`` on a terminal or in a log; not under ``-q``."""
 
     def __init__(
         self, config: pytest.Config, progress: Progress, status: Callable[[], Status]
     ) -> None:
         self._progress = progress
         self._status = status
-        plain = not config.pluginmanager.has_plugin("terminalreporter")
-        wanted = not plain and config.option.verbose >= 0
-        self._writer: Any = config.get_terminal_writer() if wanted else None
+        shows = config.pluginmanager.has_plugin("terminalreporter") and config.option.verbose >= 0
+        self._writer: Any = config.get_terminal_writer() if shows else None
         self._descriptor = _duplicate(getattr(self._writer, STREAM, None))
         self._live = self._descriptor is not None and _is_live(config, self._descriptor)
         self._ticker: Ticker | None = None
@@ -138,7 +141,7 @@ class ProgressDisplay:
         if self._live:
             self._screen = Screen(getattr(self._writer, STREAM), self._descriptor)
             setattr(self._writer, STREAM, self._screen)
-        tick, seconds = (self._draw, LIVE_SECONDS) if self._live else (self._log, LOG_SECONDS)
+        tick, seconds = (self._draw, LIVE_S) if self._live else (self._log, LOG_S)
         self._ticker = Ticker(tick, seconds)
         self._ticker.start()
 
@@ -176,7 +179,7 @@ class ProgressDisplay:
 
 
 def _duplicate(stream: Any) -> int | None:
-    """Return a descriptor of our own for a stream, None where it is no file of the system."""
+    """Return a descriptor of our own for a stream; None if the stream has none."""
     try:
         return os.dup(stream.fileno())
     except (AttributeError, OSError, ValueError):
@@ -184,14 +187,14 @@ def _duplicate(stream: Any) -> int | None:
 
 
 def _is_live(config: pytest.Config, descriptor: int) -> bool:
-    """Say whether the block may be drawn: a terminal on which nobody else writes."""
+    """Return whether the block may be drawn: a terminal to which nobody else writes."""
     shared = config.option.capture == "no" or config.option.usepdb or config.option.trace
     plain = os.environ.get("CI") or os.environ.get("TERM", "dumb") == "dumb"
     return os.isatty(descriptor) and not (shared or plain)
 
 
 class Ticker:
-    """Calls ``tick`` every so many seconds, in a thread of its own, until it is stopped."""
+    """Calls ``tick`` every ``seconds`` in a thread of its own, until it is stopped."""
 
     def __init__(self, tick: Callable[[], None], seconds: float) -> None:
         self._tick = tick
@@ -204,7 +207,7 @@ class Ticker:
         self._thread.start()
 
     def stop(self) -> None:
-        """End; no tick is under way any more when this returns."""
+        """End; no tick is under way when this returns."""
         self._over.set()
         self._thread.join()
 
@@ -215,7 +218,7 @@ class Ticker:
 
 
 class Screen:
-    """pytest's stream with a block of text kept below it; takes the place of the stream itself."""
+    """pytest's stream with a block of text kept below it; replaces the stream itself."""
 
     def __init__(self, stream: TextIO, descriptor: int) -> None:
         self.stream = stream
@@ -228,7 +231,7 @@ class Screen:
         return getattr(self.stream, name)
 
     def write(self, text: str) -> int:
-        """Write what pytest has to say; the block makes way for it."""
+        """Write pytest's text; the block makes way for it."""
         with self._lock:
             if self._block:
                 self._erase()
@@ -244,7 +247,7 @@ class Screen:
             self.stream.flush()
 
     def show(self, block: Sequence[str]) -> None:
-        """Put another block in place of the present one; none takes it away."""
+        """Replace the block; an empty one takes it away."""
         with self._lock:
             self._erase()
             self._block = tuple(block)
@@ -253,7 +256,7 @@ class Screen:
     def _paint(self) -> None:
         if not self._block:
             return
-        with suppress(OSError):  # a terminal that is gone must not take the run with it
+        with suppress(OSError):  # a terminal that is gone must not end the run
             width = os.get_terminal_size(self._descriptor).columns
             below = "".join(f"\r\n\x1b[2K{line}" for line in self._block)
             back = f"\x1b[{len(self._block)}A\x1b[{self._column % width + 1}G"
@@ -265,7 +268,7 @@ class Screen:
 
 
 def column_after(column: int, text: str) -> int:
-    """Return the column of the cursor, from 0, after this text was written from ``column``."""
+    """Return the cursor's column, from 0, after this text was written from ``column``."""
     from rich.cells import cell_len  # noqa: PLC0415  # only a terminal needs it
 
     _, newline, line = _CONTROL.sub("", text).replace("\r", "\n").rpartition("\n")
@@ -273,7 +276,7 @@ def column_after(column: int, text: str) -> int:
 
 
 def block_lines(texts: Sequence[str], share: float, width: int, *, colour: bool) -> list[str]:
-    """Return the lines of a block, cut to ``width``; a bar where there is room beside the first."""
+    """Return the lines of a block, cut to ``width``; with a bar if the first has room for it."""
     from rich.cells import cell_len  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
     from rich.progress_bar import ProgressBar  # noqa: PLC0415
@@ -297,3 +300,69 @@ def block_lines(texts: Sequence[str], share: float, width: int, *, colour: bool)
             for line in textwrap.wrap(text, console.width - 3)[:_MOST_LINES]:
                 console.print(Text(f"   {line}", style="dim"), no_wrap=True, overflow="ellipsis")
     return captured.get().rstrip("\n").split("\n")
+
+
+# A terminal that is lost
+
+
+class LossyStream:
+    """Replaces pytest's stream; drops what can no longer be written."""
+
+    def __init__(self, stream: Any) -> None:
+        self.loss = ""
+        """Why something was dropped; empty if everything arrived."""
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write a text if possible; return its length."""
+        try:
+            self._stream.write(text)
+        except OSError as error:
+            self._give_up(error)
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass on what the stream still holds, if possible."""
+        try:
+            self._stream.flush()
+        except OSError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: OSError) -> None:
+        self.loss = self.loss or error.strerror or type(error).__name__
+        discard(self._stream)
+
+
+def discard(stream: Any) -> None:
+    """Point a stream at nothing; its unwritten text would else end the process with a traceback."""
+    with suppress(OSError, ValueError):
+        descriptor = stream.fileno()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, descriptor)
+        os.close(nowhere)
+
+
+class LostOutput:
+    """The controller's hook that lets a run go on without its terminal, and says so at the end."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Replace the stream before the first line."""
+        config = session.config
+        if config.pluginmanager.has_plugin("terminalreporter"):
+            writer = config.get_terminal_writer()
+            stream = LossyStream(getattr(writer, STREAM))
+            setattr(writer, STREAM, stream)
+            config.add_cleanup(lambda: _say_loss(stream))
+
+
+def _say_loss(stream: LossyStream) -> None:
+    stream.flush()
+    if stream.loss:
+        try:
+            say(sys.stderr, f"the terminal's output was cut off ({stream.loss}); see the report")
+        except OSError:
+            discard(sys.stderr)

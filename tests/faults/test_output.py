@@ -10,7 +10,7 @@ import pytest
 
 from evaluators.command_line import Command, Program
 from evaluators.core import QAError, UsageError
-from reports.plugin.lost_output import LossyStream, discard
+from reports.plugin.progress import LossyStream, discard
 from reports.render.writer import WriteError
 from tests.conftest import Project
 
