@@ -22,7 +22,7 @@ from evaluators.ledger import (
 from evaluators.ledger.rows import VARIABLE
 from evaluators.ledger_place import PostgresUrl, read_place
 from tests.support.places import ask, change, text_of
-from tests.support.postgres import Cluster
+from tests.support.postgres import Cluster, running
 from tests.support.recorded import SPEC, fill, key_of, put, reply_of
 
 SECRET = "canary-9f3d"
@@ -216,6 +216,13 @@ def test_a_replay_writes_nothing(place: PostgresUrl) -> None:
         with pytest.raises(LedgerError, match="read-only transaction"):
             put(ledger, [row(3)])
         assert ask(place, "SELECT count(*) FROM holders") == 0
+
+
+def test_without_a_server_tests_skip(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line says what to install."""
+    monkeypatch.setattr("tests.support.postgres.binaries", lambda: None)
+    with pytest.raises(pytest.skip.Exception, match="apt-get install postgresql"), running():
+        pass
 
 
 def test_without_the_driver_one_line_says_what_to_install(

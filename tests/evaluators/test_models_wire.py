@@ -165,7 +165,6 @@ DEADLINE = 0.2
         Answer(action="drip", body=" " * 10_000, delay=0.05, status=500),
         Answer(delay=30.0),
     ],
-    ids=["hang", "headers only", "drip", "drip of an error", "late"],
 )
 def test_the_deadline_is_for_the_whole_call(provider: str, answer: Answer) -> None:
     """A server that keeps sending a byte now and then is ended like a silent one (F11)."""

@@ -12,8 +12,6 @@ from tests.support.loopback import Answer, Seen, loopback, plausible
 
 ITEMS = 40
 SERVED = 30  # requests before the table is gone
-PROMPT = "name: answer\nlanguage: en\nversion: '1'\nuser: 'Answer: {question}'\n"
-YAML = "kind: graded\nlanguages:\n  en: {file: en.jsonl, gates: {correct: {min: 1.0}}}\n"
 
 
 def drop_tables(path: Path) -> None:
@@ -29,8 +27,7 @@ def drop_tables(path: Path) -> None:
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_table_that_is_dropped_ends_the_run(project: Project, workers: int) -> None:
     """Outcomes received before stay, nothing more is asked, and the report says why (R4)."""
-    project.dataset("capital", {"en": [None] * ITEMS}, YAML)
-    project.write("qa/capital/answer.en.yaml", PROMPT)
+    project.asked(ITEMS, "correct: {min: 1.0}")
     ledger = project.path / "ledger.sqlite3"
     seen: list[Seen] = []
 

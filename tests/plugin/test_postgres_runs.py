@@ -16,8 +16,6 @@ from tests.support.places import ask, text_of
 from tests.support.postgres import Cluster
 
 ITEMS = 12
-PROMPT = "name: answer\nlanguage: en\nversion: '1'\nuser: 'Answer: {question}'\n"
-YAML = "kind: graded\nlanguages:\n  en: {file: en.jsonl, gates: {correct: {min: 0.5}}}\n"
 
 good = plausible(lambda asked, name, schema: "so")
 
@@ -25,9 +23,7 @@ good = plausible(lambda asked, name, schema: "so")
 @pytest.fixture
 def capital(project: Project) -> Project:
     """Return a project of twelve items with a prompt."""
-    project.dataset("capital", {"en": [None] * ITEMS}, YAML)
-    project.write("qa/capital/answer.en.yaml", PROMPT)
-    return project
+    return project.asked(ITEMS)
 
 
 def options(server: Loopback, place: PostgresUrl) -> tuple[str, ...]:
