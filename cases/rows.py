@@ -151,6 +151,16 @@ class ItemRow:
         column = self.columns.get(field, "")
         return column, self.record.values[column] if column else None
 
+    def string(self, field: str, wanted: str = "text") -> tuple[str, str | None]:
+        """Return a field's column and text; None without the column, or for a null.
+
+        Raises UsageError for any other value, with what is ``wanted``.
+        """
+        column, value = self.find(field)
+        if value is None or isinstance(value, str):
+            return column, None if value is None else str(value)
+        raise self.problem(column, f"{wanted} is needed, not {shown(value)}")
+
     def text(self, column: str) -> str:
         """Return the text of a column as it stands. Raises UsageError for a blank or broken one."""
         value = self.record.values[column]
@@ -212,11 +222,9 @@ def golds_of(row: ItemRow, language: str) -> tuple[str, ...]:
 
 def _tolerated(row: ItemRow, gold: str, language: str) -> list[str]:
     """Return the range that the row's tolerance makes of its main gold, if it has one."""
-    column, value = row.find("tolerance")
-    if value is None or (isinstance(value, str) and not value.strip()):
+    column, value = row.string("tolerance", "text or a number")
+    if value is None or not value.strip():
         return []
-    if not isinstance(value, str):
-        raise row.problem(column, f"text or a number is needed, not {shown(value)}")
     try:
         return [with_tolerance(gold, value, language)]
     except ValueError as error:
@@ -239,13 +247,11 @@ def _forms(row: ItemRow, column: str) -> list[str]:
 
 def _aliases(row: ItemRow) -> list[str]:
     column, value = row.find("aliases")
-    if value is None or value == []:
-        return []
     if isinstance(value, list):
-        return _forms(row, column)
-    if not isinstance(value, str):
-        raise row.problem(column, f"text or a list of texts is needed, not {shown(value)}")
-    return [row.checked(column, form) for form in value.split(ALIAS_MARK) if form.strip()]
+        return _forms(row, column) if value else []
+    _, text = row.string("aliases", "text or a list of texts")
+    forms = text.split(ALIAS_MARK) if text else []
+    return [row.checked(column, form) for form in forms if form.strip()]
 
 
 def recorded_of(row: ItemRow) -> str | None:
@@ -253,22 +259,13 @@ def recorded_of(row: ItemRow) -> str | None:
 
     Blanks and lone surrogates are kept: a model may have written anything.
     """
-    column, value = row.find("recorded")
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise row.problem(column, f"text is needed, not {shown(value)}")
-    return str(value)
+    return row.string("recorded")[1]
 
 
 def id_of(row: ItemRow) -> str | None:
     """Return the given id as text, None where the file gives none."""
-    column, value = row.find("id")
-    if value is None or value == "":
-        return None
-    if not isinstance(value, str):
-        raise row.problem(column, f"text or a number is needed, not {shown(value)}")
-    return row.checked(column, str(value)).strip()
+    column, value = row.string("id", "text or a number")
+    return row.checked(column, value).strip() if value else None
 
 
 def metadata_of(row: ItemRow) -> dict[str, object]:
@@ -287,13 +284,11 @@ def metadata_of(row: ItemRow) -> dict[str, object]:
 
 def _literal(row: ItemRow, column: str, text: str) -> object:
     """Read a Python literal. ``ast.literal_eval`` runs nothing; deep nesting can exhaust it."""
-    if not text.strip():
-        return None
     if len(text) > MAX_LITERAL:
         raise row.problem(column, f"{len(text):,} characters; at most {MAX_LITERAL:,} are read")
     try:
         if "\\" not in text:
-            return ast.literal_eval(text.strip())
+            return ast.literal_eval(text.strip() or "None")
         with warnings.catch_warnings():  # an odd escape such as \d is the file's affair
             warnings.simplefilter("ignore")
             return ast.literal_eval(text.strip())
