@@ -42,6 +42,7 @@ _KEYS = (  # what the lower-case text must hold for the pattern to be tried at a
     ("private key", r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[A-Za-z0-9+/=\s]{0,8000}"),
 )
 _PATTERNS = tuple((hint, re.compile(pattern, re.ASCII)) for hint, pattern in _KEYS)
+_HINTS = tuple(dict.fromkeys(hint for hint, _ in _KEYS))
 _SHORTEST_MATCH = 11  # sk- and eight characters; user and password in a URL are longer too
 
 
@@ -104,8 +105,7 @@ def mask(text: str, mark: str = MASK) -> str:
 
 def may_hold_key(text: str) -> bool:
     """Return whether ``mask`` might change this text, or what JSON of it holds; True is a guess."""
-    lowered = text.lower()
-    return any(hint in lowered for hint, _ in _PATTERNS)
+    return any(map(text.lower().__contains__, _HINTS))
 
 
 def one_line(text: str, limit: int = LINE) -> str:

@@ -141,6 +141,11 @@ class Ledger:
         found = zip(keys, map(self._usable, self._look_up(keys)), strict=True)
         return {key: reply for key, reply in found if reply is not None}
 
+    def reply_texts(self, keys: Sequence[str]) -> dict[str, str]:
+        """Return what ``replies`` does, each reply as its JSON."""
+        found = ((row, self._checked(row, row.text())) for row in self._look_up(keys) if row)
+        return {row.key: text for row, text in found if text is not None}
+
     def _look_up(self, keys: Sequence[str]) -> Sequence[StoredRow | None]:
         try:
             found = self.store.read(f"{_FIND} WHERE key IN ({marks(keys)})", keys)
@@ -155,12 +160,14 @@ class Ledger:
 
     def _usable(self, row: StoredRow | None) -> Reply | None:
         """Return the reply in a row that is sound and signed; set any other row aside."""
-        if row is None:
-            return None
-        reply, key = row.opened(), row.key
-        if reply is not None and self._signer.accepts(row):
-            return reply
-        (self._bad if reply is None else self._unsigned).add(key)
+        return None if row is None else self._checked(row, row.opened())
+
+    def _checked(self, row: StoredRow, content: T | None) -> T | None:
+        """Return what a row holds if it is sound and signed; set any other row aside."""
+        key = row.key
+        if content is not None and self._signer.accepts(row):
+            return content
+        (self._bad if content is None else self._unsigned).add(key)
         self._imported.discard(key)
         if not self._read_only:
             try:

@@ -71,13 +71,18 @@ class StoredRow(NamedTuple):
         """A sound row as a line of ASCII JSON, for an export."""
         return canonical({**self._asdict(), "reply": json.loads(self.reply)}) + "\n"
 
-    def opened(self) -> Reply | None:
-        """Return the reply, or None if the row is not what was written."""
+    def text(self) -> str | None:
+        """Return the reply as JSON, or None if the row is not what was written."""
         texts = (self.key, self.spec, self.reply, self.checksum)
         if not all(isinstance(text, str) for text in texts) or not isinstance(self.at, float):
             return None
         given = self.checksum.partition(_COLON)[0]
-        if self.schema != SCHEMA or given != checksum(self.key, self.reply):
+        sound = self.schema == SCHEMA and given == checksum(self.key, self.reply)
+        return self.reply if sound else None
+
+    def opened(self) -> Reply | None:
+        """Return the reply, or None if the row is not what was written."""
+        if self.text() is None:
             return None
         try:
             values = json.loads(self.reply)

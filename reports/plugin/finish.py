@@ -64,7 +64,8 @@ class SessionEnd:
 
 def prepare() -> None:
     """Load what the report will need."""
-    import_module("numpy.random")
+    for name in ("numpy.random", "scipy.special", "msgspec"):
+        import_module(name)
     html.prepare()
 
 

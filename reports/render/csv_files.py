@@ -5,7 +5,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from operator import attrgetter
 
@@ -26,7 +26,12 @@ _values = attrgetter(*_COLUMNS)
 
 def results(report: Report) -> Iterator[str]:
     """Return the rows of ``results.csv``: a column a field of a record, no cell a formula."""
-    rows = (map(_cell, _values(record)) for record in in_order(report.records))
+    show = lru_cache(maxsize=256)(clean.cell)  # names and grades come again and again
+
+    def cell(value: object) -> str:
+        return show(value) if type(value) is str else _cell(value)
+
+    rows = (map(cell, _values(record)) for record in in_order(report.records))
     # A text that is not quoted is cut where a spreadsheet's separator is another than the comma.
     return chain((BOM,), _csv(_COLUMNS, rows, in_quotes=True))
 
@@ -74,7 +79,8 @@ def _cell(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, (int, float)):
-        return clean.cell(str(value))
+        text = str(value)
+        return f"'{text}" if text[0] == "-" else text
     if not value:
         return "{}" if isinstance(value, Mapping) else "[]"
     return clean.cell(dump(ordered(value)))

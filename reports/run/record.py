@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any
 
 from cases.dataset import PlannedItem
 from evaluators.core import Outcome, State, Usage, Vote
@@ -166,8 +167,9 @@ def make_record(item: PlannedItem, outcome: Outcome) -> Record:
         parts=verdict.parts if verdict else {},
         calls=outcome.calls,
         cached_tokens=usage.cache_read_tokens,
+        **_taken(outcome.answering),
     )
-    return safe(_with_answering(record, outcome.answering))
+    return safe(record)
 
 
 def safe(record: Record) -> Record:
@@ -175,12 +177,11 @@ def safe(record: Record) -> Record:
     return masked(record) if may_hold_key(repr(record)) else record
 
 
-def _with_answering(record: Record, own: Usage) -> Record:
-    """Return the record with what its answer took, as far as that is known."""
-    return replace(
-        record,
-        answer_seconds=round(own.seconds, 6) if own.seconds else None,
-        answer_tokens_in=own.input_tokens if own.is_counted else None,
-        answer_tokens_out=own.output_tokens if own.is_counted else None,
-        answer_cost=own.cost if own.is_counted or own.cost else None,
-    )
+def _taken(own: Usage) -> Mapping[str, Any]:
+    """Return what an answer took, as far as that is known."""
+    return {
+        "answer_seconds": round(own.seconds, 6) if own.seconds else None,
+        "answer_tokens_in": own.input_tokens if own.is_counted else None,
+        "answer_tokens_out": own.output_tokens if own.is_counted else None,
+        "answer_cost": own.cost if own.is_counted or own.cost else None,
+    }

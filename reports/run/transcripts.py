@@ -16,7 +16,7 @@ from evaluators.core import Reply, Request, UsageError
 from evaluators.ledger import Ledger
 from evaluators.secrets import may_hold_key
 from evaluators.sent import REQUEST, TEXT, encode, texts_named, whole
-from evaluators.text import flat, fresh_key, request_key
+from evaluators.text import fresh_key, request_key
 from reports.run.clean import masked
 from reports.run.json_data import decode
 from reports.run.record import Record, in_order
@@ -58,7 +58,7 @@ def of_ledger(ledger: Ledger) -> Source:
         known: set[str] = set()
         for start in range(0, len(keys), _AT_ONCE):
             some = keys[start : start + _AT_ONCE]
-            replies = ledger.replies(some)
+            replies = ledger.reply_texts(some)
             sent = ledger.documents(REQUEST, some)
             named = dict.fromkeys(
                 name for one in sent.values() for name in texts_named(json.loads(one))
@@ -69,7 +69,7 @@ def of_ledger(ledger: Ledger) -> Source:
                 yield _line(False, name, f'{{"text":"{name}","content":{texts[name]}}}')
             for key in some:
                 if key in sent or key in replies:
-                    asked, got = sent.get(key, "null"), _json(replies.get(key))
+                    asked, got = sent.get(key, "null"), replies.get(key, "null")
                     yield _line(True, key, f'{{"call":"{key}","sent":{asked},"reply":{got}}}')
 
     return lines
@@ -77,17 +77,6 @@ def of_ledger(ledger: Ledger) -> Source:
 
 def _line(is_call: bool, key: str, text: str) -> Line:
     return Line(is_call, key, encode(masked(json.loads(text))) if may_hold_key(text) else text)
-
-
-def _json(reply: Reply | None) -> str:
-    if reply is None:
-        return "null"
-    values = (
-        {**flat(reply), "calls": [flat(call) for call in reply.calls]}
-        if reply.calls
-        else flat(reply)
-    )
-    return encode(values)
 
 
 def of_files(paths: Iterable[Path]) -> Source | None:
