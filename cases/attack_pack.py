@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluators.core import Case, UsageError
+from evaluators.reading import Settings, load_settings
 from evaluators.rubric import Style
-from evaluators.settings import Settings, load_settings
 from evaluators.text import digest, shown
 
 FOLDER = Path(__file__).parent / "attacks"

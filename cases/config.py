@@ -20,6 +20,7 @@ from cases.thresholds import (
 )
 from evaluators.core import UsageError
 from evaluators.kinds import KINDS, Kind
+from evaluators.reading import Settings, load_settings
 from evaluators.rubric import (
     PASS_BAR,
     Prompt,
@@ -30,7 +31,6 @@ from evaluators.rubric import (
     load_rubric,
     load_template,
 )
-from evaluators.settings import Settings, load_settings
 from evaluators.statistics.metrics import DROP, MAX_PENALTY, RISE, floor_ranges
 from evaluators.text import hint, shown
 

@@ -10,8 +10,7 @@ from cases.thresholds import ranges_of, read_gates, read_pooled, read_sampling
 from evaluators.core import UsageError
 from evaluators.extra_metrics import CHECK, GEVAL, METRICS
 from evaluators.kinds import KINDS
-from evaluators.reading import Map
-from evaluators.settings import Settings, load_settings
+from evaluators.reading import Map, Settings, load_settings
 from evaluators.statistics.metrics import DROP, LABEL_SHARE, RATE, RISE, Range
 from evaluators.statistics.sample import is_repeated
 from evaluators.text import hint

@@ -9,7 +9,7 @@ from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import Answerer, Case, Judge, Model, UsageError
 from evaluators.extra_metrics import Measurer
 from evaluators.judges.adjudicated import AdjudicatedJudge, Adjudications
-from evaluators.judges.checked import CheckedJudge
+from evaluators.judges.ensemble import CheckedJudge
 from evaluators.judges.factory import JudgeFactory, Place
 from evaluators.judges.offline import YesNoJudge
 from evaluators.rubric import Style

@@ -10,7 +10,7 @@ from evaluators.answer_checks import load_check, schema_text
 from evaluators.core import UsageError
 from evaluators.extra_metrics import FIELDS, GEVAL, METRICS, CheckSpec, MetricSpec
 from evaluators.kinds import Kind
-from evaluators.settings import Settings
+from evaluators.reading import Settings
 from evaluators.statistics.metrics import DROP, RATE, RISE, USAGE, Range, counts_every_item
 from evaluators.statistics.sample import is_repeated
 from evaluators.text import hint, shown

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from evaluators.core import CORRECT, GRADES, UsageError
-from evaluators.reading import Map, read_text
-from evaluators.settings import Settings, load_settings
+from evaluators.reading import Map, Settings, load_settings, read_text
 from evaluators.template import canonical_places, encode_fixed, fill, places
 from evaluators.text import digest
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from cases.labels import yes_or_no
 from evaluators.core import NO, YES, UsageError
-from evaluators.reading import read_text
-from evaluators.settings import Settings, load_settings
+from evaluators.reading import Settings, load_settings, read_text
 from evaluators.text import digest
 
 DATASET = "boolq"

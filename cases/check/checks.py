@@ -10,7 +10,7 @@ from cases.check.findings import Finding, Subject, read_subject
 from cases.config import FILE, load_dataset, with_items
 from cases.dataset import Dataset, Slice
 from evaluators.core import UsageError
-from evaluators.settings import load_settings
+from evaluators.reading import load_settings
 from evaluators.text import hint, shown
 
 BUNDLED = Path(__file__).parents[1]

@@ -12,8 +12,7 @@ from cases.labels import grade_or_rating
 from evaluators.core import NO, UNANSWERED, YES, UsageError
 from evaluators.judges.adjudicated import FILE, Adjudication, Adjudications
 from evaluators.output import write_texts
-from evaluators.reading import Map, Seq, load_yaml, problem, read_text
-from evaluators.settings import Settings
+from evaluators.reading import Map, Seq, Settings, load_yaml, problem, read_text
 from evaluators.text import shown
 
 _KEYS = ("item", "digest", "verdict", "name", "reason", "date")

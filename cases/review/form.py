@@ -17,7 +17,7 @@ from markupsafe import Markup
 from cases.review.sheet import Question, Sheet, SheetItem
 from evaluators.output import content_policy, write_texts
 from evaluators.secrets import mask
-from evaluators.settings import load_settings
+from evaluators.reading import load_settings
 from evaluators.spreadsheet import BOM, guarded
 from evaluators.text import INVISIBLE, escaped
 

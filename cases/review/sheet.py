@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evaluators.core import UsageError
 from evaluators.reading import Map, Seq, load_yaml, problem
-from evaluators.settings import Settings, load_settings
+from evaluators.reading import Settings, load_settings
 from evaluators.text import digest, shown
 
 UNCLEAR = "UNCLEAR"

@@ -1,4 +1,4 @@
-"""Judges made of judges: a panel that votes, and rules before a model."""
+"""Judges made of judges: a panel that votes, rules before a model, and checks before a judge."""
 
 import asyncio
 import hashlib
@@ -7,9 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median_low
 
+from evaluators.answer_checks import score
 from evaluators.core import Ask, CallError, Case, Judge, JudgeError, StoppedError, Verdict, Vote
+from evaluators.extra_metrics import CheckSpec
 from evaluators.judge_spec import BEFORE
 from evaluators.replies.labels import content_free
+from evaluators.statistics.metrics import FAILED, PASSED
 
 LOWEST, HIGHEST = 1, 10
 """The ends of the scale: among these a missing rating may be anything."""
@@ -176,3 +179,32 @@ class CascadeJudge:
         name = f"audit:{self.seed}:{case.dataset}:{case.language}:{case.id}"
         drawn = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
         return drawn < self.audit * 2**64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedJudge:
+    """Runs the checks of a data set, then its judge, whose verdict stands beside their scores.
+
+    Without a judge the verdict is PASS where every check gives 1, else FAIL.
+    """
+
+    checks: Sequence[CheckSpec]
+    behind: Judge | None = None
+
+    @property
+    def spec(self) -> str:
+        """The judge's SPEC; without one, what it is."""
+        return self.behind.spec if self.behind else "checks"
+
+    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+        """Return the verdict with all scores. Raises JudgeError where a check or the judge fails.
+
+        Checks come first: an answer that one of them cannot take costs no judge's call.
+        """
+        found = {check.measure: await score(check, case, answer, ask) for check in self.checks}
+        scores = {name: one.value for name, one in found.items()}
+        if self.behind:
+            return replace(await self.behind.judge(case, answer, ask), scores=scores)
+        below = [f"{name}: {one.reason}" for name, one in found.items() if one.value < 1]
+        reason = "; ".join(below) or "every check holds"
+        return Verdict(grade=FAILED if below else PASSED, reason=reason, scores=scores)

@@ -22,8 +22,7 @@ from evaluators.core import (
 )
 from evaluators.extra_metrics import Measurer
 from evaluators.judges.adjudicated import AdjudicatedJudge
-from evaluators.judges.checked import CheckedJudge
-from evaluators.judges.ensemble import CascadeJudge, PanelJudge
+from evaluators.judges.ensemble import CascadeJudge, CheckedJudge, PanelJudge
 from evaluators.models.spec import Spec
 from evaluators.runtime.budget import USUAL_OUTPUT, most_input_tokens, output_limit, text_bytes
 from evaluators.runtime.engine import Task

@@ -22,8 +22,7 @@ from evaluators.models.spec import (
     normalise_url,
     of_function,
 )
-from evaluators.reading import Map, Seq
-from evaluators.settings import Settings, load_settings
+from evaluators.reading import Map, Seq, Settings, load_settings
 from evaluators.text import hint
 
 DEFAULT_PATH = Path(__file__).parents[1] / "models.yaml"

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from cases.dataset import Dataset, Slice
 from evaluators.kinds import FACT, Cluster
 from evaluators.output import plural
-from reports.compare.differences import differences
+from reports.compare.differences import differences, usage_shifts
 from reports.compare.pairs import Lone, PairedSlice, difference_of, paired_difference
-from reports.compare.usage_change import usage_shifts
 from reports.run.baseline import Baseline
 from reports.run.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison
 from reports.run.provenance import named_model

@@ -13,7 +13,7 @@ from evaluators.output import plural
 from evaluators.statistics.betting import confidence_sequence, is_above, is_below
 from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
 from reports.compare.audit import Audit, AuditedPair, audit_of
-from reports.compare.pair_counts import elsewhere, not_asked, scopes
+from reports.compare.differences import elsewhere, not_asked, scopes
 from reports.compare.pairs import PairedSlice, paired_difference
 from reports.judge.judge_scale import judge_scale
 from reports.run.evidence import AuditStep, AuditTrail

@@ -13,10 +13,8 @@ from evaluators.output import plural
 from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.metrics import DROP
 from evaluators.statistics.paired import holm, p_value_beyond
-from reports.compare.differences import Difference
-from reports.compare.pair_counts import elsewhere, not_asked, scopes
+from reports.compare.differences import Difference, change_for, elsewhere, not_asked, scopes
 from reports.compare.pairs import Lone, PairedSlice
-from reports.compare.usage_change import change_for
 from reports.judge.judge_scale import JudgeScale, judge_scale
 from reports.metrics.gate import BY_RUN, ROUNDING
 from reports.run.report import GateResult, GateState, Role

@@ -16,8 +16,7 @@ from evaluators.output import plural
 from evaluators.statistics.betting import Observations, confidence_sequence, is_above, is_below
 from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.metrics import DROP
-from reports.compare.differences import ShareChange, change_of
-from reports.compare.pair_counts import elsewhere, not_asked, scopes
+from reports.compare.differences import ShareChange, change_of, elsewhere, not_asked, scopes
 from reports.compare.pairs import Hit, PairedRecords, PairedSlice, passes
 from reports.judge.judge_scale import JudgeScale, judge_scale
 from reports.run.record import Record

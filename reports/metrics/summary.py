@@ -1,4 +1,4 @@
-"""One slice's records counted: end states, metrics of its kind, extra metrics, breakdowns."""
+"""One slice's records counted: end states, metrics, extra metrics, repeats and breakdowns."""
 
 from __future__ import annotations
 
@@ -13,9 +13,16 @@ from evaluators.output import plural
 from evaluators.statistics.count_table import CountTable, count_patterns
 from evaluators.statistics.intervals import Estimate
 from evaluators.statistics.metrics import SELF_AGREEMENT, USAGE
-from evaluators.statistics.sample import Sample, clustered_mean
+from evaluators.statistics.sample import (
+    ALL,
+    ANY,
+    Sample,
+    chance,
+    clustered_mean,
+    is_repeated,
+    tries_of,
+)
 from evaluators.statistics.sparse import Fill
-from reports.metrics.repeat_summary import repeat_estimates
 from reports.run.evidence import ConfusionCell
 from reports.run.record import Record
 from reports.run.report import Counts, SliceSummary
@@ -26,6 +33,48 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array = npt.NDArray[np.float64]
+
+
+def gated_repeats(slice_: Slice) -> tuple[str, ...]:
+    """Return the measures of repeats that a slice's gates name."""
+    return tuple(one.measure for one in slice_.thresholds if is_repeated(one.measure))
+
+
+def repeat_estimates(
+    records: Sequence[Record], slice_: Slice, *, shown: bool = True
+) -> dict[str, Estimate]:
+    """Return what repeats say, over the graded tries: of all repeats, and what gates name.
+
+    ``shown`` False leaves out what no gate names. A k beyond the repeats that were asked for is
+    not measured.
+    """
+    most = max((record.repeat for record in records), default=1) if slice_.kind.answered else 1
+    own = (f"{ANY}{most}", f"{ALL}{most}") if shown and most > 1 else ()
+    names = [name for name in (*own, *gated_repeats(slice_)) if tries_of(name) <= most]
+    return {name: repeat_estimate(records, slice_, name) for name in dict.fromkeys(names)}
+
+
+def repeat_estimate(
+    records: Iterable[Record], slice_: Slice, name: str, fill: bool | None = None
+) -> Estimate:
+    """Return one measure, its interval clustered as the slice is.
+
+    ``fill`` says how all ungraded tries are taken to have ended; None leaves them out, and with
+    them an item that has fewer than k others.
+    """
+    tries: dict[tuple[Cluster, str], list[bool]] = defaultdict(list)
+    for record in records:
+        ended = record.outcome == "passed" if record.is_graded else fill
+        own = tries[slice_.cluster_of(record), record.id]
+        if ended is not None:
+            own.append(ended)
+    clusters: dict[Cluster, list[float]] = defaultdict(list)
+    for (cluster, _), passed in tries.items():
+        value = chance(name, len(passed), sum(passed))
+        if value is not None:
+            clusters[cluster].append(value)
+    return clustered_mean(list(clusters.values()))
+
 
 NO_VALUE = "(none)"
 """The heading of the items that lack the field of a breakdown."""

@@ -15,8 +15,8 @@ from cases.tasks import make_tasks
 from evaluators.core import Outcome, UsageError
 from evaluators.judges.factory import JudgeFactory
 from evaluators.kinds import JUDGED
+from evaluators.reading import load_settings
 from evaluators.runtime.engine import Task
-from evaluators.settings import load_settings
 from reports.judge.trust import calibrate, unmeasured
 from reports.plugin.options import RunOptions
 from reports.plugin.run_models import judges_of

@@ -45,8 +45,7 @@ from reports.plugin.results import SessionResults
 from reports.plugin.run_models import adjudications_of, connect_models, earlier_runs
 from reports.render.console import wrapped
 from reports.run.evidence import Calibration
-from reports.verdict.assemble import Facts
-from reports.verdict.counted_run import ReportInputs
+from reports.verdict.assemble import Facts, ReportInputs
 from reports.verdict.odds import (
     Simulation,
     known_calibrations,

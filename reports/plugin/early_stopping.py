@@ -17,8 +17,7 @@ from reports.plugin.calibrator import Calibrator
 from reports.run.baseline import Baseline
 from reports.run.record import Record, make_record
 from reports.run.report import GateState
-from reports.verdict.assemble import sequences
-from reports.verdict.counted_run import ReportInputs
+from reports.verdict.assemble import ReportInputs, sequences
 
 FEWEST = 16
 """Items of a queue in hand at its beginning."""

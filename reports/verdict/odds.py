@@ -26,8 +26,7 @@ from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration
 from reports.run.record import Record, by_slice, make_record
 from reports.run.report import Report
-from reports.verdict.assemble import Facts, account, decision_of
-from reports.verdict.counted_run import ReportInputs
+from reports.verdict.assemble import Facts, ReportInputs, account, decision_of
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -13,8 +13,7 @@ from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration
 from reports.run.record import Record
 from reports.run.report import Report, SliceSummary, safe_report
-from reports.verdict.assemble import Facts, account, audits
-from reports.verdict.counted_run import ReportInputs
+from reports.verdict.assemble import Facts, ReportInputs, account, audits
 
 UNITED = ("models_returned", "judges_returned")  # lists of what the providers named
 MAY_DIFFER = ("python", "packages")  # kept side by side

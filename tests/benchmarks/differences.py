@@ -20,8 +20,7 @@ from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import KINDS
 from evaluators.statistics.count_table import CountTable
 from evaluators.statistics.metrics import METRICS
-from reports.compare.differences import ResampledDifference
-from reports.compare.pair_counts import PairCounts
+from reports.compare.differences import PairCounts, ResampledDifference
 from reports.compare.pairs import PairedDifference, difference_of
 from reports.gates.change import ChangeGate, Evidence
 from reports.run.report import GateState

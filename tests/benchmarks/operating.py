@@ -34,8 +34,7 @@ from reports.gates.decide import SessionFacts
 from reports.run.baseline import Baseline
 from reports.run.record import Record, make_record
 from reports.run.report import Decision, Report
-from reports.verdict.assemble import Facts, account, decision_of
-from reports.verdict.counted_run import ReportInputs
+from reports.verdict.assemble import Facts, ReportInputs, account, decision_of
 from reports.verdict.odds import Simulation, margin_of, seen_by_judge
 from tests.support.judging import judges
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice

@@ -7,7 +7,7 @@ import pytest
 from cases.config import load_dataset
 from cases.dataset import Threshold
 from evaluators.core import UsageError
-from evaluators.settings import load_settings
+from evaluators.reading import load_settings
 from evaluators.statistics.metrics import METRICS, gate_ranges
 from tests.support.declaring import (
     GRADED,

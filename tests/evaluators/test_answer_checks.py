@@ -11,7 +11,7 @@ import pytest
 from evaluators.answer_checks import Score, load_check, score
 from evaluators.core import Case, JudgeError, Model, Reply, Request, UsageError, Verdict
 from evaluators.extra_metrics import CheckSpec
-from evaluators.judges.checked import CheckedJudge
+from evaluators.judges.ensemble import CheckedJudge
 from evaluators.judges.offline import OverlapRater
 
 CODE = """

@@ -9,8 +9,7 @@ from cases.dataset import Threshold
 from reports.__main__ import main
 from reports.gates.decide import SessionFacts
 from reports.run.report import Report
-from reports.verdict.assemble import Facts, account
-from reports.verdict.counted_run import ReportInputs
+from reports.verdict.assemble import Facts, ReportInputs, account
 from tests.support.made_runs import (
     SPEC,
     answered,

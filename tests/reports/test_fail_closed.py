@@ -14,8 +14,7 @@ from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import kind_of
 from reports.gates.decide import SessionFacts
 from reports.run.record import Record
-from reports.verdict.assemble import Facts, decision_of
-from reports.verdict.counted_run import ReportInputs
+from reports.verdict.assemble import Facts, ReportInputs, decision_of
 from tests.support.made_records import make_record
 from tests.support.made_runs import (
     ORIGIN,

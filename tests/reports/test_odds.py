@@ -14,8 +14,7 @@ from evaluators.core import CORRECT
 from evaluators.statistics.paired import power
 from reports.gates.decide import SessionFacts
 from reports.run.record import Record
-from reports.verdict.assemble import Facts, account, decision_of
-from reports.verdict.counted_run import ReportInputs
+from reports.verdict.assemble import Facts, ReportInputs, account, decision_of
 from reports.verdict.odds import (
     Odds,
     SimulatedSlice,

@@ -15,8 +15,7 @@ from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration
 from reports.run.record import Record
 from reports.run.report import Report
-from reports.verdict.assemble import Facts, account
-from reports.verdict.counted_run import ReportInputs
+from reports.verdict.assemble import Facts, ReportInputs, account
 from tests.support.made_records import make_record
 from tests.support.samples import rendered
 

@@ -16,8 +16,11 @@ from cases.tables import read_table  # noqa: E402
 from evaluators.core import UsageError  # noqa: E402
 from evaluators.kinds import kind_of  # noqa: E402
 from evaluators.models import catalogue, keys, spec  # noqa: E402
-from evaluators.reading import Map  # noqa: E402
-from evaluators.settings import Settings, load_settings  # noqa: E402
+from evaluators.reading import (  # noqa: E402
+    Map,
+    Settings,
+    load_settings,
+)
 from evaluators.statistics.metrics import METRICS, gate_ranges  # noqa: E402
 from evaluators.text import hint, shown  # noqa: E402
 
