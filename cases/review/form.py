@@ -16,8 +16,8 @@ from markupsafe import Markup
 
 from cases.review.sheet import Question, Sheet, SheetItem
 from evaluators.output import content_policy, write_texts
-from evaluators.secrets import mask
 from evaluators.reading import load_settings
+from evaluators.secrets import mask
 from evaluators.spreadsheet import BOM, guarded
 from evaluators.text import INVISIBLE, escaped
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evaluators.core import UsageError
-from evaluators.reading import Map, Seq, load_yaml, problem
-from evaluators.reading import Settings, load_settings
+from evaluators.reading import Map, Seq, Settings, load_settings, load_yaml, problem
 from evaluators.text import digest, shown
 
 UNCLEAR = "UNCLEAR"
