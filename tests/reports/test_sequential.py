@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from cases.dataset import Dataset, Plan, PlannedItem, Threshold
 from cases.thresholds import read_gates
 from evaluators.core import Case, Outcome, State, UsageError, Verdict
-from evaluators.runtime.engine import stopped
 from evaluators.reading import load_settings
+from evaluators.runtime.engine import stopped
 from reports.gates.sequential import place_of, places_of
 from reports.plugin.calibrator import Calibrator
 from reports.plugin.early_stopping import FEWEST, EarlyStopping, in_sequence
