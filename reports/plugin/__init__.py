@@ -1,7 +1,7 @@
-"""The pytest plugin. It does nothing until the paths of a run hold a ``dataset.yaml``.
+"""The pytest plugin. It does nothing unless the paths of a run hold a ``dataset.yaml``.
 
-One process, the one that the user started, is the controller: it validates, runs the engine and
-writes the report. Tests, in xdist's workers or in the same process, wait for their own item.
+The process that the user started is the controller: it validates, runs the engine and writes the
+report. Tests, in xdist's workers or in the same process, wait for their own item.
 """
 
 import reports.plugin.first_seconds
@@ -56,7 +56,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Validate everything in the controller, before any call; exit code 4 for the user's errors."""
+    """Validate everything in the controller before any call; the user's errors are exit code 4."""
     config.addinivalue_line("markers", "qa(dataset): one case for each item of a dataset")
     config.pluginmanager.register(Verdicts(), "qa-verdicts")
     reports.plugin.first_seconds.take_over(_stop)
@@ -73,7 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """End the run as pytest ends what is not a session yet: with a line, and tidied up."""
+    """End a run that is no session yet: with one line, and tidied up."""
     pytest.exit(
         reports.plugin.first_seconds.LINE, returncode=reports.plugin.first_seconds.EXIT_CODE
     )
@@ -81,7 +81,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart() -> None:
-    """Give Ctrl-C back to pytest, which ends a session well."""
+    """Give Ctrl-C back to pytest, which ends a session properly."""
     reports.plugin.first_seconds.give_back(_stop)
 
 
@@ -93,7 +93,7 @@ def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:
     if not files:
         if options.touched:
             raise UsageError(
-                f"no {DATASET_FILE} is in, under or beside the given paths; try `pytest cases/`"
+                f"no {DATASET_FILE} is in, under or next to the given paths; try `pytest cases/`"
             )
         return None
     check_report_folder(options.report_dir)
@@ -108,7 +108,7 @@ def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:
 
 
 def _plan(config: pytest.Config, options: RunOptions, files: list[Path]) -> WorkerInput:
-    """Plan the run and register what conducts it: the controller, or a dry run."""
+    """Plan the run and register the controller, or a dry run."""
     from cases.plan import make_plan  # noqa: PLC0415  # workers are given the plan
 
     with gc_paused():
@@ -136,7 +136,7 @@ def _plan(config: pytest.Config, options: RunOptions, files: list[Path]) -> Work
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Let garbage collection skip the items: they live to the end."""
+    """Let garbage collection skip the items, which live to the end."""
     if WORKER_INPUT in session.config.stash:
         gc.freeze()
 

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 TIDY_EVERY = 500  # tests
 COLOURS = {0: "green", 6: "yellow"}
-"""Of the last line, by exit code; any other is red."""
+"""Of the last line, by exit code; other codes are red."""
 
 
 class Controller:
-    """Hooks that only the process started by the user has."""
+    """The hooks of the process that the user started."""
 
     def __init__(
         self, config: pytest.Config, options: RunOptions, plan: Plan, files: Sequence[Path]
@@ -80,7 +80,7 @@ class Controller:
             config.pluginmanager.register(hooks)
 
     def _open(self) -> None:
-        """Start the engine's process: now, as long as nothing else in this one has a thread."""
+        """Start the engine's process, before anything here has a thread."""
         config = self._config
         distributed = bool(getattr(config.option, "tx", None))
         store = self.outcome_store if distributed else None
@@ -91,12 +91,12 @@ class Controller:
             config.stash[OUTCOMES] = self._run.waiting
 
     def pytest_sessionstart(self) -> None:
-        """Refuse a wrong ``-m`` or ``-k``; let SIGTERM end a run as Ctrl-C does; begin if it can.
+        """Refuse a wrong ``-m`` or ``-k``; let SIGTERM act as Ctrl-C; begin early if possible.
 
-        Eight workers take seconds to collect. Where they will find just what is planned the engine
-        needs not wait for them.
+        Eight workers take seconds to collect. The engine need not wait for them if they will find
+        exactly what is planned.
         """
-        # xdist's workers would meet such an expression with an internal error of their own.
+        # A wrong expression would be an internal error in xdist's workers.
         marks = self._config.pluginmanager.get_plugin("mark")
         if marks is not None:
             marks.pytest_collection_modifyitems(items=[], config=self._config)
@@ -106,7 +106,7 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
-        """Start once the first worker knows the selected tests; all workers agree on them."""
+        """Start when the first worker knows the selected tests; all workers agree on them."""
         option = self._config.option
         if self._results.other_failures and not option.continue_on_collection_errors:
             self._run.refuse("a test module could not be collected")
@@ -138,15 +138,15 @@ class Controller:
     # Listening
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Put the item first whose test is about to wait for it."""
+        """Put the item first whose test is about to wait."""
         self._run.want(key_of(nodeid))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Count a module that cannot be collected as a failure that no gate explains."""
+        """Count a module that cannot be collected as a failure outside the gates."""
         self._results.other_failures += report.failed
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note what a test came to, and count it once it has ended."""
+        """Note a test's report, and count the item when its test has ended."""
         self._results.note(report)
         if report.when != "teardown":
             return
@@ -160,8 +160,8 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Tell the user's interrupt from xdist's and pytest's own ways to stop early."""
-        # pytest words the whole traceback next: a second Ctrl-C must not fall into that.
+        """Tell the user's interrupt from the early stops of xdist and pytest."""
+        # pytest words the whole traceback next; a second Ctrl-C must not interrupt that.
         _ignore_signals(self._config)
         early_stop = excinfo.typename == "Interrupted"  # of pytest.Session or of xdist
         by_user = "keyboard-interrupt" in str(excinfo.value)  # a worker heard Ctrl-C first
@@ -173,7 +173,7 @@ class Controller:
     def pytest_sessionfinish(
         self, session: pytest.Session, exitstatus: int
     ) -> Generator[None, object, object]:
-        """Stop the engine, write the report, set the exit code; the last line comes last."""
+        """Stop the engine, write the report, set the exit code and write the last line."""
         session.exitstatus = self._end(int(exitstatus))
         self._forget_silent_phases()
         result = yield
@@ -181,7 +181,7 @@ class Controller:
         return result
 
     def pytest_unconfigure(self) -> None:
-        """Report on a run that was interrupted while its workers were started."""
+        """Report on a run that was interrupted while its workers started."""
         if self._interrupted and not self._is_over:
             self._end(int(pytest.ExitCode.INTERRUPTED))
             self._write_last_line()
@@ -201,14 +201,14 @@ class Controller:
         if self._results.planned:
             return self._finish(code)
         if code == pytest.ExitCode.NO_TESTS_COLLECTED and self._plan.shard:
-            self._run.start(())  # nothing falls into this shard: `merge` is to hear of it
+            self._run.start(())  # an empty shard: `merge` must hear of it
             return self._finish(0)
-        # No report. A broken module is 1 in every mode, as a failure is.
+        # No report. A broken module is 1 in every mode, like a failure.
         stopped = code == pytest.ExitCode.INTERRUPTED and not self._interrupted
         return 1 if stopped and self._results.other_failures else code
 
     def _finish(self, code: int) -> int:
-        """Write the report; return the exit code that it comes to."""
+        """Write the report; return its exit code."""
         from reports.plugin.finish import SessionEnd, finish  # noqa: PLC0415  # loaded while tests wait
 
         end = SessionEnd(
@@ -233,7 +233,7 @@ class Controller:
                 self._options, self._plan, self._results, self._run, end
             )
         except (QAError, OSError) as error:
-            code = int(pytest.ExitCode.INTERNAL_ERROR)  # not a gate's FAIL: nobody saw the gates
+            code = int(pytest.ExitCode.INTERNAL_ERROR)  # not 1, a gate's FAIL: nobody saw the gates
             self._last_line = f"REPORT NOT WRITTEN: exit {code}; {error}"
             return code
         self._last_line = self._report.decision.line
@@ -246,9 +246,9 @@ class Controller:
             yield f"{plural(untested, 'item')} graded without a test: the workers died"
 
     def _forget_silent_phases(self) -> None:
-        """Drop phases without output: pytest would search them all again for every failure.
+        """Drop phases without output, which pytest would search again for every failure.
 
-        They would also be the larger part of what a run of 50,000 items holds in memory.
+        In a run of 50,000 items they would take most of the memory.
         """
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None and "" in reporter.stats:
@@ -273,7 +273,7 @@ class Controller:
 
 
 def _load_report_writer() -> None:
-    """Load what writes the report: while replies are waited for it costs nobody any time."""
+    """Load the report's writers while replies are awaited, which costs no time."""
     from reports.plugin.finish import prepare  # noqa: PLC0415
 
     prepare()
@@ -284,7 +284,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _ignore_signals(config: pytest.Config) -> None:
-    """Let no second signal take the partial report away: what follows ends within seconds."""
+    """Protect the partial report from a second signal; what follows takes seconds."""
     _handle_signals(config, signal.SIG_IGN, signal.SIGINT, signal.SIGTERM)
 
 

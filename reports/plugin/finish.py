@@ -1,6 +1,6 @@
-"""The end of a session: the report is made and written, and shown on the terminal and to CI.
+"""The end of a session: makes and writes the report, and shows it on the terminal and to CI.
 
-The controller loads this module while replies are waited for, as it brings numpy and jinja2 along.
+The controller loads this module, with numpy and jinja2, while replies are awaited.
 """
 
 import os
@@ -42,22 +42,22 @@ _COLOURS = {"PASS": "green", "FAIL": "red", "INCONCLUSIVE": "yellow"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEnd:
-    """How a session ended. ``notes`` go into the report.
-
-    ``pytest_code`` is what pytest would return; ``other_failures`` are those that are no item's.
-    ``about`` is what may differ between two runs over the same replies.
-    """
+    """How a session ended."""
 
     pytest_code: int
+    """What pytest would return."""
     interrupted: bool
     other_failures: int = 0
+    """Failures that belong to no item."""
     baseline: Baseline | None
     anchor: Baseline | None
     notes: tuple[str, ...]
+    """For the report."""
     about: Mapping[str, object]
+    """What may differ between two runs over the same replies."""
 
-    def beside(self, run: EngineRun) -> Iterator[Baseline | None]:
-        """Yield the baseline and the anchor, with what people said of the answers."""
+    def earlier(self, run: EngineRun) -> Iterator[Baseline | None]:
+        """Yield the baseline and the anchor, with people's verdicts."""
         for one in (self.baseline, self.anchor):
             yield one and replace(one, people=run.adjudications)
 
@@ -74,19 +74,19 @@ def finish(
 ) -> tuple[Report, str]:
     """Write the report of a session that planned at least one item; return it and a warning.
 
-    Raises WriteError where the folder cannot take it.
+    Raises WriteError if the folder cannot be written.
     """
-    with gc_paused():  # nothing of what is made is garbage before all is written
+    with gc_paused():  # nothing becomes garbage before everything is written
         outcomes = results.final(run.outcomes, kind_of_missing(run, interrupted=end.interrupted))
         found = OutcomeFacts.of((plan.items[key], one) for key, one in outcomes.items())
         facts = _facts(options, plan, run, end, found)
-        return _publish(assemble(plan, outcomes, facts, *end.beside(run)), options)
+        return _publish(assemble(plan, outcomes, facts, *end.earlier(run)), options)
 
 
 def _facts(
     options: RunOptions, plan: Plan, run: EngineRun, end: SessionEnd, found: OutcomeFacts
 ) -> Facts:
-    """Return what only the session knows, for the report; ``found`` is what its outcomes show."""
+    """Return what only the session knows; ``found`` is counted from its outcomes."""
     named = {"model": options.model, "judge": " ".join(options.judges)}
     specs = {**named, **provenance_of(run.adjudications)}
     return Facts(
@@ -115,9 +115,9 @@ def _facts(
 
 
 def _publish(report: Report, options: RunOptions) -> tuple[Report, str]:
-    """Write every file of a report, with the trend over promoted runs, and its summary for CI.
+    """Write every file of a report, with the trend over promoted runs, and CI's step summary.
 
-    Return it and a warning, or nothing. Raises WriteError where the folder cannot take it.
+    Returns the report and a warning, which may be empty. Raises WriteError.
     """
     report = with_trend(report, options.here)
     unkept = keep_decided(options.report_dir)
@@ -132,25 +132,25 @@ def _publish(report: Report, options: RunOptions) -> tuple[Report, str]:
 def _transcripts(
     options: RunOptions, report: Report, stack: ExitStack
 ) -> tuple[Source | None, str]:
-    """Return what the ledger has of the prompts and replies, open in ``stack``; and why not."""
+    """Return the ledger's prompts and replies, open in ``stack``, or why there are none."""
     if options.no_transcripts or not any(record.calls for record in report.records):
         return None, ""
     try:
         opened = Ledger(options.ledger, read_only=True)
     except QAError as error:
-        return None, f"no prompts and replies beside the report: {error}"
+        return None, f"no prompts and replies in the report folder: {error}"
     return of_ledger(stack.enter_context(opened)), ""
 
 
 def kind_of_missing(run: EngineRun, *, interrupted: bool) -> str:
-    """Return of which kind the items are that the run did not come to."""
+    """Return the kind of MISSING of the items that the run did not reach."""
     if run.status.failure:
         return "engine"
     return run.stopped or ("interrupted" if interrupted else "stopped")
 
 
 def _notes(options: RunOptions, plan: Plan, run: EngineRun, found: OutcomeFacts) -> Iterator[str]:
-    """Yield what is odd about models, prices, the ledger, the engine, and metrics not measured."""
+    """Yield what is odd about models, prices, the ledger, the engine and unmeasured metrics."""
     if replaced := replaced_entries(options.models):
         yield replaced
     yield from run.hashed
@@ -175,7 +175,7 @@ def ci_link(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def ci_lines(report: Report, environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield the commands that annotate a GitHub run; nothing elsewhere."""
+    """Yield the commands that annotate a GitHub run; none elsewhere."""
     if environment.get("GITHUB_ACTIONS") == "true":
         yield from annotations(report)
 

@@ -1,7 +1,7 @@
-"""Ctrl-C while a run is still being prepared ends it with one line, not with a traceback.
+"""Ctrl-C while a run is being prepared ends it with one line, not with a traceback.
 
-Importing this module takes over SIGINT, as the imports that follow it are what takes time; pytest
-has it back when its session starts. Nothing has been asked yet, so nothing can be lost.
+Importing this module takes over SIGINT, because the imports that follow take time. pytest gets it
+back when its session starts. Nothing has been asked until then, so nothing can be lost.
 """
 
 import os
@@ -14,13 +14,13 @@ from types import FrameType, TracebackType
 EXIT_CODE = 2
 LINE = "INTERRUPTED: exit 2; nothing was asked yet, run the same command again"
 WORKER = "PYTEST_XDIST_WORKER"
-"""The variable that xdist sets in workers, whose controller ends them."""
+"""xdist sets this variable in workers; their controller ends them."""
 
 Handler = Callable[[int, FrameType | None], object]
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """Interrupt what is being imported; pytest then gives back the terminal that it captured."""
+    """Interrupt the import; pytest then gives back the terminal that it captured."""
     sys.excepthook = _say
     raise KeyboardInterrupt
 
@@ -30,12 +30,12 @@ def _say(kind: type[BaseException], error: BaseException, trace: TracebackType |
         sys.__excepthook__(kind, error, trace)
         return
     sys.stdout.flush()
-    print(LINE, file=sys.stderr, flush=True)  # noqa: T201  # no module of ours can be relied on
+    print(LINE, file=sys.stderr, flush=True)  # noqa: T201  # no module of ours may be complete
     os._exit(EXIT_CODE)
 
 
 def take_over(handler: Handler = interrupt) -> None:
-    """Let this handler have SIGINT, where nobody else asked for it."""
+    """Give SIGINT to this handler, unless somebody else handles it."""
     if WORKER in os.environ or threading.current_thread() is not threading.main_thread():
         return
     if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, interrupt):
@@ -43,7 +43,7 @@ def take_over(handler: Handler = interrupt) -> None:
 
 
 def give_back(handler: Handler) -> None:
-    """Let Ctrl-C be a plain KeyboardInterrupt again, unless others have replaced the handler."""
+    """Make Ctrl-C a plain KeyboardInterrupt again, unless others have replaced the handler."""
     if signal.getsignal(signal.SIGINT) is handler:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

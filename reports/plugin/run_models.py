@@ -23,28 +23,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunModels:
-    """Who answers and who judges. ``model`` None means the recorded answers.
-
-    ``models`` are all connections, by SPEC, and ``specs`` what they are connected to.
-    """
+    """Who answers and who judges."""
 
     model: Model | None
+    """None means the recorded answers."""
     judges: JudgeFactory
     models: Mapping[str, Model]
+    """All connections, by SPEC."""
     specs: Mapping[str, Spec]
 
 
 def judges_of(options: RunOptions) -> PanelSpec:
-    """Return the judges that the options name, not checked yet."""
+    """Return the judges that the options name, unchecked."""
     return parse_judges(options.judges)
 
 
 def connect_models(options: RunOptions, *, needs_key: bool) -> RunModels:
     """Return the models and judges of a run, each model connected once.
 
-    ``needs_key`` False leaves keys alone, for a run that sends nothing. Raises UsageError for a
-    SPEC that names nothing, a judge that would judge its own answers, a judge named twice, an
-    option that would do nothing, or a key that is not set.
+    ``needs_key`` False reads no key, for a run that sends nothing. Raises UsageError for an unknown
+    SPEC, a judge of its own answers, a judge named twice, an option without effect, or an unset
+    key.
     """
     judges = judges_of(options)
     answers = options.model != RECORDED
@@ -89,7 +88,7 @@ def _check(
 def adjudications_of(options: RunOptions, plan: Plan) -> Adjudications:
     """Return the run's verdicts by people.
 
-    Raises UsageError where a file is missing that was named, or cannot be read.
+    Raises UsageError if a file that was named is missing, or one cannot be read.
     """
     folders = dict.fromkeys(dataset.folder for dataset in plan.datasets)
     there = options.adjudications or any((folder / FILE).is_file() for folder in folders)
@@ -106,7 +105,7 @@ def adjudications_of(options: RunOptions, plan: Plan) -> Adjudications:
 
 
 def provenance_of(adjudications: Adjudications) -> dict[str, object]:
-    """Return what a report says of these verdicts: how many, and a hash of all of them."""
+    """Return the report's entry for these verdicts: how many, and a hash of all."""
     if not adjudications:
         return {}
     labels = {key: one.label for key, one in adjudications.items()}
@@ -114,7 +113,7 @@ def provenance_of(adjudications: Adjudications) -> dict[str, object]:
 
 
 def earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | None]":
-    """Return the baseline and the anchor. Raises UsageError where one cannot be read."""
+    """Return the baseline and the anchor. Raises UsageError if one cannot be read."""
     if options.baseline is None and options.anchor is None:
         return None, None
     from reports.run.baseline import load_baseline  # noqa: PLC0415  # not at the start of every run
