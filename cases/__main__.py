@@ -25,7 +25,7 @@ COMMANDS: Mapping[str, Command] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code; every error is one line on stderr."""
     what = "What can be done with the questions themselves."
-    return Program(prog="python -m cases", what=what, commands=COMMANDS, note=NOTE).run(argv)
+    return Program(prog="qagate", what=what, commands=COMMANDS, note=NOTE).run(argv)
 
 
 if __name__ == "__main__":

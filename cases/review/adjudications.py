@@ -20,7 +20,7 @@ _AUDIT = ("picked", "probability", "pair")
 DIGEST = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _HEAD = """\
 # Verdicts by people. Each holds for one answer to one item, named by the digest of both; it takes
-# the judge's place wherever that answer is judged again. Written by `python -m reports review`.
+# the judge's place wherever that answer is judged again. Written by `qagate review`.
 
 """
 ABOUT = ("question", "answer")

@@ -141,9 +141,7 @@ def load_issued(path: Path) -> Issued:
         items = {item: _issued_item(one) for item, one in value["items"].items()}
         return Issued(path=path, sheets=_texts(value["sheets"]), items=items)
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise UsageError(
-            f"{path}: not what `python -m reports review` writes; write the form again"
-        ) from None
+        raise UsageError(f"{path}: not what `qagate review` writes; write the form again") from None
 
 
 def _issued_item(value: Any) -> IssuedItem:

@@ -327,7 +327,7 @@ def refused(kind: str, why: str) -> FatalError:
 
 
 def _how_to_give_up(wave: Wave) -> str:
-    return f"give it up: python -m evaluators ledger batches --cancel {wave.named}"
+    return f"give it up: qagate ledger batches --cancel {wave.named}"
 
 
 def still_out(left: Mapping[str, int], *, is_on: bool) -> str:
@@ -341,7 +341,7 @@ def still_out(left: Mapping[str, int], *, is_on: bool) -> str:
         return f"{count:,} {calls} {verb} still with the provider; run the same command again"
     return (
         f"{count:,} {calls} {verb} with the provider in a batch ({', '.join([*left][:3])}); add "
-        "--batch to wait, or give it up: python -m evaluators ledger batches --cancel ID"
+        "--batch to wait, or give it up: qagate ledger batches --cancel ID"
     )
 
 

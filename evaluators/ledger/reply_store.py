@@ -297,7 +297,7 @@ class Ledger:
             text = f"{self.path}: the ledger cannot be used: {error}; no more calls made"
         if self._unkept is not None:
             text += (
-                f"; replies that it could not take are in {self._unkept}: `python -m evaluators "
+                f"; replies that it could not take are in {self._unkept}: `qagate "
                 f"ledger import {self._unkept}` with the same --ledger adds them"
             )
         self._failed = LedgerError(text)

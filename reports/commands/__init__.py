@@ -1,1 +1,1 @@
-"""The commands of ``python -m reports``: a thin edge over pure functions, one module each."""
+"""The commands of ``qagate``: a thin edge over pure functions, one module each."""

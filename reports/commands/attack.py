@@ -1,4 +1,4 @@
-"""``python -m evaluators attack``: try to fool a judge before it is trusted."""
+"""``qagate attack``: try to fool a judge before it is trusted."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""``python -m evaluators attack --metric``: one of deepeval's metrics in the place of a judge."""
+"""``qagate attack --metric``: one of deepeval's metrics in the place of a judge."""
 
 import argparse
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""``python -m reports list|promote``: runs kept by name, to be compared with."""
+"""``qagate list|promote``: runs kept by name, to be compared with."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ def list_runs(argv: Sequence[str]) -> int:
     Parser("list", what, "0").parse_args(argv)
     last = [folder for folder in (previous(OUT), OUT) if (folder / RUN).is_file()]
     lines = [_line(folder) for folder in (*promoted(Path()), *last)]
-    none = f"no run yet: `pytest cases/` writes {OUT}, `python -m reports promote NAME` keeps it"
+    none = f"no run yet: `pytest cases/` writes {OUT}, `qagate promote NAME` keeps it"
     say(sys.stdout, *(lines or [none]))
     return 0
 

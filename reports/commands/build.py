@@ -1,4 +1,4 @@
-"""``python -m cases build``: make a BoolQ-type dataset, or compare models on one (``evaluate``)."""
+"""``qagate build``: make a BoolQ-type dataset, or compare models on one (``evaluate``)."""
 
 import math
 import re
@@ -56,11 +56,11 @@ exit codes: 0 done, 1 a step could not be finished (run again), 4 wrong argument
 file, 130 interrupted.
 
 example:
-  python -m cases build boolq --recipe mine.yaml --max-cost 20
-  python -m cases build boolq --recipe mine.yaml review --reviewer Anna --reviewer Jan
-  python -m cases build boolq --recipe mine.yaml accept be-1.Anna.json be-2.csv
-  python -m cases build boolq --recipe mine.yaml freeze --to cases/mine
-  python -m cases build boolq --recipe mine.yaml evaluate --run new=reports/out --run old=last/"""
+  qagate build boolq --recipe mine.yaml --max-cost 20
+  qagate build boolq --recipe mine.yaml review --reviewer Anna --reviewer Jan
+  qagate build boolq --recipe mine.yaml accept be-1.Anna.json be-2.csv
+  qagate build boolq --recipe mine.yaml freeze --to cases/mine
+  qagate build boolq --recipe mine.yaml evaluate --run new=reports/out --run old=last/"""
 _BUILD = "the recipe's key `build: {{{}}}`"
 GONE: Mapping[str, str] = {
     **dict.fromkeys(("--source", "--count", "--licence"), "the recipe's key `sources`"),
@@ -144,7 +144,7 @@ def _parser() -> CommandParser:
     table[EVALUATE] = "compare models that were run on the frozen set, and list what they miss"
     steps = "\n".join(f"  {name:<11}{what}" for name, what in table.items())
     parser = CommandParser(
-        prog="python -m cases build",
+        prog="qagate build",
         description=f"Make a BoolQ-type dataset, step by step.\n\nsteps:\n{steps}",
         epilog=NOTE,
         formatter_class=RawDescriptionHelpFormatter,

@@ -1,4 +1,4 @@
-"""``python -m evaluators calibrate``: measure a judge against labelled answers."""
+"""``qagate calibrate``: measure a judge against labelled answers."""
 
 import argparse
 import sys
@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     add("file", type=Path, metavar="FILE",
         help="columns question, gold (or answer), predicted_answer, and label or label_1, "
              "label_2 …; optionally aliases, tolerance, language, context; or the name of a set "
-             "that people labelled, fetched by python -m cases download: "
+             "that people labelled, fetched by qagate download: "
              f"{', '.join(load_labelled_sets())}")  # fmt: skip
     add("--kind", choices=("graded", "rated"), help="default: what the labels look like")
     add("--language", default="en", metavar="xx", help="of rows that name none; default: en")
@@ -106,9 +106,7 @@ def _named(path: Path) -> LabelledSet | None:
     if not found and not path.suffix:
         raise UsageError(f"{path}: no such file, and no set of this name; {hint(str(path), sets)}")
     if found and not found.path().exists():
-        raise UsageError(
-            f"{found.path()} is not there; fetch it: python -m cases download {found.name}"
-        )
+        raise UsageError(f"{found.path()} is not there; fetch it: qagate download {found.name}")
     return found
 
 

@@ -55,7 +55,7 @@ exit codes: 0 measured, 1 {failed}, 4 wrong arguments or an unreadable file,
 def judge_parser(command: str, description: str, failed: str) -> CommandParser:
     """Return the parser of a command that puts answers to a judge; ``failed`` explains exit 1."""
     parser = CommandParser(
-        prog=f"python -m evaluators {command}",
+        prog=f"qagate {command}",
         description=description,
         epilog=EXITS.format(failed=failed),
         formatter_class=argparse.RawDescriptionHelpFormatter,

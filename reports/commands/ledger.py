@@ -1,4 +1,4 @@
-"""``python -m evaluators ledger``: look into a ledger, carry it elsewhere, remove old rows."""
+"""``qagate ledger``: look into a ledger, carry it elsewhere, remove old rows."""
 
 import argparse
 import re
@@ -174,7 +174,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _parser() -> CommandParser:
     parser = CommandParser(
-        prog="python -m evaluators ledger",
+        prog="qagate ledger",
         description="Look into a ledger, carry it elsewhere, remove old rows.",
         epilog=NOTE,
     )

@@ -1,4 +1,4 @@
-"""``python -m evaluators ledger batches``: calls that providers have in batches; giving one up."""
+"""``qagate ledger batches``: calls that providers have in batches; giving one up."""
 
 import argparse
 import asyncio

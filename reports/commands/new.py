@@ -1,4 +1,4 @@
-"""``python -m cases new``: the files of a data set of one's own, ready to run."""
+"""``qagate new``: the files of a data set of one's own, ready to run."""
 
 import re
 import sys
@@ -88,7 +88,7 @@ TEMPLATES: Mapping[str, Template] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the files of a data set and name them; return the exit code."""
     parser = command_line.CommandParser(
-        prog="python -m cases new",
+        prog="qagate new",
         description="Write the files of a data set of your own: settings, data with one row to be "
         "replaced, an answer prompt, and the test module. They run as they are.",
         epilog="exit codes: 0 written, 4 wrong arguments or a folder that is there",

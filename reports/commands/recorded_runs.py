@@ -1,4 +1,4 @@
-"""``python -m reports render|compare|gate|merge``: recorded runs looked at again, offline."""
+"""``qagate render|compare|gate|merge``: recorded runs looked at again, offline."""
 
 import argparse
 import glob
@@ -30,7 +30,7 @@ class Parser(command_line.CommandParser):
 
     def __init__(self, name: str, description: str, codes: str) -> None:
         super().__init__(
-            prog=f"python -m reports {name}",
+            prog=f"qagate {name}",
             description=description,
             epilog=f"exit codes: {codes}",
             allow_abbrev=False,

@@ -1,4 +1,4 @@
-"""``python -m reports review``: answers for people to judge, and what they say taken back."""
+"""``qagate review``: answers for people to judge, and what they say taken back."""
 
 import argparse
 import json
@@ -178,7 +178,7 @@ def _paths(options: argparse.Namespace, *names: str) -> list[Path]:
     found: list[Path] = options.paths
     if len(found) != len(names):
         wanted = " ".join(names) or "no path"
-        advice = "see `python -m reports review --help`"
+        advice = "see `qagate review --help`"
         raise UsageError(f"review: {wanted} is needed here, got {len(found)}; {advice}")
     return found
 

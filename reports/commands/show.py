@@ -1,4 +1,4 @@
-"""``python -m reports show``: all that is known of one item, and the exact words of its calls."""
+"""``qagate show``: all that is known of one item, and the exact words of its calls."""
 
 import sys
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""``python -m reports review RUN --until-decided``: people decide a gate, a few pairs at a time."""
+"""``qagate review RUN --until-decided``: people decide a gate, a few pairs at a time."""
 
 import argparse
 import sys
@@ -60,7 +60,7 @@ def until_decided(run: Path, options: argparse.Namespace) -> int:
         paths = issue_verdicts(folder, picks, FORM, transcripts_of(run))
         said += [f"{plural(len(picks), 'answer')} to judge next:", *map(str, paths)]
     elif all(gate.state != "INCONCLUSIVE" for gate in gates):
-        how = "`python -m reports gate RUN --adjudications=FILE --to DIR` writes it down"
+        how = "`qagate gate RUN --adjudications=FILE --to DIR` writes it down"
         said.append(f"decided; {how}")
     say(sys.stdout, *map(clean.line, said))
     states = [one.state for one in results]

@@ -50,7 +50,7 @@ class AuditedGate:
     @property
     def command(self) -> str:
         """What takes people's verdicts."""
-        return f"python -m reports review RUN --{self.sides[0].role} OLD --until-decided"
+        return f"qagate review RUN --{self.sides[0].role} OLD --until-decided"
 
     @property
     def obstacle(self) -> str:

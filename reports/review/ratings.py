@@ -136,7 +136,7 @@ def load_ratings(path: Path) -> list[Rating]:
         try:
             found += [clean.masked(decode(Rating, parse_json(line)))] if line.strip() else []
         except ValueError as error:
-            what = f"not a rating that `python -m reports review` wrote: {error}"
+            what = f"not a rating that `qagate review` wrote: {error}"
             raise problem(path, number, what) from None
     return found
 

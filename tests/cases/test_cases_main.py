@@ -1,4 +1,4 @@
-"""`python -m cases`: one line of error, and the exit codes that --help promises."""
+"""`qagate`: one line of error, and the exit codes that --help promises."""
 
 import os
 import signal

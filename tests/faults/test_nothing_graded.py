@@ -144,7 +144,7 @@ def test_the_user_s_own_bounds_are_no_error(capitals: Project) -> None:
 
 
 def test_the_same_end_when_the_gates_are_decided_again(capitals: Project) -> None:
-    """``python -m reports gate`` knows of the run why nothing could be graded."""
+    """``qagate gate`` knows of the run why nothing could be graded."""
     with loopback(handler=refusing(401, "wrong key")) as server:
         capitals.run_in_process(*options(server.url), "qa")
     assert main(["gate", str(capitals.path / "reports" / "out")]) == 4

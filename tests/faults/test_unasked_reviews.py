@@ -58,7 +58,7 @@ def test_no_verdict_is_taken_without_a_sheet(
     assert err.count("\n") == 1
     (tmp_path / "sheet.json").write_text('{"sheets": [1], "items": []}', encoding="utf-8")
     assert main([*words, "--sheet", "sheet.json"]) == 4
-    assert "not what `python -m reports review` writes" in capsys.readouterr().err
+    assert "not what `qagate review` writes" in capsys.readouterr().err
 
 
 def test_items_that_nobody_was_shown_are_refused(

@@ -1,4 +1,4 @@
-"""The attack pack itself, and `python -m evaluators attack`."""
+"""The attack pack itself, and `qagate attack`."""
 
 import json
 import unicodedata

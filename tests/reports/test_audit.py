@@ -143,7 +143,7 @@ def test_without_verdicts_nothing_is_decided() -> None:
     assert (nothing.state, nothing.estimate.value) == ("INCONCLUSIVE", None)
     unseen = gate_of(side(answers("c" * 300, "new"), answers("c" * 300, "old"))).result()
     assert unseen.state == "INCONCLUSIVE"
-    assert "more pairs to look at: python -m reports review RUN" in unseen.reason
+    assert "more pairs to look at: qagate review RUN" in unseen.reason
 
 
 def test_answers_of_the_same_text_decide_without_anybody() -> None:

@@ -1,4 +1,4 @@
-"""`python -m evaluators calibrate`, from the words typed to the card printed."""
+"""`qagate calibrate`, from the words typed to the card printed."""
 
 import contextlib
 import json
@@ -47,7 +47,7 @@ def test_a_graded_judge_gets_its_card(wire: str, capsys: pytest.CaptureFixture[s
     card = json.loads(Path("c.json").read_text(encoding="utf-8"))
     assert card["sections"][0]["figures"]["agreement"]["value"] == 0.9
     assert (card["requests"], card["errors"], card["cost"]) == (10, {}, None)
-    assert card["command"].startswith("python -m evaluators calibrate --judge")
+    assert card["command"].startswith("qagate calibrate --judge")
 
 
 def test_a_second_run_and_a_replay_send_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,8 +90,7 @@ def test_a_set_that_is_not_there_says_how_to_get_it(capsys: pytest.CaptureFixtur
     """One line with the command; a wrong name gets the nearest."""
     assert evaluators([*JUDGE, "nq301"]) == 4
     assert capsys.readouterr().err == (
-        f"{DATA_FOLDER}/nq301.labelled.jsonl is not there; "
-        "fetch it: python -m cases download nq301\n"
+        f"{DATA_FOLDER}/nq301.labelled.jsonl is not there; fetch it: qagate download nq301\n"
     )
     assert evaluators([*JUDGE, "nq302"]) == 4
     assert "no set of this name; did you mean 'nq301'?" in capsys.readouterr().err

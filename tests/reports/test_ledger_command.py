@@ -1,4 +1,4 @@
-"""`python -m evaluators ledger`: stats, export, import and prune."""
+"""`qagate ledger`: stats, export, import and prune."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_every_command_has_its_help(words: list[str], capsys: pytest.CaptureFixt
         main([*words, "--help"])
     assert stop.value.code == 0
     out = capsys.readouterr().out
-    assert f"python -m evaluators {' '.join(words)}".strip() in out
+    assert f"qagate {' '.join(words)}".strip() in out
     assert "exit codes: 0" in out
     assert words or all(f"  {name} " in out for name in COMMANDS)
 

@@ -103,7 +103,7 @@ def test_an_open_item_shows_what_was_sent_or_the_command_that_does(
     assert tab.page.locator(".call pre").nth(1).inner_text() == ODD[0]
     assert LONG.strip() in tab.page.locator(".call pre").first.inner_text()
     tab.page.locator("#items .open").last.click()
-    command = f"python -m reports show {records[-1].key} RUN"
+    command = f"qagate show {records[-1].key} RUN"
     assert command in tab.page.locator(".detail").last.inner_text()
     tab.page.eval_on_selector_all(
         ".open[aria-expanded=false]", "all => all.forEach(o => o.click())"

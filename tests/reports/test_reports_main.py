@@ -1,4 +1,4 @@
-"""Claims about ``python -m reports``: what it prints and writes, its exit codes, its errors."""
+"""Claims about ``qagate``: what it prints and writes, its exit codes, its errors."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Claims about ``python -m reports review``: what is picked, accepted and exported."""
+"""Claims about ``qagate review``: what is picked, accepted and exported."""
 
 import json
 from collections.abc import Sequence

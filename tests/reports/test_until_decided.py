@@ -1,4 +1,4 @@
-"""Claims about ``python -m reports review --until-decided``: forms, verdicts and the end of it."""
+"""Claims about ``qagate review --until-decided``: forms, verdicts and the end of it."""
 
 import csv
 import json
@@ -53,7 +53,7 @@ def test_batch_after_batch_decides_the_gate(
     assert (found, batches > 0) == (code, True)
     said = capsys.readouterr().out
     assert f"{state} facts:en, drop <= 0.2: people: new - old is" in said
-    assert "decided; `python -m reports gate RUN" in said
+    assert "decided; `qagate gate RUN" in said
     people = load_adjudications(tmp_path / "people.yaml")
     assert len(people) < 0.5 * len(labels)
     assert {one.picked for one in people.values()} == {"flipped", "sample"}

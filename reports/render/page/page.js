@@ -74,7 +74,7 @@
     if (!item.calls) return "";
     const calls = sent.items[item.key];
     if (calls) return make("div", {}, ...calls.map((at) => callOf(sent.calls[at])));
-    return make("span", {}, "not on this page: ", make("code", {}, `python -m reports show ${item.key} RUN`), ", RUN being the folder of this page");
+    return make("span", {}, "not on this page: ", make("code", {}, `qagate show ${item.key} RUN`), ", RUN being the folder of this page");
   };
 
   // The answer now and before, with the words that differ marked.
