@@ -1,7 +1,7 @@
-"""The money of a run: each call's most is set aside before it starts, and settled when it is over.
+"""The money of a run: the most a call can cost is set aside before it starts, and settled after.
 
-So that the limit holds, nothing is started whose most does not fit beside what was spent and what
-is set aside for calls in flight.
+A call starts only if that amount fits into the limit, together with what was spent and what is set
+aside for calls in flight. So the limit always holds.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ class Budget:
     """Keeps a run's spending within ``limit`` USD. Used from one event loop.
 
     ``models`` holds each model that may be asked, by SPEC, with its price. ``refusal`` says why a
-    call was refused, and is empty before that; from then on every call is.
+    call was refused; from then on every call is. It is empty before that.
     """
 
     def __init__(self, limit: float, models: Mapping[str, tuple[Spec, Pricing]]) -> None:
@@ -47,9 +47,9 @@ class Budget:
     ) -> float:
         """Set aside the most that this request can cost, in USD, and return it.
 
-        Waits while it would fit if calls in flight cost less than was set aside for them; an
-        ``urgent`` request goes before those that are not. One in a ``batch`` has its own price.
-        Raises StoppedError ("budget") once it cannot fit; nothing is started after that.
+        Waits while the request would fit if calls in flight cost less than was set aside for them.
+        An ``urgent`` request goes before others. A request in a ``batch`` has its own price. Raises
+        StoppedError ("budget") once it cannot fit; nothing is started after that.
         """
         spec, pricing = self._models[model.spec]
         price = pricing.way(batch=batch)
@@ -75,9 +75,8 @@ class Budget:
     def settle(self, reserved: float, spec: str, reply: Reply | None) -> None:
         """Give back what was set aside for a request and book what its reply cost.
 
-        ``reply`` None means that none came: a failed transport costs nothing. A reply that a judge
-        cannot be read from was paid for like any other; one that names no tokens is booked at
-        what was set aside.
+        ``reply`` None means that no reply came: a failed transport costs nothing. A reply that
+        names no tokens is booked at what was set aside.
         """
         self._held = max(0.0, self._held - reserved)
         if reply is not None:
@@ -129,8 +128,8 @@ def most_input_tokens(request: Request) -> int:
     """Return a number of input tokens that no tokenizer exceeds.
 
     Byte-level tokenizers, and those that fall back to bytes, make at most one token of a byte of
-    UTF-8; usual text has 2 to 5 bytes a token, so that this is too many by as much. It is set aside
-    for seconds only, and beside the reply it is small.
+    UTF-8. Usual text has 2 to 5 bytes a token, so this number is as many times too high. It is set
+    aside for seconds only, and small compared with the reply.
     """
     return (
         text_bytes(request)
@@ -148,7 +147,7 @@ def text_bytes(request: Request) -> int:
 
 
 def output_limit(spec: Spec, request: Request) -> int | None:
-    """Return the most tokens that a reply to this request may have, None if nothing says."""
+    """Return the most tokens that a reply to this request may have; None if nothing limits it."""
     sent = spec.merged(request.parameters)
     limits = [sent[name] for name in (spec.max_tokens_as, *_LIMITS) if name in sent]
     whole = [limit for limit in limits if isinstance(limit, int)]

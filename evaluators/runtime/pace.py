@@ -4,7 +4,6 @@ BURST_S = 0.05  # of a requests limit; so many seconds' worth may go at once
 TOKEN_BURST_S = 2.0  # the same for a tokens limit
 
 FIRST_RATE = 2.0  # requests a second, at least, after the first refusal
-LOWEST_RATE = 0.02
 SEARCH_GROWTH = 1.0  # of the rate a second, between the first refusal and the second
 RECOVERY_GROWTH = 0.05  # after that, back to just below the rate last refused
 OUTAGE_GROWTH = 0.25  # the same after an outage, for which the rate was not to blame
@@ -13,8 +12,7 @@ NEAR_REFUSED = 0.85  # of the refused rate, where probing begins
 SLOW_RATE = 5.0  # requests a second below which growth slows down in proportion
 CALM_S = 30.0  # without a refusal, after which growth has doubled; it goes on rising
 WINDOW_BURST = 3  # requests at once after a pause that used up a server's own window
-DECREASE_FACTOR = 0.9  # of a refused rate is tried again, at most
-EASING_FACTOR = 0.8  # of the rate is left after a single refusal
+DECREASE_FACTOR = 0.8  # of a refused rate is tried again, at most
 EASINGS = 4  # single refusals at ever lower rates, after which the rate is not to blame
 EASED_LOWER = 0.93  # of the rate last refused; a refusal below it was at a lower rate
 SINGLE_GRANTS = 5  # grants between two refusals from which on these are single ones
@@ -22,7 +20,7 @@ SINGLE_SHARE = 0.22  # of the latest calls refused, up to which refusals are sin
 ANNOUNCED_SHARE = 0.05  # the same while there is no rate and refusals announce a pause
 SHARE_AT_FIRST = 0.1  # what this share is taken to be before the first call
 LATEST_CALLS = 32  # of which the share is taken, or as many as are in flight
-FELT_S = 0.001  # a shorter wait holds nobody back
+FASTEST_RATE = 1000.0  # a higher rate limits nothing
 
 
 class TokenBucket:
@@ -111,7 +109,7 @@ class Pace:
         if self._bucket is None:
             return 0.0
         delay = self._bucket.wait(now)
-        self._held_back = self._held_back or delay > FELT_S
+        self._held_back = self._held_back or delay > 0
         return delay
 
     def take(self, now: float, in_flight: int = 1) -> None:
@@ -177,11 +175,11 @@ class Pace:
             rate = max(average, FIRST_RATE)
         elif untried:
             # A server that has granted nothing at all is down: it has not shown any rate.
-            lowest = max(average, LOWEST_RATE) if granted else self._bucket.rate
+            lowest = average if granted else self._bucket.rate
             rate = min(self._bucket.rate, lowest)
         else:
             self._refused_rate = self._bucket.rate
-            least = max(average, self._bucket.rate / 2, LOWEST_RATE)
+            least = max(average, self._bucket.rate / 2)
             rate = min(DECREASE_FACTOR * self._bucket.rate, least)
         # Where no pause has helped, the server may count by windows: a new one begins with these.
         at_once = min(WINDOW_BURST, granted) if untried and rate < 1 else 0
@@ -203,12 +201,12 @@ class Pace:
         if self._easings < EASINGS:
             self._easings += 1
             self._refused_rate = bucket.rate
-            bucket.rate *= EASING_FACTOR
+            bucket.rate *= DECREASE_FACTOR
             self._calm_since = self._eased_at = now
             return
         self._easings, self._refused_rate = 0, float("inf")
         bucket.rate = 2 * self._eased_from
-        if bucket.rate > 1 / FELT_S:
+        if bucket.rate > FASTEST_RATE:
             self._bucket, self._share = None, 0.0
 
     def _growth(self, rate: float, now: float) -> float:

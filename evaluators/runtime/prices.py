@@ -1,7 +1,7 @@
-"""What a call costs: from models.yaml, else from the genai-prices package's own data, else unknown.
+"""What a call costs, from models.yaml or else from genai-prices; an unknown price is never 0.
 
-Unknown is never 0. genai-prices finds a price by the server's address and the model's name; it is
-asked for the data inside the installed package and never fetches any.
+genai-prices finds a price by the server's address and the model's name, in the data of the
+installed package. It never fetches any.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,31 +24,32 @@ IN_BATCHES: Mapping[str, str] = MappingProxyType({"processing": "batch"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class PriceTier:
     """Prices of a request that has more than ``above`` input tokens."""
 
     above: int
     prices: Prices
 
-    def times(self, share: float) -> "Step":
-        """Return the step with this share of its prices."""
+    def times(self, share: float) -> "PriceTier":
+        """Return the tier with this share of its prices."""
         given = ((name, price) for name, price in flat(self.prices).items() if price is not None)
         parts = {name: share * float(str(price)) for name, price in given}
-        return Step(above=self.above, prices=Prices(**parts))
+        return PriceTier(above=self.above, prices=Prices(**parts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pricing:
-    """What a model's tokens cost. ``steps`` rise; the first holds from 0; ``source`` says whose.
+    """What a model's tokens cost, in USD per million.
 
-    A step's prices are those of all tokens of the request. Not covered: priority rates, and caches
-    that hold a prompt for an hour. ``batch`` is what calls in batches cost, None where a model's
-    API has none.
+    Not covered: priority rates, and caches that hold a prompt for an hour.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[PriceTier, ...]
+    """By rising size of the request, the first from 0 tokens. A tier prices all tokens."""
     source: str
+    """Who says so."""
     batch: "Pricing | None" = None
+    """What calls in batches cost; None if the model's API has no batches."""
 
     def way(self, *, batch: bool) -> "Pricing":
         """Return what calls cost in batches, or one by one."""
@@ -59,7 +60,7 @@ class Pricing:
     ) -> float:
         """Return what one request costs in USD.
 
-        Of its input tokens a provider's cache gave those ``read``, and took those ``written``.
+        ``read`` input tokens came from the provider's cache, ``written`` ones were put into it.
         """
         reached = (step for step in reversed(self.steps) if input_tokens > step.above)
         prices = next(reached, self.steps[0]).prices
@@ -76,7 +77,7 @@ class Pricing:
         return pricing.cost(reply.input_tokens, reply.output_tokens, read=read, written=written)
 
     def most(self, input_tokens: int, output_tokens: int) -> float:
-        """Return the most that a request with up to so many tokens costs in USD."""
+        """Return the most that a request with up to these tokens costs in USD."""
         reached = [step for step in self.steps if input_tokens > step.above] or self.steps[:1]
         return max(
             (input_tokens * max(step.prices.inputs) + output_tokens * step.prices.output) / PER
@@ -85,15 +86,15 @@ class Pricing:
 
 
 def pricing_of(spec: Spec, on: date) -> Pricing | None:
-    """Return the prices of a model on a day, or None if they are not known.
+    """Return the prices of a model on a day, or None if they are unknown.
 
-    models.yaml wins. A server of the user's own, on this machine or elsewhere, has no price but
-    the one given there: the same model costs something else, or nothing, on another server.
+    models.yaml wins. The user's own server has no other price than the one given there: the same
+    model costs something else, or nothing, on another server.
     """
     if spec.prices is None:
         steps, source = _published(spec, on), GENAI_PRICES
     else:
-        steps, source = (Step(above=0, prices=spec.prices),), MODELS_YAML
+        steps, source = (PriceTier(above=0, prices=spec.prices),), MODELS_YAML
     if not steps:
         return None
     if spec.batching is None:
@@ -112,8 +113,10 @@ def cost_of(pricing: Mapping[str, Pricing | None], spec: str, reply: Reply) -> f
     return reply.cost if found is None else found.of(reply)
 
 
-def _published(spec: Spec, on: date, context: Mapping[str, str] | None = None) -> tuple[Step, ...]:
-    """Return published prices, none where no price is known or the server is the user's own."""
+def _published(
+    spec: Spec, on: date, context: Mapping[str, str] | None = None
+) -> tuple[PriceTier, ...]:
+    """Return published prices; none if no price is known or the server is the user's own."""
     if spec.is_loopback:
         return ()
     from genai_prices import Usage, calc_price  # noqa: PLC0415  # half a second, 60 MB
@@ -138,11 +141,11 @@ def _published(spec: Spec, on: date, context: Mapping[str, str] | None = None) -
     return _steps(ways)
 
 
-def _steps(ways: Mapping[str, object]) -> tuple[Step, ...]:
+def _steps(ways: Mapping[str, object]) -> tuple[PriceTier, ...]:
     known = {name: price for name, price in ways.items() if price is not None}
     starts = {0, *chain.from_iterable(map(_starts, known.values()))}
     return tuple(
-        Step(above=start, prices=Prices(**{name: _at(known[name], start) for name in known}))
+        PriceTier(above=start, prices=Prices(**{name: _at(known[name], start) for name in known}))
         for start in sorted(starts)
     )
 

@@ -1,7 +1,7 @@
-"""Which item is next: first what a test is waiting for, then the rest in order, not too far ahead.
+"""Which item is next: first those that a test waits for, then the rest in order.
 
-The engine pulls from one side; the thread that runs pytest tells the other side which tests have
-started and ended.
+The engine takes items on one side. On the other side the thread that runs pytest says which tests
+have started and ended.
 """
 
 import asyncio
@@ -15,12 +15,14 @@ UNLIMITED = float("inf")
 class Schedule:
     """The queue between pytest's thread and the engine's loop.
 
-    ``window`` is how far the items handed out may be ahead of the tests that have ended: a run that
-    ends early, as with ``-x``, must not have paid for all items. Items ``beside`` the tests, so
-    many at the front, do not count: they measure the judge. Only ``first`` items are handed out
-    until one is ``done``, which shows whether every model can be asked, the judge included: a wrong
-    key must not cost more. Only ``lead`` items are handed out before ``select`` names those that
-    have a test: calls may begin while tests are still being collected.
+    Items are handed out in the order of ``keys``, up to these limits:
+
+    ``window``: how far ahead of the tests that have ended. A run that ends early, as with ``-x``,
+    must not have paid for all items. The first ``untested`` items have no test and do not count.
+    ``first``: so many until one is ``done``. That shows whether every model can be asked, the judge
+    included: a wrong key must not cost more.
+    ``lead``: so many until ``select`` names the items that have a test. Calls may begin while tests
+    are still being collected.
     """
 
     def __init__(
@@ -28,7 +30,7 @@ class Schedule:
         keys: Sequence[str],
         window: int,
         *,
-        beside: int = 0,
+        untested: int = 0,
         first: float = UNLIMITED,
         lead: float = UNLIMITED,
     ) -> None:
@@ -37,7 +39,7 @@ class Schedule:
         self._wanted: deque[str] = deque()
         self._untaken = set(keys)
         self._window = window
-        self._beside = beside
+        self._untested = untested
         self._first = first
         self._lead = lead
         self._taken = 0
@@ -55,23 +57,23 @@ class Schedule:
         self._lock = threading.Lock()  # each process has one of its own
 
     def lead(self, count: int) -> None:
-        """Hand out so many items before it is known which of them have a test."""
+        """Hand out up to ``count`` items before it is known which items have a test."""
         with self._lock:
             if self._lead != UNLIMITED:
                 self._lead = count
         self._wake()
 
-    def select(self, keys: Sequence[str], beside: int = 0) -> None:
-        """Hand out these items alone, in their order; the first ``beside`` have no test."""
+    def select(self, keys: Sequence[str], untested: int = 0) -> None:
+        """Hand out only these items, in this order; the first ``untested`` have no test."""
         with self._lock:
             self._lead = UNLIMITED
-            self._beside = beside
+            self._untested = untested
             self._ahead = deque(keys)
             self._untaken.intersection_update(keys)
         self._wake()
 
     def discard(self, keys: Collection[str]) -> list[str]:
-        """Hand these items out no more; return those that had not been."""
+        """Hand these items out no more; return those that were not handed out yet."""
         with self._lock:
             left = [key for key in keys if key in self._untaken]
             self._untaken.difference_update(left)
@@ -86,7 +88,7 @@ class Schedule:
         self._wake()
 
     def ended(self, count: int = 1) -> None:
-        """Count so many more tests as over."""
+        """Count ``count`` more tests as over."""
         with self._lock:
             self._ended += count
         self._wake()
@@ -105,9 +107,9 @@ class Schedule:
         self._wake()
 
     async def take(self) -> str | None:
-        """Return the next item's key as soon as one may be started; None when there is none left.
+        """Return the next item's key as soon as it may start; None when no item is left.
 
-        To be called from one event loop only.
+        Call it from one event loop only.
         """
         self._loop = loop = asyncio.get_running_loop()
         while True:
@@ -126,7 +128,7 @@ class Schedule:
     @property
     def _room(self) -> int:
         """How many items may be handed out that no test is waiting for."""
-        return max(0, self._window + self._beside - (self._taken - self._ended))
+        return max(0, self._window + self._untested - (self._taken - self._ended))
 
     def _pick(self) -> str | None:
         if self._closed or self._taken >= min(self._first, self._lead):
@@ -141,7 +143,7 @@ class Schedule:
         return None
 
     def _wake(self) -> None:
-        # Waking a loop is a system call: not one for every test.
+        # Waking a loop is a system call: too dear for every test.
         with self._lock:
             if self._loop is None or self._waking or not self._waiting:
                 return
@@ -152,11 +154,11 @@ class Schedule:
             return  # The loop is closed: nothing is left to be woken.
 
     def _let_in(self) -> None:
-        """Wake as many as there are items for, not all of them for one item."""
+        """Wake as many takers as there are items, not all of them for one item."""
         with self._lock:
             self._waking = False
             over = self._closed or not self._untaken
-            # What tests wanted may lie beyond the window: that takes no room from what they want.
+            # Items that tests want may lie beyond the window.
             count = len(self._waiting) if over else len(self._wanted) + self._room
         for _ in range(min(count, len(self._waiting))):
             turn = self._waiting.popleft()

@@ -1,6 +1,6 @@
 """``--until-decided``: items in an order that nobody chooses, until a slice's gates are settled.
 
-The engine says how each item ended (``evaluators/runtime/stopping.py``). A slice is settled when
+The engine says how each item ended (``evaluators/runtime/engine.py``). A slice is settled when
 all its gates are, by what ``reports/gates/sequential.py`` decides of the items so far; a gate that
 asks for all items at once keeps its slice from being stopped.
 """

@@ -17,9 +17,9 @@ from evaluators.models import load
 from evaluators.runtime.budget import BUDGET
 from evaluators.runtime.caller import DEADLINE, CallSettings
 from evaluators.runtime.engine import Engine, Status, Stopping, Task
-from evaluators.runtime.engine_process import EngineProcess, begin
-from evaluators.runtime.engine_thread import EngineHandle, Job
+from evaluators.runtime.host import EngineHandle, Job
 from evaluators.runtime.outcomes import OutcomeSource, OutcomeWriter
+from evaluators.runtime.process import EngineProcess, begin
 from evaluators.runtime.schedule import UNLIMITED, Schedule
 from evaluators.runtime.session import CallSession
 from reports.plugin.calibrator import Calibrator
@@ -152,7 +152,7 @@ class EngineRun:
         schedule = Schedule(
             [*beside, *keys],
             len(keys) if ahead else window,
-            beside=len(beside),
+            untested=len(beside),
             first=UNLIMITED if self._options.batch else FIRST_ITEMS,
             lead=0,
         )

@@ -16,7 +16,7 @@ from evaluators.runtime.budget import (
     most_input_tokens,
     output_limit,
 )
-from evaluators.runtime.prices import Pricing, Step
+from evaluators.runtime.prices import PriceTier, Pricing
 
 
 def spec(**parameters: object) -> Spec:
@@ -33,7 +33,9 @@ def spec(**parameters: object) -> Spec:
 def budget(limit: float, one: Spec, input_price: float = 0.0, output_price: float = 1e6) -> Budget:
     """Return a budget over one model; the default price is 1 USD an output token."""
     prices = Prices(input=input_price, output=output_price)
-    return Budget(limit, {"m": (one, Pricing(steps=(Step(above=0, prices=prices),), source="t"))})
+    return Budget(
+        limit, {"m": (one, Pricing(steps=(PriceTier(above=0, prices=prices),), source="t"))}
+    )
 
 
 def request(text: str = "q", **parameters: object) -> Request:

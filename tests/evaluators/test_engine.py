@@ -29,7 +29,7 @@ from evaluators.core import (
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.caller import CallSettings, RetryPolicy
 from evaluators.runtime.engine import Status
-from evaluators.runtime.engine_thread import EngineThread, Job
+from evaluators.runtime.host import EngineThread, Job
 from evaluators.runtime.outcomes import OutcomeReader
 from evaluators.runtime.schedule import Schedule
 from tests.support.engine_bench import PROMPT, Bench, prompted, task

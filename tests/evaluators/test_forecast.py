@@ -13,7 +13,7 @@ from evaluators.judges.llm import ChoiceJudge, empty_answer_verdict
 from evaluators.models.spec import Prices, Spec, parse
 from evaluators.rubric import Prompt, Rubric
 from evaluators.runtime.engine import Task
-from evaluators.runtime.prices import Pricing, Step
+from evaluators.runtime.prices import PriceTier, Pricing
 from evaluators.text import request_key
 from tests.support.scripted import Scripted, make_case
 
@@ -98,7 +98,7 @@ def test_what_is_kept_is_free_and_followed() -> None:
 def test_calls_add_up() -> None:
     """Kept calls take nothing; an unknown price makes the sum unknown, not smaller."""
     spec: Spec = parse("openai:m", {})
-    tariff = Pricing(steps=(Step(above=0, prices=Prices(input=0, output=1e4)),), source="t")
+    tariff = Pricing(steps=(PriceTier(above=0, prices=Prices(input=0, output=1e4)),), source="t")
     (call, _) = ahead(task(answerer(), choice("m")))
     kept = Call(spec="m", request=call.request, kept=True)
     total = make_forecast([call, kept, call], {"m": spec}, {"m": tariff}, set())
@@ -118,7 +118,7 @@ def test_a_rubric_is_paid_for_once_where_a_provider_keeps_it() -> None:
     """
     spec = parse("anthropic:m", {})
     prices = Prices(input=10, output=0, cache_read=1, cache_write=12.5)
-    tariff = Pricing(steps=(Step(above=0, prices=prices),), source="t")
+    tariff = Pricing(steps=(PriceTier(above=0, prices=prices),), source="t")
     rubric = replace(RUBRIC, system="Correct is what is so. " * 500)
     judge = ChoiceJudge(model=model("m"), rubric=rubric)
     calls = ahead(task(RecordedAnswer(), judge, recorded="Пловдив")) * 11

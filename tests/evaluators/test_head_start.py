@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import UsageError
-from evaluators.runtime.engine_process import EngineProcess, begin, fork_early, pack
-from evaluators.runtime.engine_thread import nothing
+from evaluators.runtime.host import nothing
 from evaluators.runtime.outcomes import OutcomeReader
+from evaluators.runtime.process import EngineProcess, begin, fork_early, pack
 from tests.support.hosted import SECRET, Made, good, pid_of
 from tests.support.killing import until
 
@@ -83,9 +83,7 @@ def test_a_job_that_does_not_arrive_whole_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever a process cannot make of its job is one line for the user, not a traceback."""
-    monkeypatch.setattr(
-        "evaluators.runtime.engine_process.pack", lambda job: b"cos\nnothing_there\n."
-    )
+    monkeypatch.setattr("evaluators.runtime.process.pack", lambda job: b"cos\nnothing_there\n.")
     early = EngineProcess()
     early.fork()
     with pytest.raises(UsageError, match=r"^the engine failed: AttributeError: "):
@@ -102,7 +100,7 @@ def test_only_the_line_to_a_process_of_our_own_carries_a_key(tmp_path: Path) -> 
 
 def test_no_head_start_where_nothing_is_forked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a process cannot be forked the engine begins later, in a thread."""
-    monkeypatch.setattr("evaluators.runtime.engine_process.can_fork", lambda: False)
+    monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: False)
     assert fork_early(nothing) is None
 
 
@@ -112,7 +110,7 @@ def test_no_head_start_where_no_process_is_to_be_had(monkeypatch: pytest.MonkeyP
     def refused() -> int:
         raise BlockingIOError(*[11, "Resource temporarily unavailable"])
 
-    monkeypatch.setattr("evaluators.runtime.engine_process.can_fork", lambda: True)
+    monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: True)
     monkeypatch.setattr(os, "fork", refused)
     assert fork_early(nothing) is None
 
@@ -123,7 +121,7 @@ def test_an_interrupt_while_forking_leaves_no_process(monkeypatch: pytest.Monkey
     def interrupted() -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("evaluators.runtime.engine_process.can_fork", lambda: True)
+    monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: True)
     monkeypatch.setattr(os, "fork", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fork_early(nothing)

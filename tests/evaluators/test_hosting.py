@@ -17,9 +17,9 @@ from evaluators.core import Reply, Request, UsageError
 from evaluators.ledger import Ledger
 from evaluators.runtime.caller import Caller, CallSettings
 from evaluators.runtime.engine import Engine
-from evaluators.runtime.engine_process import EngineProcess, _signals_held, begin, can_fork
-from evaluators.runtime.engine_thread import EngineHandle, EngineThread, Job
+from evaluators.runtime.host import EngineHandle, EngineThread, Job
 from evaluators.runtime.outcomes import OutcomeReader, OutcomeWriter
+from evaluators.runtime.process import EngineProcess, _signals_held, begin, can_fork
 from evaluators.runtime.schedule import UNLIMITED, Schedule
 from tests.support.engine_bench import task
 from tests.support.hosted import Made, good, hanging, pid_of
@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 ORPHAN = """
 import os, pathlib, sys, tempfile, time
 from tests.support.hosted import Made, hanging
-from evaluators.runtime.engine_process import EngineProcess
+from evaluators.runtime.process import EngineProcess
 
 folder = pathlib.Path(tempfile.mkdtemp())
 host = EngineProcess(Made(folder, hanging()).job())
@@ -267,7 +267,7 @@ def test_where_no_process_is_to_be_had_a_thread_works(
     def refused() -> int:
         raise BlockingIOError(*[11, "Resource temporarily unavailable"])
 
-    monkeypatch.setattr("evaluators.runtime.engine_process.can_fork", lambda: True)
+    monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: True)
     monkeypatch.setattr(os, "fork", refused)
     made = Made(tmp_path, good())
     running = begin(made.job())
@@ -344,7 +344,7 @@ def test_what_cannot_be_read_ends_the_engine(tmp_path: Path) -> None:
     """A word that this side does not know kills the process; no test waits for it."""
     made = Made(tmp_path, good(), board=False)
     running = EngineProcess(made.job())
-    running._words = {}
+    running._received = {}
     running.start()
     assert "died" in running.arrivals.wait("k0").message
     running.stop()
@@ -360,7 +360,7 @@ def test_only_linux_forks(platform: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_single_thread_is_forked() -> None:
     """A process that has never had a second thread may fork its engine."""
-    script = "from evaluators.runtime.engine_process import can_fork; print(can_fork())"
+    script = "from evaluators.runtime.process import can_fork; print(can_fork())"
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from evaluators.core import Reply
 from evaluators.models.spec import Prices, Spec, parse
-from evaluators.runtime.prices import GENAI_PRICES, MODELS_YAML, Pricing, Step, cost_of, pricing_of
+from evaluators.runtime.prices import (
+    GENAI_PRICES,
+    MODELS_YAML,
+    PriceTier,
+    Pricing,
+    cost_of,
+    pricing_of,
+)
 
 DAY = date(2026, 1, 15)
 
@@ -123,11 +130,11 @@ def test_the_most_is_never_less_than_the_cost(
     low, low_out, high, high_out, read, write = prices
     tariff = Pricing(
         steps=(
-            Step(
+            PriceTier(
                 above=0,
                 prices=Prices(input=low, output=low_out, cache_read=read, cache_write=write),
             ),
-            Step(above=start, prices=Prices(input=high, output=high_out)),
+            PriceTier(above=start, prices=Prices(input=high, output=high_out)),
         ),
         source="test",
     )

@@ -36,7 +36,7 @@ def test_demand_is_met_beyond_the_window() -> None:
 
 def test_items_of_no_test_are_never_ahead() -> None:
     """What is judged beside the tests leaves the window to items whose tests will come."""
-    schedule = Schedule(["x", "y", "z", "a", "b"], 1, beside=3)
+    schedule = Schedule(["x", "y", "z", "a", "b"], 1, untested=3)
     assert take(schedule, 4) == ["x", "y", "z", "a"]
     schedule.ended()
     assert take(schedule, 2) == ["b", None]

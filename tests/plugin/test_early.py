@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from evaluators.models.catalogue import load_catalogue
-from evaluators.runtime.engine_process import EngineProcess
+from evaluators.runtime.process import EngineProcess
 from reports.plugin import head_start
 from reports.plugin.options import read_options
 from tests.conftest import Project
@@ -75,7 +75,7 @@ def test_a_head_start_without_a_job_ends_with_the_session(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where something turns out to be wrong later the process does not stay."""
-    monkeypatch.setattr("evaluators.runtime.engine_process.can_fork", lambda: True)
+    monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: True)
     config = project.parse_config("--model", MODEL)
     head_start.start_early(config, read_options(config, project.path))
     process = config.stash[head_start.EARLY]._process

@@ -12,7 +12,7 @@ from evaluators.rubric import Prompt
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
 from evaluators.runtime.engine import Engine, Task
-from evaluators.runtime.engine_thread import Job
+from evaluators.runtime.host import Job
 from evaluators.runtime.outcomes import InMemoryOutcomes, OutcomeStore, OutcomeWriters
 from evaluators.runtime.schedule import Schedule
 from tests.support.scripted import make_case

@@ -12,9 +12,9 @@ from evaluators.models import connect
 from evaluators.models.spec import Spec
 from evaluators.runtime.caller import Caller, CallSettings
 from evaluators.runtime.engine import Engine, Task
-from evaluators.runtime.engine_process import EngineProcess
-from evaluators.runtime.engine_thread import Job
+from evaluators.runtime.host import Job
 from evaluators.runtime.outcomes import OutcomeWriter
+from evaluators.runtime.process import EngineProcess
 from evaluators.runtime.schedule import Schedule
 from evaluators.secrets import Key
 from tests.support.engine_bench import prompted, task

@@ -1,4 +1,4 @@
-"""An engine as pytest's side sees it, wherever it runs; and one in a thread of pytest's process."""
+"""An engine as pytest's side sees it, and an engine in a thread of pytest's own process."""
 
 import asyncio
 import contextlib
@@ -18,33 +18,31 @@ from evaluators.runtime.outcomes import (
 )
 from evaluators.runtime.schedule import Schedule
 
-GRACE_SECONDS = 3.0  # what is in flight when a run is stopped may still arrive
-ENDED_AT_ONCE = 8  # tests whose end is told in one word
+GRACE_SECONDS = 3.0  # calls in flight when a run is stopped may still arrive
+ENDED_AT_ONCE = 8  # tests whose end is told in one message
 
 
 def nothing() -> None:
-    """Prepare nothing."""
+    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What an engine is to do. ``make`` is called where it runs, as no open file can move there.
-
-    All of it can be pickled, as it may have to get to a process that is there already.
-    ``prepare`` loads what the first call will need; ``store`` is the file in which processes that
-    were started apart look for outcomes, None if there are none.
-    """
+    """What an engine is to do. It can be pickled, as it may go to a process that is running."""
 
     make: Callable[[OutcomeWriter], Engine]
+    """Makes the engine, and is called where it runs: no open file can move there."""
     schedule: Schedule
     models: Sequence[Model] = ()
     prepare: Callable[[], None] = nothing
+    """Loads what the first call will need."""
     store: Path | None = None
+    """The file in which other processes look for outcomes; None if there are none."""
 
     def engine(self, first: OutcomeWriter) -> Engine:
-        """Return the engine; ``first`` hears of each outcome before any test of another process.
+        """Return the engine; ``first`` learns of each outcome before any test in another process.
 
-        Raises UsageError, whatever went wrong.
+        Raises UsageError for every kind of failure.
         """
         try:
             return self.make(
@@ -52,19 +50,19 @@ class Job:
             )
         except UsageError:
             raise
-        except Exception as error:  # noqa: BLE001  # no traceback, of another process even
+        except Exception as error:  # noqa: BLE001  # a traceback would help nobody
             raise UsageError(f"the engine failed: {type(error).__name__}: {error}") from None
 
-    def words(self, engine: Engine) -> Mapping[str, Callable[..., None]]:
-        """Return what may be told to an engine at work, by the names of EngineHandle's methods."""
+    def messages(self, engine: Engine) -> Mapping[str, Callable[..., None]]:
+        """Return what a running engine may be told, by the names of EngineHandle's methods."""
 
         def refuse(why: str) -> None:
             engine.failure = engine.failure or why
             self.schedule.close()
 
-        def select(keys: Sequence[str], beside: int) -> None:
+        def select(keys: Sequence[str], untested: int) -> None:
             engine.select(keys)
-            self.schedule.select(keys, beside)
+            self.schedule.select(keys, untested)
 
         return {
             "lead": self.schedule.lead,
@@ -76,7 +74,7 @@ class Job:
 
 
 class EngineHandle(ABC):
-    """The engine as pytest's side sees it, wherever it runs."""
+    """The engine as pytest's side sees it, in a thread or in a process."""
 
     def __init__(self) -> None:
         self.arrivals = InMemoryOutcomes()
@@ -85,35 +83,35 @@ class EngineHandle(ABC):
     @property
     @abstractmethod
     def status(self) -> Status:
-        """What the engine is at, or came to."""
+        """The engine's latest status; after the end the final one."""
 
     @property
     @abstractmethod
     def is_alive(self) -> bool:
-        """Whether it is still at work."""
+        """Whether more may come from it."""
 
     @abstractmethod
     def start(self) -> None:
-        """Make the engine and begin. Raises UsageError if that cannot be done."""
+        """Make the engine and begin. Raises UsageError if that is impossible."""
 
     @abstractmethod
     def stop(self, grace: float = GRACE_SECONDS) -> None:
-        """Start no item and no call, wait ``grace`` seconds for those in flight, then give up."""
+        """Start no item and no call, wait ``grace`` seconds for calls in flight, then give up."""
 
     @abstractmethod
-    def tell(self, word: str, *values: object) -> None:
-        """Pass a word on to the engine; one that has not begun, or is over, hears nothing."""
+    def tell(self, message: str, *values: object) -> None:
+        """Pass a message on; an engine that has not begun, or is over, ignores it."""
 
-    def wait_until_ready(self) -> None:  # noqa: B027  # a thread would only be held up by others
+    def wait_until_ready(self) -> None:  # noqa: B027  # only a process loads undisturbed
         """Return once everything is loaded, if that can go on undisturbed meanwhile."""
 
     def lead(self, count: int) -> None:
-        """Work on so many items before it is known which ones have a test."""
+        """Work on up to ``count`` items before it is known which items have a test."""
         self.tell("lead", count)
 
-    def select(self, keys: Sequence[str], beside: int = 0) -> None:
-        """Work on these items, the first ``beside`` of them for no test."""
-        self.tell("select", keys, beside)
+    def select(self, keys: Sequence[str], untested: int = 0) -> None:
+        """Work on these items; the first ``untested`` of them have no test."""
+        self.tell("select", keys, untested)
 
     def want(self, key: str) -> None:
         """Put an item first: its test is waiting."""
@@ -146,31 +144,31 @@ class EngineThread(EngineHandle):
 
     @property
     def status(self) -> Status:
-        """What the engine is at, or came to."""
+        """The engine's latest status; after the end the final one."""
         return Status() if self._engine is None else self._engine.status
 
     @property
     def is_alive(self) -> bool:
-        """Whether it is still at work."""
+        """Whether more may come from it."""
         return self._thread.is_alive()
 
     def start(self) -> None:
-        """Make the engine and begin. Raises UsageError if that cannot be done."""
+        """Make the engine and begin. Raises UsageError if that is impossible."""
         self._engine = self._job.engine(self.arrivals)
         self._thread.start()
 
-    def tell(self, word: str, *values: object) -> None:
-        """Pass a word on to the engine."""
+    def tell(self, message: str, *values: object) -> None:
+        """Pass a message on to the engine."""
         if self._engine is not None:
-            self._job.words(self._engine)[word](*values)
+            self._job.messages(self._engine)[message](*values)
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
-        """Start no item and no call, wait ``grace`` seconds for those in flight, then give up."""
+        """Start no item and no call, wait ``grace`` seconds for calls in flight, then give up."""
         if self._engine is None or not self._is_open:
             return
         self._is_open = False
         self._job.schedule.close()
-        with contextlib.suppress(RuntimeError):  # the loop is closed: all is done
+        with contextlib.suppress(RuntimeError):  # the loop is closed: everything is done
             self._loop.call_soon_threadsafe(self._engine.halt)
         self._thread.join(grace)
         if self._thread.is_alive() and self._main is not None:
@@ -186,7 +184,7 @@ class EngineThread(EngineHandle):
             self._main = self._loop.create_task(work)
             with contextlib.suppress(asyncio.CancelledError):
                 self._loop.run_until_complete(self._main)
-        except Exception as error:  # noqa: BLE001  # said in the report; the tests must not hang
+        except Exception as error:  # noqa: BLE001  # the report says so; no test must hang
             self._engine.fail(error)
         finally:
             self._loop.run_until_complete(self._loop.shutdown_default_executor())

@@ -1,0 +1,409 @@
+"""An engine in a process of its own, forked from pytest's before that has any thread.
+
+Two processes share no interpreter lock: on two cores both run at full speed. A pipe joins them. The
+engine sends its outcomes and its status, and receives the messages of ``EngineHandle``. A broken
+pipe ends the run on either side: an engine whose pytest was killed starts no further call, and
+tests whose engine was killed do not wait.
+"""
+
+import asyncio
+import contextlib
+import copyreg
+import gc
+import multiprocessing
+import pickle
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from io import BytesIO
+from multiprocessing.connection import Connection
+from pathlib import Path
+from queue import SimpleQueue
+from types import FrameType
+
+from evaluators.core import Outcome, UsageError
+from evaluators.runtime.engine import Engine, Status
+from evaluators.runtime.host import GRACE_SECONDS, EngineHandle, EngineThread, Job, nothing
+from evaluators.runtime.outcomes import OutcomeStore, OutcomeWriter
+from evaluators.secrets import Key
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+READY_SECONDS = 5.0  # an SDK loads in less; tests wait no longer for that
+STATUS_SECONDS = 0.1
+TAIL_SECONDS = 2.0  # to write what has arrived, once nothing more is waited for
+TASKS = Path("/proc/self/task")  # Linux lists a process's threads there, those of C code too
+
+
+def fork_early(load: Callable[[], None]) -> "EngineProcess | None":
+    """Return a process that does ``load`` until ``begin`` gives it a job; None if there is none."""
+    if not can_fork():
+        return None
+    process = EngineProcess(load=load)
+    try:
+        process.fork()
+    except OSError:
+        return None
+    return process
+
+
+def begin(job: Job, early: "EngineProcess | None" = None) -> EngineHandle:
+    """Start an engine: in the ``early`` process if it lives, else in a new one, else in a thread.
+
+    Raises UsageError if the engine cannot be made.
+    """
+    if early is not None and early.give(job):
+        early.start()
+        return early
+    if can_fork():
+        process = EngineProcess(job)
+        with contextlib.suppress(OSError):  # no process is to be had, yet a thread may be
+            process.start()
+            return process
+    thread = EngineThread(job)
+    thread.start()
+    return thread
+
+
+def can_fork() -> bool:
+    """Whether a process may be forked: on Linux, if no other thread could hold a lock in it."""
+    alone = threading.active_count() == 1 and not multiprocessing.current_process().daemon
+    if sys.platform != "linux" or not alone:
+        return False
+    try:
+        return len(list(TASKS.iterdir())) == 1
+    except OSError:
+        return False
+
+
+def pack(job: Job) -> bytes:
+    """Return a job as bytes for the pipe to our own process, and for nothing else.
+
+    They contain the keys of its models.
+    """
+    buffer = BytesIO()
+    pickler = pickle.Pickler(buffer, pickle.HIGHEST_PROTOCOL)
+    pickler.dispatch_table = copyreg.dispatch_table | {Key: lambda key: (Key, (key.reveal(),))}
+    pickler.dump(job)
+    return buffer.getvalue()
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[None]:
+    """Hold signals back while the process forks.
+
+    The new process must not handle them as pytest does. In this one an interrupt would be lost in a
+    hook that runs after the fork, or leave one of its locks taken. Any thread may receive a signal,
+    so that a mask alone does not help.
+    """
+    came: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    former = {
+        number: signal.signal(number, lambda got, _: came.append(got))
+        for number in (SIGNALS if is_main else ())
+    }
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in former.items():
+            signal.signal(number, handler)
+    for got in came:
+        signal.raise_signal(got)
+
+
+class EngineProcess(EngineHandle):
+    """An engine in a forked process, as pytest's side sees it.
+
+    A process without a job does ``load`` until it is given one.
+    """
+
+    def __init__(self, job: Job | None = None, load: Callable[[], None] = nothing) -> None:
+        super().__init__()
+        self._status = Status()
+        self._store = None if job is None else job.store
+        self._connection, self._childs = multiprocessing.Pipe()
+        self._process = multiprocessing.get_context("fork").Process(
+            target=work,
+            args=(self._childs, self._connection, job, load),
+            name="qa-engine",
+            daemon=True,
+        )
+        self._reader = threading.Thread(target=self._read, name="qa-engine-reader", daemon=True)
+        self._writer = threading.Thread(target=self._write, name="qa-engine-writer", daemon=True)
+        self._outbox: SimpleQueue[tuple[object, ...] | None] = SimpleQueue()
+        self._received: Mapping[str, Callable[..., None]] = {
+            "post": self.arrivals.post,
+            "status": self._note,
+            "beat": lambda _: self.arrivals.beat(),
+            "end": self._end,
+            "ready": lambda _: self._ready.set(),
+        }
+        self._ready = threading.Event()
+        self._has_ended = False
+
+    @property
+    def status(self) -> Status:
+        """The engine's latest status; after the end the final one."""
+        return self._status
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether more may come from it."""
+        return self._reader.is_alive()
+
+    def fork(self) -> None:
+        """Start the process. Raises OSError if the system has none left."""
+        try:
+            with _signals_held():
+                self._process.start()
+        except BaseException:  # an interrupt too: nobody else knows of the process yet
+            self.abandon()
+            raise
+        self._childs.close()
+
+    def give(self, job: Job) -> bool:
+        """Give the job to a process that was started without one; return False if it has died."""
+        try:
+            self._connection.send_bytes(pack(job))  # never a local: it holds the keys
+        except OSError:
+            self.abandon()
+            return False
+        self._store = job.store
+        return True
+
+    def start(self) -> None:
+        """Make the engine and begin. Raises UsageError if that is impossible, or OSError."""
+        if self._process.pid is None:
+            self.fork()
+        try:
+            message, value = self._connection.recv()
+        except (EOFError, ConnectionError):
+            message, value = "problem", self._death()
+        except BaseException:  # an interrupt: nobody else can end the process
+            self.abandon()
+            raise
+        if message == "problem":
+            self._process.join()
+            raise UsageError(value)
+        self._reader.start()
+        self._writer.start()
+
+    def abandon(self) -> None:
+        """Kill a process that has begun no job; do nothing once it has."""
+        if self._reader.ident is not None:
+            return
+        if self._process.pid is not None:
+            self._process.kill()
+            self._process.join()
+        self._connection.close()
+        self._childs.close()
+
+    def wait_until_ready(self) -> None:
+        """Return once everything is loaded, so that tests take no processor time from that."""
+        self._ready.wait(READY_SECONDS)
+
+    def tell(self, message: str, *values: object) -> None:
+        """Pass a message on to the engine."""
+        # By a thread: an interrupt in the middle of a message would garble every later one.
+        self._outbox.put((message, *values))
+
+    def stop(self, grace: float = GRACE_SECONDS) -> None:
+        """Start no item and no call, wait ``grace`` seconds for calls in flight, then give up."""
+        if self._reader.ident is None:
+            return
+        self.tell("stop", grace)
+        self._reader.join(grace + TAIL_SECONDS)
+        if self._reader.is_alive():
+            self._end("the run was stopped")
+            self._process.kill()
+        self._reader.join()
+
+    def _write(self) -> None:
+        with contextlib.suppress(OSError):  # the engine has ended: there is nobody to tell
+            while (message := self._outbox.get()) is not None:
+                self._connection.send(message)
+
+    def _note(self, status: Status) -> None:
+        self._status = status
+        self.arrivals.beat()
+
+    def _end(self, why: str) -> None:
+        self._has_ended = True
+        self.arrivals.end(why)
+
+    def _read(self) -> None:
+        try:
+            while True:
+                message, value = self._connection.recv()
+                self._received[message](value)
+        except (EOFError, OSError):
+            pass
+        except Exception:  # noqa: BLE001  # what cannot be read cannot be waited for
+            self._process.kill()
+        self._ready.set()
+        self._outbox.put(None)
+        self._process.join()
+        if not self._has_ended:
+            self._report_death()
+
+    def _report_death(self) -> None:
+        """Let no test wait for an engine that was killed."""
+        why = self._status.failure or self._death()
+        self._status = replace(self._status, failure=why, in_flight=0, waiting="")
+        self._end(why)
+        if self._store is not None:
+            store = OutcomeStore(self._store)
+            store.end(why)
+            store.close()
+
+    def _death(self) -> str:
+        self._process.join()
+        return (
+            f"the engine's process died (exit code {self._process.exitcode}); "
+            "what was paid for is kept, run again to go on"
+        )
+
+
+class PipeWriter(OutcomeWriter):
+    """Sends outcomes to pytest's process, as long as it listens.
+
+    The connection stays open after the end, for the last status.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()  # a thread of its own sends the heartbeat
+
+    def send(self, message: str, value: object = None) -> None:
+        """Send one message."""
+        with self._lock, contextlib.suppress(OSError):
+            self._connection.send((message, value))
+
+    def post(self, outcomes: Sequence[Outcome]) -> None:
+        """Send outcomes."""
+        self.send("post", outcomes)
+
+    def beat(self) -> None:
+        """Show that the engine is alive."""
+        self.send("beat")
+
+    def end(self, message: str) -> None:
+        """Say that nothing more will come, and why."""
+        self.send("end", message)
+
+
+def work(
+    own: Connection, parents: Connection, job: Job | None, load: Callable[[], None] = nothing
+) -> None:
+    """Do the job in the new process; ``own`` and ``parents`` are the two ends of the pipe.
+
+    Without a job, ``load`` runs while the job is awaited, pickled, from the pipe.
+    """
+    parents.close()  # or the end of pytest's process would never be seen
+    # The terminal interrupts every process at once: pytest decides what that means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.disable()  # until everything is loaded that stays to the end
+    loading = threading.Thread(target=_load, args=(load,), name="qa-engine-loader", daemon=True)
+    if job is None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing has begun that must end well
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        loading.start()
+        try:
+            job = pickle.loads(own.recv_bytes())
+        except (EOFError, OSError):  # there is no job: the user got something wrong
+            return
+        except Exception as error:  # noqa: BLE001  # a traceback would help nobody
+            problem = f"the engine failed: {type(error).__name__}: {error}"
+            PipeWriter(own).send("problem", problem)
+            return
+    assert isinstance(job, Job)
+    _Worker(job, own).work(loading)
+
+
+def _load(load: Callable[[], None]) -> None:
+    with contextlib.suppress(Exception):  # it is loaded again when it is needed
+        load()
+
+
+class _Worker:
+    """Makes the engine in the new process, runs it, and follows pytest's messages."""
+
+    def __init__(self, job: Job, connection: Connection) -> None:
+        self._job = job
+        self._connection = connection
+        self._writer = PipeWriter(connection)
+        self._engine: Engine | None = None
+        self._main: asyncio.Task[None] | None = None
+        self._is_ending = False
+        self._has_to_end = False
+
+    def work(self, loading: threading.Thread) -> None:
+        """Make the engine, report whether that worked, and run it once everything is loaded."""
+        signal.signal(signal.SIGTERM, self._end_soon)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        try:
+            self._engine = engine = self._job.engine(self._writer)
+        except UsageError as problem:
+            self._writer.send("problem", str(problem))
+            return
+        self._writer.send("made")
+        try:
+            if loading.ident is not None:
+                loading.join()
+            self._job.prepare()
+            gc.freeze()
+            gc.enable()
+            self._writer.send("ready")
+            asyncio.run(self._run(engine))
+        except Exception as error:  # noqa: BLE001  # the report says so; no test must hang
+            engine.fail(error)
+        engine.close()
+        self._writer.send("status", engine.status)
+
+    def _end_soon(self, number: int, frame: FrameType | None) -> None:
+        self._has_to_end = True
+
+    async def _run(self, engine: Engine) -> None:
+        loop = asyncio.get_running_loop()
+        messages = {**self._job.messages(engine), "stop": self._stop}
+        loop.add_reader(self._connection.fileno(), self._listen, messages)
+        loop.add_signal_handler(signal.SIGTERM, self._stop, GRACE_SECONDS)
+        telling = asyncio.create_task(self._keep_telling(engine))
+        self._main = asyncio.create_task(engine.run(self._job.schedule, self._job.models))
+        if self._has_to_end:
+            self._stop(GRACE_SECONDS)
+        try:
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._main
+        finally:
+            loop.remove_reader(self._connection.fileno())
+            telling.cancel()
+            # Before the loop is closed, which waits for threads that may hang.
+            self._writer.send("status", engine.status)
+
+    async def _keep_telling(self, engine: Engine) -> None:
+        while True:
+            self._writer.send("status", engine.status)
+            await asyncio.sleep(STATUS_SECONDS)
+
+    def _listen(self, messages: Mapping[str, Callable[..., None]]) -> None:
+        try:
+            while self._connection.poll():
+                message, *values = self._connection.recv()
+                messages[message](*values)
+        except Exception:  # noqa: BLE001  # pytest's process is gone, or cannot be understood
+            asyncio.get_running_loop().remove_reader(self._connection.fileno())
+            self._stop(GRACE_SECONDS)
+
+    def _stop(self, grace: float) -> None:
+        self._job.schedule.close()
+        if self._is_ending or self._engine is None or self._main is None:
+            return
+        self._is_ending = True
+        self._engine.halt()
+        asyncio.get_running_loop().call_later(grace, self._main.cancel)
+        # If anything hangs then, nobody may be left who could end this process.
+        signal.setitimer(signal.ITIMER_REAL, grace + TAIL_SECONDS)
