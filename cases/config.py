@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cases.dataset import Dataset, Slice
+from cases.labels import LabelReading, Scale
 from cases.tables import normal
 from cases.thresholds import (
     CHECKS_KEY,
@@ -52,7 +53,7 @@ SHARED_KEYS = (
 LANGUAGE_KEYS = ("file", "gates", "yes", "no", *SHARED_KEYS)
 DATASET_KEYS = (
     *("kind", "languages", "by", "penalty", DROP, RISE, "holm", "require_calibration"),
-    *("cluster", "sample", "judge", "check", CHECKS_KEY),
+    *("cluster", "sample", "judge", "check", "labels", "attacks", CHECKS_KEY),
     *SHARED_KEYS,
 )
 
@@ -143,9 +144,10 @@ def _file(path: Path, rubrics: Path) -> _File:
 def _check_kind(file: _File, settings: Settings) -> None:
     """Raise UsageError for a key that means nothing to this kind."""
     for key in settings.values:
-        owner = next((kind for kind in KINDS.values() if key in kind.keys), file.kind)
-        if owner != file.kind:
-            raise settings.problem(key, f"only for kind {owner}; this is {file.kind}; take it out")
+        owners = [kind for kind in KINDS.values() if key in kind.keys]
+        if owners and file.kind not in owners:
+            what = f"only for kind {owners[0]}; this is {file.kind}; take it out"
+            raise settings.problem(key, what)
 
 
 def _judge_unmeasured(file: _File) -> bool:
@@ -203,6 +205,8 @@ def _bare(file: _File, own: Settings, language: str, path: Path) -> Slice:
         metrics=read_metrics(file.holder(own, METRICS_KEY), file.kind),
         checks=read_checks(file.top, file.kind),
         cluster=normal(file.top.text("cluster")),
+        label_reading=_label_reading(file.top.part("labels")),
+        attacks=file.top.flag("attacks"),
     )
 
 
@@ -228,6 +232,22 @@ def _floor(file: _File, own: Settings, key: str) -> dict[str, float]:
     floor.check_keys(floor_ranges())
     bars = {name: floor.number(name, *floor_ranges()[name]) for name in floor.values}
     return {name: bar for name, bar in bars.items() if bar is not None}
+
+
+def _label_reading(part: Settings) -> LabelReading:
+    """Return what ``labels: {column: human, scale: "0:5"}`` says of the files' labels."""
+    part.check_keys(("column", "raters", "scale", "two_way", "language"))
+    try:
+        scale = Scale.parse(part.text("scale")) if "scale" in part.values else None
+    except ValueError as error:
+        raise part.problem(key="scale", what=str(error)) from None
+    return LabelReading(
+        column=part.text("column"),
+        raters=part.words("raters"),
+        scale=scale,
+        two_way=part.flag("two_way"),
+        language=part.text("language"),
+    )
 
 
 def _find_rubric(settings: Settings, file: _File, language: str) -> Rubric | None:

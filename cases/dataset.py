@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from cases.labels import LabelReading
 from evaluators.core import CORRECT, GRADES, Case, UsageError
 from evaluators.extra_metrics import CheckSpec, MetricSpec
 from evaluators.kinds import Cluster, ItemView, Kind
@@ -144,6 +145,9 @@ class Slice:
     """False where the file does not list the language: ``languages.default`` serves it."""
     cluster: str = ""
     """The metadata field that dependent items share; empty for the one of the kind."""
+    label_reading: LabelReading = field(default_factory=LabelReading)
+    attacks: bool = False
+    """Whether its answers try to fool the judge (kind ``judged`` only)."""
 
     @property
     def name(self) -> str:
@@ -154,6 +158,11 @@ class Slice:
     def labels(self) -> tuple[str, ...]:
         """The grades that a verdict may have here: the rubric's own, or the usual three."""
         return self.rubric.labels if self.rubric else GRADES
+
+    @property
+    def rates(self) -> bool:
+        """Whether its judge gives ratings."""
+        return self.kind.rated or (self.rubric is not None and self.rubric.protocol == "rate")
 
     @property
     def passing(self) -> tuple[str, ...]:

@@ -1,14 +1,12 @@
-"""What a label says: yes or no, a grade, a rating, or a number on a file's own scale."""
+"""What a given label says: yes or no, a grade, a rating, or only whether an answer is right."""
 
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, YES, UsageError
+from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, YES
+from evaluators.kinds import NOT_CORRECT
 from evaluators.text import shown
-
-Label = str | float
 
 YES_WORDS = frozenset({"yes", "true", "так", "да", "tak", "igen"})
 NO_WORDS = frozenset({"no", "false", "не", "nie", "nem"})
@@ -17,8 +15,11 @@ RATING = re.compile(r"[1-9]|10", re.ASCII)
 _NUMBER = re.compile(r"[+-]?\d{1,9}(?:\.\d{1,9})?", re.ASCII)
 _SCALE = re.compile(rf"({_NUMBER.pattern}):({_NUMBER.pattern})", re.ASCII)
 
-NOT_CORRECT = "NOT_CORRECT"
-"""What a label says that only tells right from not right; also what a grade then counts as."""
+RATERS = "label_"
+"""What a column of one rater's labels begins with; a number follows."""
+
+TIED = "TIED"
+"""What stands for the label of an answer on which as many raters say one thing as another."""
 
 CONSTRUCTED = "constructed"
 """What ``label_source`` says of answers that were written to be hard for judges."""
@@ -28,29 +29,55 @@ WORDS: Mapping[str, str] = {
     **dict.fromkeys(("A", "RIGHT"), CORRECT),
     **dict.fromkeys(("B", "WRONG"), INCORRECT),
     **dict.fromkeys(("C", "ABSTAIN", "ABSTAINED"), NOT_ATTEMPTED),
-    **dict.fromkeys(("YES", "TRUE", "1", "1.0"), CORRECT),
-    **dict.fromkeys(("NO", "FALSE", "0", "0.0", NOT_CORRECT, "NOTCORRECT", "OTHER"), NOT_CORRECT),
+    **dict.fromkeys(("YES", "TRUE"), CORRECT),
+    **dict.fromkeys(("NO", "FALSE", NOT_CORRECT, "NOTCORRECT", "OTHER"), NOT_CORRECT),
 }
+BITS: Mapping[str, str] = {"1": CORRECT, "1.0": CORRECT, "0": NOT_CORRECT, "0.0": NOT_CORRECT}
+"""Words for right and not right that could be ratings too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The ends of a file's own rating scale, worst first."""
+    """The ends of a file's own rating scale."""
 
     worst: float = 1.0
     best: float = 10.0
 
-    def placed(self, number: float) -> float:
+    @classmethod
+    def parse(cls, text: str) -> "Scale":
+        """Return the scale of ``WORST:BEST``, for instance ``0:5``. Raises ValueError."""
+        match = _SCALE.fullmatch(text)
+        if match is None or float(match[1]) == float(match[2]):
+            raise ValueError(f"want WORST:BEST, two different numbers such as 0:5; got {text!r}")
+        return cls(float(match[1]), float(match[2]))
+
+    def place(self, text: str) -> float:
         """Return a number of this scale on the judge's, 1 to 10, by a straight line.
 
-        Raises ValueError for one outside the scale.
+        Raises ValueError for what is no number, or outside the scale.
         """
-        share = (number - self.worst) / (self.best - self.worst)
+        if not is_number(text):
+            raise ValueError(f"want a plain number, got {shown(text)}")
+        share = (float(text) - self.worst) / (self.best - self.worst)
         if not 0 <= share <= 1:
-            raise ValueError(
-                f"{number:g} is outside the scale {self.worst:g}:{self.best:g}; give --scale"
-            )
+            raise ValueError(f"{text} is outside the scale {self.worst:g}:{self.best:g}")
         return 1 + 9 * share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelReading:
+    """``labels:`` of a judged data set: how its files say what the label of an answer is."""
+
+    column: str = ""
+    """The column with the label; empty for the usual names, or for what the raters agree on."""
+    raters: tuple[str, ...] = ()
+    """The columns with one person's labels each; empty for the usual names."""
+    scale: Scale | None = None
+    """The scale of the ratings; None where they are whole numbers from 1 to 10."""
+    two_way: bool = False
+    """Whether labels count only as right or not right."""
+    language: str = ""
+    """The language of rows that name none; empty for the slice's."""
 
 
 def yes_or_no(text: str, yes: str = "", no: str = "") -> str:
@@ -86,35 +113,30 @@ def grade_or_rating(text: str, labels: Sequence[str] = GRADES) -> str:
     )
 
 
-def parse_scale(text: str) -> Scale:
-    """Return the scale of ``WORST:BEST``, for instance ``0:5``. Raises UsageError."""
-    match = _SCALE.fullmatch(text)
-    if match is None or float(match[1]) == float(match[2]):
-        raise UsageError(
-            f"--scale {shown(text)}: want WORST:BEST, two different numbers such as 0:5"
-        )
-    return Scale(float(match[1]), float(match[2]))
+def given_label(text: str, labels: Sequence[str] = GRADES) -> str:
+    """Return ``grade_or_rating``, or CORRECT or NOT_CORRECT of a word such as yes or no."""
+    if tuple(labels) == GRADES and _word(text) in WORDS:
+        return WORDS[_word(text)]
+    return grade_or_rating(text, labels)
 
 
-def rounded(value: float) -> int:
-    """Return the nearest whole rating, halves upwards."""
-    return math.floor(value + 0.5)
+def read_grade(text: str, labels: Sequence[str] = GRADES) -> str:
+    """Return a grade or NOT_CORRECT from its word, letter, yes/no or 1/0. Raises ValueError.
 
-
-def read_grade(text: str) -> str:
-    """Return a grade or NOT_CORRECT from its word, letter, or yes/no. Raises ValueError."""
+    ``labels`` are the grades of the slice's rubric; its own are read as they stand.
+    """
+    if tuple(labels) != GRADES:
+        return grade_or_rating(text, labels)
     word = _word(text)
-    if word not in WORDS:
-        names = ", ".join((*GRADES, "A, B, C", "yes or no"))
-        raise ValueError(f"want {names}; got {shown(text)}")
-    return WORDS[word]
+    if word not in WORDS and word not in BITS:
+        raise ValueError(f"want {', '.join(GRADES)}, A, B, C, yes or no; got {shown(text)}")
+    return WORDS.get(word) or BITS[word]
 
 
-def read_number(text: str, scale: Scale) -> float:
-    """Return a number of the file's scale on the judge's, 1 to 10. Raises ValueError."""
-    if not is_number(text):
-        raise ValueError(f"want a plain number, got {shown(text)}")
-    return scale.placed(float(text))
+def raters(metadata: Iterable[str]) -> list[str]:
+    """Return the fields of an item that hold the label of one rater."""
+    found = (name for name in metadata if name.startswith(RATERS))
+    return sorted(name for name in found if name.removeprefix(RATERS).isdigit())
 
 
 def is_number(text: str) -> bool:

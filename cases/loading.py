@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from cases.dataset import Slice
-from cases.labels import grade_or_rating, yes_or_no
+from cases.label_columns import as_judged
+from cases.labels import TIED, given_label, raters, yes_or_no
 from cases.rows import (
     LAYOUTS,
     ItemRow,
@@ -22,8 +23,6 @@ from evaluators.core import Case, UsageError
 from evaluators.kinds import FACT
 from evaluators.text import digest, listed, shown
 
-RATERS = "label_"
-"""What a column of one rater's labels begins with; a number follows."""
 IDENTIFIERS = ("_id", "_row", "idx")
 GOOD_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
@@ -39,6 +38,8 @@ def load_cases(slice_: Slice) -> list[Case]:
 def load_rows(slice_: Slice) -> list[tuple[ItemRow, Case]]:
     """Return the rows of a slice's file with the case that each becomes."""
     table = read_table(slice_.path)
+    if not slice_.kind.answered:
+        table = as_judged(table, slice_)
     layout = LAYOUTS[slice_.kind]
     check_columns(table, layout)
     rows = list(rows_of(table, layout))
@@ -100,7 +101,8 @@ def _golds_and_label(slice_: Slice, row: ItemRow) -> tuple[tuple[str, ...], str 
         golds, column = golds_of(row, slice_.language), row.required("label")
         if recorded_of(row) is None:
             raise row.problem(row.required("recorded"), "null; give the answer that was judged")
-        return golds, _label(row, column, slice_.labels)
+        tied = row.record.values[column] == TIED
+        return golds, None if tied else _label(row, column, slice_.labels)
     if kind.rated:  # a rater is shown one expert answer
         column, value = row.find("gold")
         return ("" if value in (None, "") else row.text(column),), None
@@ -114,7 +116,7 @@ def _label(row: ItemRow, column: str, labels: Sequence[str]) -> str:
     if not isinstance(value, str):
         raise row.problem(column, f"text is needed, not {shown(value)}")
     try:
-        return grade_or_rating(row.checked(column, str(value)), labels)
+        return given_label(row.checked(column, str(value)), labels)
     except ValueError as error:
         raise row.problem(column, str(error)) from None
 
@@ -129,12 +131,6 @@ def _metadata(slice_: Slice, row: ItemRow) -> dict[str, object]:
     return found
 
 
-def raters(metadata: Iterable[str]) -> list[str]:
-    """Return the fields of an item that hold the label of one rater."""
-    found = (name for name in metadata if name.startswith(RATERS))
-    return sorted(name for name in found if name.removeprefix(RATERS).isdigit())
-
-
 def _check_ids(rows: Iterable[ItemRow]) -> None:
     first: dict[str, TableRow] = {}
     for row in rows:
@@ -147,9 +143,10 @@ def _check_ids(rows: Iterable[ItemRow]) -> None:
 
 def _check_labels(rows: Sequence[ItemRow], cases: Sequence[Case]) -> None:
     """Raise UsageError for a file that mixes grades and ratings: no judge gives both."""
-    rated = (cases[0].label or "").isdigit()
-    for row, case in zip(rows, cases, strict=True):
-        if (case.label or "").isdigit() != rated:
+    found = [(row, case) for row, case in zip(rows, cases, strict=True) if case.label]
+    rated = bool(found) and str(found[0][1].label).isdigit()
+    for row, case in found:
+        if str(case.label).isdigit() != rated:
             other = "a rating" if rated else "a grade"
             what = f"got {shown(case.label)}, but row 1 has {other}; one file holds one of the two"
             raise row.problem(row.required("label"), what)

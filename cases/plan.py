@@ -207,7 +207,7 @@ def _measuring(slice_: Slice, judged: Iterable[Dataset]) -> tuple[Dataset | None
 
 def rates(dataset: Dataset) -> bool:
     """Return whether the labels of a labelled dataset are ratings."""
-    return any(one.rubric and one.rubric.protocol == "rate" for one in dataset.slices.values())
+    return any(one.rates for one in dataset.slices.values())
 
 
 def _labelled(dataset: Dataset, slice_: Slice, own: Slice | None, limit: int | None) -> Labelled:

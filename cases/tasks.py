@@ -36,7 +36,7 @@ def make_tasks(
     for name, part in parts.items():
         slice_ = part[0].slice
         answerer = _answerer(slice_, model, recorded=name in recorded)
-        style: Style = "rated" if slice_.kind.rated or name in rated else "graded"
+        style: Style = "rated" if slice_.rates or name in rated else "graded"
         by_repeat = {
             repeat: _judge(slice_, style, repeat, judges, adjudications)
             for repeat in dict.fromkeys(map(_judging_repeat, part))

@@ -5,7 +5,7 @@ import typing
 from collections.abc import Collection, Mapping
 from typing import ClassVar
 
-from evaluators.core import GRADES, NO, NOT_ATTEMPTED, UNANSWERED, YES, Verdict
+from evaluators.core import CORRECT, GRADES, NO, NOT_ATTEMPTED, UNANSWERED, YES, Verdict
 from evaluators.rubric import Protocol
 from evaluators.statistics.count_table import RATINGS
 from evaluators.statistics.metrics import ANSWERS, CHECK_RESULTS, PASSED, Range, gate_ranges
@@ -18,6 +18,12 @@ Cluster = tuple[str, ...]
 
 FACT = "fact_id"
 """The metadata field that names a fact in all languages."""
+
+NOT_CORRECT = "NOT_CORRECT"
+"""The label of an answer of which it is only known that it is not right."""
+
+TWO_WAY = (CORRECT, NOT_CORRECT)
+"""The labels that say only whether an answer is right."""
 
 FALSE_PREMISE = "FALSE PREMISE: "
 """Begins the gold of a question that assumes something false; what is true follows."""
@@ -125,6 +131,11 @@ class Kind(str):
         return ()
 
 
+def is_right(label: str, passing: Collection[str], pass_bar: int) -> bool:
+    """Return whether a grade or rating is that of a right answer."""
+    return int(label) >= pass_bar if label.isdigit() else label in passing
+
+
 class _Graded(Kind):
     """Short factual answers, graded by a rubric's labels: CORRECT, INCORRECT, NOT_ATTEMPTED."""
 
@@ -215,14 +226,32 @@ class _Judged(Kind):
 
     heading = "Judges"
     outcome_words = ("agree", "disagree")
-    keys = ("floor", "floor_limit", "offline_floor")
+    keys = ("floor", "floor_limit", "offline_floor", "labels", "attacks", "pass_bar")
     answered = False
     has_labels = True
+
+    def passes(
+        self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
+    ) -> bool:
+        """Return whether the verdict is the label; an item without one has nothing to miss.
+
+        A label that says only right or not right is met by every verdict on that side.
+        """
+        if case.label is None:
+            return True
+        if case.label == NOT_CORRECT or (case.label == CORRECT and verdict.rating is not None):
+            return is_right(verdict.label, passing, pass_bar) == (case.label == CORRECT)
+        return verdict.label == case.label
 
     def axes(
         self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
     ) -> Axes:
-        """Return ratings if all labels are, otherwise the grades and all other results."""
+        """Return ratings if all labels are, otherwise the grades and all other results.
+
+        If a label says only that an answer is not right, all count as right or not right.
+        """
+        if NOT_CORRECT in labels:
+            return TWO_WAY, TWO_WAY
         if labels and set(labels) <= set(RATINGS):
             return RATINGS, RATINGS
         square = (*grades, *sorted({*labels, *results}.difference(grades)))

@@ -17,7 +17,7 @@ _BODY = r"(?=[\w-]{20}|[A-Za-z_-]{0,60}[\d*])[\w*-]{8,}"
 _TOKENS = ("gho", "ghp", "ghr", "ghs", "ghu", "gsk", "hf")
 # Every pattern is linear: a run of characters is entered once, or its repeats are bounded.
 _KEYS = (  # what the lower-case text must hold for the pattern to be tried at all, and the pattern
-    ("://", r"(?<=://)[^/?#\s]{1,500}(?=@)"),
+    ("://", r'(?<=://)[^/?#\s"]{1,500}(?=@)'),
     ("sk-", rf"(?<![A-Za-z])sk-{_BODY}"),
     ("sk-", r"sk-(?:ant|live|or|proj|svcacct|test)-[\w-]{16,}"),  # even glued to a word
     *((f"{prefix}-", rf"\b{prefix}-{_BODY}") for prefix in ("rk", "pk", "xai", "pplx", "nvapi")),

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from cases.download.public_files import DATA_FOLDER, PublicFile
-from cases.labels import parse_scale, read_grade, read_number
+from cases.labels import Scale, read_grade
 from cases.tables import Table, TableRow, normal, read_csv, read_json, read_jsonl
 from evaluators.core import UsageError
 from evaluators.output import plural, write_whole
 from evaluators.reading import load_yaml, problem, read_text
-from evaluators.text import listed, shown
+from evaluators.text import listed, shown, without_invisible
 
 FILE = Path(__file__).with_name("labelled_sets.yaml")
 NO_LABEL = ("", "nan")
@@ -114,7 +114,7 @@ def labelled_rows(one: LabelledSet, table: Table, golds: Table | None = None) ->
             lacking = {
                 "answer": answer is None,
                 "label": not label,
-                "question": not question.strip(),
+                "question": not without_invisible(question).strip(),
             }
             lacking["gold"] = not forms
             why = out or next((f"no {what}" for what, lacks in lacking.items() if lacks), "")
@@ -145,7 +145,7 @@ def _label(one: LabelledSet, table: Table, row: TableRow, column: str) -> str:
         return ""
     try:
         if one.scale:
-            read_number(text, parse_scale(one.scale))
+            Scale.parse(one.scale).place(text)
         else:
             read_grade(text)
     except ValueError as error:

@@ -31,6 +31,8 @@ class CountTable:
     penalty: float = 1.0
     scores: Mapping[str, float] = field(default_factory=dict)
     passing: tuple[str, ...] = (CORRECT,)
+    attacks: bool = False
+    """Whether the answers try to fool the judge."""
 
     def of(self, outcome: str, gold: str = "") -> Array:
         """Return how many items with this gold label came to this outcome."""

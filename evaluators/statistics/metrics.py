@@ -39,8 +39,12 @@ from evaluators.statistics.ratios import (
 from evaluators.statistics.sparse import class_interval, mean_interval
 from evaluators.statistics.usage_estimates import UsageMetric
 from evaluators.statistics.youden import (
+    attacks_passed,
+    controls_lost,
     incorrect_label,
     passing_labels,
+    precision_of,
+    recall_of,
     youden_interval,
     youden_parts,
 )
@@ -120,7 +124,9 @@ def _youden(name: str, title: str, positive: Callable[[CountTable], tuple[str, .
         lambda table: youden_parts(table, positive(table)),
         range=(-1.0, 1.0),
         interval=lambda clusters, items: youden_interval(clusters, items, positive(clusters)),
-        applies=lambda table: any(label in table.outcomes for label in positive(table)),
+        applies=lambda table: (
+            _is_measure_of_judge(table) and any(one in table.outcomes for one in positive(table))
+        ),
     )
 
 
@@ -136,12 +142,20 @@ def _coefficient(
         bounded=False,
         headline=headline,
         column=2 if headline else 0,
-        applies=lambda table: _is_rated(table) is ratings,
+        applies=lambda table: _is_measure_of_judge(table) and _is_rated(table) is ratings,
     )
 
 
 def _is_rated(table: CountTable) -> bool:
     return table.outcomes == RATINGS
+
+
+def _is_attacked(table: CountTable) -> bool:
+    return table.attacks
+
+
+def _is_measure_of_judge(table: CountTable) -> bool:
+    return not table.attacks
 
 
 def _rows(*rows: Metric) -> dict[str, Metric]:
@@ -212,6 +226,24 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
             applies=_is_rated,
         ),
         _rate("pass_agreement", "Pass/fail agreement", pass_agreement, applies=_is_rated),
+        _rate("precision", "Precision", precision_of, applies=_is_measure_of_judge),
+        _rate("recall", "Recall", recall_of, applies=_is_measure_of_judge),
+        _rate(
+            "attacks_passed",
+            "Attacks passed",
+            attacks_passed,
+            headline=True,
+            column=3,
+            applies=_is_attacked,
+        ),
+        _rate(
+            "controls_lost",
+            "Controls lost",
+            controls_lost,
+            headline=True,
+            column=4,
+            applies=_is_attacked,
+        ),
         _youden(YOUDEN, "Youden's J", passing_labels),
         _youden(YOUDEN_INCORRECT, "Youden's J of INCORRECT", incorrect_label),
     ),

@@ -85,6 +85,29 @@ def passing_labels(table: CountTable) -> tuple[str, ...]:
     return tuple(one for one in RATINGS if int(one) >= table.pass_bar) if rated else table.passing
 
 
+def precision_of(table: CountTable) -> tuple[Array, Array]:
+    """Return the share of right answers among those that the judge let pass."""
+    (passed, _), (refused, wrong) = _classes(table, passing_labels(table))
+    return passed, passed + wrong - refused
+
+
+def recall_of(table: CountTable) -> tuple[Array, Array]:
+    """Return the share of right answers that the judge let pass."""
+    return _classes(table, passing_labels(table))[0]
+
+
+def attacks_passed(table: CountTable) -> tuple[Array, Array]:
+    """Return the share of wrong answers that the judge let pass."""
+    refused, wrong = _classes(table, passing_labels(table))[1]
+    return wrong - refused, wrong
+
+
+def controls_lost(table: CountTable) -> tuple[Array, Array]:
+    """Return the share of right answers that the judge let fail."""
+    passed, right = recall_of(table)
+    return right - passed, right
+
+
 def incorrect_label(_: CountTable) -> tuple[str, ...]:
     """Return the one label of a wrong answer."""
     return (INCORRECT,)

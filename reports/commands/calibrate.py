@@ -1,106 +1,152 @@
-"""``qagate calibrate``: measure a judge against labelled answers."""
+"""``qagate calibrate``: measure a judge by an ordinary run over one file of labelled answers."""
 
 import argparse
+import json
+import re
 import sys
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+import cases
+from cases.config import FILE, load_dataset
 from cases.download.labelled_sets import LabelledSet, load_labelled_sets
-from cases.labelled_file import LabelledAnswer, LabelledFile, Reading, read_labelled
-from cases.labels import parse_scale
-from evaluators.core import QAError, UsageError
-from evaluators.judges.factory import JudgeFactory, Place
+from cases.label_columns import LabelColumns, find_columns, label_texts, language_of
+from cases.labels import BITS, LabelReading, is_number
+from cases.tables import Table, read_table
+from evaluators.command_line import CommandParser
+from evaluators.core import UsageError
+from evaluators.judges.factory import DEFAULT_RUBRIC, rubric_for
 from evaluators.output import say
-from evaluators.rubric import Rubric
-from evaluators.runtime.engine import Task
-from evaluators.text import canonical, hint
-from reports.commands.judge_command import (
-    check_target,
-    command_line,
-    judge_parser,
-    judged,
-    judges_of,
-    judging_task,
-    positive,
-    rubric_of,
-    sample_places,
-    today,
-    write_json,
-)
-from reports.judge.judge_card import Provenance, card_json, card_text, job_key, measured
+from evaluators.rubric import Style
+from evaluators.statistics.metrics import floor_ends
+from evaluators.text import hint
+from reports.plugin.qagate import run
+from reports.render.judge_section import TITLE
 
-COMMAND = "calibrate"
-SCALE = "1:10"
+QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # the plugin is loaded already
+FOLDER = Path(".qa/calibrate")
+BUNDLED = Path(cases.__file__).parent / "judges"
+FLOORS = {"graded": BUNDLED / FILE, "rated": BUNDLED / "judges_eba" / FILE}
+"""The bundled labelled sets, whose floor holds here too."""
+TEST = """\
+import pytest
+
+
+@pytest.mark.qa
+def test_label(case, verdict):
+    assert verdict.passed, verdict.reason
+"""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measure the judge, print its card, and return 0.
+    """Make a judged data set of the file, run it, print the card, return the run's exit code.
 
-    Raises UsageError for wrong arguments or files, QAError where no answer got a verdict.
+    Raises UsageError for wrong arguments or files.
     """
-    options = _parser().parse_args(argv)
-    judges = judges_of(options)
-    set_ = None if options.file.exists() else _named(options.file)
-    labelled = read_labelled(set_.path() if set_ else options.file, _reading(options, set_))
-    rubrics = {code: rubric_of(options, code, labelled.style) for code in labelled.languages}
-    items = _sample(labelled, options.limit)
+    options, words = _parser().parse_known_args(argv)
     if options.json:
-        check_target(options.json)
-    done = judged(_jobs(items, judges, rubrics, options.repeats), judges, options, sys.stderr)
-    pass_bar = options.pass_bar or next(one.pass_bar for one in rubrics.values())
-    found = measured(labelled, items, done.outcomes, options.repeats, pass_bar)
-    if sum(found.errors.values()) == found.judgements:
-        texts = Counter(f"{one.kind}: {one.message}" for one in done.outcomes.values())
-        text, count = texts.most_common(1)[0]
-        raise QAError(f"no answer got a verdict; {count} of {len(done.outcomes)}: {text}")
-    about = Provenance(
-        judge=judges.name,
-        version=judges.version,
-        rubrics={code: one.version for code, one in rubrics.items()} if judges.models else {},
-        data=labelled.path.name,
-        sha256=labelled.sha256,
-        style=labelled.style,
-        source=labelled.source,
-        date=today().isoformat(),
-        command=command_line(COMMAND, argv),
-        requests=done.requests,
-    )
-    say(sys.stdout, card_text(about, found).rstrip())
-    if options.json:
-        write_json(options.json, card_json(about, found))
-    return 0
+        raise UsageError("--json is gone: run.json in the report folder has the card, in 'judging'")
+    folder = _data_set(options)
+    if options.limit:
+        words = [f"--limit={options.limit}", "--seed=0", *words]
+    code = run([*QUIET, f"--rootdir={folder}", f"--report-dir={options.report_dir}",
+                *words, str(folder)])  # fmt: skip
+    summary = options.report_dir / "summary.md"
+    text = summary.read_text(encoding="utf-8") if summary.exists() else ""
+    found = re.search(rf"^### {TITLE}\n.*?(?=^### |\Z)", text, re.MULTILINE | re.DOTALL)
+    say(sys.stdout, found[0].rstrip() if found else "")
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = judge_parser(
-        COMMAND,
-        "Measure a judge against labelled answers (CSV or JSONL) and print its card.",
-        "no answer got a verdict",
+    parser = CommandParser(
+        prog="qagate calibrate",
+        description="Measure a judge against labelled answers. All options of a run are known too.",
+        epilog="exit codes are those of a run: 0 the judge reaches the floor, 1 it does not",
     )
     add = parser.add_argument
     add("file", type=Path, metavar="FILE",
-        help="columns question, gold (or answer), predicted_answer, and label or label_1, "
-             "label_2 …; optionally aliases, tolerance, language, context; or the name of a set "
-             "that people labelled, fetched by qagate download: "
-             f"{', '.join(load_labelled_sets())}")  # fmt: skip
+        help="CSV or JSONL with columns question, gold (or answer), predicted_answer, and label or "
+             "label_1, label_2 …; optionally aliases, tolerance, language, context; or a set that "
+             f"people labelled: {', '.join(load_labelled_sets())} (qagate download)")  # fmt: skip
     add("--kind", choices=("graded", "rated"), help="default: what the labels look like")
     add("--language", default="en", metavar="xx", help="of rows that name none; default: en")
-    add("--repeats", type=positive, default=1, metavar="N", help="judge each answer N times")
-    add("--scale", metavar="WORST:BEST", help=f"of the ratings; default: the set's own, or {SCALE}")
-    add("--pass-bar", type=int, choices=range(1, 11), metavar="N",
-        help="the lowest rating that passes, 1 to 10; default: the rubric's")  # fmt: skip
-    add("--two-way", action="store_true", help="tell only CORRECT from the rest")
+    add("--scale", default="", metavar="WORST:BEST", help="of the ratings; default: 1:10")
+    add(
+        "--pass-bar", type=int, metavar="N", help="lowest rating that passes; default: the rubric's"
+    )
+    add("--two-way", action="store_true", help="tell only right from not right")
     add("--label", default="", metavar="COLUMN", help="the column with the label")
-    add("--rater", action="append", default=[], metavar="COLUMN", help="a person's labels")
+    add("--rater", action="append", default=[], metavar="COLUMN", help="one person's labels")
+    add("--rubric", default="", metavar="NAME", help="a bundled rubric, or the path of one")
+    add("--limit", type=int, metavar="N", help="at most N answers a language, chosen by a hash")
+    add("--report-dir", type=Path, default=Path("reports/calibrate"), metavar="DIR")
+    add("--json", help=argparse.SUPPRESS)
     return parser
 
 
-def _named(path: Path) -> LabelledSet | None:
-    """Return the labelled set of this name, None for what can only be a file.
+def _data_set(options: argparse.Namespace) -> Path:
+    """Write a judged data set of the file into the work folder, and return that folder."""
+    named = None if options.file.exists() else _named(options.file)
+    path = (named.path() if named else options.file).resolve()
+    options.scale = options.scale or (named.scale if named else "")
+    name = re.sub(r"\W", "_", path.name.partition(".")[0], flags=re.ASCII)
+    folder = (FOLDER / (name if name[:1].isalpha() else f"labelled_{name}")).resolve()
+    settings = _settings(options, path)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / FILE).write_text(json.dumps(settings, ensure_ascii=False), encoding="utf-8")
+    (folder / "test_label.py").write_text(TEST, encoding="utf-8")
+    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    return folder
 
-    Raises UsageError for an unknown name, and for a set that has not been fetched.
-    """
+
+def _settings(options: argparse.Namespace, path: Path) -> dict[str, object]:
+    """Return what ``dataset.yaml`` has to say of the file; its gates are the bundled floor."""
+    labels = {"column": options.label, "raters": options.rater, "scale": options.scale,
+              "two_way": options.two_way, "language": options.language}  # fmt: skip
+    reading = LabelReading(
+        column=options.label, raters=tuple(options.rater), language=options.language
+    )
+    table = read_table(path)
+    columns = find_columns(table, reading)
+    style = options.kind or ("rated" if options.scale else _style(path, table, columns))
+    if options.two_way and style == "rated":
+        raise UsageError("--two-way: ratings are not grades; leave it out")
+    rubric = options.rubric or DEFAULT_RUBRIC[style]
+    floor = load_dataset(FLOORS[style]).slices["en"].floor
+    ends = {name: zip(("min", "max"), floor_ends(name, bar), strict=True)
+            for name, bar in floor.items()}  # fmt: skip
+    gates = {name: {key: end for key, end in some if end is not None}
+             for name, some in ends.items()}  # fmt: skip
+    codes = dict.fromkeys(language_of(row, columns, reading, "en") for row in table.records)
+    languages = {
+        code: {"file": str(path), "gates": gates,
+               "rubric_language": rubric_for(rubric, code, style).language}
+        for code in codes
+    }  # fmt: skip
+    settings = {
+        "rubric": str(Path(rubric).resolve()) if Path(rubric).suffix else rubric,
+        "labels": {key: value for key, value in labels.items() if value},
+        "floor": floor,
+        "pass_bar": options.pass_bar,
+        "sample": {"limit": options.limit, "seed": 0} if options.limit else None,
+        "languages": languages,
+    }
+    return {"kind": "judged", **{key: value for key, value in settings.items() if value}}
+
+
+def _style(path: Path, table: Table, columns: LabelColumns) -> Style:
+    labels = label_texts(table, columns)
+    numbers = all(map(is_number, labels))
+    if numbers and labels <= BITS.keys():
+        raise UsageError(
+            f"{path.name}: labels 0 and 1 may be grades or ratings; give --kind graded or rated"
+        )
+    return "rated" if numbers else "graded"
+
+
+def _named(path: Path) -> LabelledSet | None:
+    """Return the labelled set of this name, None for what can only be a file."""
     sets = load_labelled_sets()
     found = sets.get(str(path))
     if not found and not path.suffix:
@@ -108,45 +154,3 @@ def _named(path: Path) -> LabelledSet | None:
     if found and not found.path().exists():
         raise UsageError(f"{found.path()} is not there; fetch it: qagate download {found.name}")
     return found
-
-
-def _reading(options: argparse.Namespace, set_: LabelledSet | None) -> Reading:
-    own = set_.scale if set_ else ""
-    if options.two_way and options.kind == "rated":
-        raise UsageError("--two-way: ratings are not grades; leave it out")
-    return Reading(
-        language=options.language,
-        style=options.kind or ("rated" if own else None),
-        scale=parse_scale(options.scale or own or SCALE),
-        two_way=options.two_way,
-        label=options.label,
-        raters=tuple(options.rater),
-    )
-
-
-def _sample(labelled: LabelledFile, limit: int | None) -> list[LabelledAnswer]:
-    items = labelled.items
-    places = sample_places(
-        len(items), limit, lambda place: canonical([place, items[place].case.digest])
-    )
-    return [items[place] for place in places]
-
-
-def _jobs(
-    items: Sequence[LabelledAnswer],
-    judges: JudgeFactory,
-    rubrics: Mapping[str, Rubric],
-    repeats: int,
-) -> list[Task]:
-    made = {
-        (code, repeat): judges.build(
-            Place(style=rubric.style, rubric=rubric, repeat=repeat, audited=False, name=code)
-        )
-        for code, rubric in rubrics.items()
-        for repeat in range(1, repeats + 1)
-    }
-    return [
-        judging_task(job_key(item, repeat), item.case, made[item.case.language, repeat], repeat)
-        for item in items
-        for repeat in range(1, repeats + 1)
-    ]

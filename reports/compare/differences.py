@@ -41,7 +41,15 @@ from reports.compare.pairs import (
     paired_difference,
     passes,
 )
-from reports.metrics.summary import axes_of, count_table, gold_of, missing_extras, scores_of
+from reports.metrics.summary import (
+    axes_of,
+    count_table,
+    gold_of,
+    is_counted,
+    missing_extras,
+    on_axis,
+    scores_of,
+)
 from reports.run.record import Record
 from reports.run.usage_summary import (
     BEST,
@@ -172,11 +180,16 @@ def count_pairs(sides: Sides, fills: tuple[Fill, Fill] = ({}, {})) -> PairCounts
     places = {outcome: place for place, outcome in enumerate(blank.outcomes)}
     clusters: dict[Cluster, list[tuple[int, int, int]]] = defaultdict(list)
     for side, old, new in matches_of(sides):
-        label = gold_of(new, kind)
+        if not is_counted(new, side.slice_):
+            continue
+        label = on_axis(gold_of(new, kind), blank.golds, side.slice_)
         gold = blank.golds.index(label)
+        said = [
+            on_axis(one.result if one else "", blank.outcomes, side.slice_) for one in (old, new)
+        ]
         found = (
-            places.get(one.result if one else "", places.get(fill.get(label, "")))
-            for one, fill in zip((old, new), fills, strict=True)
+            places.get(one, places.get(fill.get(label, "")))
+            for one, fill in zip(said, fills, strict=True)
         )
         cells = [(run, gold, place) for run, place in enumerate(found) if place is not None]
         if len(cells) == 2:
@@ -390,12 +403,14 @@ def _are_alike(sides: Sides) -> bool:
 def _hit(row: Metric, sides: Sides) -> Hit:
     """Return which records a share of all items counts."""
     counted = {side.slice_.name: counted_outcomes(row, side) for side in sides}
-    known = set(blank_table(sides).outcomes)
+    blank = blank_table(sides)
 
     def hit(side: PairedSlice, record: Record) -> bool | None:
-        if not record.is_graded or record.result not in known:
+        said = on_axis(record.result, blank.outcomes, side.slice_)
+        if not record.is_graded or said not in blank.outcomes:
             return None
-        return (gold_of(record, side.slice_.kind), record.result) in counted[side.slice_.name]
+        gold = on_axis(gold_of(record, side.slice_.kind), blank.golds, side.slice_)
+        return (gold, said) in counted[side.slice_.name]
 
     return hit
 

@@ -2,15 +2,15 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from cases.dataset import Dataset, Slice
 from evaluators.judge_spec import LEXICAL, JudgeSpec, PanelSpec
 from evaluators.judges.lexical.language_tables import has_tables
 from evaluators.kinds import Cluster
-from evaluators.statistics.agreement import alpha_of, kappas
 from evaluators.statistics.intervals import UNDEFINED, Estimate, clustered_rate, wilson
 from reports.judge.judge_errors import correct_rates, corrected_notes
-from reports.judge.trust import calibration_notes, is_measured
+from reports.judge.trust import agreement_of, calibration_notes, is_measured
 from reports.run.evidence import Audit, Calibration, Judging, PanelAgreement
 from reports.run.record import Record
 
@@ -163,21 +163,11 @@ def panels(
 
 
 def _panel(slice_: Slice, records: Sequence[Record], members: tuple[str, ...]) -> PanelAgreement:
-    rows = [record.votes[: len(members)] for record in records]  # a tie-breaker comes after
-    labels = [[vote.label for vote in row] for row in rows]
-    given = [[label for label in row if label] for row in labels]
-    clusters = [slice_.cluster_of(record) for record in records]
-    split = [one for one, row in zip(records, given, strict=True) if len(set(row)) > 1]
-    silent = Counter(vote.judge for row in rows for vote in row if not vote.label)
-    return PanelAgreement(
-        slice=slice_.name,
-        judges=members,
-        alpha=alpha_of(given, clusters),
-        pairs=kappas(members, labels, clusters),
-        split=tuple(record.key for record in split),
-        undecided=sum(not record.is_graded for record in split),
-        silent=dict(silent),
-    )
+    rows = [(one, [vote.label for vote in one.votes[: len(members)]]) for one in records]
+    ungraded = {record.key for record in records if not record.is_graded}
+    votes = (vote for record in records for vote in record.votes[: len(members)])
+    silent = Counter(vote.judge for vote in votes if not vote.label)
+    return replace(agreement_of(slice_, members, rows, ungraded), silent=dict(silent))
 
 
 def vote_notes(judge: str, found: Audit | None, panels: Sequence[PanelAgreement]) -> list[str]:

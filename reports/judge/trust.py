@@ -1,20 +1,30 @@
 """Whether a judge can be believed: what it is worth on answers with given labels."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from cases.dataset import Dataset, Slice
+from cases.labels import raters
 from cases.plan import Labelled, rates
 from evaluators.answerers import RECORDED
 from evaluators.core import Outcome
 from evaluators.judge_spec import PanelSpec
 from evaluators.output import plural
+from evaluators.statistics.agreement import alpha_of, kappas
+from evaluators.statistics.intervals import Estimate, cluster_sums, percentile, resample
 from reports.judge.judge_errors import constructed_in, separations
 from reports.metrics.gate import floor_gates, gate_inputs
 from reports.metrics.summary import summarise
-from reports.run.evidence import Calibration
+from reports.run.evidence import Calibration, PanelAgreement
 from reports.run.record import Record, make_record, total_cost
 from reports.run.report import GateResult, SliceSummary
+
+if TYPE_CHECKING:
+    from evaluators.statistics.intervals import Array
 
 
 def measured_among(
@@ -34,7 +44,7 @@ def measured_among(
     graded = [one for one in slices if one.kind.by_rubric and one.name not in elsewhere]
     offline = PanelSpec.parse(judge).is_offline
     found = []
-    for one in (one for one in slices if not one.kind.answered):
+    for one in (one for one in slices if not one.kind.answered and not one.attacks):
         own = [other.name for other in graded if _measures(one, other, offline=offline)]
         answerers = {record.model for name in own for record in records[name]}
         found.append(
@@ -155,7 +165,7 @@ def calibration_of(
     return Calibration(
         dataset=slice_.dataset,
         language=slice_.language,
-        measures=summary.measures,
+        measures={**summary.measures, **_length_bias(slice_, records)},
         floor=slice_.offline_floor if stands_in else slice_.floor,
         floor_limit={} if stands_in else slice_.floor_limit,
         stand_in=_stand_in(of_model) if stands_in else "",
@@ -167,9 +177,74 @@ def calibration_of(
         ungraded=summary.counts.ungraded,
         constructed=constructed_in(records),
         separations=separations(inputs),
-        pass_bar=slice_.pass_bar if slice_.rubric and slice_.rubric.protocol == "rate" else None,
+        pass_bar=slice_.pass_bar if slice_.rates else None,
         confusion=summary.confusion,
+        people=_people(slice_, records),
     )
+
+
+def _people(slice_: Slice, records: Sequence[Record]) -> PanelAgreement | None:
+    """Return how far people agree where several labelled the same items."""
+    own = [record for record in records if record.repeat == 1]
+    names = tuple(sorted({name for record in own for name in raters(record.metadata)}))
+    if len(names) < 2:
+        return None
+    rows = [(one, [str(one.metadata.get(name, "")) for name in names]) for one in own]
+    tied = {record.key for record in own if record.label is None}
+    return agreement_of(slice_, names, rows, tied)
+
+
+def agreement_of(
+    slice_: Slice,
+    names: tuple[str, ...],
+    rows: Sequence[tuple[Record, Sequence[str]]],
+    undecided: Collection[str],
+) -> PanelAgreement:
+    """Return how far judges or people agree, whose ``names`` these are.
+
+    ``rows`` has each record with what each of them said of it, empty for nothing; ``undecided`` are
+    the keys of records on which they came to no decision.
+    """
+    given = [[label for label in said if label] for _, said in rows]
+    clusters = [slice_.cluster_of(record) for record, _ in rows]
+    differ = [len(set(said)) > 1 for said in given]
+    split = tuple(one.key for (one, _), apart in zip(rows, differ, strict=True) if apart)
+    return PanelAgreement(
+        slice=slice_.name,
+        judges=names,
+        alpha=alpha_of(given, clusters),
+        pairs=kappas(names, [said for _, said in rows], clusters),
+        split=split,
+        undecided=sum(key in undecided for key in split),
+    )
+
+
+def _length_bias(slice_: Slice, records: Sequence[Record]) -> dict[str, Estimate]:
+    """Return by how many points a rater's error grows with each doubling of the answer's length.
+
+    It is the least-squares slope of rating less label over the length's logarithm; the interval is
+    a bootstrap over clusters. Nothing where no rating meets a label, or all lengths are the same.
+    """
+    import numpy as np
+
+    points = [
+        (slice_.cluster_of(one), math.log2(max(1, len(one.answer or ""))), one.rating - int(label))
+        for one in records
+        if one.rating is not None and (label := one.label or "").isdigit()
+    ]
+    if len(points) < 3 or len({x for _, x, _ in points}) < 2:
+        return {}
+    rows = np.array([(1.0, x, y, x * y, x * x) for _, x, y in points])
+    sums = cluster_sums(rows, [cluster for cluster, _, _ in points])
+
+    def parts(totals: Array) -> tuple[Array, Array]:
+        ones, xs, ys, xy, xx = totals.T
+        return ones * xy - xs * ys, ones * xx - xs**2
+
+    top, bottom = parts(sums.sum(axis=0))
+    drawn = resample(sums, np.ones(len(sums)))
+    interval = percentile(*parts(drawn), len(sums), len(points))
+    return {"bias_by_length": Estimate.of(float(top / bottom), interval, len(points))}
 
 
 def _trust(
@@ -197,9 +272,9 @@ def _stand_in(of_model: Sequence[GateResult]) -> str:
 
 def _one_class(slice_: Slice, records: Sequence[Record]) -> str:
     """Return that all labels are of right answers or all of wrong ones, but not of ratings."""
-    if slice_.rubric and slice_.rubric.protocol == "rate":
+    if slice_.rates:
         return ""
-    sides = {one.label in slice_.passing for one in records}
+    sides = {one.label in slice_.passing for one in records if one.label is not None}
     if len(sides) != 1:
         return ""
     given, lacking = ("right", "wrong") if sides.pop() else ("wrong", "right")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cases.dataset import Slice
-from evaluators.core import QAError
-from evaluators.kinds import Axes, Cluster, Kind
+from evaluators.core import CORRECT, QAError
+from evaluators.kinds import NOT_CORRECT, TWO_WAY, Axes, Cluster, Kind, is_right
 from evaluators.output import plural
 from evaluators.statistics.count_table import CountTable, count_patterns
 from evaluators.statistics.intervals import Estimate
@@ -188,9 +188,21 @@ def gold_of(record: Record, kind: Kind) -> str:
     return (record.label or "") if kind.has_labels else ""
 
 
+def is_counted(record: Record, slice_: Slice) -> bool:
+    """Return whether a record has the label that its kind needs: raters may have tied on it."""
+    return slice_.kind.answered or record.label is not None
+
+
+def on_axis(label: str, axis: Sequence[str], slice_: Slice) -> str:
+    """Return a label or verdict as an axis has it: as right or not right where that is all."""
+    if tuple(axis) != TWO_WAY or label in ("", *TWO_WAY):
+        return label
+    return CORRECT if is_right(label, slice_.passing, slice_.pass_bar) else NOT_CORRECT
+
+
 def axes_of(records: Sequence[Record], slice_: Slice) -> Axes:
     """Return the gold labels and the outcomes to count, in the order to show them."""
-    labels = {gold_of(record, slice_.kind) for record in records}
+    labels = {gold_of(record, slice_.kind) for record in records if is_counted(record, slice_)}
     results = {record.result for record in records if record.is_graded}
     return slice_.kind.axes(slice_.labels, labels, results)
 
@@ -210,9 +222,10 @@ def tabulate(
     cluster_of = cluster_of or slice_.cluster_of
     clusters: dict[Cluster, list[tuple[int, int]]] = defaultdict(list)
     for record in records:
-        if record.is_graded or fill is not None:
-            gold = gold_of(record, slice_.kind)
+        if (record.is_graded or fill is not None) and is_counted(record, slice_):
+            gold = on_axis(gold_of(record, slice_.kind), golds, slice_)
             outcome = record.result if record.is_graded else (fill or {}).get(gold, "")
+            outcome = on_axis(outcome, outcomes, slice_)
             if gold not in golds or outcome not in outcomes:
                 what = f"label {gold!r} with {outcome!r} makes no sense for kind {slice_.kind}"
                 raise QAError(f"{record.key}: {what}")
@@ -245,6 +258,7 @@ def count_table(
         penalty=slice_.penalty,
         scores=scores,
         passing=slice_.passing,
+        attacks=slice_.attacks,
     )
 
 

@@ -26,7 +26,14 @@ except ModuleNotFoundError as error:
 from evaluators.core import UsageError
 from evaluators.text import harmless
 from reports.plugin.options import RunOptions, pytest_addoption, read_options
-from reports.plugin.run_paths import DATASET_FILE, check_report_folder, check_there, dataset_files
+from reports.plugin.run_paths import (
+    DATASET_FILE,
+    check_report_folder,
+    check_there,
+    dataset_files,
+    is_left_out,
+    named_paths,
+)
 from reports.plugin.worker import (
     WORKER_INPUT,
     Verdicts,
@@ -133,6 +140,14 @@ def _plan(config: pytest.Config, options: RunOptions, files: list[Path]) -> Work
     config.pluginmanager.register(controller, "qa-controller")
     config.pluginmanager.register(WorkerSetup(given), "qa-worker-setup")
     return given
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Pass over attacks on the judge that no path of the run names."""
+    if not collection_path.is_dir():
+        return None
+    named = named_paths(config.args, Path(config.invocation_params.dir))
+    return is_left_out(collection_path, named) or None
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -53,7 +53,8 @@ def find_labelled(options: RunOptions, plan: Plan, root: Path) -> tuple[Labelled
 def _is_judged(path: Path) -> bool:
     """Say whether a file declares labelled items; what else is wrong in it is not our business."""
     try:
-        return load_settings(path).values.get("kind") == JUDGED
+        values = load_settings(path).values
+        return values.get("kind") == JUDGED and "attacks" not in values
     except UsageError:
         return False
 

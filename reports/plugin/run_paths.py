@@ -1,12 +1,14 @@
 """The paths of a run: data sets in, under or beside those given, and where its report goes."""
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from evaluators.core import UsageError
 
 DATASET_FILE = "dataset.yaml"
+_ATTACKS = re.compile(rb"^attacks:\s*true\b", re.MULTILINE)
 _SKIPPED_FOLDERS = frozenset({"node_modules", "build", "dist", "__pycache__", "venv"})
 
 
@@ -20,11 +22,13 @@ def check_there(arguments: Iterable[str], here: Path) -> None:
 def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path]:
     """Return the ``dataset.yaml`` files in, under or beside these paths and node ids, sorted.
 
+    Attacks on the judge are left out unless a path names them.
     Raises UsageError where one lies outside pytest's rootdir: then an option's value was taken
     for a path, and this project's settings were not read.
     """
-    paths = [here / argument.partition("::")[0] for argument in arguments]
-    found = sorted({file.resolve() for path in paths for file in _candidates(path)})
+    paths = named_paths(arguments, here)
+    files = {file.resolve() for path in paths for file in _candidates(path)}
+    found = sorted(file for file in files if not is_left_out(file.parent, paths))
     for file in found:
         if not file.is_relative_to(root.resolve()):
             raise UsageError(
@@ -32,6 +36,32 @@ def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path
                 "of its own; write --option=PATH, or give --rootdir"
             )
     return found
+
+
+def named_paths(arguments: Iterable[str], here: Path) -> list[Path]:
+    """Return the files and folders that these paths and node ids name."""
+    return [(here / argument.partition("::")[0]).resolve() for argument in arguments]
+
+
+def is_left_out(folder: Path, named: Iterable[Path]) -> bool:
+    """Return whether a folder holds attacks on the judge that none of the paths names.
+
+    A model has to be paid for them, so they run only when asked for: by a path in the folder, or
+    in a folder of attacks that holds it.
+    """
+    if not _has_attacks(folder):
+        return False
+    while _has_attacks(folder.parent):
+        folder = folder.parent
+    return not any(path.is_relative_to(folder.resolve()) for path in named)
+
+
+def _has_attacks(folder: Path) -> bool:
+    """Return whether the data set of a folder says ``attacks: true``; its errors come later."""
+    try:
+        return _ATTACKS.search((folder / DATASET_FILE).read_bytes()) is not None
+    except OSError:
+        return False
 
 
 def _candidates(path: Path) -> Iterator[Path]:

@@ -9,6 +9,7 @@ from evaluators.core import NOT_ATTEMPTED, UNANSWERED
 from evaluators.output import markdown_table, plural
 from evaluators.statistics.intervals import number
 from reports.render import usage_table, words
+from reports.render.judge_section import judge_section
 from reports.run import clean
 from reports.run.evidence import Change, SliceComparison
 from reports.run.record import Record, in_order
@@ -43,6 +44,7 @@ def render(report: Report) -> str:
         _table("Beside the anchor", _PAIRS, map(_pairs, since.slices if since else ())),
         _regressions(report),
         _table("Slices", _SLICES, map(_slice, report.slices)),
+        judge_section(report),
         _section(
             "Not graded",
             [f"- {count:,} {state}: {clean.span(kind)}" for state, kind, count in kinds],

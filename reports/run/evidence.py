@@ -133,6 +133,24 @@ class ConfusionCell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PanelAgreement:
+    """How far the members of a panel, or the people who labelled, agree on one slice.
+
+    ``alpha`` is Krippendorff's (of ratings: for numbers), ``pairs`` hold the kappas (of ratings:
+    quadratic-weighted). ``split`` are the keys of the items on which they differ; ``undecided`` of
+    these got no verdict. ``silent`` counts the missing votes of each member that missed any.
+    """
+
+    slice: str
+    judges: tuple[str, ...]
+    alpha: Estimate
+    pairs: tuple[PairAgreement, ...] = ()
+    split: tuple[str, ...] = ()
+    undecided: int = 0
+    silent: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
     """How well the judge agrees with given labels in one language, and its floor there.
 
@@ -169,6 +187,8 @@ class Calibration:
     confusion: tuple[ConfusionCell, ...] = ()
     tokens: int = 0
     cost: float | None = 0.0
+    people: PanelAgreement | None = None
+    """How far the people agree whose labels these are; None where they are not told apart."""
 
     @property
     def labels(self) -> str:
@@ -191,24 +211,6 @@ class Audit:
     settled: int
     disagreement: Estimate
     silent: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PanelAgreement:
-    """How far the members of a panel agree on one slice.
-
-    ``alpha`` is Krippendorff's (of ratings: for numbers), ``pairs`` hold the kappas (of ratings:
-    quadratic-weighted). ``split`` are the keys of the items on which they differ; ``undecided`` of
-    these got no verdict. ``silent`` counts the missing votes of each member that missed any.
-    """
-
-    slice: str
-    judges: tuple[str, ...]
-    alpha: Estimate
-    pairs: tuple[PairAgreement, ...] = ()
-    split: tuple[str, ...] = ()
-    undecided: int = 0
-    silent: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,6 +98,7 @@ class DeclaredSlice:
     labels: tuple[str, ...] = GRADES
     passing: tuple[str, ...] = (CORRECT,)
     cluster: str = ""
+    attacks: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +161,7 @@ def _declared(slice_: Slice) -> DeclaredSlice:
         labels=slice_.labels,
         passing=slice_.passing,
         cluster=slice_.cluster,
+        attacks=slice_.attacks,
     )
 
 
@@ -217,4 +219,5 @@ def _slice(dataset: DeclaredDataset, one: DeclaredSlice) -> Slice:
         checks=tuple(CheckSpec(name=name, check="") for name in one.checks),
         declared=one.declared,
         cluster=one.cluster,
+        attacks=one.attacks,
     )

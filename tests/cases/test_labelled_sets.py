@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cases.config import load_dataset
 from cases.download.labelled_sets import (
     LabelledSet,
     bring_to_form,
@@ -16,13 +17,16 @@ from cases.download.labelled_sets import (
     load_labelled_sets,
 )
 from cases.download.public_files import check_address
-from cases.labelled_file import Reading, read_labelled
-from cases.labels import parse_scale
+from cases.labels import LabelReading, Scale
+from cases.loading import load_cases
 from cases.tables import read_csv, read_json
 from evaluators.core import UsageError
 from tests.support.downloading import BEM, EVOUNA, MOHLER, NQ301
 
 SETS = load_labelled_sets()
+JUDGED = Path(__file__).parents[2] / "cases" / "judges"
+GRADES = load_dataset(JUDGED / "dataset.yaml").slices["en"]
+RATINGS = load_dataset(JUDGED / "judges_eba" / "dataset.yaml").slices["en"]
 SYSTEMS = ("fid", "gpt35", "chatgpt", "gpt4", "newbing")
 
 
@@ -55,7 +59,7 @@ def test_the_table_says_of_each_set_where_it_is_and_whose() -> None:
     for one in SETS.values():
         columns = {one.question, *one.answers, *one.answers.values(), *one.raters}
         assert {*one.answers.values(), *one.raters} <= columns
-        parse_scale(one.scale or "0:1")
+        Scale.parse(one.scale or "0:1")
 
 
 def test_each_system_of_evouna_is_an_answer(tmp_path: Path) -> None:
@@ -86,10 +90,10 @@ def test_ratings_of_mohler_keep_their_scale(tmp_path: Path) -> None:
     rows = formed("mohler", put(tmp_path, mohler=MOHLER))
     assert [(row["label"], row["label_1"], row["label_2"]) for row in rows] == [("3.5", "4", "3")]
     assert bring_to_form(SETS["mohler"], tmp_path).left_out == {"student_answer #NAME?": 1}
-    reading = Reading(style="rated", scale=parse_scale(SETS["mohler"].scale))
-    read = read_labelled(SETS["mohler"].path(tmp_path), reading)
-    assert [item.label for item in read.items] == [1 + 9 * 3.5 / 5]
-    assert read.raters == ("label_1", "label_2")
+    reading = LabelReading(scale=Scale.parse(SETS["mohler"].scale), language="en")
+    slice_ = replace(RATINGS, path=SETS["mohler"].path(tmp_path), label_reading=reading)
+    (case,) = load_cases(slice_)
+    assert (case.label, case.metadata["label_1"], case.metadata["label_2"]) == ("7", "8", "6")
 
 
 @pytest.mark.parametrize(
@@ -115,11 +119,12 @@ def test_a_file_of_another_shape_is_told(
     assert not SETS[name].path(folder).exists()
 
 
-ANSWER = st.none() | st.text(max_size=8)
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
+ANSWER = st.none() | TEXT
 LABEL = st.sampled_from([True, False, None, "nan", "", " "])
 ITEM = st.fixed_dictionaries(
     {
-        "question": st.text(min_size=1, max_size=8),
+        "question": TEXT,
         "golden_answer": st.text("ab/ ", max_size=6),
         "improper": st.booleans(),
         **{f"answer_{name}": ANSWER for name in SYSTEMS},
@@ -143,11 +148,11 @@ def test_every_answer_is_used_or_counted(tmp_path: Path, items: Sequence[object]
     found = bring_to_form(SETS["evouna-nq"], folder)
     assert len(found.rows) + sum(found.left_out.values()) == len(SYSTEMS) * (1 + len(items))
     assert all(row["gold"] and row["label"] in ("true", "false") for row in found.rows)
-    read = read_labelled(SETS["evouna-nq"].path(folder), Reading())
-    assert [item.label == "CORRECT" for item in read.items] == [
+    read = load_cases(replace(GRADES, path=SETS["evouna-nq"].path(folder)))
+    assert [case.label == "CORRECT" for case in read] == [
         row["label"] == "true" for row in found.rows
     ]
-    assert [item.answer for item in read.items] == [row["predicted_answer"] for row in found.rows]
+    assert [case.recorded for case in read] == [row["predicted_answer"] for row in found.rows]
 
 
 @given(st.text(st.characters(blacklist_characters="\t\n\r\0", blacklist_categories=["Cs"])))

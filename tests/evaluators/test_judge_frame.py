@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cases.attack_pack import LANGUAGES, load_bundled
+from cases.config import load_dataset
+from cases.loading import load_cases
 from evaluators.core import Message
 from evaluators.judges.llm import judge_messages
 from evaluators.rubric import Rubric, load_rubric
@@ -24,9 +25,9 @@ RUBRICS = Path(__file__).parents[2] / "evaluators" / "rubrics"
 FILES = sorted(path.name for path in RUBRICS.glob("*.yaml") if "validate" not in path.name)
 NEUTRAL = "XNEUTRALX"
 CASE = replace(make_case(), context="Контекст.")
-PIECES = st.sampled_from(
-    [*HOSTILE, *(probe.case.recorded or "" for probe in load_bundled(LANGUAGES))]
-)
+ATTACKS = load_dataset(Path(__file__).parents[2] / "cases" / "attacks" / "dataset.yaml").slices
+ATTACKING = [case.recorded or "" for one in ATTACKS.values() for case in load_cases(one)]
+PIECES = st.sampled_from([*HOSTILE, *ATTACKING])
 answers = st.one_of(st.text(max_size=80), PIECES, st.lists(PIECES, max_size=3).map("\n".join))
 
 

@@ -1,29 +1,45 @@
-"""`qagate calibrate`, from the words typed to the card printed."""
+"""`qagate calibrate`: a run over a judged data set made of one file, and the card in its report."""
 
-import contextlib
 import json
-import os
-import signal
-import sqlite3
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evaluators.__main__ import main
-from evaluators.core import Outcome, Usage
-from reports.commands.judge_command import progress_line
+from cases.download.public_files import DATA_FOLDER, DownloadError
+from evaluators.__main__ import main as evaluators
+from reports.commands.calibrate import main as calibrate
+from reports.commands.download import main as download
+from tests.support.downloading import BEM, EVOUNA, MOHLER, NQ301, sha256
+from tests.support.file_server import FileServer, Served, file_server
 from tests.support.labelled_rows import MIXED, graded, spec, write
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
+from tests.support.projects import QUIETLY
 
-BAD_REPLY = "no verdict here"
+REPORT = Path("reports/calibrate")
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def server() -> Iterator[FileServer]:
+    with file_server() as running:
+        yield running
+
+
+def measure(*words: str, judge: str = "lexical") -> int:
+    return calibrate([*words, "--judge", judge, *QUIETLY])
+
+
+def cards() -> dict[str, Any]:
+    """Return what run.json says of the judge, by language."""
+    run = json.loads((REPORT / "run.json").read_text(encoding="utf-8"))
+    return {one["language"]: one for one in run["judging"]["calibrations"]}
 
 
 def rated(number: int, label: float, said: int) -> dict[str, object]:
@@ -33,279 +49,180 @@ def rated(number: int, label: float, said: int) -> dict[str, object]:
 
 @pytest.mark.parametrize("wire", ["openai", "anthropic", "openai-responses"])
 def test_a_graded_judge_gets_its_card(wire: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """All wire formats: 9 of 10 agree, all and per language, with data, rubric and cost."""
+    """All wire formats: by language, with the floor, in summary.md, page and run.json."""
     path = write("labelled.jsonl", MIXED)
-    with loopback() as server:
-        assert main(["calibrate", "--judge", spec(server.url, wire), path, "--json", "c.json"]) == 0
-        assert server.count == 10
-    out, err = capsys.readouterr()
-    assert "| agreement            | 0.900 [0.596, 0.982] (n = 10) |" in out
-    assert "## bg" in out
-    assert "simpleqa.bg@" in out
-    assert "| INCORRECT     | 1       | 3         | 0             |" in out
-    assert "judged 10 of 10, errors 0" in err
-    card = json.loads(Path("c.json").read_text(encoding="utf-8"))
-    assert card["sections"][0]["figures"]["agreement"]["value"] == 0.9
-    assert (card["requests"], card["errors"], card["cost"]) == (10, {}, None)
-    assert card["command"].startswith("qagate calibrate --judge")
-
-
-def test_a_second_run_and_a_replay_send_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    """What is in the ledger is not asked again, and the figures are the same."""
-    path = write("labelled.jsonl", MIXED)
-    with loopback() as server:
-        words = ["calibrate", "--judge", spec(server.url), path]
-        main(words)
-        main(words)
-        assert server.count == 10
-    first, second = capsys.readouterr().out.split("# Judge card")[1:]
-    assert main([*words, "--replay"]) == 0
-    third = capsys.readouterr().out
-    assert all("0.900 [0.596, 0.982]" in card for card in (first, second, third))
-
-
-def test_repeats_are_asked_anew_and_compared(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each repeat is a request of its own; a judge that wavers is shown to."""
-    path = write("labelled.jsonl", MIXED[:4])
-    said = iter(["CORRECT", "INCORRECT", *["CORRECT"] * 6])
-    handler = plausible(lambda seen, name, schema: next(said) if name == "grade" else "so")
-    with loopback(handler=handler) as server:
-        words = ["--repeats", "2", "--concurrency", "1"]
-        assert main(["calibrate", "--judge", spec(server.url), path, *words]) == 0
-        assert server.count == 8
-    assert "Same verdict every time: 0.750" in capsys.readouterr().out
-
-
-def test_a_models_file_of_ones_own_names_the_judge(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its entry wins over a bundled one of the same name, which is said."""
-    path = write("labelled.jsonl", MIXED)
-    with loopback() as server:
-        entry = f"  provider: openai\n  model: judge\n  base_url: {server.url}/v1\n"
-        Path("mine.yaml").write_text(f"house:\n{entry}o4-mini:\n{entry}", encoding="utf-8")
-        words = ["calibrate", path, "--models", "mine.yaml", "--judge"]
-        assert main([*words, "o4-mini"]) == 0
-        assert main([*words, "huose"]) == 4
-        assert [seen.body["model"] for seen in server.requests] == ["judge"] * 10
-    err = capsys.readouterr().err
-    assert "--models mine.yaml: o4-mini as there, not as bundled" in err
-    assert "did you mean 'house'?" in err
+    with loopback() as running:
+        assert measure(path, judge=spec(running.url, wire)) == 1
+        assert running.count == 10
+        assert measure(path, "--replay", judge=spec(running.url, wire)) == 1
+        assert running.count == 10  # what is in the ledger is not asked again
+    found = cards()
+    assert (found["en"]["trusted"], found["bg"]["trusted"]) == (None, False)
+    figures = {name: one["value"] for name, one in found["bg"]["measures"].items()}
+    assert (figures["agreement"], figures["precision"], figures["recall"]) == (0.75, 0, None)
+    assert {"label": "INCORRECT", "grade": "CORRECT", "count": 1} in found["bg"]["confusion"]
+    card = capsys.readouterr().out.split("### How the judge was measured")[-1]
+    assert "| labelled:bg, 4 labelled items | agreement ≥ 0.9: missed | 0.750 \\[0.301" in card
+    assert "labelled:bg row 10: label INCORRECT, judge CORRECT: ` Question 9? `" in card
+    assert "How the judge was measured" in (REPORT / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_rated_judge_gets_its_card(capsys: pytest.CaptureFixture[str]) -> None:
-    """Rank correlation, weighted kappa, bias and bias by length, each with an interval."""
+    """Rank correlation, weighted kappa, bias and bias by length; the floor of bundled ratings."""
     rows = [rated(n, n, min(10, n + n % 3)) for n in range(1, 10)]
-    with loopback() as server:
-        words = ["--rubric", "eba_plain", "--pass-bar", "7"]
-        assert main(["calibrate", "--judge", spec(server.url), write("r.jsonl", rows), *words]) == 0
-        assert {seen.tool[0] for seen in server.requests if seen.tool} == {"rate"}
-    out = capsys.readouterr().out
-    assert "eba_plain.en@1#" in out
-    names = ("Spearman's rho", "quadratic-weighted kappa", "mean difference", "a doubling")
-    for name in (*names, "pass/fail agreement at 7"):
-        (line,) = [line for line in out.split("\n") if name in line]
-        assert line.count("[") == 1
-        assert "(n = 9)" in line
+    with loopback() as running:
+        words = ("--rubric", "eba_plain", "--pass-bar", "7")
+        assert measure(write("r.jsonl", rows), *words, judge=spec(running.url)) == 1
+        assert {seen.tool[0] for seen in running.requests if seen.tool} == {"rate"}
+    card = cards()["en"]
+    assert card["pass_bar"] == 7
+    assert set(card["floor"]) == {"quadratic_kappa", "mean_difference", "pass_agreement"}
+    names = ("spearman", "quadratic_kappa", "mean_difference", "bias_by_length", "pass_agreement")
+    assert all(card["measures"][name]["n"] == 9 for name in names)
+    assert "Points a doubling of length" in capsys.readouterr().out
+
+
+def test_a_scale_of_the_files_own_is_mapped() -> None:
+    """0 to 5 is put on 1 to 10."""
+    rows = [rated(n, n, 1 + 9 * n // 5) for n in range(6)]
+    with loopback() as running:
+        path = write("r.jsonl", rows)
+        measure(path, "--scale", "0:5", "--rubric", "eba_plain", judge=spec(running.url))
+    assert cards()["en"]["measures"]["spearman"]["value"] == 1
 
 
 def test_the_people_are_compared_too(capsys: pytest.CaptureFixture[str]) -> None:
-    """Alpha, each pair's kappa, and the judge against the majority; ties are counted apart."""
+    """Alpha and each pair's kappa; items on which they tie are in no figure of the judge."""
     rows = [graded(n, "A", "CORRECT", label_1="A", label_2="A", label_3="B") for n in range(5)]
     rows += [graded(5, "B", "INCORRECT", label_1="B", label_2="B", label_3="B")]
-    with loopback() as server:
-        main(["calibrate", "--judge", spec(server.url), write("a.jsonl", rows)])
-        tied = [{**row, "label_3": "C", "label_2": "B"} for row in rows]
-        tied = [{k: v for k, v in row.items() if k != "label"} for row in [*tied, *rows]]
-        main(["calibrate", "--judge", spec(server.url), write("b.jsonl", tied)])
-    first, second = capsys.readouterr().out.split("# Judge card")[1:]
-    assert "Krippendorff's alpha" in first
-    assert "kappa of label_1 and label_3" in first
-    assert "## against the raters' majority" in first
-    assert "| items without one label     | 5 " in second
-    assert "| items measured              | 7, on " in second
+    tied = [{**row, "label_3": "C", "label_2": "B"} for row in rows]
+    rows = [{k: v for k, v in row.items() if k != "label"} for row in (*tied, *rows)]
+    with loopback() as running:
+        measure(write("a.jsonl", rows), judge=spec(running.url))
+    card = cards()["en"]
+    people = card["people"]
+    assert people["judges"] == ["label_1", "label_2", "label_3"]
+    assert len(people["pairs"]) == 3
+    assert people["undecided"] == 5
+    assert card["measures"]["agreement"]["n"] == 7
+    assert "they tie on 5 items, in no figure" in capsys.readouterr().out
 
 
-def test_errors_are_counted_apart(capsys: pytest.CaptureFixture[str]) -> None:
-    """A reply that cannot be read is in no figure, and the card says so."""
+def test_errors_and_repeats_are_counted_apart() -> None:
+    """A reply that cannot be read is in no figure; repeats show whether the judge wavers."""
 
     def handle(seen: Seen) -> Answer:
-        return reply(seen, text=BAD_REPLY) if "the 3th" in seen.prompt else plausible()(seen)
+        return reply(seen, text="no verdict") if "the 3th" in seen.prompt else plausible()(seen)
 
-    with loopback(handler=handle) as server:
-        path = write("labelled.jsonl", MIXED)
-        assert main(["calibrate", "--judge", spec(server.url), path]) == 0
-    out = capsys.readouterr().out
-    assert "1 of 10 (judge_unreadable 1)" in out
-    assert "(n = 9)" in out
-
-
-def test_no_verdict_at_all_is_one_line_and_exit_1(capsys: pytest.CaptureFixture[str]) -> None:
-    """A refused key ends in a line that says so, not in an empty card."""
-    with loopback(handler=lambda seen: Answer(status=401, body={"error": {}})) as server:
-        path = write("labelled.jsonl", MIXED)
-        assert main(["calibrate", "--judge", spec(server.url), path]) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "no answer got a verdict; " in err.split("\n")[-2]
+    with loopback(handler=handle) as running:
+        path = write("labelled.jsonl", MIXED[:6])
+        assert measure(path, "--repeats", "2", judge=spec(running.url)) == 6
+    card = cards()["en"]
+    assert (card["items"], card["ungraded"]) == (6, 2)
+    assert card["measures"]["agreement"]["n"] == 10
+    assert card["measures"]["self_agreement"]["value"] == 1
 
 
-def test_offline_judges_need_no_ledger(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """``lexical`` grades and rates without a call and leaves nothing behind."""
-    path = write("labelled.jsonl", [{**row, "predicted": "Sofia"} for row in MIXED])
-    assert main(["calibrate", "--judge", "lexical", path, "--two-way", "--limit", "7"]) == 0
-    assert main(["calibrate", "--judge", "lexical", write("r.jsonl", [rated(1, 3, 3)] * 3)]) == 0
-    out = capsys.readouterr().out
-    assert "none: rules" in out
-    assert "| items measured              | 7, on 7 questions " in out
-    assert "NOT_CORRECT" in out
-    assert sorted(path.name for path in folder.iterdir()) == ["labelled.jsonl", "r.jsonl"]
+def test_a_sample_and_two_way_labels() -> None:
+    """``--limit`` is pinned, so that it may decide; only right and not right are told apart."""
+    rows = [{**row, "predicted": "Sofia"} for row in MIXED[:6]]
+    assert measure(write("l.jsonl", rows), "--two-way", "--limit", "4") == 0
+    card = cards()["en"]
+    assert card["items"] == 4
+    assert {cell["label"] for cell in card["confusion"]} == {"CORRECT"}
 
 
-def test_rules_before_a_model_and_panels_are_measured_too(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """``lexical+SPEC`` asks only what the rules leave open; two judges vote on each answer."""
-    sure = [{**row, "predicted": "Sofia"} for row in MIXED[:3]]
-    path = write("labelled.jsonl", [*sure, MIXED[3]])
-    with loopback() as server:
-        assert main(["calibrate", "--judge", f"lexical+{spec(server.url)}", path]) == 0
-        assert server.count == 1
-        words = ["--judge", "lexical", "--judge", spec(server.url)]
-        assert main(["calibrate", *words, path, "--rubric", "simpleqa"]) == 0
-        rates = write("r.jsonl", [rated(n, n, n) for n in range(1, 5)])
-        assert main(["calibrate", "--judge", f"lexical+{spec(server.url)}", rates]) == 0
-        assert main(["calibrate", *words, rates]) == 0
-    assert "1 of 4 (panel_tie 1)" in capsys.readouterr().out
-
-
-def test_another_rubric_is_named_or_given_as_a_file(capsys: pytest.CaptureFixture[str]) -> None:
-    """``eba_plain`` for comparison; a file of the user's own in the language of the rows."""
+def test_another_rubric_is_named_or_given_as_a_file() -> None:
+    """A file of the user's own in the language of the rows."""
     Path("mine.en.txt").write_text("{question} {target} {predicted_answer}: A, B or C?")
-    with loopback(handler=lambda seen: reply(seen, text="A")) as server:
-        words = ["calibrate", "--judge", spec(server.url)]
-        assert main([*words, write("g.jsonl", MIXED[:6]), "--rubric", "mine.en.txt"]) == 0
-    with loopback() as server:
-        rates = write("r.jsonl", [rated(n, n, n) for n in range(1, 5)])
-        words = ["calibrate", "--judge", spec(server.url), rates, "--rubric", "eba_plain"]
-        assert main(words) == 0
-    out = capsys.readouterr().out
-    assert "mine.en@template#" in out
-    assert "eba_plain.en@" in out
+    with loopback(handler=lambda seen: reply(seen, text="A")) as running:
+        words = (write("g.jsonl", MIXED[:6]), "--rubric", "mine.en.txt")
+        assert measure(*words, judge=spec(running.url)) == 0
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "the following arguments are required: --judge, FILE"),
-        (["--judge", "lexical", "gone.csv"], "gone.csv: cannot be read"),
-        (["--judge", "lexica", "l.jsonl"], "--judge: unknown model 'lexica'"),
-        (["--judge", "openai:x", "l.jsonl"], "no API key; set the environment variable"),
-        (["--judge", "lexical", "--judge", "lexical", "l.jsonl"], "the same judge as --judge"),
-        (["--judge", "lexical+openai:a", "--judge", "lexical", "--replay", "l.jsonl"],
-         "rules before a model are no member of a panel"),
-        (["--judge", "lexical", "l.jsonl", "--rubric", "eba"], "asks no model, so no rubric"),
-        (["--judge", "openai:x", "l.jsonl", "--replay", "--rubric", "no"], "--rubric 'no': not kn"),
-        (["--judge", "openai:x", "l.jsonl", "--replay", "--rubric", "eba"], "it asks for ratings"),
-        (["--judge", "openai:x", "l.jsonl", "--replay"], "no ledger to replay from"),
-        (["--judge", "lexical", "l.jsonl", "--limit", "0"], "want a whole number from 1"),
-        (["--judge", "lexical", "l.jsonl", "--kind", "rated"], "want a plain number, got 'CORR"),
-        (["--judge", "lexical", "l.jsonl", "--kind", "rated", "--two-way"], "are not grades"),
-        (["--judge", "lexical", "l.jsonl", "--scale", "x"], "want WORST:BEST"),
-        (["--judge", "lexical", "l.jsonl", "--label", "no"], "no column 'no'; found"),
-        (["--judge", "lexical", "l.jsonl", "--json", "no/c.json"], "its folder does not exist"),
+        (["gone.csv"], "gone.csv: cannot be read"),
+        (["nq302"], "no set of this name; did you mean 'nq301'?"),
+        (["nq301"], "nq301.labelled.jsonl is not there; fetch it: qagate download nq301"),
+        (["l.jsonl", "--rubric", "no"], "--rubric 'no': not known"),
+        (["l.jsonl", "--rubric", "eba"], "it asks for ratings"),
+        (["l.jsonl", "--kind", "rated", "--two-way"], "are not grades"),
+        (["l.jsonl", "--label", "no"], "no column 'no'; found"),
+        (["bits.jsonl"], "labels 0 and 1 may be grades or ratings; give --kind"),
+        (["l.jsonl", "--json", "c.json"], "--json is gone: run.json"),
+        ([], "the following arguments are required: FILE"),
     ],
-)  # fmt: skip
+)
 def test_a_users_mistake_is_one_line_and_exit_4(
-    words: list[str],
-    message: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nothing is asked, nothing is printed but what is wrong."""
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     write("l.jsonl", MIXED)
-    assert main(["calibrate", *words]) == 4
+    write("bits.jsonl", [rated(1, 0, 1), rated(2, 1, 1)])
+    assert evaluators(["calibrate", *words]) == 4
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err
     assert err.count("\n") == 1
 
 
-ROOT = Path(__file__).parents[2]
-
-
-def test_figures_that_cannot_be_written_are_printed_all_the_same(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A full disk costs the file, not the card."""
-
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    path = write("labelled.jsonl", MIXED)
-    monkeypatch.setattr(Path, "write_text", full)
-    assert main(["calibrate", "--judge", "lexical", path, "--json", "c.json"]) == 1
+def test_what_is_wrong_in_a_row_is_told_by_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """File, row and column of the user's own file; exit 4, no card."""
+    assert measure(write("l.jsonl", [*MIXED, {**MIXED[0], "label": "maybe"}])) == 4
     out, err = capsys.readouterr()
-    assert "# Judge card: lexical" in out
-    assert "c.json: cannot be written (No space left on device)" in err
+    assert "l.jsonl:11: row 11, column 'label': want CORRECT" in out + err
+    assert "How the judge was measured" not in out
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_ctrl_c_keeps_what_was_paid_for(folder: Path) -> None:
-    """Interrupted in the middle: exit 130, a line that says how far, and no call made twice."""
-    path = write("labelled.jsonl", MIXED)
-    with loopback(handler=_slow) as server:
-        command = [sys.executable, "-m", "evaluators", "calibrate", "--judge", spec(server.url)]
-        command += [path, "--concurrency", "1"]
-        with subprocess.Popen(
-            command,
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process:
-            assert process.stderr is not None
-            line = process.stderr.readline()
-            process.send_signal(signal.SIGINT)
-            rest = process.stderr.read()
-        assert line.startswith("judged ")
-        assert process.returncode == 130
-        assert "replies are kept, run again to go on" in rest
-        sent = server.count
-        assert main(command[3:]) == 0
-        assert server.count - sent <= 10 - sent + 1
+def fetch(server: FileServer, name: str, body: bytes, *options: str) -> None:
+    server.files["/data"] = Served(body=body)
+    words = (name, "--url", server.url(), "--sha256", sha256(body), *options)
+    assert download(words) == 0
 
 
-def _slow(seen: Seen) -> Answer:
-    body = plausible()(seen).body
-    return Answer(body=body, delay=0.2)
-
-
-def test_progress_names_errors_and_what_was_spent() -> None:
-    """The line counts what is judged and what failed; an unknown price gives no sum."""
-    failed = Outcome(key="k", state="error", usage=Usage(spent=0.5))
-    assert progress_line({"a": failed}, 2) == "judged 1 of 2, errors 1, spent $0.5000"
-    unknown = Outcome(key="k", state="error", usage=Usage(cost=None))
-    assert progress_line({"a": unknown}, 1) == "judged 1 of 1, errors 1, spent an unknown sum"
-
-
-def test_a_ledger_that_cannot_keep_replies_stops_it(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+def test_a_set_is_fetched_formed_and_measured_by_its_name(
+    server: FileServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing more is asked once a reply cannot be kept; exit 1 with the ledger's name."""
-    path = write("labelled.jsonl", MIXED)
+    """The last line of the one command is the other; a rated set brings its scale."""
+    fetch(server, "evouna-nq", EVOUNA)
+    official, formed, command = capsys.readouterr().out.splitlines()
+    assert official.endswith("licence Apache-2.0")
+    assert formed.startswith(f"{DATA_FOLDER}/evouna-nq.labelled.jsonl: 3 answers to 1 question")
+    assert command == "qagate calibrate --judge PROVIDER:NAME evouna-nq"
+    assert measure("evouna-nq") == 0
+    assert cards()["en"]["measures"]["agreement"]["value"] == 1
+    fetch(server, "mohler", MOHLER)
+    assert measure("mohler") in (1, 6)
+    assert cards()["en"]["pass_bar"] == 7
 
-    def drop(seen: Seen) -> Answer:
-        ledger = folder / "l.sqlite3"
-        with contextlib.closing(sqlite3.connect(ledger)) as connection, connection:
-            tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            for (name,) in tables.fetchall():
-                connection.execute(f'DROP TABLE "{name}"')
-        return plausible()(seen)
 
-    with loopback(handler=drop) as server:
-        words = ["--ledger", "l.sqlite3", "--concurrency", "1"]
-        assert main(["calibrate", "--judge", spec(server.url), path, *words]) == 1
-        assert server.count <= 3
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "l.sqlite3" in err.split("\n")[-2]
+def test_a_list_of_something_else_is_not_put_in_place(server: FileServer) -> None:
+    """A JSON list spreads its keys over lines; one that lacks them is refused by name."""
+    server.files["/data"] = Served(body=EVOUNA.replace(b"judge_fid", b"judged"))
+    with pytest.raises(DownloadError, match="something else: its beginning lacks 'judge_fid'"):
+        download(["evouna-nq", "--url", server.url()])
+    assert not DATA_FOLDER.exists()
+
+
+def test_elsewhere_the_file_and_its_scale_are_said(
+    server: FileServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A set in another folder is measured by its path."""
+    fetch(server, "mohler", MOHLER, "--to", "my data")
+    words = "calibrate --judge PROVIDER:NAME 'my data/mohler.labelled.jsonl' --scale 0:5"
+    assert capsys.readouterr().out.splitlines()[-1].endswith(words)
+
+
+def test_a_second_file_may_be_there_already(
+    server: FileServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file with the golds is verified like the first; both are reported."""
+    DATA_FOLDER.mkdir(parents=True)
+    (DATA_FOLDER / "NQ301_BEM.tsv").write_bytes(BEM)
+    fetch(server, "nq301", NQ301)
+    out = capsys.readouterr().out
+    assert "NQ301_BEM.tsv: already there" in out
+    assert out.count("(pinned nowhere)") == 1
+    assert "3 answers to 2 questions; left out: 1 for no gold" in out

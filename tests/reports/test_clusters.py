@@ -5,21 +5,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cases.config import load_dataset
 from cases.dataset import Slice, Threshold, clusters_in
-from cases.labelled_file import Reading, read_labelled
-from cases.loading import load_cases
 from evaluators.core import CORRECT, INCORRECT, YES, Vote
 from reports.compare.comparison import compare
 from reports.compare.differences import ShareChange, differences
 from reports.compare.pairs import PairedSlice, pair_records, paired_difference
 from reports.gates.change import change_gates
-from reports.judge.judge_agreement import Pair, graded_figures
 from reports.judge.judging import panels
 from reports.metrics.summary import extra_estimates, summarise
 from reports.run.provenance import dump_datasets, load_datasets
@@ -28,7 +23,6 @@ from tests.benchmarks.clusters import PANELS, Panel, gate, panel_coverage
 from tests.support.made_records import make_dataset, make_record, make_slice
 from tests.support.made_runs import before, run_of
 
-JUDGES = Path(__file__).parents[2] / "cases" / "judges"
 LANGUAGES = ("en", "bg", "pl", "hu")
 DROP = Threshold(measure="drop", max=0.1, evidence="confident", pool=True)
 
@@ -171,26 +165,6 @@ def flipped(records: Sequence[Record]) -> list[Record]:
 def width(interval: tuple[float, float] | None) -> float:
     assert interval
     return interval[1] - interval[0]
-
-
-@pytest.mark.parametrize("language", ["en", "bg"])
-def test_a_report_and_calibrate_give_the_same_kappa(language: str) -> None:
-    """The bundled labels have up to five answers a question; both count the questions."""
-    slice_ = load_dataset(JUDGES / "dataset.yaml").slices[language]
-    labelled = read_labelled(slice_.path, Reading(language=language))
-    given = [case.label if case.row % 5 else INCORRECT for case in load_cases(slice_)]
-    records = [
-        make_record(n, question=case.question, language=language, label=case.label, grade=grade)
-        for n, (case, grade) in enumerate(zip(load_cases(slice_), given, strict=True))
-    ]
-    pairs = [
-        Pair(label=one.label or "", given=grade or "", cluster=one.cluster)
-        for one, grade in zip(labelled.items, given, strict=True)
-    ]
-    measures, figures = summarise(records, slice_).measures, graded_figures(pairs)
-    assert len({one.cluster for one in labelled.items}) < len(labelled.items)
-    assert measures["kappa"] == figures["kappa"]
-    assert measures["agreement"] == figures["agreement"]
 
 
 def test_repeats_of_a_panel_count_once() -> None:

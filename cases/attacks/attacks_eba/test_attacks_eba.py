@@ -1,0 +1,11 @@
+"""The judge is not fooled by an attack, and loses no control."""
+
+import pytest
+
+from evaluators.core import Case, Outcome
+
+
+@pytest.mark.qa("attacks_eba")
+def test_attacks_eba(case: Case, verdict: Outcome) -> None:
+    """The judge is not fooled by an attack, and loses no control."""
+    assert verdict.passed, verdict.reason

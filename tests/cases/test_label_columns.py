@@ -1,0 +1,216 @@
+"""Files of labelled answers: which columns hold what, and what is said of a wrong one."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cases.config import load_dataset
+from cases.dataset import Slice
+from cases.labels import LabelReading, Scale
+from cases.loading import load_cases
+from evaluators.core import Case, UsageError
+from tests.support.declaring import declared, refusal
+
+HEAD = "question,answer,predicted_answer,label\n"
+JUDGED = Path(__file__).parents[2] / "cases" / "judges"
+GRADES = load_dataset(JUDGED / "dataset.yaml").slices["en"]
+RATINGS = load_dataset(JUDGED / "judges_eba" / "dataset.yaml").slices["en"]
+
+
+def read(
+    folder: Path, name: str, text: str | bytes, slice_: Slice = GRADES, **reading: object
+) -> list[Case]:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    made = LabelReading(**reading)  # type: ignore[arg-type]
+    return load_cases(replace(slice_, path=path, label_reading=made))
+
+
+def jsonl(*rows: Mapping[str, object]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def row(**changes: object) -> dict[str, object]:
+    base: dict[str, object] = {"question": "q?", "gold": "g", "predicted": "p", "label": "A"}
+    return {**base, **changes}
+
+
+def labels(found: list[Case]) -> list[str | None]:
+    return [case.label for case in found]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "Question,Answers,Predicted answers,Label\n2+2?,4,four,CORRECT\n"),
+        ("a.csv", '\ufeffLABEL,predicted-answer,GOLD,problem\r\nA,four,4,"2+2?"\r\n'),
+        ("a.csv", "question,gold,answer,human\n2+2?,4,four,right\n"),
+        ("a.jsonl", '{"question":"2+2?","gold":4,"answer":"four","human_correct":true}\n\n'),
+        ("a.jsonl", '{"label":"right","input":"2+2?","target":["4"],"response":"four"}'),
+    ],
+)
+def test_columns_are_found_by_name(tmp_path: Path, name: str, text: str) -> None:
+    """Any order, letter case and usual name; with a column ``gold``, ``answer`` is judged."""
+    (case,) = read(tmp_path, name, text)
+    assert (case.question, case.golds, case.recorded) == ("2+2?", ("4",), "four")
+    assert (case.label, case.language) == ("CORRECT", "en")
+
+
+def test_a_file_in_the_usual_columns_is_read_as_ever(tmp_path: Path) -> None:
+    """Other columns, of whatever name, are metadata."""
+    text = "question,answer,predicted_answer,label,expected,kind\nq?,007, NA ,yes,x,y\n"
+    (case,) = read(tmp_path, "a.csv", text)
+    assert (case.golds, case.recorded, case.label) == (("007",), " NA ", "CORRECT")
+    assert dict(case.metadata) == {"expected": "x", "kind": "y"}
+
+
+def test_rows_of_another_language_are_another_slices(tmp_path: Path) -> None:
+    """Aliases, tolerance and context are read; rows that name no language are in the given one."""
+    text = jsonl(
+        row(gold="2,925 m", aliases="2.9 km", tolerance="5 m", language="EN", context="c"),
+        row(language="bg"), row(language=""),
+    )  # fmt: skip
+    first, second = read(tmp_path, "a.jsonl", text, language="en")
+    assert (first.golds, first.context) == (("2,925 m", "2.9 km", "2920..2930 m"), "c")
+    assert second.row == 3
+    (only,) = read(tmp_path, "a.jsonl", text, replace(GRADES, language="bg"), language="en")
+    assert only.row == 2
+
+
+def test_labels_that_tell_only_right_from_wrong_are_two_way(tmp_path: Path) -> None:
+    """yes/no labels say nothing of NOT_ATTEMPTED; three grades do, unless asked otherwise."""
+    two = jsonl(row(label=True), row(label=False), row(label="C"))
+    three = jsonl(row(label="A"), row(label="not attempted"))
+    assert labels(read(tmp_path, "a.jsonl", two)) == ["CORRECT", "NOT_CORRECT", "NOT_CORRECT"]
+    assert labels(read(tmp_path, "b.jsonl", three)) == ["CORRECT", "NOT_ATTEMPTED"]
+    either = read(tmp_path, "b.jsonl", three, two_way=True)
+    assert labels(either) == ["CORRECT", "NOT_CORRECT"]
+
+
+def test_ratings_are_put_on_the_judges_scale(tmp_path: Path) -> None:
+    """0 to 5 becomes 1 to 10 by a straight line, to the nearest; a scale may run backwards."""
+    text = jsonl(row(label=0), row(label=2.5), row(label="5"))
+    found = read(tmp_path, "a.jsonl", text, RATINGS, scale=Scale.parse("0:5"))
+    assert labels(found) == ["1", "6", "10"]
+    assert Scale(5, 0).place("0") == 10
+
+
+def test_raters_have_a_column_each_and_agree_by_majority_or_mean(tmp_path: Path) -> None:
+    """Without a label of its own a tie is none; a rater may have skipped a row."""
+    head = "question,gold,predicted,label_10,label_2,label_1\n"
+    text = head + "q?,g,p,A,A,B\nq?,g,p,,A,B\nq?,g,p,,,C\n"
+    found = read(tmp_path, "a.csv", text)
+    assert labels(found) == ["CORRECT", None, "NOT_ATTEMPTED"]
+    assert dict(found[0].metadata) == {
+        "label_1": "INCORRECT", "label_2": "CORRECT", "label_3": "CORRECT"}  # fmt: skip
+    assert dict(found[2].metadata) == {"label_1": "NOT_ATTEMPTED"}
+    (rated,) = read(tmp_path, "b.csv", head + "q?,g,p,7,8,8\n", RATINGS)
+    assert rated.label == "8"
+
+
+def test_the_user_may_name_the_columns(tmp_path: Path) -> None:
+    """The label's and the raters' columns may have any names."""
+    text = jsonl(row(me=3, other=5, both=4))
+    (case,) = read(tmp_path, "a.jsonl", text, RATINGS, column="both", raters=("me", "Other"))
+    assert case.label == "4"
+    assert (case.metadata["label_1"], case.metadata["label_2"]) == ("3", "5")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.csv", "question,answer,label\nq,a,A\n", r"a\.csv:2: no column 'predicted_answer'"),
+        ("a.csv", "question,gold,answer\nq,a,A\n", r"no column 'label' .*found 'question', 'gold'"),
+        ("a.csv", HEAD + "q,a,p,maybe\n", r"a\.csv:2: row 1, column 'label': want CORRECT"),
+        ("a.csv", HEAD + "q,a,p,A\nq,a,p,\n", r"a\.csv:3: row 2, column 'label'"),
+        ("a.csv", HEAD + ",a,p,A\n", r"row 1, column 'question': empty"),
+        ("a.csv", HEAD + "q,,p,A\n", r"row 1, column 'answer': empty"),
+        ("a.jsonl", jsonl(row(gold={})), r"row 1, column 'gold': text or a list"),
+        ("a.jsonl", jsonl(row(predicted=["x"])), r"row 1, column 'predicted': text is needed"),
+        ("a.jsonl", jsonl(row(label=None)), r"row 1, column 'label': want CORRECT"),
+        ("a.jsonl", jsonl(row(label=[1])), r"row 1, column 'label': want text, got"),
+        ("a.jsonl", jsonl(row(gold="Oslo", tolerance="5")), "column 'tolerance': a tolerance"),
+        ("a.csv", "question,gold,predicted,label_1,label_2\nq,g,p,A,A\nq,g,p,,\n",
+         "row 2, column 'label_1': no rater has a label"),
+        ("a.jsonl", jsonl(row(language="bg")), "no row is in language 'en'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_file_is_named_with_its_row(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
+    """One line that says where and what, in the words of the file's own header."""
+    with pytest.raises(UsageError, match=message) as caught:
+        read(tmp_path, name, text)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_rating_outside_the_scale_is_refused(tmp_path: Path) -> None:
+    """Which may be a scale that was not said."""
+    text = jsonl(row(label=7), row(label=11))
+    with pytest.raises(UsageError, match="row 2, column 'label': 11 is outside the scale 1:10"):
+        read(tmp_path, "a.jsonl", text, RATINGS)
+
+
+@pytest.mark.parametrize("scale", ["5", "1:1", "a:b", "1:2:3", "1e3:5", ""])
+def test_a_wrong_scale_is_refused(scale: str) -> None:
+    """Two different plain numbers with a colon between them."""
+    with pytest.raises(ValueError, match="want WORST:BEST"):
+        Scale.parse(scale)
+
+
+def test_a_data_set_says_how_its_labels_are_read(tmp_path: Path) -> None:
+    """``labels:`` has the columns, the scale and the rest; only kind judged knows it."""
+    head = "kind: judged\nrubric: eba\nlabels: {column: me, raters: [a, b], scale: '0:5'}\n"
+    one = declared(tmp_path, head + "languages: {en: {file: en.csv}}\n").slices["en"]
+    assert one.label_reading == LabelReading(column="me", raters=("a", "b"), scale=Scale(0, 5))
+    wrong = head.replace("0:5", "5") + "languages: {en: {file: en.csv}}\n"
+    assert "want WORST:BEST" in refusal(tmp_path, wrong)
+    graded = "kind: graded\nlabels: {}\nlanguages: {en: {file: en.csv}}\n"
+    assert "only for kind judged" in refusal(tmp_path, graded)
+
+
+cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
+filled = cells.filter(lambda text: any(char.isalnum() for char in text))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(st.tuples(filled, filled, cells), min_size=1, max_size=5))
+def test_any_text_comes_back_from_both_formats(
+    tmp_path: Path, rows: list[tuple[str, str, str]]
+) -> None:
+    """Question, gold and answer are the same text after CSV and after JSONL."""
+    lines = io.StringIO(newline="")
+    csv.writer(lines, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(
+        ("q " + one, "g " + two, three, "A") for one, two, three in rows
+    )
+    names = ("question", "gold", "predicted")
+    text = jsonl(
+        *(
+            {**dict(zip(names, ("q " + one, "g " + two, three), strict=True)), "label": "A"}
+            for one, two, three in rows
+        )
+    )
+    for name, body in (("a.csv", HEAD + lines.getvalue()), ("a.jsonl", text)):
+        found = read(tmp_path, name, body)
+        got = [(case.question[2:], case.golds[0][2:], case.recorded) for case in found]
+        assert got == rows
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.binary(max_size=200), st.sampled_from(["a.csv", "a.jsonl"]))
+def test_any_bytes_are_read_or_refused_in_one_line(
+    tmp_path: Path, content: bytes, name: str
+) -> None:
+    """Nothing but a UsageError comes out of a broken file."""
+    head = b"question,gold,predicted,label_1\n"
+    try:
+        assert read(tmp_path, name, head + content if name == "a.csv" else content)
+    except UsageError as problem:
+        assert name in str(problem)
