@@ -223,19 +223,16 @@ class FrozenSet:
             balance=_balance(items),
             sources=_sources(items, sample.get("files", {})),
             seed=sample.get("seed"),
-            funnel=_funnel(self.report),
             models=[*self._models()],
             validate=self.options.get("validate", {}),
             contested=sum(map(is_contested, items)),
             known=int(dropped.get(KNOWN, 0)) if probe.get("probe") else None,
-            recipes=[(step, _code(version)) for step, version in versions.items()],
+            recipes=versions,
             seen=sum(bool(item.review.get("said")) for item in items),
             answers=sum("answer_before" in item.review for item in items),
             questions=sum("question_before" in item.review for item in items),
             agreement=[_agreement(one) for one in self.agreement],
             alone=alone,
-            guesses=[(name, f"{share:.3f}") for name, share in alone.get("shares", {}).items()],
-            files=[(f"`{name}`", f"`{sha}`") for name, sha in self.files.items()],
         )
 
     def _models(self) -> Iterable[Row]:
@@ -265,15 +262,6 @@ def _sources(items: Sequence[DraftItem], hashes: Mapping[str, str]) -> list[Row]
         (_cell(group), _cell(where), _cell(licence), f"{count:,}", _code(known.get(where)))
         for (group, where, licence), count in sorted(Counter(places).items())
     ]
-
-
-def _funnel(report: Values) -> list[Row]:
-    rows: list[Row] = []
-    for step, counts in report.get("steps", {}).items():
-        why = counts.get("dropped_why", {})
-        reasons = _cell(", ".join(f"{reason} {count}" for reason, count in why.items()))
-        rows.append((step, *(str(counts[state]) for state in ("in", "kept", "dropped")), reasons))
-    return rows
 
 
 def _agreement(one: Agreement) -> Row:

@@ -201,26 +201,28 @@ def own_message(template: str, values: Mapping[str, str]) -> tuple[Message, ...]
 
 
 def _tool(labels: Mapping[str, str]) -> Tool:
-    entry = {
-        "type": "object",
-        "properties": {
-            "number": {"type": "integer", "description": "The number of the text."},
-            "question": {"type": "string", "description": "The yes/no question about it."},
-            "answer": {"type": "string", "enum": [labels[YES], labels[NO]]},
-        },
-        "required": ["number", "question", "answer"],
-        "additionalProperties": False,
+    properties = {
+        "number": {"type": "integer", "description": "The number of the text."},
+        "question": {"type": "string", "description": "The yes/no question about it."},
+        "answer": {"type": "string", "enum": [labels[YES], labels[NO]]},
     }
+    entries = {"type": "array", "items": _object(properties)}
     return Tool(
         name=TOOL,
         description="Hand in one question for each text.",
-        schema={
-            "type": "object",
-            "properties": {"items": {"type": "array", "items": entry}},
-            "required": ["items"],
-            "additionalProperties": False,
-        },
+        schema=_object({"items": entries}),
     )
+
+
+def _object(properties: Mapping[str, object]) -> dict[str, object]:
+    """Return the JSON schema of an object with exactly these properties."""
+    required = [*properties]
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": required,
+        "additionalProperties": False,
+    }
 
 
 def read_listing(

@@ -22,7 +22,7 @@ from cases.builder.work_folder import (
     drop_failed,
     kept,
 )
-from evaluators.core import NO, YES, Ask, CallError, Model, RefusedError, Usage, UsageError
+from evaluators.core import Ask, CallError, Model, RefusedError, Usage, UsageError
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.keys import read_key_names, require_key
@@ -321,9 +321,7 @@ def report(steps: Mapping[str, Sequence[DraftItem]], negations: frozenset[str]) 
         "steps": {step: _counts(items) for step, items in steps.items()},
         "final": dict(sorted(final_states(steps).items())),
         "items": len({item.id for items in steps.values() for item in items}),
-        "answers": {
-            answer: sum(item.answer == answer for item in answered) for answer in (YES, NO)
-        },
+        "answers": dict(sorted(Counter(item.answer for item in answered).items())),
         "sources": dict(sorted(Counter(item.origin.group for item in left).items())),
         "licences": dict(sorted(Counter(item.origin.licence for item in left).items())),
         "question_only": question_only(answered, negations),

@@ -3,9 +3,9 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from cases.review.form import BETWEEN, RATE, write_sheet
 from cases.review.sheet import Sheet
@@ -23,7 +23,6 @@ ISSUED = "sheet.json"
 """The file of what was asked; it stays with whoever gives the sheets out."""
 LONGEST_NAME = 100
 GIVEN = ("verdict", "edited", "comment")
-COLUMNS = ("item", *GIVEN)
 
 State = Literal["agreed", "conflict", "unreviewed"]
 AGREED: State = "agreed"
@@ -55,9 +54,9 @@ class IssuedItem:
 
     choices: tuple[str, ...]
     """The verdicts or ratings that a person may give."""
-    judged: str = ""
+    judged: str
     """The judge's own verdict; empty if it gave none."""
-    upgrades: tuple[str, ...] = ()
+    upgrades: tuple[str, ...]
     """Choices that would make an answer pass that the judge failed."""
     about: tuple[str, ...] = ()
     """What was asked, in words, line by line."""
@@ -79,9 +78,9 @@ class IssuedItem:
 class Issued:
     """All sheets issued in one folder: their digests, and their questions by id."""
 
-    path: Path
-    sheets: tuple[str, ...] = ()
-    items: Mapping[str, IssuedItem] = field(default_factory=dict)
+    sheets: tuple[str, ...]
+    items: Mapping[str, IssuedItem]
+    path: Path = Path(ISSUED)
 
     def check(self, reviews: Iterable[Review]) -> None:
         """Raise UsageError, naming them, for reviews of what no sheet asked."""
@@ -109,7 +108,7 @@ def issue(sheet: Sheet, asked: Mapping[str, IssuedItem], folder: Path) -> tuple[
     be read, or a criterion has another question, scale or run than before.
     """
     path = folder / ISSUED
-    old = load_issued(path) if path.exists() else Issued(path=path)
+    old = load_issued(path) if path.exists() else Issued(sheets=(), items={})
     before = {one.criterion: one.identity for one in old.items.values()}
     for one in asked.values():
         if one.criterion and before.get(one.criterion, one.identity) != one.identity:
@@ -132,32 +131,17 @@ def issue(sheet: Sheet, asked: Mapping[str, IssuedItem], folder: Path) -> tuple[
 
 def load_issued(path: Path) -> Issued:
     """Return what ``issue`` wrote. Raises UsageError if there is no such file, or another."""
+    import msgspec  # noqa: PLC0415
+
     if not path.exists():
         raise UsageError(
             f"{path}: no sheet was issued there; name the form's own sheet.json as --sheet"
         )
     try:
-        value: Any = parse_json(read_text(path))
-        items = {item: _issued_item(one) for item, one in value["items"].items()}
-        return Issued(path=path, sheets=_texts(value["sheets"]), items=items)
-    except (ValueError, TypeError, KeyError, AttributeError):
+        value = parse_json(read_text(path))
+        return replace(msgspec.convert(value, Issued), path=path)
+    except ValueError:
         raise UsageError(f"{path}: not what `qagate review` writes; write the form again") from None
-
-
-def _issued_item(value: Any) -> IssuedItem:
-    needed = {name: value[name] for name in ("choices", "judged", "upgrades")}
-    known = {one.name: value[one.name] for one in fields(IssuedItem) if one.name in value}
-    found: dict[str, Any] = {**needed, **known}
-    for name in ("choices", "upgrades", "about"):
-        found[name] = _texts(found.get(name, []))
-    _texts([text for text in found.values() if not isinstance(text, tuple)])
-    return IssuedItem(**found)
-
-
-def _texts(values: Sequence[object]) -> tuple[str, ...]:
-    if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
-        raise TypeError("texts are needed")
-    return tuple(map(str, values))
 
 
 def read_sheets(paths: Iterable[Path], allowed: Allowed | None = None) -> tuple[Review, ...]:
@@ -217,29 +201,39 @@ def _from_csv(path: Path, allowed: Allowed | None) -> Iterator[Review]:
             rest |= {"edited": "", "comment": ""}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedRow:
+    """One answered question of a saved form."""
+
+    item: str
+    verdict: str
+    edited: str
+    comment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedForm:
+    """What the form saves."""
+
+    sheet: str
+    """The digest of its sheet."""
+    reviewer: str
+    rows: list[SavedRow]
+
+
 def _from_json(path: Path, allowed: Allowed | None) -> Iterator[Review]:
+    import msgspec  # noqa: PLC0415
+
     try:
-        value: Any = parse_json(read_text(path))
+        saved = msgspec.convert(parse_json(read_text(path)), SavedForm)
     except ValueError as error:
-        raise UsageError(f"{path}: {error}; give the file that the form saved") from None
-    types = {"sheet": str, "reviewer": object, "rows": list}
-    known = isinstance(value, dict) and value.keys() == types.keys()
-    if not known or not all(isinstance(value[key], one) for key, one in types.items()):
-        raise UsageError(f"{path}: not what the form saves (sheet, reviewer, rows); give that file")
-    for number, row in enumerate(value["rows"], 1):
-        source = f"{path}: row {number}"
-        if not isinstance(row, dict) or row.keys() != set(COLUMNS):
-            raise UsageError(
-                f"{source}: not {', '.join(COLUMNS)}; give the file as the form saved it"
-            )
-        values = {**row, "reviewer": value["reviewer"]}
-        for column, text in values.items():
-            if not isinstance(text, str):
-                raise UsageError(f"{source}, column {column!r}: text is needed, not {shown(text)}")
-        values = {name: text.strip() for name, text in values.items()}
-        review = _review(values, source, () if allowed is None else allowed)
+        raise UsageError(f"{path}: {error}; give the file as the form saved it") from None
+    for number, row in enumerate(saved.rows, 1):
+        given = {**asdict(row), "reviewer": saved.reviewer}
+        values = {name: text.strip() for name, text in given.items()}
+        review = _review(values, f"{path}: row {number}", () if allowed is None else allowed)
         if any(values[name] for name in GIVEN):
-            yield replace(review, sheet=value["sheet"])
+            yield replace(review, sheet=saved.sheet)
 
 
 def _review(values: Mapping[str, str], source: str, allowed: Allowed | Sequence[str]) -> Review:

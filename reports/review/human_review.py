@@ -32,6 +32,7 @@ from reports.run.transcripts import Source, calls_of, keys_of
 SAMPLE = 20  # answers drawn in addition to those that stand out, by default
 NEAR = 1  # a rating is near the bar if this step changes whether it passes
 SOURCE = "adjudicated by people"
+NOT_ISSUED = IssuedItem(choices=(), judged="", upgrades=())
 REASONS = ("no_verdict", "judges_differ", "audit_differs", "flipped", "near_bar", "sample")
 """Why an answer is picked, the most important reason first."""
 _SEARCHED = 50  # answers whose calls are searched for a rubric
@@ -186,6 +187,8 @@ def issue_criteria(
     asked = {
         id_: IssuedItem(
             choices=question.values,
+            judged="",
+            upgrades=(),
             criterion=question.name,
             question=question.text,
             part=one.part.name,
@@ -277,7 +280,7 @@ def accept(
             said = "; ".join(f"{review.reviewer}: {review.verdict}" for review in one.reviews)
             found.conflicts.append(f"{item}: {said}")
         elif one.state == AGREED and item and DIGEST.fullmatch(digest) and is_label(one.verdict):
-            _decide(found, one, date, items.get(one.item, IssuedItem(choices=())), least)
+            _decide(found, one, date, items.get(one.item, NOT_ISSUED), least)
         elif one.state == AGREED:
             what = f"{one.verdict!r} is no verdict on an answer"
             if one.verdict == UNCLEAR:

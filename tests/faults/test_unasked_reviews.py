@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cases.dataset import Threshold
-from cases.review.adjudications import load_adjudications, save_adjudications
+from cases.review.adjudications import save_adjudications
 from evaluators.core import CORRECT, INCORRECT
 from evaluators.judges.adjudicated import Adjudication
 from evaluators.kinds import kind_of
@@ -16,31 +16,16 @@ from reports.run.run_reader import load_report
 from tests.conftest import Project
 from tests.support.made_records import make_record
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
-from tests.support.reviewing import saved
+from tests.support.reviewing import IssuedRun, saved
 
 
 def ids(path: Path, sample: int = 99) -> list[str]:
     return [one.id for one in pick(load_report(path), sample)]
 
 
-class Reviewing:
-    """A run whose form of some answers was issued."""
-
-    def __init__(self, folder: Path, letters: str, sample: int) -> None:
-        self.folder = folder
-        self.run = written(run_of(answered(letters)), folder / "run")
-        assert main(["review", str(self.run), "--sample", str(sample)]) == 0
-        self.items = ids(self.run, sample)
-        self.issued = json.loads((self.run / "sheet.json").read_text("utf-8"))
-        self.to = folder / "adjudications.yaml"
-
-    def back(self, name: str, verdicts: dict[str, str], sheet: str = "") -> Path:
-        path = self.folder / f"{name}.json"
-        return saved(path, name, verdicts, sheet=sheet or self.issued["sheets"][-1])
-
-    def accept(self, *files: Path, more: tuple[str, ...] = ()) -> int:
-        sheet = ("--sheet", str(self.run / "sheet.json"), "--to", str(self.to))
-        return main(["review", "--accept", *map(str, files), *sheet, *more])
+def reviewing(folder: Path, letters: str, sample: int) -> IssuedRun:
+    run = written(run_of(answered(letters)), folder / "run")
+    return IssuedRun(folder, run, "--sample", str(sample))
 
 
 def test_no_verdict_is_taken_without_a_sheet(
@@ -65,7 +50,7 @@ def test_items_that_nobody_was_shown_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """All of them are named, nothing is taken, whatever the file says of its sheet."""
-    made = Reviewing(tmp_path, "cccii", 2)
+    made = reviewing(tmp_path, "cccii", 2)
     others = [one for one in ids(made.run) if one not in made.items]
     assert len(others) == 3
     capsys.readouterr()
@@ -74,26 +59,31 @@ def test_items_that_nobody_was_shown_are_refused(
     assert err.count("\n") == 1
     assert all(one in err for one in others)
     assert not any(one in err for one in made.items)
-    assert made.accept(made.back("Anna", dict.fromkeys(made.items, CORRECT), "never-issued")) == 4
+    assert (
+        made.accept(
+            made.back("Anna", dict.fromkeys(made.items, CORRECT), "never-issued"), to=made.to
+        )
+        == 4
+    )
     assert "sheets that were not issued: 'never-issued'" in capsys.readouterr().err
     assert made.accept(made.back("Anna", dict.fromkeys(made.items, "10"))) == 4
     assert "'10' is no choice; there are CORRECT, INCORRECT" in capsys.readouterr().err
-    assert not made.to.exists()
+    assert not (tmp_path / "adjudications.yaml").exists()
 
 
 def test_an_earlier_form_may_still_come_back(tmp_path: Path) -> None:
     """A new form in the same folder takes nothing back."""
-    made = Reviewing(tmp_path, "ccccc", 2)
+    made = reviewing(tmp_path, "ccccc", 2)
     assert main(["review", str(made.run), "--sample", "2", "--seed", "7"]) == 0
     assert made.accept(made.back("Anna", dict.fromkeys(made.items, CORRECT))) == 0
-    assert len(load_adjudications(made.to)) == 2
+    assert len(made.kept) == 2
 
 
 def test_two_have_to_agree_that_a_miss_is_right(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One may say that the judge was too kind; a second is needed where it was too strict."""
-    made = Reviewing(tmp_path, "ci", 2)
+    made = reviewing(tmp_path, "ci", 2)
     right, wrong = made.items
     anna = made.back("Anna", {right: INCORRECT, wrong: CORRECT})
     capsys.readouterr()
@@ -102,24 +92,24 @@ def test_two_have_to_agree_that_a_miss_is_right(
     needed = "facts-en-i1: INCORRECT -> CORRECT (Anna): 2 reviewers must agree"
     assert f"waits for another reviewer: {needed}" in out
     assert "overrules the judge: facts-en-i0: CORRECT -> INCORRECT (Anna)" in out
-    assert [one.item for one in load_adjudications(made.to).values()] == ["facts-en-i0"]
+    assert [one.item for one in made.kept] == ["facts-en-i0"]
     assert made.accept(anna, made.back("anna ", {wrong: CORRECT})) == 6, "the same person"
     jan = made.back("Jan", {wrong: CORRECT})
     capsys.readouterr()
     assert made.accept(anna, jan) == 0
     said = "overrules the judge: facts-en-i1: INCORRECT -> CORRECT (Anna, Jan)"
     assert said in capsys.readouterr().out
-    assert len(load_adjudications(made.to)) == 2
+    assert len(made.kept) == 2
 
 
 @pytest.mark.parametrize(("least", "taken"), [("1", 2), ("2", 0)])
 def test_how_many_have_to_agree_can_be_said(tmp_path: Path, least: str, taken: int) -> None:
     """--min-reviewers holds for every verdict, whichever way it goes."""
-    made = Reviewing(tmp_path, "ci", 2)
+    made = reviewing(tmp_path, "ci", 2)
     right, wrong = made.items
     file = made.back("Anna", {right: INCORRECT, wrong: CORRECT})
     assert made.accept(file, more=("--min-reviewers", least)) == (0 if taken else 6)
-    assert len(load_adjudications(made.to)) == taken
+    assert len(made.kept) == taken
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,7 +17,7 @@ from reports.review.human_review import pick_at_random
 from reports.review.ratings import Rating, load_ratings, merged_ratings, save_ratings, summaries
 from reports.run.run_reader import load_report
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
-from tests.support.reviewing import saved
+from tests.support.reviewing import IssuedRun, saved
 
 CRITERIA = """\
 - name: accuracy
@@ -31,35 +30,23 @@ CRITERIA = """\
 """
 
 
-class Rated:
+class Rated(IssuedRun):
     """A run of two languages whose form by criteria was issued, and what comes back."""
 
     def __init__(self, folder: Path, letters: str = "cin") -> None:
-        self.folder, self.file = folder, folder / "criteria.yaml"
+        self.file = folder / "criteria.yaml"
         self.file.write_text(CRITERIA, encoding="utf-8")
         records = [*answered(letters, "bg"), *answered(letters, "en")]
         made = run_of(records, facts_dataset(graded_slice("bg"), graded_slice("en")))
-        self.run = written(made, folder / "run")
-        self.ratings = self.run / "criteria-ratings.jsonl"
-        assert self.issue() == 0
-        self.issued: dict[str, Any] = json.loads((self.run / "sheet.json").read_text("utf-8"))
-        self.answers = [one.id for one in pick_at_random(load_report(self.run), 99)]
-
-    def issue(self, *more: str) -> int:
-        return main(["review", str(self.run), "--criteria", str(self.file), *more])
-
-    def back(self, name: str, ratings: Mapping[str, str], sheet: str = "") -> Path:
-        path = self.folder / f"{name}.json"
-        return saved(path, name, ratings, sheet=sheet or self.issued["sheets"][-1])
+        run = written(made, folder / "run")
+        super().__init__(folder, run, "--criteria", str(self.file))
+        self.ratings = run / "criteria-ratings.jsonl"
+        self.answers = [one.id for one in pick_at_random(load_report(run), 99)]
 
     def by(self, name: str, *accuracy: int) -> Path:
         """Return a form in which a person rated the accuracy of the first answers so."""
         said = zip(self.answers, accuracy, strict=False)
         return self.back(name, {f"{one}#accuracy": str(rating) for one, rating in said})
-
-    def accept(self, *files: Path, more: tuple[str, ...] = ()) -> int:
-        sheet = ("--sheet", str(self.run / "sheet.json"))
-        return main(["review", "--accept", *map(str, files), *sheet, *more])
 
 
 def test_criteria_are_read_as_they_stand(tmp_path: Path) -> None:
@@ -237,7 +224,7 @@ def test_ratings_and_verdicts_come_back_together(
     issued = json.loads((rated.run / "sheet.json").read_text("utf-8"))
     one, target = rated.answers[0], tmp_path / "adj.yaml"
     verdict = saved(tmp_path / "jan.json", "Jan", {one: "CORRECT"}, sheet=issued["sheets"][-1])
-    assert rated.accept(rated.by("Anna", 3), verdict, more=("--to", str(target))) == 4
+    assert rated.accept(rated.by("Anna", 3), verdict, to=target) == 4
     assert "accept the two apart" in capsys.readouterr().err
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
@@ -271,7 +258,7 @@ def test_two_runs_have_no_mean_in_common(
 ) -> None:
     """Also where both are to be accepted into one file: nothing of the second is written."""
     rated, target = Rated(tmp_path), tmp_path / "ratings.jsonl"
-    assert rated.accept(rated.by("Anna", 3), more=("--to", str(target))) == 0
+    assert rated.accept(rated.by("Anna", 3), to=target) == 0
     before = target.read_bytes()
     written(run_of(answered("cin"), run={"id": "r2"}), tmp_path / "other")
     words = ("review", str(tmp_path / "other"), "--criteria", str(rated.file))
@@ -369,7 +356,7 @@ def test_a_broken_file_of_ratings_is_named_with_its_line(
     capsys.readouterr()
     assert rated.accept(file) == 4
     assert f"{rated.ratings}:2: not a rating" in capsys.readouterr().err
-    assert rated.accept(file, more=("--to", str(tmp_path / "x.csv"))) == 4
+    assert rated.accept(file, to=tmp_path / "x.csv") == 4
     assert "ends in .jsonl" in capsys.readouterr().err
 
 

@@ -37,7 +37,7 @@ from reports.run.transcripts import of_ledger
 from tests.reports.test_transcripts import LONG, fill
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
-from tests.support.reviewing import review, saved
+from tests.support.reviewing import IssuedRun, review, saved
 
 VOTES = (Vote(judge="a", grade=CORRECT), Vote(judge="b", grade=INCORRECT))
 
@@ -52,18 +52,6 @@ def reasons(report: Report, sample: int = 0) -> dict[str, tuple[str, ...]]:
 
 def ids(path: Path) -> list[str]:
     return [one.id for one in pick(load_report(path), 99)]
-
-
-def issued(run: Path) -> str:
-    """Write the form of all answers of a run beside it; return the digest of its sheet."""
-    assert main(["review", str(run), "--sample", "99"]) == 0
-    sheets: list[str] = json.loads((run / "sheet.json").read_text(encoding="utf-8"))["sheets"]
-    return sheets[-1]
-
-
-def accepting(run: Path, to: Path, *files: Path) -> int:
-    words = ["review", "--accept", *map(str, files), "--sheet", str(run / "sheet.json")]
-    return main([*words, "--to", str(to)])
 
 
 def rated(ratings: Sequence[int]) -> Report:
@@ -246,51 +234,43 @@ def test_the_form_goes_beside_the_run_and_comes_back(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """From a run to adjudications.yaml: agreement is told, conflicts are exit 6 and not written."""
-    path = run(tmp_path / "run", "ccci")
-    assert main(["review", str(path), "--sample", "4"]) == 0
+    made = IssuedRun(tmp_path, run(tmp_path / "run", "ccci"), "--sample", "4")
     assert "4 answers to review" in capsys.readouterr().out
-    assert (path / "review.html").is_file()
-    assert (path / "review.csv").is_file()
-    one, two, three, _ = ids(path)
-    said = {one: CORRECT, two: CORRECT, three: INCORRECT}
-    sheet = issued(path)
+    assert {"review.html", "review.csv"} <= {path.name for path in made.run.iterdir()}
+    one, two, three, _ = made.items
     files = [
-        saved(tmp_path / "a.json", "Ana", said, sheet=sheet),
-        saved(tmp_path / "b.json", "Ben", {one: CORRECT, two: INCORRECT}, sheet=sheet),
+        made.back("Ana", {one: CORRECT, two: CORRECT, three: INCORRECT}),
+        made.back("Ben", {one: CORRECT, two: INCORRECT}),
     ]
-    target = tmp_path / "adjudications.yaml"
-    assert accepting(path, target, *files) == 6
+    assert made.accept(*files) == 6
     out = capsys.readouterr().out
     assert "2 answers seen by more than one: agreement 0.500 [" in out
     assert "  Ana and Ben: kappa 0.000 [-" in out
     assert "2 new verdicts, 2 in" in out
     assert "conflict, for a third person: facts-en-i1: Ana: CORRECT; Ben: INCORRECT" in out
-    kept = load_adjudications(target)
-    assert {found.item: found.name for found in kept.values()} == {
+    assert {found.item: found.name for found in made.kept} == {
         "facts-en-i0": "Ana, Ben",
         "facts-en-i2": "Ana",
     }
-    files.append(saved(tmp_path / "c.json", "Cyd", {two: INCORRECT}, sheet=sheet))
-    assert accepting(path, target, *files) == 0
-    other = saved(tmp_path / "d.json", "Dan", {one: INCORRECT}, sheet=sheet)
-    assert accepting(path, target, other) == 6
+    assert made.accept(*files, made.back("Cyd", {two: INCORRECT})) == 0
+    assert made.accept(made.back("Dan", {one: INCORRECT})) == 6
     assert "refused: facts-en-i0: Dan says INCORRECT, but Ana, Ben" in capsys.readouterr().out
-    assert len(load_adjudications(target)) == 3
+    assert len(made.kept) == 3
 
 
 def test_names_from_files_cannot_write_on_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Escape sequences and CI commands are written out."""
-    path, to = run(tmp_path / "run"), tmp_path / "adj.yaml"
-    sheet = issued(path)
-    file = saved(tmp_path / "a.json", "\x1b[31mAna", {ids(path)[0]: "UNCLEAR"}, sheet=sheet)
-    assert accepting(path, to, file) == 0
+    made = IssuedRun(tmp_path, run(tmp_path / "run"))
+    (sheet,) = made.issued["sheets"]
+    file = saved(tmp_path / "a.json", "\x1b[31mAna", {made.items[0]: "UNCLEAR"}, sheet=sheet)
+    assert made.accept(file) == 0
     out = capsys.readouterr().out
     assert "undecided: facts-en-i0: unclear to \\u001b[31mAna" in out
     assert "\x1b" not in out
     saved(file, "Ana", {"a\n::error::x\x1b[2K": "YES"}, sheet=sheet)
-    assert accepting(path, to, file) == 4
+    assert made.accept(file) == 4
     err = capsys.readouterr().err
     assert "verdicts on items that no sheet asked: 'a ::error::x [2K'" in err
     assert err.count("\n") == 1
@@ -298,13 +278,12 @@ def test_names_from_files_cannot_write_on_the_terminal(
 
 def test_verdicts_become_labelled_items(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The file loads as a judged dataset; the answer, its gold and its label stand in it."""
-    path = run(tmp_path / "run", "ci")
-    one, two = ids(path)
-    file, target, out = tmp_path / "a.json", tmp_path / "adj.yaml", tmp_path / "out.jsonl"
-    saved(file, "Ana", {one: CORRECT, two: "NOT_ATTEMPTED"}, sheet=issued(path))
-    assert accepting(path, target, file) == 0
+    made = IssuedRun(tmp_path, run(tmp_path / "run", "ci"))
+    one, two = made.items
+    assert made.accept(made.back("Ana", {one: CORRECT, two: "NOT_ATTEMPTED"})) == 0
     capsys.readouterr()
-    assert main(["review", "--export-judges", str(out), str(target), str(path)]) == 0
+    out = tmp_path / "out.jsonl"
+    assert main(["review", "--export-judges", str(out), str(made.to), str(made.run)]) == 0
     assert f"pytest cases/judges --items judges:en={out}" in capsys.readouterr().out
     judged = Slice(dataset="judges", language="en", kind=kind_of("judged"), path=out)
     cases = load_cases(judged)

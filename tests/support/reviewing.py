@@ -3,9 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from cases.review.adjudications import load_adjudications
 from cases.review.reviews import Review
 from cases.review.sheet import Field, Sheet, SheetItem, verdict_question
+from evaluators.judges.adjudicated import Adjudication
+from reports.__main__ import main
 
 
 def sheet_item(id_: str, kind: str = "question", **fields: object) -> SheetItem:
@@ -45,3 +49,30 @@ def saved(
     value = {"sheet": sheet, "reviewer": reviewer, "rows": rows}
     path.write_text(json.dumps(value), encoding="utf-8")
     return path
+
+
+class IssuedRun:
+    """A run whose form was issued with some words, and what comes back."""
+
+    def __init__(self, folder: Path, run: Path, *words: str) -> None:
+        self.folder, self.run, self.words = folder, run, words
+        self.to = folder / "adjudications.yaml" if "--criteria" not in words else None
+        assert self.issue() == 0
+        self.issued: Any = json.loads((run / "sheet.json").read_text("utf-8"))
+        self.items = list(self.issued["items"])
+
+    def issue(self, *more: str) -> int:
+        return main(["review", str(self.run), *self.words, *more])
+
+    def back(self, name: str, verdicts: Mapping[str, str], sheet: str = "") -> Path:
+        path = self.folder / f"{name.strip()}.json"
+        return saved(path, name, verdicts, sheet=sheet or self.issued["sheets"][-1])
+
+    def accept(self, *files: Path, to: Path | None = None, more: Sequence[str] = ()) -> int:
+        words = ["--accept", *map(str, files), "--sheet", str(self.run / "sheet.json"), *more]
+        to = to or self.to
+        return main(["review", *words, *(["--to", str(to)] if to else [])])
+
+    @property
+    def kept(self) -> list[Adjudication]:
+        return list(load_adjudications(self.folder / "adjudications.yaml").values())

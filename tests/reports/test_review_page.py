@@ -1,0 +1,357 @@
+"""The review form in a real browser: keys give verdicts and ratings, texts do nothing."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("playwright.sync_api")
+
+from playwright.sync_api import Page
+
+from cases.review.form import write_sheet
+from cases.review.reviews import read_sheets
+from cases.review.sheet import Field, SheetItem
+from reports.__main__ import main
+from reports.review.ratings import load_ratings
+from tests.support.browsing import Browser, Tab, browser, needs_browser
+from tests.support.hostile import HOSTILE
+from tests.support.made_runs import answered, run_of, written
+from tests.support.reviewing import sheet, sheet_item
+
+__all__ = ["browser"]
+pytestmark = [pytest.mark.slow, needs_browser]
+
+
+def items() -> list[SheetItem]:
+    """Return two Belarusian questions to edit, an English answer, and everything hostile."""
+    hostile = [
+        sheet_item(f"h{n}", fields=(Field(title=text, text=text),), reasons=(text,), edit=text)
+        for n, text in enumerate(HOSTILE)
+    ]
+    return [
+        sheet_item("a"),
+        sheet_item("b"),
+        sheet_item("c", "grade", language="en", edit=None),
+        *hostile,
+    ]
+
+
+CRITERIA = """\
+- name: accuracy
+  question: How accurate is the answer?
+  low: wrong throughout
+  high: wholly right
+- name: style
+  question: "Is it <b>well</b> written?"
+  scale: 1..5
+- name: length
+  question: Is it as long as it should be?
+  scale: 0..4
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose form of three answers by three criteria was issued."""
+    folder = tmp_path_factory.mktemp("criteria")
+    (folder / "criteria.yaml").write_text(CRITERIA, encoding="utf-8")
+    path = written(run_of(answered("cin")), folder / "run")
+    assert main(["review", str(path), "--criteria", str(folder / "criteria.yaml")]) == 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The form of all items."""
+    return write_sheet(sheet(*items()), tmp_path_factory.mktemp("form"))[0]
+
+
+def opened(browser: Browser, path: Path) -> Iterator[Tab]:
+    """Open a form for the first time on a phone; it must neither complain nor fetch."""
+    tab = Tab(browser, path, width=390)
+    yield tab
+    assert tab.complaints == []
+    assert set(tab.requests) == {path.as_uri()}
+    tab.page.close()
+
+
+@pytest.fixture
+def tab(browser: Browser, path: Path) -> Iterator[Tab]:
+    yield from opened(browser, path)
+
+
+@pytest.fixture
+def rating(browser: Browser, run: Path) -> Iterator[Tab]:
+    yield from opened(browser, run / "criteria.html")
+
+
+def press(tab: Tab, *keys: str) -> None:
+    for key in keys:
+        tab.page.keyboard.press(key)
+
+
+def save(page: Page, path: Path) -> Path:
+    with page.expect_download() as download:
+        page.click("#export")
+    download.value.save_as(path)
+    return path
+
+
+def test_verdicts_by_the_keyboard_come_back_as_reviews(tab: Tab, tmp_path: Path) -> None:
+    """One key a verdict, E to edit, M to comment; the saved file reads back as what was said."""
+    page = tab.page
+    page.fill("#reviewer", "Ана Петрова")
+    press(tab, "Escape", "e", "Control+End")
+    page.keyboard.type(" (y)")
+    press(tab, "Escape", "m")
+    page.keyboard.type("n = не")
+    press(tab, "Escape", "y")
+    assert page.inner_text("#position").startswith("Пытанне 2 з ")
+    press(tab, "n", "c")
+    assert page.inner_text("#progress") == f"Праверана: 3 з {len(items())}"
+    file = save(page, tmp_path / "sheet.json")
+    found = [(r.item, r.verdict, r.edited, r.comment) for r in read_sheets([file])]
+    assert found == [
+        ("a", "YES", "Ці a? (y)", "n = не"),
+        ("b", "NO", "", ""),
+        ("c", "CORRECT", "", ""),
+    ]
+    assert read_sheets([file], sheet(*items()).allowed)[0].reviewer == "Ана Петрова"
+    assert page.inner_text("#status") == "Файл захаваны. Адпраўце яго назад."
+
+
+def test_hostile_texts_do_nothing(tab: Tab) -> None:
+    """Walked through to the end: no error, no dialog, no request, every verdict still works."""
+    page = tab.page
+    for _ in items():
+        press(tab, "ArrowRight")
+    assert page.is_disabled("#next")
+    for _ in items():
+        press(tab, "u")
+    assert page.inner_text("#status").startswith("Усе пытанні ацэнены.")
+    assert page.title() == "Праверка"
+    assert page.locator("img, iframe, form, a, base").count() == 0
+
+
+def test_the_form_resumes_where_it_was_left(tab: Tab) -> None:
+    """Name, verdict, edit and comment stand there again; the same key takes a verdict back."""
+    page = tab.page
+    page.fill("#reviewer", "Іван")
+    page.fill("#edit", "Ці так?")
+    page.fill("#comment", "добра")
+    page.click("#choices button[data-value=BAD_LANGUAGE]")
+    page.reload()
+    assert page.input_value("#reviewer") == "Іван"
+    assert (page.input_value("#edit"), page.input_value("#comment")) == ("Ці так?", "добра")
+    pressed = page.locator("#choices [aria-pressed=true]")
+    assert pressed.inner_text().startswith("Моўныя памылкі")
+    press(tab, "b")
+    assert pressed.count() == 0
+    assert page.inner_text("#progress").startswith("Праверана: 0 ")
+
+
+def test_the_form_speaks_the_items_language(tab: Tab) -> None:
+    """Words, verdicts and the page's language follow the item; one language may be chosen."""
+    page = tab.page
+    assert page.get_attribute("html", "lang") == "be"
+    assert page.inner_text("label[for=comment]") == "Каментарый"
+    assert page.inner_text("#rules-text").startswith("Судзіце толькі паводле таго")
+    page.select_option("#language", "en")
+    assert page.get_attribute("html", "lang") == "en"
+    assert page.inner_text("#position") == "Item 1 of 1"
+    assert page.inner_text("#choices button >> nth=0") == "CorrectC"
+    assert page.is_hidden("#edit")
+    press(tab, "e")
+    assert page.evaluate("document.activeElement.id") != "edit"
+    assert page.locator("#fields dd").get_attribute("lang") == "en"
+
+
+@pytest.mark.parametrize(
+    ("key", "code", "verdict"),
+    [("н", "KeyY", "YES"), ("n", "KeyN", "NO"), ("Y", "KeyZ", "YES"), ("ф", "KeyQ", "")],
+)
+def test_a_keyboard_of_another_script_works(tab: Tab, key: str, code: str, verdict: str) -> None:
+    """A Latin letter counts as it is; a letter of another script by the place of its key."""
+    tab.page.evaluate(
+        """([key, code]) => document.body.dispatchEvent(
+            new KeyboardEvent("keydown", { key, code, bubbles: true }))""",
+        [key, code],
+    )
+    press(tab, "ArrowLeft")
+    pressed = tab.page.locator("#choices [aria-pressed=true]")
+    found = [one.get_attribute("data-value") for one in pressed.all()]
+    assert found == ([verdict] if verdict else [])
+
+
+def test_nothing_is_saved_without_a_name(tab: Tab) -> None:
+    """The form says so and goes to the field."""
+    press(tab, "y")
+    tab.page.click("#export")
+    assert tab.page.inner_text("#status") == "Спачатку напішыце сваё імя."
+    assert tab.page.evaluate("document.activeElement.id") == "reviewer"
+
+
+def test_a_browser_that_keeps_nothing_still_serves(tab: Tab) -> None:
+    """If storage is forbidden the form says that answers must be saved as a file."""
+    page = tab.page
+    page.add_init_script(
+        "Object.defineProperty(window, 'localStorage', { get() { throw new Error('denied'); } })"
+    )
+    page.reload()
+    press(tab, "y")
+    assert page.inner_text("#kept").startswith("Гэты браўзер нічога не захоўвае")
+    assert page.inner_text("#progress").startswith("Праверана: 1 ")
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_forms_fit_every_screen(
+    browser: Browser, path: Path, run: Path, width: int, scheme: str
+) -> None:
+    """They never scroll sideways, fields and buttons have names, and a finger finds every point."""
+    tab = Tab(browser, path, width=width, scheme=scheme)
+    page = tab.page
+    for _ in range(len(items())):
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        page.keyboard.press("ArrowRight")
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
+    assert dark == (scheme == "dark")
+    for role in ("textbox", "button", "progressbar", "combobox"):
+        assert page.get_by_role(role).count() > 0
+        for one in page.get_by_role(role).all():
+            assert one.evaluate("e => (e.labels?.[0] ?? e).textContent || e.ariaLabelledByElements")
+    page.goto((run / "criteria.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    for one in page.locator("#choices button").all():
+        box = one.bounding_box()
+        assert box is not None
+        assert min(box["width"], box["height"]) >= 44
+    page.close()
+
+
+def test_without_script_the_reader_is_sent_to_the_twin(browser: Browser, path: Path) -> None:
+    """The notice, in the items' language."""
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert "CSV" in page.inner_text("noscript p")
+    assert page.is_hidden("#form")
+    context.close()
+
+
+def test_a_sheet_made_out_to_somebody_names_them(browser: Browser, tmp_path: Path) -> None:
+    """Its file is named after the sheet and the reviewer."""
+    path, _ = write_sheet(sheet(sheet_item("a"), reviewer="Ана П."), tmp_path)
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    assert page.input_value("#reviewer") == "Ана П."
+    page.keyboard.press("y")
+    with page.expect_download() as download:
+        page.click("#export")
+    assert download.value.suggested_filename == "sheet.Ана-П.json"
+    saved = json.loads(download.value.path().read_text(encoding="utf-8"))
+    assert (saved["reviewer"], len(saved["rows"])) == ("Ана П.", 1)
+    page.close()
+
+
+def given(page: Page) -> dict[str, str]:
+    """Return what each question of the item shown was given."""
+    groups = page.locator("#choices fieldset").all()
+    pressed = [one.locator("[aria-pressed=true]") for one in groups]
+    return {
+        group.locator("legend").inner_text().split("\n")[0]: one.inner_text()
+        for group, one in zip(groups, pressed, strict=True)
+        if one.count()
+    }
+
+
+def current(page: Page) -> str:
+    return page.locator("[aria-current=true] legend").inner_text().split("\n")[0]
+
+
+def test_digits_rate_question_after_question(
+    rating: Tab, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Item after item; what the form saves is accepted, and kept with the comment."""
+    page = rating.page
+    page.fill("#reviewer", "Anna")
+    page.keyboard.press("Escape")
+    for key in "737":
+        page.keyboard.press(key)
+    assert page.inner_text("#position") == "Item 1 of 3"  # there is no 7 from 0 to 4
+    page.keyboard.press("0")
+    assert page.inner_text("#position") == "Item 2 of 3"
+    assert page.inner_text("#progress") == "1 of 3 reviewed"
+    page.keyboard.press("m")
+    page.keyboard.type("too long: 4")
+    page.keyboard.press("Escape")
+    for key in "154222":
+        page.keyboard.press(key)
+    assert page.inner_text("#status").startswith("Every item has a verdict.")
+    file = save(page, tmp_path / "anna.json")
+    words = ["review", "--accept", str(file), "--sheet", str(run / "sheet.json")]
+    assert main([*words, "--to", str(tmp_path / "r.jsonl")]) == 0
+    assert "Anna rated 3 of 3 answers in full, 0 in part, 0 not at all" in capsys.readouterr().out
+    found = load_ratings(tmp_path / "r.jsonl")
+    assert [(one.item[-2:], one.criterion, one.rating) for one in found] == [
+        *(("i0", "accuracy", 7), ("i0", "style", 3), ("i0", "length", 0)),
+        *(("i1", "accuracy", 1), ("i1", "style", 5), ("i1", "length", 4)),
+        *(("i2", "accuracy", 2), ("i2", "style", 2), ("i2", "length", 2)),
+    ]
+    assert [one.comment for one in found] == ["", "", "", "too long: 4", *[""] * 5]
+
+
+def test_questions_and_their_ends_stand_as_given(rating: Tab) -> None:
+    """One text of the answer, three questions with as many points as each scale has."""
+    page = rating.page
+    assert page.locator("#fields dd").count() == 3  # question, expected and answer
+    legends = page.locator("legend").all_inner_texts()
+    assert legends[0] == "How accurate is the answer?\n1 = wrong throughout · 7 = wholly right"
+    assert legends[1] == "Is it <b>well</b> written?"
+    groups = page.locator("#choices fieldset").all()
+    assert [one.locator("button").count() for one in groups] == [7, 5, 5]
+    assert groups[2].locator("button").all_inner_texts() == [*"01234"]
+    assert page.is_hidden("#rules")
+    assert page.is_hidden("#note")
+    assert page.is_hidden("#rubric")
+
+
+def test_touch_and_arrows_choose_the_question(rating: Tab) -> None:
+    """A tap rates its own question; the next key goes to the first that is open."""
+    page = rating.page
+    page.locator("#choices fieldset >> nth=1").locator("button[data-value='5']").click()
+    assert given(page) == {"Is it <b>well</b> written?": "5"}
+    assert current(page) == "How accurate is the answer?"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert current(page) == "Is it as long as it should be?"
+    page.keyboard.press("4")
+    assert current(page) == "How accurate is the answer?"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("5")  # the same again takes it back
+    assert len(given(page)) == 1
+    page.locator("#choices fieldset >> nth=2").locator("button >> nth=0").focus()
+    assert current(page) == "Is it as long as it should be?"
+    assert page.inner_text("#progress") == "0 of 3 reviewed"
+    page.reload()
+    assert given(page)["Is it as long as it should be?"].endswith("4")
+    assert page.inner_text("#position") == "Item 1 of 3"
+
+
+def test_part_of_an_item_is_sent_and_said(
+    rating: Tab, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The item stays open in the form, and is counted as rated in part."""
+    page = rating.page
+    page.fill("#reviewer", "Jan")
+    page.keyboard.press("Escape")
+    page.keyboard.press("6")
+    file = save(page, tmp_path / "jan.json")
+    assert len(json.loads(file.read_text("utf-8"))["rows"]) == 1
+    words = ["review", "--accept", str(file), "--sheet", str(run / "sheet.json")]
+    assert main([*words, "--to", str(tmp_path / "r.jsonl")]) == 0
+    out = capsys.readouterr().out
+    assert "Jan rated 0 of 3 answers in full, 1 in part, 2 not at all" in out
+    assert "incomplete: facts-en-i0: no rating by Jan for length, style" in out
