@@ -13,10 +13,10 @@ COMMANDS: Mapping[str, Command] = {
     "render": Command("write the files of a report again, in any format", RUNS, "render"),
     "compare": Command("compare two runs item by item", RUNS, "compare"),
     "gate": Command("decide with other gates or another baseline", RUNS, "gate"),
-    "show": Command("print an item with its prompts and replies", "reports.commands.show"),
+    "show": Command("print an item with its prompts and replies", RUNS, "show"),
     "merge": Command("put the runs of CI shards together", RUNS, "merge"),
-    "list": Command("list the runs that are kept", "reports.commands.baselines", "list_runs"),
-    "promote": Command("keep a run by name", "reports.commands.baselines", "promote"),
+    "list": Command("list the runs that are kept", RUNS, "list_runs"),
+    "promote": Command("keep a run by name", RUNS, "promote"),
     "review": Command(
         "hand answers to people, and take their verdicts back", "reports.commands.review"
     ),

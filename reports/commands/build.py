@@ -27,7 +27,7 @@ from evaluators.statistics.metrics import METRICS
 from evaluators.text import shown
 from reports.run.record import Record
 from reports.run.report import Report, SliceSummary
-from reports.run.run_reader import load_report
+from reports.run.run_json import load_report
 
 PARSERS = ("mwxml", "mwparserfromhell")  # of dumps, and of an article's markup
 STEPS: Mapping[str, type[BuildStep]] = {

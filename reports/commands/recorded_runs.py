@@ -1,9 +1,9 @@
-"""``qagate render|compare|gate|merge``: recorded runs looked at again, offline."""
+"""The commands of ``qagate`` on recorded runs, which call no model."""
 
 import argparse
 import glob
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,17 +11,30 @@ from cases.gates_file import load_gates
 from cases.review.adjudications import load_adjudications
 from evaluators import command_line
 from evaluators.core import UsageError
-from evaluators.output import say
+from evaluators.output import plural, say
+from evaluators.text import hint, shown
 from reports.render import console
-from reports.render.report_files import FORMATS, Files
-from reports.render.writer import PREVIOUS, write, write_files
+from reports.render.views import date
+from reports.render.writer import (
+    FORMATS,
+    PREVIOUS,
+    Files,
+    WriteError,
+    keep,
+    previous,
+    write,
+    write_files,
+)
 from reports.run.baseline import Baseline, load_baseline
+from reports.run.clean import visible
+from reports.run.record import Record
 from reports.run.report import Report, Role
-from reports.run.run_reader import load_report
-from reports.run.transcripts import TRANSCRIPTS, Source, of_files
-from reports.verdict.promoted import find_run
+from reports.run.run_json import RUN, load_report, load_run, load_summaries
+from reports.run.transcripts import TRANSCRIPTS, Source, calls_of, of_files, parts, title
+from reports.verdict.promoted import BASELINES, check_name, find_run, promoted
 from reports.verdict.recount import merged, rebuilt, regated
 
+OUT = Path("reports", "out")
 RUN_HELP = "a report folder, its run.json, or the name of a promoted run"
 
 
@@ -260,3 +273,123 @@ def _matched(text: str) -> list[Path]:
     if not found:
         raise UsageError(f"{text}: no report folder matches")
     return found
+
+
+def promote(argv: Sequence[str]) -> int:
+    """Keep a run's report under a name; return the exit code."""
+    parser = Parser(
+        "promote",
+        f"Keep a run as {BASELINES}/NAME, for --baseline=NAME and for the trend of later reports. "
+        "Commit that folder: it is what the next model is compared with.",
+        "0 kept, 3 could not be written, 4 wrong arguments, no readable run, or one that did not "
+        "pass",
+    )
+    parser.add_argument("name", metavar="NAME", help="such as 2026-11 or gpt-4.1")
+    parser.add_argument(
+        "run", metavar="RUN", nargs="?", type=run_path, default=OUT, help=f"{RUN_HELP} ({OUT})"
+    )
+    parser.add_argument("--replace", action="store_true", help="in place of the run of that name")
+    parser.add_argument("--anyway", action="store_true", help="also a run that did not pass")
+    options = parser.parse_args(argv)
+    to = BASELINES / check_name(options.name)
+    run, records = load_run(options.run)
+    verdict = run.get("verdict")
+    if verdict != "PASS" and not options.anyway:
+        raise UsageError(
+            f"{options.run}: its verdict is {verdict}, and what shipped passed; or say --anyway"
+        )
+    if to.exists() and not options.replace:
+        raise UsageError(
+            f"{to}: a run of that name is there; choose another name, or say --replace"
+        )
+    home = options.run if options.run.is_dir() else options.run.parent
+    try:
+        keep(home, to)
+    except OSError as error:
+        raise WriteError(to, sum(file.stat().st_size for file in home.glob("*")), error) from None
+    say(sys.stdout, f"{to}: {verdict}, {plural(len(records), 'item')}; --baseline={options.name}")
+    return 0
+
+
+def list_runs(argv: Sequence[str]) -> int:
+    """Print the promoted runs, the last run and the one that decided before it; return 0."""
+    what = "List the promoted runs and the last ones: name, when, verdict, items, model, judge."
+    Parser("list", what, "0").parse_args(argv)
+    last = [folder for folder in (previous(OUT), OUT) if (folder / RUN).is_file()]
+    lines = [_line(folder) for folder in (*promoted(Path()), *last)]
+    none = f"no run yet: `pytest cases/` writes {OUT}, `qagate promote NAME` keeps it"
+    say(sys.stdout, *(lines or [none]))
+    return 0
+
+
+def _line(folder: Path) -> str:
+    name = folder.name if folder.parent == BASELINES else str(OUT.with_name(folder.name))
+    try:
+        run, slices = load_summaries(folder)
+    except UsageError as problem:
+        return f"{name:<24} cannot be read: {problem}"
+    about = run.get("run")
+    started = about.get("started") if isinstance(about, Mapping) else None
+    items = plural(sum(one.counts.planned for one in slices), "item")
+    told = (str(run.get(word, "")) for word in ("model", "judge"))
+    return (
+        f"{name:<24} {date(started)}  {run.get('verdict', ''):<12} {items:>12}  {'  '.join(told)}"
+    )
+
+
+def show(argv: Sequence[str]) -> int:
+    """Print an item with every prompt and reply behind it; return the exit code."""
+    parser = Parser(
+        "show",
+        "Print one item: question, answer, verdict, and each prompt and reply in its exact words.",
+        "0 shown, 4 wrong arguments, no such item or no readable run",
+    )
+    parser.add_argument("item", metavar="ITEM", help="as in records.jsonl and on the page")
+    parser.add_argument(
+        "run", metavar="RUN", type=Path, nargs="?", default=OUT, help=f"{RUN_HELP} ({OUT})"
+    )
+    options = parser.parse_args(argv)
+    _, records = load_run(options.run)
+    record = _find(options.item, records)
+    say(sys.stdout, *_about(record), *_calls(record, transcripts_of(options.run)))
+    return 0
+
+
+def _find(item: str, records: Sequence[Record]) -> Record:
+    """Return the record with this key, or the only one with this id; a test's node id will do."""
+    name = item.rpartition("[")[2].removesuffix("]")
+    named = {record.key: record for record in records}
+    alike = [named[name]] if name in named else [one for one in records if one.id == name]
+    if len(alike) == 1:
+        return alike[0]
+    known = [record.key for record in alike] or list(named)
+    raise UsageError(f"no item {shown(name)} in this run; {hint(name, known)}")
+
+
+def _about(record: Record) -> Iterator[str]:
+    yield f"{record.key}: {record.outcome} {record.result}".rstrip()
+    for name in ("question", "context", "expected", "answer", "reason", "error"):
+        if text := getattr(record, name):
+            yield from _part(name, text)
+    for vote in record.votes:
+        yield from _part(f"vote of {vote.judge}", f"{vote.label} {vote.reason or vote.error}")
+
+
+def _calls(record: Record, source: Source | None) -> Iterator[str]:
+    if not record.calls:
+        yield "No model was asked: the answer is recorded, and rules or a person judged it."
+        return
+    found = calls_of(source, record.calls) if source else {}
+    for number, key in enumerate(record.calls, 1):
+        yield ""
+        if key not in found:
+            yield f"{number}. call {key}: neither prompt nor reply is kept beside this run"
+        else:
+            yield f"{number}. {title(found[key])}"
+            for name, text in parts(found[key]):
+                yield from _part(name, text)
+
+
+def _part(name: str, text: str) -> Iterator[str]:
+    yield f"  {name}:"
+    yield from (f"    {line}" for line in visible(text).split("\n"))

@@ -39,7 +39,7 @@ from reports.review.human_review import (
 )
 from reports.run import clean
 from reports.run.report import Report
-from reports.run.run_reader import load_report
+from reports.run.run_json import load_report
 from reports.verdict.recount import rebuilt
 
 UNDECIDED = 6

@@ -18,7 +18,7 @@ from reports.gates.audited import AuditedGate
 from reports.gates.decide import FAILED, INCONCLUSIVE, OK
 from reports.review.human_review import Pick, accept, issue_verdicts, pick_id
 from reports.run import clean
-from reports.run.run_reader import load_report
+from reports.run.run_json import load_report
 from reports.verdict.recount import audits_of
 
 FORM = "audit"

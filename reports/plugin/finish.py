@@ -28,8 +28,7 @@ from reports.render.console import annotations
 from reports.render.writer import append_summary, keep_decided, previous, write
 from reports.run import clean
 from reports.run.baseline import Baseline
-from reports.run.outcome_facts import OutcomeFacts
-from reports.run.provenance import provenance
+from reports.run.provenance import OutcomeFacts, provenance
 from reports.run.report import GateResult, Report, SliceSummary
 from reports.run.transcripts import Source, of_ledger
 from reports.verdict.assemble import Facts, assemble

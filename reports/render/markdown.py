@@ -8,7 +8,7 @@ from itertools import chain, islice
 from evaluators.core import NOT_ATTEMPTED, UNANSWERED
 from evaluators.output import markdown_table, plural
 from evaluators.statistics.intervals import number
-from reports.render import usage_table, words
+from reports.render import words
 from reports.render.judge_section import judge_section
 from reports.run import clean
 from reports.run.evidence import Change, SliceComparison
@@ -72,15 +72,15 @@ def _head(report: Report) -> str:
         f"Model {clean.span(words.model(report))}, judge {clean.span(report.judge)}{compared}.\n"
         f"{plural(counts.planned, 'item')} planned: {counts.passed:,} passed, "
         f"{counts.failed:,} failed, {counts.error:,} error, {counts.missing:,} missing{stopped}. "
-        f"Tokens {usage_table.tokens(report)}; cost {words.money(report.cost)}.{origin}{link}\n"
+        f"Tokens {words.tokens(report)}; cost {words.money(report.cost)}.{origin}{link}\n"
     )
 
 
 def _usage(report: Report) -> str:
-    found = usage_table.usage_rows(report)
+    found = words.usage_rows(report)
     rows = ((one.name, *(" ".join(cell).strip() for cell in one.cells)) for one in found)
-    table = _table("Seconds, tokens and cost of answers", usage_table.HEADER, rows)
-    return f"{table}\n*{'; '.join(usage_table.notes(report))}*\n" if table else ""
+    table = _table("Seconds, tokens and cost of answers", words.USAGE_HEADER, rows)
+    return f"{table}\n*{'; '.join(words.usage_notes(report))}*\n" if table else ""
 
 
 def _gate(gate: GateResult) -> tuple[str, ...]:

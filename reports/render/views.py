@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from evaluators.output import plural
 from evaluators.statistics.intervals import UNDEFINED
 from evaluators.statistics.metrics import USAGE, columns, counts_every_item
-from reports.render import usage_table, words
+from reports.render import words
 from reports.render.charts import plot, reach_of, trend
 from reports.run.evidence import SliceComparison
 from reports.run.report import GateResult, Report, SliceSummary
@@ -90,13 +90,13 @@ def sections(report: Report) -> dict[str, object]:
 
 
 def _usage(report: Report) -> dict[str, object]:
-    rows = usage_table.usage_rows(report)
+    rows = words.usage_rows(report)
     return {
-        "header": usage_table.HEADER,
+        "header": words.USAGE_HEADER,
         "first": rows[:_FIRST],
         "more": rows[_FIRST:],
-        "notes": "; ".join(usage_table.notes(report)),
-        "tokens": usage_table.tokens(report),
+        "notes": "; ".join(words.usage_notes(report)),
+        "tokens": words.tokens(report),
     }
 
 

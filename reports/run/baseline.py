@@ -9,8 +9,7 @@ from evaluators.judge_spec import known_names
 from evaluators.judges.adjudicated import Adjudications
 from reports.run.record import Record
 from reports.run.report import Role, SliceSummary
-from reports.run.run_json import sample_of
-from reports.run.run_reader import load_run
+from reports.run.run_json import load_run, sample_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from evaluators.core import GRADES, NO, UNANSWERED, YES, State
 from reports.run.evidence import Change, Flip
 from reports.run.record import Record
 from reports.run.report import Report
-from reports.run.run_reader import load_report
+from reports.run.run_json import load_report
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,22 +1,76 @@
 """What a run was asked with: versions and hashes, and the datasets as they were declared."""
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any, get_type_hints
 
-from cases.dataset import Dataset, Plan, Sampling, Selection, Slice, Threshold
+from cases.dataset import Dataset, Plan, PlannedItem, Selection, Slice, Threshold
 from evaluators.answer_checks import version_of
 from evaluators.answerers import RECORDED
-from evaluators.core import CORRECT, GRADES
+from evaluators.core import CORRECT, GRADES, Outcome
 from evaluators.extra_metrics import CheckSpec, MetricSpec
-from evaluators.kinds import Kind
 from evaluators.rubric import Protocol, Rubric
-from reports.run.json_data import decode
-from reports.run.outcome_facts import OutcomeFacts
+from reports.run.json_data import decode, encode
 
 PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "scipy")
+
+
+@dataclass(slots=True, kw_only=True)
+class OutcomeFacts:
+    """What was counted so far.
+
+    ``slices`` are the names of those with an outcome, ``models`` and ``judges`` what the providers
+    named. Of the ``verdicts``, ``earlier`` rest on replies that an earlier run paid for, and
+    ``imported`` on ones that came by ``ledger import``. ``failed`` counts items that a test fails
+    for, ``unpriced`` says that some cost is not known, ``spent`` is in USD. ``unmeasured`` has for
+    each extra metric how many items lack it, and why the first does.
+    """
+
+    slices: set[str] = field(default_factory=set)
+    models: set[str] = field(default_factory=set)
+    judges: set[str] = field(default_factory=set)
+    items: int = 0
+    failed: int = 0
+    verdicts: int = 0
+    earlier: int = 0
+    imported: int = 0
+    spent: float = 0.0
+    unpriced: bool = False
+    unmeasured: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, outcomes: Iterable[tuple[PlannedItem, Outcome]]) -> "OutcomeFacts":
+        """Return the facts of all of these."""
+        found = cls()
+        for item, outcome in outcomes:
+            found.add(item, outcome)
+        return found
+
+    def add(self, item: PlannedItem, outcome: Outcome) -> None:
+        """Count one more."""
+        usage = outcome.usage
+        self.slices.add(item.slice.name)
+        self.models |= {outcome.model} - {""}
+        self.judges |= {outcome.judge} - {""}
+        self.items += 1
+        self.failed += outcome.state in ("failed", "error")
+        self.spent += usage.spent
+        self.unpriced |= usage.cost is None
+        if outcome.state in ("passed", "failed"):
+            self.verdicts += 1
+            self.earlier += usage.earlier > 0
+            self.imported += usage.imported > 0
+        for name, why in outcome.unmeasured.items():
+            count, first = self.unmeasured.get(name, (0, why))
+            self.unmeasured[name] = count + 1, first
+
+    @property
+    def replies(self) -> dict[str, int]:
+        """How many verdicts there are, and how many rest on replies that others paid for."""
+        return {"verdicts": self.verdicts, "earlier": self.earlier, "imported": self.imported}
 
 
 def provenance(
@@ -73,151 +127,121 @@ def _version(package: str) -> str:
         return "not installed"
 
 
+_OF_DATASET = (
+    *("name", "kind", "pooled", "holm", "require_calibration", "sampling"),
+    *("judge_unmeasured", "left_out"),
+)
+_OF_SLICE = (
+    *("language", "pass_bar", "penalty", "by", "floor", "floor_limit", "offline_floor"),
+    *("declared", "cluster", "attacks"),
+)
+"""The fields of a dataset and of a slice that ``run.json`` has as they are."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredSlice:
-    """A slice without its data and texts, as ``run.json`` has it.
+    """What ``run.json`` has of a slice in another form: no data and no texts."""
 
-    ``rubric`` is the version of its rubric; ``protocol`` is None where nothing judges it.
-    """
-
-    language: str
     file: str
     rules: tuple[Threshold, ...] = ()
-    pass_bar: int = 6
-    penalty: float = 1.0
-    by: tuple[str, ...] = ()
-    floor: Mapping[str, float] = field(default_factory=dict)
-    floor_limit: Mapping[str, float] = field(default_factory=dict)
-    offline_floor: Mapping[str, float] = field(default_factory=dict)
     metrics: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
-    declared: bool = True
     rubric: str = ""
+    """The version of its rubric."""
     protocol: Protocol | None = None
+    """None where nothing judges it."""
     scores: Mapping[str, float] = field(default_factory=dict)
     labels: tuple[str, ...] = GRADES
     passing: tuple[str, ...] = (CORRECT,)
-    cluster: str = ""
-    attacks: bool = False
 
+    @classmethod
+    def of(cls, slice_: Slice) -> "DeclaredSlice":
+        """Return what is written of a slice."""
+        rubric = slice_.rubric
+        return cls(
+            file=slice_.path.name,
+            rules=slice_.thresholds,
+            metrics=tuple(metric.name for metric in slice_.metrics),
+            checks=tuple(check.name for check in slice_.checks),
+            rubric=rubric.version if rubric else "",
+            protocol=rubric.protocol if rubric else None,
+            scores=dict(rubric.scores) if rubric else {},
+            labels=slice_.labels,
+            passing=slice_.passing,
+        )
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeclaredDataset:
-    """A dataset as ``run.json`` has it; its slices are in the order of its file."""
-
-    name: str
-    kind: Kind
-    slices: tuple[DeclaredSlice, ...]
-    pooled: tuple[Threshold, ...] = ()
-    holm: bool = False
-    require_calibration: bool = False
-    sampling: Sampling | None = None
-    judge_unmeasured: bool = False
-    left_out: tuple[str, ...] = ()
+    def rubric_of(self, language: str) -> Rubric | None:
+        """Return the rubric without its texts."""
+        if self.protocol is None:
+            return None
+        return Rubric(
+            name=self.rubric.partition(".")[0],
+            language=language,
+            protocol=self.protocol,
+            system="",
+            user="",
+            version=self.rubric,
+            scores=self.scores,
+            labels=self.labels,
+            passing=self.passing,
+        )
 
 
 def dump_datasets(datasets: Sequence[Dataset]) -> list[dict[str, object]]:
     """Return the datasets as JSON data that ``load_datasets`` reads back."""
-    found = [
-        asdict(
-            DeclaredDataset(
-                name=one.name,
-                kind=one.kind,
-                slices=tuple(map(_declared, one.slices.values())),
-                pooled=one.pooled,
-                holm=one.holm,
-                require_calibration=one.require_calibration,
-                sampling=one.sampling,
-                judge_unmeasured=one.judge_unmeasured,
-                left_out=one.left_out,
-            )
-        )
+    return [
+        {**_fields(one, _OF_DATASET), "slices": [_declared(part) for part in one.slices.values()]}
         for one in datasets
     ]
-    for slice_ in (one for dataset in found for one in dataset["slices"]):
-        if slice_["labels"] == GRADES:  # not written, as in every run before there were others
-            del slice_["labels"], slice_["passing"]
-    return found
 
 
-def _declared(slice_: Slice) -> DeclaredSlice:
-    rubric = slice_.rubric
-    return DeclaredSlice(
-        language=slice_.language,
-        file=slice_.path.name,
-        rules=slice_.thresholds,
-        pass_bar=slice_.pass_bar,
-        penalty=slice_.penalty,
-        by=slice_.by,
-        floor=dict(slice_.floor),
-        floor_limit=dict(slice_.floor_limit),
-        offline_floor=dict(slice_.offline_floor),
-        metrics=tuple(metric.name for metric in slice_.metrics),
-        checks=tuple(check.name for check in slice_.checks),
-        declared=slice_.declared,
-        rubric=rubric.version if rubric else "",
-        protocol=rubric.protocol if rubric else None,
-        scores=dict(rubric.scores) if rubric else {},
-        labels=slice_.labels,
-        passing=slice_.passing,
-        cluster=slice_.cluster,
-        attacks=slice_.attacks,
-    )
+def _declared(slice_: Slice) -> dict[str, object]:
+    made = {**_fields(slice_, _OF_SLICE), **encode(DeclaredSlice.of(slice_))}
+    if slice_.labels == GRADES:  # not written, as in every run before there were others
+        del made["labels"], made["passing"]
+    return made
 
 
-def load_datasets(values: Sequence[object]) -> tuple[Dataset, ...]:
+def _fields(value: Dataset | Slice, names: Sequence[str]) -> dict[str, object]:
+    return {name: encode(getattr(value, name)) for name in names}
+
+
+def load_datasets(values: Sequence[Mapping[str, Any]]) -> tuple[Dataset, ...]:
     """Return the datasets: enough to decide on their gates again.
 
-    A rubric has its version, protocol and scores, and no text. Raises ValueError where the data
-    is not what ``dump_datasets`` returns.
+    A rubric has its version, protocol and scores, and no text. Raises KeyError, TypeError or
+    ValueError where the data is not what ``dump_datasets`` returns.
     """
-    return tuple(
-        Dataset(
-            name=one.name,
-            folder=Path(one.name),
-            kind=one.kind,
-            slices={part.language: _slice(one, part) for part in one.slices},
-            pooled=one.pooled,
-            holm=one.holm,
-            require_calibration=one.require_calibration,
-            sampling=one.sampling,
-            judge_unmeasured=one.judge_unmeasured,
-            left_out=one.left_out,
-        )
-        for one in (decode(DeclaredDataset, value) for value in values)
-    )
+    found = []
+    for value in values:
+        own, rest = _decoded(Dataset, value, _OF_DATASET)
+        slices = [_slice(own, part) for part in rest.pop("slices")]
+        if rest:
+            raise ValueError(f"unknown field {min(rest)!r} of a dataset")
+        by_language = {one.language: one for one in slices}
+        found.append(Dataset(folder=Path(own["name"]), slices=by_language, **own))
+    return tuple(found)
 
 
-def _slice(dataset: DeclaredDataset, one: DeclaredSlice) -> Slice:
-    rubric = None
-    if one.protocol is not None:
-        rubric = Rubric(
-            name=one.rubric.partition(".")[0],
-            language=one.language,
-            protocol=one.protocol,
-            system="",
-            user="",
-            version=one.rubric,
-            scores=one.scores,
-            labels=one.labels,
-            passing=one.passing,
-        )
+def _slice(dataset: Mapping[str, Any], value: Mapping[str, Any]) -> Slice:
+    own, rest = _decoded(Slice, value, _OF_SLICE)
+    one: DeclaredSlice = decode(DeclaredSlice, rest)
     return Slice(
-        dataset=dataset.name,
-        language=one.language,
-        kind=dataset.kind,
+        dataset=dataset["name"],
+        kind=dataset["kind"],
         path=Path(one.file),
-        rubric=rubric,
+        rubric=one.rubric_of(own["language"]),
         thresholds=one.rules,
-        pass_bar=one.pass_bar,
-        penalty=one.penalty,
-        by=one.by,
-        floor=one.floor,
-        floor_limit=one.floor_limit,
-        offline_floor=one.offline_floor,
         metrics=tuple(MetricSpec(name=name) for name in one.metrics),
         checks=tuple(CheckSpec(name=name, check="") for name in one.checks),
-        declared=one.declared,
-        cluster=one.cluster,
-        attacks=one.attacks,
+        **own,
     )
+
+
+def _decoded(
+    kind: type, value: Mapping[str, Any], names: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields of these names as ``kind`` has them, and the rest of the data."""
+    hints = get_type_hints(kind)
+    own = {name: decode(hints[name], value[name]) for name in names if name in value}
+    return own, {name: part for name, part in value.items() if name not in own}

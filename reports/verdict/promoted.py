@@ -56,7 +56,7 @@ def with_trend(report: "Report", here: Path) -> "Report":
 
 def _point(folder: Path, report: "Report") -> "TrendPoint":
     from reports.run.report import TrendPoint  # noqa: PLC0415  # workers only look for a name
-    from reports.run.run_reader import load_summaries  # noqa: PLC0415
+    from reports.run.run_json import load_summaries  # noqa: PLC0415
 
     run, slices = load_summaries(folder)
     then = {one.name: one for one in slices if not one.partial}

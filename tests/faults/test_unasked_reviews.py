@@ -12,7 +12,7 @@ from evaluators.judges.adjudicated import Adjudication
 from evaluators.kinds import kind_of
 from reports.__main__ import main
 from reports.review.human_review import Pick, issue_verdicts, pick
-from reports.run.run_reader import load_report
+from reports.run.run_json import load_report
 from tests.conftest import Project
 from tests.support.made_records import make_record
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written

@@ -3,7 +3,7 @@
 import pytest
 
 from reports.render import console
-from reports.run.run_reader import load_report
+from reports.run.run_json import load_report
 from tests.conftest import Project, item
 from tests.plugin.test_limit import RIGHT, WRONG, only
 

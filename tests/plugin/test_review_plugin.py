@@ -7,7 +7,7 @@ import pytest
 from cases.review.adjudications import save_adjudications
 from evaluators.judges.adjudicated import Adjudication, answer_digest
 from reports.review.human_review import pick
-from reports.run.run_reader import load_report
+from reports.run.run_json import load_report
 from tests.conftest import Project
 from tests.plugin.test_plugin_judges import RUBRIC, spec, truthful
 from tests.support.loopback import loopback

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from reports.__main__ import main
-from reports.run.run_reader import load_report
+from reports.run.run_json import load_report
 from reports.run.transcripts import TRANSCRIPTS, Call, calls_of, of_files
 from tests.conftest import Project
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible, reply

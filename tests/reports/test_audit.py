@@ -21,7 +21,7 @@ from reports.gates.audited import AuditedGate, audited_gates
 from reports.render.html import render
 from reports.run.record import Record
 from reports.run.report import GateResult
-from reports.run.run_reader import load_report
+from reports.run.run_json import load_report
 from tests.support.auditing import answers, audited, verdicts, with_noise
 from tests.support.declaring import declared, refusal
 from tests.support.made_runs import before, facts_dataset, graded_slice, run_of, written

@@ -15,7 +15,7 @@ from evaluators.core import UsageError
 from reports.__main__ import main
 from reports.review.human_review import pick_at_random
 from reports.review.ratings import Rating, load_ratings, merged_ratings, save_ratings, summaries
-from reports.run.run_reader import load_report
+from reports.run.run_json import load_report
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.reviewing import IssuedRun, saved
 

@@ -9,7 +9,7 @@ from evaluators.core import Outcome
 from evaluators.extra_metrics import MetricSpec
 from reports.metrics.gate import slice_gates
 from reports.metrics.summary import extra_estimates, extra_notes, missing_extras, summarise
-from reports.run.outcome_facts import OutcomeFacts
+from reports.run.provenance import OutcomeFacts
 from reports.run.record import Record
 from tests.support.made_records import make_record, make_slice
 from tests.support.scripted import make_case

@@ -10,7 +10,7 @@ from evaluators.kinds import kind_of
 from reports.run.evidence import Calibration
 from reports.run.record import Record
 from reports.run.report import GateResult, Report
-from reports.run.run_reader import load_report
+from reports.run.run_json import load_report
 from reports.verdict.recount import rebuilt
 from tests.support.made_runs import (
     RUBRIC,

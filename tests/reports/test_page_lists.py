@@ -3,8 +3,8 @@
 import pytest
 
 from evaluators.core import State
-from reports.render import html, page_items
-from reports.render.page_items import listed
+from reports.render import html
+from reports.render.html import listed
 from reports.run.evidence import Change, Comparison
 from reports.run.record import Record
 from tests.support.samples import ended, report
@@ -19,7 +19,7 @@ def many(count: int) -> tuple[Record, ...]:
 
 def test_a_page_lists_all_items_that_it_can_show(monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to the limit nothing is left out, and the page says nothing of it."""
-    monkeypatch.setattr(page_items, "LISTED", 30)
+    monkeypatch.setattr(html, "LISTED", 30)
     made = report(many(30))
     assert len(listed(made)) == 30
     assert "Items that matter" not in html.render(made)
@@ -27,8 +27,8 @@ def test_a_page_lists_all_items_that_it_can_show(monkeypatch: pytest.MonkeyPatch
 
 def test_above_it_those_that_matter_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Flips, ungraded, misses and others, so many of each; the same ones for the same run."""
-    monkeypatch.setattr(page_items, "LISTED", 30)
-    monkeypatch.setattr(page_items, "DRAWN", 4)
+    monkeypatch.setattr(html, "LISTED", 30)
+    monkeypatch.setattr(html, "DRAWN", 4)
     records = many(33)
     flips = [Change(key=one.key, flip="broke", grade="CORRECT") for one in records[1:9:3]]
     compared = Comparison(

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from evaluators.ledger import Ledger
-from reports.render import html, page_sent, words
-from reports.render.page_items import shower
-from reports.render.page_sent import sent_block
+from reports.render import html, words
+from reports.render.html import sent_block, shower
 from reports.render.writer import write
 from reports.run.record import Record
 from reports.run.transcripts import Source, of_ledger
@@ -70,7 +69,7 @@ def test_there_is_an_end_to_the_room(
 ) -> None:
     """What does not fit is left out, the items that matter least first."""
     records = failed(records, 3)
-    monkeypatch.setattr(page_sent, "_BUDGET", len(LONG) + 400)
+    monkeypatch.setattr(html, "_BUDGET", len(LONG) + 400)
     block = sent_block(words.urgent(report(records)), source, shower(40_000))
     assert 1 <= len(block["items"]) < len(records)
     assert records[3].key in block["items"]
@@ -95,7 +94,7 @@ def test_an_open_item_shows_what_was_sent_or_the_command_that_does(
 ) -> None:
     """Its prompts and replies behind a line each; nothing in them runs."""
     records = failed(records, 0)
-    monkeypatch.setattr(page_sent, "_ITEMS", len(records) - 1)
+    monkeypatch.setattr(html, "_ITEMS", len(records) - 1)
     write(report(records), tmp_path / "run", source)
     tab = Tab(browser, tmp_path / "run" / "report.html")
     tab.page.locator("#items .open").first.click()

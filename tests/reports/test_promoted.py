@@ -9,7 +9,7 @@ import pytest
 from evaluators.core import UsageError
 from reports.__main__ import main
 from reports.run.report import Report
-from reports.run.run_reader import load_report
+from reports.run.run_json import load_report
 from reports.verdict.promoted import BASELINES, find_run, with_trend
 from tests.conftest import Project
 from tests.support.made_runs import answered, run_of, written

@@ -9,8 +9,7 @@ import pytest
 from cases.dataset import Plan, PlannedItem, Selection, Threshold
 from evaluators.core import Outcome
 from reports.run import provenance as made
-from reports.run.outcome_facts import OutcomeFacts
-from reports.run.provenance import dump_datasets, load_datasets
+from reports.run.provenance import OutcomeFacts, dump_datasets, load_datasets
 from tests.support.made_runs import RUBRIC, facts_dataset, graded_slice
 from tests.support.scripted import make_case
 

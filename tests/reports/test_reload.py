@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from cases.dataset import Threshold
+from cases.dataset import Slice, Threshold
 from evaluators.core import UsageError, Vote
 from evaluators.statistics.intervals import Estimate
 from reports.run.evidence import Comparison, Judging, LanguageGap
 from reports.run.json_data import decode
-from reports.run.provenance import DeclaredDataset
 from reports.run.report import Report, SessionStatus
-from reports.run.run_reader import load_report
+from reports.run.run_json import load_report
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.samples import full, rendered
 
@@ -88,7 +87,7 @@ def test_an_altered_run_is_a_usage_problem(change: Change, tmp_path: Path) -> No
             r"Invalid enum value 'odd' - at `\$\.changes\[0\]\.flip`",
         ),
         (SessionStatus, {"odd": 1}, r"unknown field 'odd' - at `\$`"),
-        (DeclaredDataset, {"name": "d", "kind": "odd", "slices": []}, r"'odd' is no Kind.*\.kind"),
+        (Slice, {"dataset": "d", "language": "en", "kind": "odd", "path": ""}, "'odd' is no Kind"),
     ],
 )
 def test_decoding_checks_every_field(kind: type, value: object, message: str) -> None:

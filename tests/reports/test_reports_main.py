@@ -11,7 +11,7 @@ from cases.dataset import Threshold
 from reports.__main__ import COMMANDS, main
 from reports.run.record import Record
 from reports.run.report import Report
-from reports.run.run_reader import load_report
+from reports.run.run_json import load_report
 from tests.conftest import Project
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.test_architecture import HEAVY, ROOT

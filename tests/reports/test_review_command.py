@@ -32,7 +32,7 @@ from reports.review.human_review import (
 )
 from reports.run.record import Record
 from reports.run.report import Report
-from reports.run.run_reader import load_report
+from reports.run.run_json import load_report
 from reports.run.transcripts import of_ledger
 from tests.reports.test_transcripts import LONG, fill
 from tests.support.hostile import HOSTILE

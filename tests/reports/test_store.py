@@ -9,7 +9,7 @@ import pytest
 from evaluators.core import UsageError, Vote
 from reports.render.writer import write
 from reports.run.report import Report
-from reports.run.run_reader import load_run
+from reports.run.run_json import load_run
 from tests.support.samples import full, record, rendered, report
 
 

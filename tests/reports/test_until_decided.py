@@ -12,7 +12,7 @@ from evaluators.core import State
 from evaluators.judges.adjudicated import Adjudications, answer_digest
 from reports.__main__ import main
 from reports.run.record import Record
-from reports.run.run_reader import load_report
+from reports.run.run_json import load_report
 from tests.support.auditing import answers, audited, filled_in, verdicts, with_noise
 from tests.support.made_runs import before, facts_dataset, graded_slice, run_of, written
 

@@ -8,7 +8,7 @@ from cases.dataset import Threshold
 from evaluators.core import State
 from evaluators.kinds import kind_of
 from evaluators.statistics.intervals import Estimate
-from reports.render.report_files import Files
+from reports.render.writer import Files
 from reports.run.clean import masked
 from reports.run.evidence import ConfusionCell
 from reports.run.record import Record
