@@ -3,7 +3,9 @@
 A damaged file is set aside, and the rows in it that verify go on in a new one.
 """
 
+import mmap
 import os
+import re
 import sqlite3
 import stat
 import struct
@@ -45,7 +47,7 @@ BUSY_TIMEOUT_S = 30.0
 OPEN_TIMEOUT_S = 30.0  # while another process prunes the ledger or replaces a damaged file
 OPEN_POLL_S = 0.05
 _LOGS = ("-wal", "-shm")
-_TRACES = (b"CREATE TABLE calls", b'"input_tokens":')  # left in a damaged file that was a ledger
+_TRACES = b'CREATE TABLE calls|"input_tokens":'  # left in a damaged file that was a ledger
 
 
 class Claims:
@@ -378,8 +380,8 @@ def _is_damage(error: sqlite3.Error) -> bool:
 
 def _was_ledger(path: Path) -> bool:
     """Return whether a damaged file was a ledger or is all zeros; any other is the user's own."""
-    content = path.read_bytes()
-    return any(trace in content for trace in _TRACES) or not content.strip(b"\0")
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return re.search(_TRACES, content) is not None or not re.search(b"[^\0]", content)
 
 
 def _set_aside(path: Path, why: str) -> str:

@@ -5,7 +5,7 @@ CI carries the JSON lines from one machine to another.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -95,17 +95,12 @@ class LedgerTotal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerStats:
-    """What a ledger holds, in rows."""
+    """What a ledger holds."""
 
-    models: dict[str, LedgerTotal] = field(default_factory=dict)
+    models: dict[str, LedgerTotal]
     """The sums by SPEC."""
-    damaged: int = 0
-    """Damaged rows that no run has looked up yet."""
-    unsigned: int = 0
-    """Sound rows that lack the signature of QA_LEDGER_KEY."""
-    imported: int = 0
-    set_aside: int = 0
-    documents: int = 0
+    counts: dict[str, int]
+    """Rows that are ``damaged``, ``unsigned``, ``set aside`` or ``imported``, and ``documents``."""
 
 
 def ledger_stats(store: Store, cost: Cost) -> LedgerStats:
@@ -121,18 +116,11 @@ def ledger_stats(store: Store, cost: Cost) -> LedgerStats:
             unsigned += not signer.accepts(row)
             total = models.get(row.spec, LedgerTotal())
             models[row.spec] = total.plus(row.at, reply, cost(row.spec, reply))
-    imported, set_aside, documents = (
-        store.read(f"SELECT count(*) FROM {table}")[0][0]
-        for table in ("imported", "damaged", "documents")
-    )
-    return LedgerStats(
-        models=dict(sorted(models.items())),
-        damaged=damaged,
-        unsigned=unsigned,
-        imported=imported,
-        set_aside=set_aside,
-        documents=documents,
-    )
+    counts = {"damaged": damaged, "unsigned": unsigned}
+    for table in ("damaged", "imported", "documents"):
+        name = "set aside" if table == "damaged" else table
+        ((counts[name],),) = store.read(f"SELECT count(*) FROM {table}")
+    return LedgerStats(models=dict(sorted(models.items())), counts=counts)
 
 
 def export_lines(store: Store, wanted: RowFilter, left_out: list[str]) -> Iterator[str]:

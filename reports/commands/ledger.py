@@ -32,6 +32,13 @@ HEAD = (
     *("model", "calls", "tokens in", "cached", "tokens out"),
     *("call time", "cost", "first", "last"),
 )
+COUNTED = {
+    "damaged": ("damaged row", ": the next run sets aside what it needs"),
+    "unsigned": ("unsigned row", ": the next run sets aside what it needs"),
+    "set aside": ("row", " set aside by earlier runs"),
+    "imported": ("row", " imported"),
+    "documents": ("document", " with them"),
+}
 NOTE = "exit codes: 0 done, 1 the disk or the file refuses, 4 wrong arguments or bad lines"
 
 Options = argparse.Namespace
@@ -66,14 +73,9 @@ def _stats_lines(place: Place, found: LedgerStats, size: int) -> Iterator[str]:
     ]
     if rows:
         yield from aligned_table([HEAD, *rows])
-    counts = (
-        (found.damaged, "damaged row", ": the next run sets aside what it needs"),
-        (found.unsigned, "unsigned row", ": the next run sets aside what it needs"),
-        (found.set_aside, "row", " set aside by earlier runs"),
-        (found.imported, "row", " imported"),
-        (found.documents, "document", " with them"),
-    )
-    yield from (f"{plural(count, what)}{rest}" for count, what, rest in counts if count)
+    for name, (what, rest) in COUNTED.items():
+        if count := found.counts[name]:
+            yield f"{plural(count, what)}{rest}"
     if any(total.cost is None for total in found.models.values()):
         yield "cost unknown: neither models.yaml nor genai-prices has a price"
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import Reply, Request, UsageError
-from evaluators.ledger import Ledger, LedgerError, PaidReply, postgres, reply_store, sqlite
+from evaluators.ledger import Ledger, LedgerError, postgres, reply_store, sqlite
 from evaluators.ledger.sqlite import Claims
 from evaluators.ledger_place import Place
 from evaluators.runtime.caller import Meter
 from tests.support.places import ask, text_of
-from tests.support.recorded import caller, key_of, put, reply_of
+from tests.support.recorded import caller, key_of, put, reply_of, row_of
 from tests.support.scripted import Scripted, ask_for
 
 ROOT = Path(__file__).parents[2]
@@ -177,7 +177,7 @@ def test_nothing_is_claimed_after_a_reply_could_not_be_kept(tmp_path: Path) -> N
         assert isinstance(ledger.store, sqlite.SqliteStore)
         ledger.store._writer.execute("PRAGMA max_page_count = 1")
         with pytest.raises(LedgerError, match=r"l: the disk is full, [\d,]+ bytes and more are ne"):
-            await ledger.put(PaidReply(key=key_of(1), spec="m", reply=reply_of(1, size=5000)))
+            await ledger.put(row_of(1, 5000))
         with pytest.raises(LedgerError, match="disk is full"):
             async with ledger.claim(key_of(2)):
                 pytest.fail("a call would have been made")
@@ -186,7 +186,7 @@ def test_nothing_is_claimed_after_a_reply_could_not_be_kept(tmp_path: Path) -> N
         asyncio.run(scenario(ledger))
     with Ledger(path) as ledger:
         assert ledger.notes == ()
-        put(ledger, [PaidReply(key=key_of(1), spec="m", reply=reply_of(1))])
+        put(ledger, [row_of(1)])
 
 
 def test_claims_are_private_and_no_link_is_followed(tmp_path: Path) -> None:
@@ -234,5 +234,5 @@ def test_a_system_without_such_locks_still_works(
     with Ledger(tmp_path / "l") as ledger:
         assert ledger.store.take([key_of(1)]) == {key_of(1)}
         ledger.store.give_back(key_of(1))
-        put(ledger, [PaidReply(key=key_of(1), spec="m", reply=reply_of(1))])
+        put(ledger, [row_of(1)])
         assert ledger.get(key_of(1)) == reply_of(1)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import UsageError
-from evaluators.ledger import Ledger, LedgerError, PaidReply, sqlite
+from evaluators.ledger import Ledger, LedgerError, sqlite
 from tests.support.places import ask, change, zero_page
-from tests.support.recorded import fill, key_of, put, reply_of
+from tests.support.recorded import fill, key_of, put, reply_of, row_of
 
 ROWS = 60
 
@@ -82,7 +82,7 @@ def check_run(path: Path, content: bytes) -> None:
         found = {number: ledger.get(key_of(number)) for number in range(ROWS)}
         assert all(reply in (None, reply_of(number)) for number, reply in found.items())
         missing = [number for number, reply in found.items() if reply is None]
-        put(ledger, [PaidReply(key=key_of(one), spec="m", reply=reply_of(one)) for one in missing])
+        put(ledger, [row_of(one) for one in missing])
         assert all(ledger.get(key_of(number)) == reply_of(number) for number in range(ROWS))
         kept = list(path.parent.glob("l.damaged-*"))
         assert [one.read_bytes() for one in kept] in ([], [content])

@@ -16,20 +16,15 @@ from evaluators.core import UsageError
 from evaluators.ledger import (
     Ledger,
     LedgerError,
-    PaidReply,
     postgres,
 )
 from evaluators.ledger.rows import VARIABLE
 from evaluators.ledger_place import PostgresUrl, read_place
 from tests.support.places import ask, change, text_of
 from tests.support.postgres import Cluster, running
-from tests.support.recorded import SPEC, fill, key_of, put, reply_of
+from tests.support.recorded import SPEC, fill, key_of, put, reply_of, row_of
 
 SECRET = "canary-9f3d"
-
-
-def row(number: int) -> PaidReply:
-    return PaidReply(key=key_of(number), spec=SPEC, reply=reply_of(number))
 
 
 def command(*words: object) -> int:
@@ -124,7 +119,7 @@ def test_a_password_comes_from_the_environment(
             _until_reloaded(url)
         monkeypatch.setenv("PGPASSWORD", SECRET)
         with Ledger(url) as ledger:
-            put(ledger, [row(1)])
+            put(ledger, [row_of(1)])
     finally:
         hba.write_text(former, "utf-8")
         change(place, "SELECT pg_reload_conf()")
@@ -214,7 +209,7 @@ def test_a_replay_writes_nothing(place: PostgresUrl) -> None:
         assert ledger.notes == ()
     with Ledger(place, read_only=True) as ledger:
         with pytest.raises(LedgerError, match="read-only transaction"):
-            put(ledger, [row(3)])
+            put(ledger, [row_of(3)])
         assert ask(place, "SELECT count(*) FROM holders") == 0
 
 
@@ -249,13 +244,13 @@ def test_connections_that_are_cut_are_opened_again(place: PostgresUrl) -> None:
     """A look-up, a claim and a reply that meet a dead connection go through on a new one."""
 
     async def scenario(ledger: Ledger) -> None:
-        await ledger.put(row(1))
+        await ledger.put(row_of(1))
         cut(place)
         assert await ledger.find(key_of(1)) == reply_of(1)
         async with ledger.claim(key_of(2)) as kept:
             assert kept is None
             cut(place)
-            await ledger.put(row(2))
+            await ledger.put(row_of(2))
         cut(place)
         async with ledger.claim(key_of(2)) as kept:
             assert kept == reply_of(2)
@@ -271,7 +266,7 @@ def test_what_waits_for_a_server_is_kept_once_it_is_back(
 
     async def scenario(ledger: Ledger) -> None:
         cluster.stop()
-        waiting = asyncio.create_task(ledger.put(row(1)))
+        waiting = asyncio.create_task(ledger.put(row_of(1)))
         await asyncio.sleep(0.3)
         assert not waiting.done()
         await asyncio.to_thread(cluster.start)
@@ -293,7 +288,7 @@ def test_without_a_server_nothing_more_is_asked(
     monkeypatch.chdir(tmp_path)
 
     async def scenario(ledger: Ledger) -> None:
-        await ledger.put(row(1))
+        await ledger.put(row_of(1))
         cluster.stop(signal.SIGQUIT)
         for _ in range(2):
             with pytest.raises(LedgerError, match="no more calls made"):
@@ -301,7 +296,7 @@ def test_without_a_server_nothing_more_is_asked(
                     pytest.fail("a call would have been made")
         for number in (2, 3):
             with pytest.raises(LedgerError, match=r"could not take are in \.qa/unkept-.*: `py"):
-                await ledger.put(row(number))
+                await ledger.put(row_of(number))
         with pytest.raises(LedgerError):
             await ledger.find(key_of(1))
 
@@ -360,7 +355,7 @@ def test_looking_many_up_takes_few_statements(place: PostgresUrl) -> None:
             assert await ledger.find(key_of(number)) is None
             async with ledger.claim(key_of(number)) as kept:
                 assert kept is None
-                await ledger.put(row(number))
+                await ledger.put(row_of(number))
 
         async def scenario() -> None:
             await asyncio.gather(*(item(number) for number in range(200)))
@@ -395,7 +390,7 @@ def test_the_tables_are_made_once(place: PostgresUrl) -> None:
     def opens(number: int) -> None:
         try:
             with Ledger(place) as ledger:
-                put(ledger, [row(number)])
+                put(ledger, [row_of(number)])
         except Exception as error:  # noqa: BLE001
             errors.append(error)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import UsageError
-from evaluators.ledger import Ledger, PaidReply, sqlite
+from evaluators.ledger import Ledger, sqlite
 from evaluators.ledger.rows import VARIABLE
-from tests.support.recorded import fill, key_of, put, reply_of
+from tests.support.recorded import fill, key_of, put, reply_of, row_of
 
 
 def mode_of(path: Path) -> int:
@@ -22,7 +22,7 @@ def test_every_file_of_a_ledger_is_private(tmp_path: Path) -> None:
     former = os.umask(0o000)
     try:
         with Ledger(path) as ledger:
-            put(ledger, [PaidReply(key=key_of(1), spec="m", reply=reply_of(1))])
+            put(ledger, [row_of(1)])
             modes = {file.name: mode_of(file) for file in path.parent.iterdir()}
     finally:
         os.umask(former)

@@ -9,14 +9,14 @@ import pytest
 
 from evaluators.__main__ import main
 from evaluators.core import UsageError
-from evaluators.ledger import Ledger, PaidReply
+from evaluators.ledger import Ledger
 from evaluators.ledger.rows import VARIABLE, Signer, StoredRow, checksum
 from evaluators.text import canonical
 from reports.render import words
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
 from tests.support.places import ask, change, zero_page
 from tests.support.projects import Project, specs
-from tests.support.recorded import SPEC, fill, key_of, put, reply_of
+from tests.support.recorded import SPEC, fill, key_of, put, reply_of, row_of
 
 ITEMS = 6
 SECRET = "canary-" + "0123456789abcdef" * 3
@@ -157,7 +157,7 @@ def test_a_signature_binds_every_column(
         assert ledger.get("k" if "'k'" in statement else key_of(0)) is None
         assert ledger.damaged == 0
         assert ledger.notes == ("1 unsigned row of the ledger set aside and asked again",)
-        put(ledger, [PaidReply(key=key_of(0), spec=SPEC, reply=reply_of(0))])
+        put(ledger, [row_of(0)])
         assert ledger.get(key_of(0)) == reply_of(0)
 
 
@@ -244,7 +244,7 @@ def test_a_mark_of_import_goes_with_its_row(
     change(path, f"UPDATE calls SET reply = 'x' WHERE key = '{key_of(1)}'")
     with Ledger(path) as ledger:
         assert ledger.get(key_of(1)) is None
-        put(ledger, [PaidReply(key=key_of(1), spec=SPEC, reply=reply_of(1))])
+        put(ledger, [row_of(1)])
         assert not ledger.is_imported(key_of(1))
     assert command("prune", "--model", SPEC, "--yes", "--ledger", path) == 0
     assert ask(path, "SELECT count(*) FROM imported") == 0

@@ -12,7 +12,7 @@ from evaluators.ledger import Ledger, PaidReply
 from evaluators.ledger.rows import StoreError
 from reports.commands.ledger import COMMANDS as LEDGER_COMMANDS
 from tests.support.places import ask, change, zero_page
-from tests.support.recorded import SPEC, fill, key_of, put, reply_of
+from tests.support.recorded import SPEC, fill, key_of, put, reply_of, row_of
 
 OTHER = "local-vllm"
 COLUMNS = "model calls tokens in cached tokens out call time cost first last"
@@ -28,7 +28,7 @@ def made(tmp_path: Path) -> Path:
     path = tmp_path / "l"
     fill(path, 5)
     with Ledger(path, clock=lambda: 86_400.0) as ledger:
-        put(ledger, [PaidReply(key=key_of(n), spec=OTHER, reply=reply_of(n)) for n in (5, 6)])
+        put(ledger, [row_of(n, spec=OTHER) for n in (5, 6)])
     return path
 
 

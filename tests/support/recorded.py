@@ -22,6 +22,11 @@ def reply_of(number: int, size: int = 200) -> Reply:
     return Reply(text=f"{number} " * size, model="m-1", input_tokens=number, output_tokens=2)
 
 
+def row_of(number: int, size: int = 200, spec: str = SPEC) -> PaidReply:
+    """Return the row to keep that belongs to a number."""
+    return PaidReply(key=key_of(number), spec=spec, reply=reply_of(number, size))
+
+
 def caller(ledger: Ledger, *, replay: bool = False) -> Caller:
     """Return what puts requests to models for one run; a failed call is not tried again."""
     once = RetryPolicy(attempts=1)
@@ -40,9 +45,5 @@ def put(ledger: Ledger, rows: Sequence[PaidReply]) -> None:
 
 def fill(path: Place, count: int, spec: str = SPEC, size: int = 200) -> None:
     """Make a ledger with this many rows, or add them."""
-    rows = [
-        PaidReply(key=key_of(number), spec=spec, reply=reply_of(number, size))
-        for number in range(count)
-    ]
     with Ledger(path) as ledger:
-        put(ledger, rows)
+        put(ledger, [row_of(number, size, spec) for number in range(count)])
