@@ -1,7 +1,7 @@
 """Anthropic's message batches: all calls in one request, results as lines once it is over.
 
-A batch has no name there. One whose id was never heard is known by the number of its calls, and for
-certain by its results.
+A batch has no name there. If the answer with its id was lost, a batch is recognised by the number of
+its calls, and for certain by its results.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -27,9 +27,9 @@ STATUSES: Mapping[str, int] = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""The status with which the API answers a single call that ends so."""
+"""The HTTP status by which the API answers a single call with this error."""
 UNKNOWN = 500
-SKEW = 600.0  # seconds that the provider's clock may be off
+CLOCK_SKEW_S = 600.0  # by which the provider's clock may be wrong
 PAGE = 100
 
 
@@ -44,14 +44,14 @@ class AnthropicBatches:
         return {"custom_id": key, "params": body}
 
     async def upload(self, name: str, lines: Sequence[bytes]) -> str:
-        """Return nothing: calls go with the batch itself."""
+        """Return an empty id: the calls are sent with the batch itself."""
         return ""
 
     async def create(self, name: str, file: str, lines: Sequence[bytes]) -> str:
-        """Begin a batch and return its id."""
+        """Create a batch and return its id."""
         from anthropic.types.messages import MessageBatch
 
-        # Not by batches.create, which looks into each of the 100,000 entries for what to rename.
+        # batches.create would search each of the 100,000 entries for names to change.
         batch = await self._sdk.post(
             "/v1/messages/batches",
             cast_to=MessageBatch,
@@ -61,9 +61,9 @@ class AnthropicBatches:
         return batch.id
 
     async def find(self, name: str, calls: int, since: float) -> list[str]:
-        """Return the ids of the batches with so many calls that were begun since then."""
+        """Return the ids of the batches of ``calls`` calls that were created since then."""
         found = []
-        earliest = datetime.fromtimestamp(since - SKEW, UTC)
+        earliest = datetime.fromtimestamp(since - CLOCK_SKEW_S, UTC)
         async for batch in self._sdk.messages.batches.list(limit=PAGE):
             if batch.created_at < earliest:
                 break
@@ -74,7 +74,7 @@ class AnthropicBatches:
         return found
 
     async def status(self, batch: str) -> BatchStatus:
-        """Return what became of a batch so far."""
+        """Return how far a batch is."""
         found = await self._sdk.messages.batches.retrieve(batch)
         counts = found.request_counts
         return BatchStatus(
@@ -103,7 +103,7 @@ class AnthropicBatches:
         return key, failures.of_failed_call(STATUSES.get(name, UNKNOWN), body)
 
     async def cancel(self, batch: str) -> None:
-        """Ask for nothing more of a batch."""
+        """Cancel a batch; what is done by then is paid for."""
         await self._sdk.messages.batches.cancel(batch)
 
     async def close(self) -> None:

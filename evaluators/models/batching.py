@@ -1,7 +1,6 @@
-"""Batches of calls at a provider: what one can do, and one model's calls put in batches.
+"""The batches of one model at its provider, by the provider's SDK.
 
-A provider works through a batch within a day, at half the price. The provider's SDK makes the
-requests; every error is sorted and masked as that of a single call.
+Every error is sorted and masked like that of a single call.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
@@ -29,7 +28,7 @@ from evaluators.secrets import Key
 
 T = TypeVar("T")
 NO_BATCHES = "no_batches"
-SDK_READS = "x-stainless-raw-response"  # of the request, to know what it is to return
+SDK_READS = "x-stainless-raw-response"  # tells the SDK what to return
 FRAMING = frozenset(
     {"accept-encoding", "connection", "content-length", "host", "transfer-encoding", SDK_READS}
 )
@@ -50,7 +49,7 @@ class BatchedModel:
         return self._spec.text
 
     def parts(self, calls: Iterable[tuple[str, Request]]) -> Iterator[dict[str, bytes]]:
-        """Yield the calls as lines of JSON by their keys, as many at a time as a batch may hold."""
+        """Yield the calls as lines of JSON, by key, as many at a time as fit into a batch."""
         batching, lines, size = self._batching(), dict[str, bytes](), 0
         for key, request in calls:
             line = encode_json(self._opened().line(key, self._api.body(request))).encode()
@@ -62,32 +61,32 @@ class BatchedModel:
         yield lines
 
     async def upload(self, name: str, lines: Sequence[bytes]) -> str:
-        """Bring the calls to the provider; return the file's id, empty if there is none."""
+        """Upload the calls; return the file's id, empty if the provider needs no file."""
         return await self._asked(lambda api: api.upload(name, lines))
 
     async def create(self, name: str, file: str, lines: Sequence[bytes]) -> str:
-        """Begin a batch and return its id.
+        """Create a batch and return its id.
 
-        After a TransientError other than ``rate_limit`` it may have begun all the same.
+        After a TransientError other than ``rate_limit`` it may have been created all the same.
         """
         return await self._asked(lambda api: api.create(name, file, lines))
 
     async def find(self, name: str, calls: int, since: float) -> list[str]:
-        """Return the ids of the batches that may be this one, the newest first."""
+        """Return the ids of the batches that may be this one, newest first."""
         return await self._asked(lambda api: api.find(name, calls, since))
 
     async def status(self, batch: str) -> BatchStatus:
-        """Return what became of a batch so far."""
+        """Return how far a batch is."""
         return await self._asked(lambda api: api.status(batch))
 
     async def cancel(self, batch: str) -> None:
-        """Ask for nothing more of a batch."""
+        """Cancel a batch; what is done by then is paid for."""
         await self._asked(lambda api: api.cancel(batch))
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Reply | CallError]]:
-        """Yield the key of each call that came back, and its reply or why there is none.
+        """Yield the key of each call that came back, and its reply or error.
 
-        A line that cannot be read is passed over: whose it is cannot be told.
+        A line that cannot be read is skipped: nobody knows to which call it belongs.
         """
         api = self._opened()
         try:
@@ -156,7 +155,7 @@ class BatchedModel:
 
 
 def _client(spec: Spec) -> httpx2.AsyncClient:
-    """Return the SDK's HTTP client: the model's own host alone, no redirects, nobody's cookies."""
+    """Return an HTTP client for the SDK: only the model's own host, no redirects, no cookies."""
     own = urlsplit(spec.base_url)
 
     async def check(request: httpx2.Request) -> None:
@@ -180,7 +179,7 @@ def _client(spec: Spec) -> httpx2.AsyncClient:
 
 
 async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield lines that are not blank; of one that is too long the beginning, which is no JSON."""
+    """Yield the lines that are not blank; a line that is too long is cut, and no JSON then."""
     rest = bytearray()
     is_too_long = False
     async for part in parts:

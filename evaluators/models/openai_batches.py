@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 OVER = frozenset({"completed", "expired", "cancelled", "failed"})
 LABEL = "qagate"
-"""Under which a batch's metadata hold its name."""
-SKEW = 3600.0  # seconds that the provider's clock may be off
+"""The metadata key of a batch's name."""
+CLOCK_SKEW_S = 3600.0  # by which the provider's clock may be wrong
 PAGE = 100
 
 
@@ -36,7 +36,7 @@ class OpenAIBatches:
         return file.id
 
     async def create(self, name: str, file: str, lines: Sequence[bytes]) -> str:
-        """Begin a batch whose metadata hold its name; return its id."""
+        """Create a batch whose metadata hold its name; return its id."""
         batch = await self._sdk.batches.create(
             input_file_id=file,
             endpoint=self._endpoint,
@@ -49,14 +49,14 @@ class OpenAIBatches:
         """Return the ids of the batches with this name."""
         found = []
         async for batch in self._sdk.batches.list(limit=PAGE):
-            if batch.created_at < since - SKEW:
+            if batch.created_at < since - CLOCK_SKEW_S:
                 break
             if (batch.metadata or {}).get(LABEL) == name:
                 found.append(batch.id)
         return found
 
     async def status(self, batch: str) -> BatchStatus:
-        """Return what became of a batch so far."""
+        """Return how far a batch is."""
         found = await self._sdk.batches.retrieve(batch)
         counts = found.request_counts
         return BatchStatus(
@@ -67,7 +67,7 @@ class OpenAIBatches:
         )
 
     async def results(self, batch: str) -> AsyncIterator[bytes]:
-        """Yield what is in the files of replies and of errors."""
+        """Yield the contents of the files of replies and of errors."""
         found = await self._sdk.batches.retrieve(batch)
         for file in filter(None, (found.output_file_id, found.error_file_id)):
             async with self._sdk.files.with_streaming_response.content(file) as response:
@@ -76,7 +76,7 @@ class OpenAIBatches:
             yield b"\n"
 
     def read(self, line: JsonObject) -> tuple[str, JsonObject | CallError]:
-        """Return a line's key, and the body of the reply or why there is none."""
+        """Return a line's key, and the body of its reply or its error."""
         key = line.text("custom_id")
         if line.get("response") is not None:
             response = line.mapping("response")
@@ -90,7 +90,7 @@ class OpenAIBatches:
         return key, TransientError(kind, f"{code}: {problem.get('message')}")
 
     async def cancel(self, batch: str) -> None:
-        """Ask for nothing more of a batch."""
+        """Cancel a batch; what is done by then is paid for."""
         await self._sdk.batches.cancel(batch)
 
     async def close(self) -> None:

@@ -1,6 +1,6 @@
-"""Works through the items of a run: answer, then judge, many calls in flight, one event loop.
+"""Works through the items of a run: answers, then judges, with many calls in one event loop.
 
-Tests, in whatever process, only wait for what it posts.
+Tests, in any process, only wait for the outcomes that it posts.
 """
 
 import asyncio
@@ -32,8 +32,8 @@ from evaluators.runtime.outcomes import BEAT_SECONDS, OutcomeWriter
 from evaluators.runtime.schedule import Schedule
 from evaluators.text import travelling
 
-BATCH_SECONDS = 0.005
-STUCK_SECONDS = 300.0  # a loop that has not come round for so long never will
+POST_SECONDS = 0.005  # for which outcomes are collected before they are posted together
+STUCK_SECONDS = 300.0  # a loop that has not turned for so long never will
 
 
 DECIDED = "decided"
@@ -68,10 +68,7 @@ def stopped(key: str) -> Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One planned item: what is asked, by whom it is answered and judged, and what passes.
-
-    ``measurers`` give the answer numbers of their own once it has a verdict.
-    """
+    """One planned item: its case, who answers and who judges it, and what passes."""
 
     key: str
     case: Case
@@ -80,36 +77,38 @@ class Task:
     judge: Judge
     passes: Callable[[Case, Verdict], bool]
     measurers: tuple[Measurer, ...] = ()
+    """Extra metrics, computed once the answer has a verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """What an engine is at, and what its run came to.
-
-    ``requests`` were sent, ``in_flight`` of them have no reply yet, and no more than ``limit`` may
-    be: what the servers bear. ``retried`` counts by kind the calls that failed and were tried
-    again; ``waiting`` says in a few words what holds calls back now. ``stops`` are the reasons why
-    calls were no longer made, one line by kind: a wrong key, the deadline, the budget. ``failure``
-    is why the engine had to stop. ``spent`` is in USD and None without a budget; ``notes``
-    are what the report should say of the ledger.
-    """
+    """What an engine is doing; after the end, how its run ended."""
 
     requests: int = 0
+    """Requests sent."""
     in_flight: int = 0
+    """Requests without a reply yet."""
     limit: int = 0
+    """How many may be in flight, as far as the servers bear it."""
     retried: Mapping[str, int] = field(default_factory=dict)
+    """Failures after which a call was tried again, by kind."""
     waiting: str = ""
+    """What holds calls back now, in a few words."""
     stops: Mapping[str, str] = field(default_factory=dict)
+    """Why calls were no longer made, a line by kind: a wrong key, the deadline, the budget."""
     failure: str = ""
+    """Why the engine had to stop."""
     spent: float | None = None
+    """USD; None without a budget."""
     notes: tuple[str, ...] = ()
+    """What the report should say about the ledger."""
 
 
 class Engine:
     """Answers and judges the items of one run, and posts how each ended.
 
-    ``failure`` says why it had to stop, and is empty if it had not. ``concurrency`` is
-    the number of calls in flight; ``stopping`` says when enough was asked, None where all is to be.
+    ``failure`` says why it had to stop; it is empty otherwise. ``concurrency`` is the number of
+    calls in flight. ``stopping`` says when enough was asked; None: every item is asked.
     """
 
     def __init__(
@@ -132,11 +131,11 @@ class Engine:
         self._unposted: list[Outcome] = []
         self._news = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._came_round = 0.0
+        self._turned_at = 0.0
 
     @property
     def status(self) -> Status:
-        """What it is at; may be read from any thread."""
+        """The engine's status; any thread may read it."""
         loop, sender, budget = self._loop, self._sender, self._sender.budget
         return Status(
             requests=sender.requests,
@@ -151,7 +150,7 @@ class Engine:
         )
 
     def fail(self, error: Exception) -> None:
-        """Let no test wait for an engine that broke down."""
+        """Note that the engine broke down, and let no test wait for it."""
         self.failure = f"the engine failed: {type(error).__name__}: {error}"
         with contextlib.suppress(sqlite3.Error):
             self._writer.end(self.failure)
@@ -162,7 +161,7 @@ class Engine:
         self._writer.close()
 
     def halt(self) -> None:
-        """Start no further call; to be called from the engine's own loop."""
+        """Start no further call. Call it from the engine's own loop."""
         kind = "stopped"
         self._caller.halt(StoppedError(kind, "the run was stopped before this was asked"))
 
@@ -172,17 +171,17 @@ class Engine:
             self._stopping.select(keys)
 
     async def run(self, schedule: Schedule, models: Sequence[Model] = ()) -> None:
-        """Work until the schedule hands out nothing more; then close the models."""
+        """Work until the schedule hands out no more items; then close the models."""
         self._loop = asyncio.get_running_loop()
         self._caller.open()
         posting = asyncio.create_task(self._keep_posting(schedule))
         over = threading.Event()
-        self._came_round = self._loop.time()
+        self._turned_at = self._loop.time()
         beating = threading.Thread(
             target=self._keep_beating, args=(self._loop, over), name="qa-beat", daemon=True
         )
         beating.start()
-        # Twice as many items as calls: some always wait for their reply to reach the disk. A batch
+        # Twice as many items as calls: some always wait until their reply is on the disk. A batch
         # takes all items at once.
         count = len(self._tasks) if self._caller.takes_all else 2 * self._concurrency
         workers = [asyncio.create_task(self._work(schedule)) for _ in range(count)]
@@ -213,7 +212,7 @@ class Engine:
                 await self._stop_asking(self._stopping.note(outcome), schedule)
             if self.failure:
                 schedule.close()
-            # Items that need no call never wait: give the others their turn.
+            # Items that need no call never wait: let the others have their turn.
             await asyncio.sleep(0)
 
     def _add(self, outcome: Outcome) -> None:
@@ -221,7 +220,7 @@ class Engine:
         self._news.set()
 
     async def _is_needed(self, key: str, stopping: Stopping) -> bool:
-        """Wait for an item's turn; return whether it is still to be asked then."""
+        """Wait for an item's turn; return whether it is still needed then."""
         async with self._ended:
             await self._ended.wait_for(lambda: key in self._unneeded or stopping.is_due(key))
         if key in self._unneeded:
@@ -229,7 +228,7 @@ class Engine:
         return key not in self._unneeded
 
     async def _stop_asking(self, keys: Collection[str], schedule: Schedule) -> None:
-        """Post what need not be asked, and wake what waits for its turn."""
+        """Post the items that need not be asked, and wake those that wait for their turn."""
         self._unneeded.update(keys)
         for key in schedule.discard(keys):
             self._add(stopped(key))
@@ -239,9 +238,9 @@ class Engine:
     async def _outcome(self, task: Task) -> Outcome:
         meter = Meter(price=self._caller.price)
         with self._caller.item(meter):
-            return await self._ended_with(task, meter)
+            return await self._answered_and_judged(task, meter)
 
-    async def _ended_with(self, task: Task, meter: Meter) -> Outcome:
+    async def _answered_and_judged(self, task: Task, meter: Meter) -> Outcome:
         ask = self._caller.metered(meter)
         answer: str | None = None
         verdict: Verdict | None = None
@@ -262,7 +261,7 @@ class Engine:
         except LedgerError as error:
             state, kind, message = "missing", "ledger", str(error)
             self.failure = message
-        except Exception as error:  # noqa: BLE001  # one item's surprise must not end the run
+        except Exception as error:  # noqa: BLE001  # one item's failure must not end the run
             kind, message = "internal", f"{type(error).__name__}: {error}"
         extra = await self._measured(task, None if kind else answer, ask)
         return Outcome(
@@ -293,21 +292,21 @@ class Engine:
         try:
             while True:
                 self._post()
-                self._came_round = loop.time()
+                self._turned_at = loop.time()
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(BEAT_SECONDS):
                         await self._news.wait()
                 self._news.clear()
-                await asyncio.sleep(BATCH_SECONDS)
+                await asyncio.sleep(POST_SECONDS)
         except Exception as error:  # noqa: BLE001
-            # No test would hear of a further outcome: nothing more is to be paid for.
+            # No test would learn of further outcomes: nothing more may be paid for.
             self.failure = f"the outcomes cannot be posted: {error}; free space in the temp folder"
             schedule.close()
 
     def _keep_beating(self, loop: asyncio.AbstractEventLoop, over: threading.Event) -> None:
-        """Show that the engine is alive, from a thread: a loop that is held up is not lost."""
-        while loop.time() - self._came_round < STUCK_SECONDS:
-            with contextlib.suppress(sqlite3.Error):  # a full disk is met when outcomes are posted
+        """Show from a thread that the engine is alive: a loop that is held up is not lost."""
+        while loop.time() - self._turned_at < STUCK_SECONDS:
+            with contextlib.suppress(sqlite3.Error):  # posting reports a full disk
                 self._writer.beat()
             if over.wait(BEAT_SECONDS):
                 return

@@ -1,7 +1,7 @@
 """Where the engine posts how each item ended, and where tests wait for their own outcome.
 
-It is a file of its own and not part of the ledger: it lives as long as the run, needs no durable
-commit, and lets ``--replay`` read a ledger that cannot be written.
+The file is not part of the ledger: it lives only as long as the run, needs no durable commit, and
+lets ``--replay`` read a ledger that cannot be written.
 """
 
 import json
@@ -18,7 +18,7 @@ from evaluators.text import flat
 
 BEAT_SECONDS = 0.5
 SILENCE_SECONDS = 30.0
-POLL_SECONDS = 0.03  # eight workers at a time: more often costs more than it gains
+POLL_SECONDS = 0.03  # with eight workers, polling more often costs more than it gains
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS outcomes (key TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
@@ -28,7 +28,7 @@ INSERT INTO pulse SELECT 0, NULL WHERE NOT EXISTS (SELECT * FROM pulse);
 
 
 _NEWS = "SELECT (SELECT body FROM outcomes WHERE key = ?), beat, ended FROM pulse"
-"""One statement sees the file at one moment: after the end there is no later outcome."""
+"""One statement sees the file at one moment: no outcome comes after the end."""
 
 
 class EngineLostError(QAError):
@@ -36,62 +36,62 @@ class EngineLostError(QAError):
 
 
 class OutcomeWriter(ABC):
-    """Where an engine posts how its items ended."""
+    """Where an engine posts outcomes."""
 
     @abstractmethod
     def post(self, outcomes: Sequence[Outcome]) -> None:
-        """Make these outcomes known."""
+        """Publish these outcomes."""
 
     @abstractmethod
     def end(self, message: str) -> None:
-        """Say that nothing more will be posted, and why."""
+        """Say that nothing more will come, and why."""
 
-    def beat(self) -> None:  # noqa: B027  # not all have readers that watch for it
+    def beat(self) -> None:  # noqa: B027  # not every writer has readers that watch for it
         """Show that the engine is alive."""
 
-    def close(self) -> None:  # noqa: B027  # not all hold a file
-        """Close what it holds."""
+    def close(self) -> None:  # noqa: B027  # not every writer has a file
+        """Close files."""
 
 
 class OutcomeSource(Protocol):
     """Where a test waits for its outcome."""
 
     def wait(self, key: str) -> Outcome:
-        """Return the outcome of this item once it is known; MISSING if none will be."""
+        """Return the outcome of this item once it has come; MISSING if none will come."""
 
     def close(self) -> None:
-        """Close what it holds."""
+        """Close files."""
 
 
 class OutcomeWriters(OutcomeWriter):
-    """Several writers, each called in its order."""
+    """Several writers, called in order."""
 
     def __init__(self, *writers: OutcomeWriter) -> None:
         self._writers = writers
 
     def post(self, outcomes: Sequence[Outcome]) -> None:
-        """Post to every one."""
+        """Publish these outcomes in every one."""
         for writer in self._writers:
             writer.post(outcomes)
 
     def beat(self) -> None:
-        """Beat in every one."""
+        """Show in every one that the engine is alive."""
         for writer in self._writers:
             writer.beat()
 
     def end(self, message: str) -> None:
-        """End every one."""
+        """Say in every one that nothing more will come."""
         for writer in self._writers:
             writer.end(message)
 
     def close(self) -> None:
-        """Close every one."""
+        """Close files."""
         for writer in self._writers:
             writer.close()
 
 
 class InMemoryOutcomes(OutcomeWriter):
-    """The outcomes that have come in, for tests in the same process."""
+    """The outcomes so far, for tests in the same process."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.outcomes: dict[str, Outcome] = {}
@@ -117,7 +117,7 @@ class InMemoryOutcomes(OutcomeWriter):
             self._news.notify_all()
 
     def wait(self, key: str) -> Outcome:
-        """Return the outcome of this item once it has come; MISSING if none will.
+        """Return the outcome of this item once it has come; MISSING if none will come.
 
         Raises EngineLostError when the engine has shown no sign of life for 30 seconds.
         """
@@ -141,7 +141,7 @@ class OutcomeStore(OutcomeWriter):
         self._connection.executescript(_TABLES)
 
     def post(self, outcomes: Sequence[Outcome]) -> None:
-        """Make these outcomes visible to every waiting test, in one transaction."""
+        """Publish these outcomes to every waiting test, in one transaction."""
         rows = [(one.key, encode(one)) for one in outcomes]
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
@@ -152,7 +152,7 @@ class OutcomeStore(OutcomeWriter):
         self._connection.execute("UPDATE pulse SET beat = beat + 1")
 
     def end(self, message: str) -> None:
-        """Say that nothing more will be posted, and why: tests that wait need wait no longer."""
+        """Say that nothing more will come, and why: no test waits any longer."""
         self._connection.execute("UPDATE pulse SET ended = ?", (message,))
 
     def close(self) -> None:
@@ -172,12 +172,12 @@ class OutcomeReader:
         self._connection = _connect(path)
         self._clock = clock
         self._sleep = sleep
-        # Kept from wait to wait: a dead engine costs the silence once, not once a test.
+        # Kept from wait to wait: the silence of a dead engine is waited for once, not in each test.
         self._beat: object = None
         self._since = clock()
 
     def wait(self, key: str) -> Outcome:
-        """Return the outcome of this item once it is posted; MISSING if none will be.
+        """Return the outcome of this item once it has come; MISSING if none will come.
 
         Raises EngineLostError when the engine has shown no sign of life for 30 seconds.
         """

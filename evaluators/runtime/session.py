@@ -1,4 +1,4 @@
-"""Models put together with prices, limits and a ledger; and calls made outside a pytest run."""
+"""Models with their prices, limits and ledger, and calls made outside a pytest run."""
 
 import asyncio
 import os
@@ -34,15 +34,16 @@ from evaluators.runtime.schedule import Schedule
 
 T = TypeVar("T")
 
-GRACE_SECONDS = 3.0  # what is in flight when the user stops a command may still arrive
+GRACE_SECONDS = 3.0  # calls in flight when the user stops a command may still arrive
 CLOSING_SECONDS = 5.0
 
 
 class CallSession:
-    """Some models, and the prices, the budget and the limits that hold for all calls to them.
+    """Some models, with the prices, the budget and the limits of all calls to them.
 
-    ``models`` and ``specs`` are by SPEC. Raises UsageError for a cost limit that could not be kept;
-    ``option`` is what the user calls it.
+    ``models`` and ``specs`` are by SPEC. ``find_detour`` finds another way to replies, as
+    ``Caller`` takes it. Raises UsageError for a cost limit that could not be kept; ``option`` is
+    the user's name for that limit.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class CallSession:
         self._began = time.monotonic()
 
     def caller(self, ledger: Ledger, settings: CallSettings | None = None) -> Caller:
-        """Return what puts requests to the models, with this ledger."""
+        """Return a caller for the models, with this ledger."""
         settings = settings or self.settings
         price = partial(cost_of, self.pricing)
         return Caller(ledger, settings, price, self._budget, self._find_detour)
@@ -70,8 +71,8 @@ class CallSession:
     def run(self, work: Callable[[Caller], Awaitable[T]]) -> T:
         """Return what ``work`` returns, in an event loop of its own.
 
-        All that was paid for is in the ledger then. The deadline and the budget hold for all such
-        runs together. Without a model no ledger of the user's is opened.
+        By then all that was paid for is in the ledger. The deadline and the budget hold for all
+        such runs together. Without a model the user's ledger is not opened.
         """
         settings = self.settings
         with ExitStack() as stack:
@@ -103,9 +104,9 @@ class CallSession:
     ) -> "JudgedTasks":
         """Judge all answers and return how each ended; errors are outcomes too.
 
-        ``show`` is called with the outcomes so far, again and again. Raises InterruptedJudgingError
-        on Ctrl-C, after what is in flight had a moment to arrive; QAError if replies can no longer
-        be kept.
+        ``show`` is called repeatedly with the outcomes so far. Raises InterruptedJudgingError on
+        Ctrl-C, once calls in flight had a moment to arrive, and QAError if replies can no longer be
+        kept.
         """
         writer = _ShownOutcomes(show)
 
@@ -135,7 +136,7 @@ class CallSession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedTasks:
-    """How every answer ended, by its task's key, and how many requests were sent for them."""
+    """How every answer ended, by its task's key, and the number of requests sent."""
 
     outcomes: Mapping[str, Outcome]
     requests: int
@@ -158,8 +159,8 @@ class _ShownOutcomes(InMemoryOutcomes):
 async def finish(tasks: Collection[asyncio.Task[Any]], halt: Callable[[], None]) -> None:
     """Wait for these tasks, however they end.
 
-    Cancelled, it calls ``halt``, which lets nothing more be sent, and waits a moment for what is
-    in flight: that is paid for, and the ledger is to have it.
+    If it is cancelled, it calls ``halt``, so that nothing more is sent, and waits a moment for the
+    calls in flight: they are paid for and belong in the ledger.
     """
     try:
         await asyncio.wait(tasks)  # which, unlike gather, leaves them alone when cancelled
@@ -177,8 +178,8 @@ async def ask_each(
 ) -> list[T | CallError]:
     """Return each job's result, or the CallError that ended it, in the order of the jobs.
 
-    A job asks, and its result must follow from the replies alone. ``ended`` is called with what the
-    calls of each job took. Cancelled, it ends as ``finish`` does.
+    A job asks, and its result must follow from the replies alone. ``ended`` receives what the calls
+    of each job took. If it is cancelled, it ends as ``finish`` does.
     """
 
     async def outcome(job: Callable[[Ask], Awaitable[T]]) -> T | CallError:
@@ -201,9 +202,9 @@ async def ask_each(
 
 
 class CallThread:
-    """Makes a session's calls in a thread of its own, whose connections no other loop ever sees.
+    """Makes a session's calls in a thread of its own, with connections of its own.
 
-    Whoever asks may have an event loop running, have none, or have several in turn.
+    The caller may have an event loop that is running, none, or several in turn.
     """
 
     def __init__(self, session: CallSession) -> None:
@@ -216,11 +217,11 @@ class CallThread:
         self._loop, self._closing, self._caller = self._opened.result()
 
     def submit(self, work: Callable[[Caller], Coroutine[Any, Any, T]]) -> Future[T]:
-        """Return what will hold the result of this work, or the error that it raises."""
+        """Return the future result of this work."""
         return asyncio.run_coroutine_threadsafe(work(self._caller), self._loop)
 
     def close(self) -> None:
-        """End the thread once its connections are closed; what is in flight is given up."""
+        """Close the connections and end the thread; calls in flight are given up."""
         with suppress(RuntimeError):  # closed before
             self._loop.call_soon_threadsafe(self._closing.set)
         if threading.current_thread() is not self._thread:
