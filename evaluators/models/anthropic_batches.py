@@ -1,7 +1,7 @@
 """Anthropic's message batches: all calls in one request, results as lines once it is over.
 
-A batch has no name there. If the answer with its id was lost, a batch is recognised by the number of
-its calls, and for certain by its results.
+A batch has no name there. If the answer with its id was lost, a batch is recognised by the number
+of its calls, and for certain by its results.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
