@@ -11,7 +11,7 @@ from evaluators.kinds import Cluster
 from evaluators.statistics.intervals import UNDEFINED, Estimate, clustered_rate, wilson
 from reports.judge.judge_errors import correct_rates, corrected_notes
 from reports.judge.trust import agreement_of, calibration_notes, is_measured
-from reports.run.evidence import Audit, Calibration, Judging, PanelAgreement
+from reports.run.evidence import Calibration, Judging, PanelAgreement, RulesAudit
 from reports.run.record import Record
 
 _NAMED = 10  # items named in a note; run.json has all
@@ -100,7 +100,7 @@ def _settled(record: Record, judge: str, *, cascade: bool) -> bool:
     return not record.votes and (JudgeSpec.parse(record.judge).is_offline or record.judge == judge)
 
 
-def audit(records: Sequence[tuple[Slice, Record]], judge: str) -> Audit | None:
+def audit(records: Sequence[tuple[Slice, Record]], judge: str) -> RulesAudit | None:
     """Return what the audit of a cascade showed; None for any other judge, or without verdicts.
 
     ``records`` are given with their slices. The interval is Wilson's, over clusters of items.
@@ -113,7 +113,7 @@ def audit(records: Sequence[tuple[Slice, Record]], judge: str) -> Audit | None:
     settled = [(part, one) for part, one in judged if one.votes[0].judge == rules]
     drawn = [(part, one) for part, one in settled if len(one.votes) > 1]
     audited = [(part, one) for part, one in drawn if one.votes[1].label]
-    return Audit(
+    return RulesAudit(
         judged=len(judged),
         settled=len(settled),
         disagreement=_disagreement(audited),
@@ -170,13 +170,13 @@ def _panel(slice_: Slice, records: Sequence[Record], members: tuple[str, ...]) -
     return replace(agreement_of(slice_, members, rows, ungraded), silent=dict(silent))
 
 
-def vote_notes(judge: str, found: Audit | None, panels: Sequence[PanelAgreement]) -> list[str]:
+def vote_notes(judge: str, found: RulesAudit | None, panels: Sequence[PanelAgreement]) -> list[str]:
     """Return in one line each what the audit and the panels showed."""
     notes = [] if found is None else [_audit_note(judge, found)]
     return [*notes, *(_panel_note(panel) for panel in panels)]
 
 
-def _audit_note(judge: str, found: Audit) -> str:
+def _audit_note(judge: str, found: RulesAudit) -> str:
     share = found.settled / found.judged
     said = f"{judge}: rules settled {found.settled} of {found.judged} verdicts ({share:.0%})"
     checked = found.disagreement

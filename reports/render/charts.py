@@ -21,9 +21,10 @@ _TONES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A part of a bar that is 100 wide; ``tone`` names its colour and pattern."""
+    """A part of a bar that is 100 wide."""
 
     tone: str
+    """Names its colour and pattern."""
     word: str
     count: int
     start: float
@@ -132,34 +133,33 @@ def matrix(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
-    """Positions from 0 to 100 along the axis ``start`` to ``end``; None where undefined.
-
-    ``low`` and ``high`` end the 95 % interval, ``worst`` and ``best`` the effect of ungraded
-    items, ``bars`` are the thresholds; ``zero`` is set where the axis has a zero inside it.
-    """
+    """Positions from 0 to 100 along the axis from ``start`` to ``end``; None where undefined."""
 
     start: float
     end: float
     value: float | None
     low: float | None
+    """The ends of the 95 % interval are ``low`` and ``high``."""
     high: float | None
     worst: float | None = None
+    """The effect of ungraded items lies between ``worst`` and ``best``."""
     best: float | None = None
     bars: tuple[float, ...] = ()
+    """The thresholds."""
     zero: float | None = None
+    """Set where zero lies inside the axis."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """Two lines of evidence over the pairs looked at, from 0 to 100 to the right.
-
-    Heights are from 4 (the most) to 84; at ``start`` the evidence is 1, at ``enough`` it decides.
-    """
+    """Two lines of evidence over the pairs looked at, 0 to 100 wide and 4 (most) to 84 high."""
 
     passing: tuple[tuple[float, float], ...]
     failing: tuple[tuple[float, float], ...]
     start: float
+    """The height at which the evidence is 1."""
     enough: float
+    """The height at which it decides."""
 
 
 def growth(trail: AuditTrail) -> Growth:

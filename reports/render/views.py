@@ -31,11 +31,12 @@ _FLIPS = {"broke": "Right then, wrong now", "fixed": "Wrong then, right now"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindView:
-    """Slices of one kind: they share their measures, of which ``shown`` stand in the table."""
+    """Slices of one kind: they share their metrics."""
 
     title: str
     measures: tuple[str, ...]
     shown: tuple[str, ...]
+    """The metrics in the table; the others stand below it."""
     slices: tuple[SliceSummary, ...]
 
     @property

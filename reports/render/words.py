@@ -181,14 +181,13 @@ Cell = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageRow:
-    """One slice: a cell for each metric, and the largest factor by which one of them grew.
-
-    A cell is a value, or that of then and now, and behind it the factor and the interval.
-    """
+    """One slice's row in the table of what answers took."""
 
     name: str
     cells: tuple[Cell, ...]
+    """One for each metric: the value, or then and now, and behind it the factor and interval."""
     factor: float
+    """The largest factor by which a metric grew."""
 
 
 def usage_rows(report: Report) -> list[UsageRow]:

@@ -14,17 +14,15 @@ from reports.run.run_json import load_run, sample_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """An earlier run: where it is, its ``run.json``, its records, and what it is for.
-
-    ``people`` holds people's verdicts on answers of this run, or of the one that it is compared
-    with.
-    """
+    """An earlier run to compare with."""
 
     path: str
     run: Mapping[str, object]
+    """Its ``run.json``."""
     records: tuple[Record, ...]
     role: Role = "baseline"
     people: Adjudications = field(default_factory=dict)
+    """People's verdicts on answers of this run, or of the one that is compared with it."""
 
     @property
     def sha256(self) -> str:

@@ -19,15 +19,12 @@ Source = Literal["records", "session", "ledger"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One item that differs from the baseline: its flip, and what the baseline had for it.
-
-    An item that did not flip is listed too where its grade or rating differs. What the baseline had
-    is None or empty for ``new`` and ``changed`` items.
-    """
+    """One item whose flip, grade or rating differs from the baseline's."""
 
     key: str
     flip: Flip
     answer: str | None = None
+    """The baseline's, as are the fields below: None or empty for ``new`` and ``changed`` items."""
     grade: str | None = None
     rating: int | None = None
     reason: str = ""
@@ -35,38 +32,42 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceComparison:
-    """One slice beside the baseline's; ``language`` is empty where a dataset's are pooled.
+    """One slice compared with the baseline's.
 
-    ``difference`` is new - old of the share that passes, over graded pairs, with Tango's interval;
-    ``p_value`` McNemar's exact one; ``odds`` the ratio fixed / broke with its exact interval (an
-    end of None is unbounded, as is a value of None beside a ``low`` end). ``differences`` holds
-    those of other metrics, ``usage`` what answers took. With no change so many pairs would exclude
-    a drop of ``detectable`` with 80 % power.
-
-    ``fixed``, ``broke``, ``both_right``, ``both_wrong``, ``ungraded`` (no grade in the new run, or
-    none in the old one), ``added``, ``changed`` (other data) and ``repeats`` (left out, as the old
-    run has fewer) sum to the items of the new run; ``removed`` are the old run's alone. ``blocked``
-    says why the difference may be the judge's own.
+    The counts from ``fixed`` to ``repeats`` sum to the items of the new run, but for ``removed``.
     """
 
     dataset: str
     language: str
+    """Empty where the languages of a dataset are pooled."""
     difference: Estimate
+    """New - old of the share that passes, over graded pairs, with Tango's interval."""
     p_value: float | None
+    """McNemar's exact one."""
     odds: Estimate
+    """The ratio fixed / broke with its exact interval. None for an end, or for a value with a
+    ``low`` end, means unbounded."""
     fixed: int
     broke: int
     both_right: int
     both_wrong: int
     ungraded: int
+    """Items without a grade in the new run or in the old one."""
     added: int
     changed: int
+    """Items with other data in the old run."""
     removed: int
+    """Items of the old run alone."""
     repeats: int = 0
+    """Items left out because the old run has fewer repeats."""
     differences: Mapping[str, Estimate] = field(default_factory=dict)
+    """New - old of the other metrics."""
     usage: Mapping[str, UsageShift] = field(default_factory=dict)
+    """What answers took then and now."""
     detectable: float | None = None
+    """The drop that this many pairs would exclude with 80 % power if nothing changed."""
     blocked: str = ""
+    """Why the difference may be the judge's own; empty where it is not."""
 
     @property
     def name(self) -> str:
@@ -82,45 +83,46 @@ class SliceComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The run beside its baseline, whose ``model`` and ``judge`` these are.
-
-    ``sha256`` is that of the baseline's records. ``changes`` are in the order of the records; an
-    item of a compared slice that is not among them is unchanged. ``warnings`` name changed judges.
-    """
+    """The run compared with its baseline."""
 
     model: str
+    """The baseline's, as is the judge."""
     judge: str
     sha256: str = ""
+    """The checksum of the baseline's records."""
     slices: tuple[SliceComparison, ...] = ()
     changes: tuple[Change, ...] = ()
+    """In the order of the records; other items of a compared slice are unchanged."""
     warnings: tuple[str, ...] = ()
+    """Judges that changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissedFact:
-    """A fact that is right in the reference language and wrong in another; keys of both records."""
+    """A fact that is right in the reference language and wrong in another."""
 
     fact: str
     reference: str
+    """The key of the record in the reference language."""
     other: str
+    """The key of the record in the other language."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LanguageGap:
-    """How much worse the same facts come out in a language than in the reference language.
-
-    ``difference`` is language - reference of the share that passes, paired by fact, with Tango's
-    interval; ``p_value`` McNemar's exact one. ``lapses`` are right in the reference alone, and
-    ``ahead`` counts those in the other language alone.
-    """
+    """How much worse the same facts do in a language than in the reference language."""
 
     dataset: str
     reference: str
     language: str
     difference: Estimate
+    """Language - reference of the share that passes, paired by fact, with Tango's interval."""
     p_value: float
+    """McNemar's exact one."""
     lapses: tuple[MissedFact, ...] = ()
+    """Facts that are right in the reference language alone."""
     ahead: int = 0
+    """The number of facts that are right in the other language alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,58 +136,61 @@ class ConfusionCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelAgreement:
-    """How far the members of a panel, or the people who labelled, agree on one slice.
-
-    ``alpha`` is Krippendorff's (of ratings: for numbers), ``pairs`` hold the kappas (of ratings:
-    quadratic-weighted). ``split`` are the keys of the items on which they differ; ``undecided`` of
-    these got no verdict. ``silent`` counts the missing votes of each member that missed any.
-    """
+    """How far the members of a panel, or the people who labelled, agree on one slice."""
 
     slice: str
     judges: tuple[str, ...]
     alpha: Estimate
+    """Krippendorff's; its form for numbers where they rate."""
     pairs: tuple[PairAgreement, ...] = ()
+    """Cohen's kappas; quadratic-weighted where they rate."""
     split: tuple[str, ...] = ()
+    """The keys of the items on which they differ."""
     undecided: int = 0
+    """Split items without a verdict."""
     silent: Mapping[str, int] = field(default_factory=dict)
+    """Missing votes of each member that missed any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """How well the judge agrees with given labels in one language, and its floor there.
-
-    ``floor_limit`` is what the whole 95 % interval of a measure has to keep to. ``trusted`` is None
-    where no floor is given or the labels cannot show it reached; ``reason`` says why a judge is not
-    trusted, ``stand_in`` how an offline judge with a floor of its own does beside that of a model.
-    ``graders`` are the slices whose gates hang on it. ``source`` says where the verdicts are: among
-    the ``records`` of the run, in the ``session`` beside them, or in the ``ledger`` from earlier.
-    ``blocks`` says why the gates that hang on it cannot be decided. ``items`` counts the labelled
-    items, those without a grade included, of the ``whole``; ``confusion`` (given label, grade)
-    pairs. ``ungraded`` counts lacking verdicts, ``constructed`` labels of answers that were
-    constructed. ``separations`` say how well it tells classes apart, by ``youden`` and the like.
-    ``pass_bar`` is the rating that passes there, None where labels are no ratings. ``tokens`` and
-    ``cost`` (USD) are of replies that no record counts.
-    """
+    """How well the judge agrees with given labels in one language, and its floor there."""
 
     dataset: str
     language: str
     measures: Mapping[str, Estimate]
     floor: Mapping[str, float] = field(default_factory=dict)
+    """The lowest trustworthy metrics, by name."""
     floor_limit: Mapping[str, float] = field(default_factory=dict)
+    """What the whole 95 % interval of a metric must keep to."""
     trusted: bool | None = None
+    """None where no floor is given, or too few labels show that it is reached."""
     reason: str = ""
+    """Why the judge is not trusted."""
     graders: tuple[str, ...] = ()
+    """The slices whose gates depend on it."""
     source: Source = "records"
+    """Where the verdicts are: in the run's ``records``, in this ``session``, or in the ``ledger``.
+    """
     blocks: str = ""
+    """Why the gates that depend on it cannot be decided."""
     stand_in: str = ""
+    """How an offline judge with a floor of its own compares with a model's floor."""
     items: int = 0
+    """Labelled items asked, those without a grade included."""
     whole: int = 0
+    """Labelled items in the data."""
     ungraded: int = 0
+    """Verdicts that are missing."""
     constructed: int = 0
+    """Labels of answers that were written to test the judge."""
     separations: Mapping[str, Separation] = field(default_factory=dict)
+    """How well it tells classes apart, by ``youden`` and the like."""
     pass_bar: int | None = None
+    """The rating that passes; None where labels are no ratings."""
     confusion: tuple[ConfusionCell, ...] = ()
     tokens: int = 0
+    """Of replies that no record counts, as is the cost in USD."""
     cost: float | None = 0.0
     people: PanelAgreement | None = None
     """How far the people agree whose labels these are; None where they are not told apart."""
@@ -200,67 +205,64 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Audit:
-    """How often the model differs from the rules before it, over items that the rules decided.
-
-    ``settled`` of ``judged`` items needed no model; it judged a random share of them as well, with
-    no verdict on ``silent``. ``disagreement`` is a share of the others.
-    """
+class RulesAudit:
+    """How often the model differs from the rules before it, on items that the rules decided."""
 
     judged: int
     settled: int
+    """Items, of the ``judged``, that needed no model."""
     disagreement: Estimate
+    """Over a random share of the settled items, which the model judged as well."""
     silent: int = 0
+    """Items of that share on which the model gave no verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditStep:
-    """How far an audit had come when ``looked`` pairs had been looked at.
-
-    ``passing`` and ``failing`` are the evidence that the gate passes and that it fails, as
-    logarithms to the base 10: 40, which decides, is 1.602.
-    """
+    """The evidence of an audit after ``looked`` pairs."""
 
     looked: int
     passing: float
+    """For PASS, as a logarithm to the base 10: 1.602, which is 40, decides."""
     failing: float
+    """For FAIL, on the same scale."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditTrail:
-    """What people's verdicts on pairs of answers say of a gate.
-
-    ``alike`` of the ``pairs`` have the same text twice; ``looked`` were looked at, ``open`` are the
-    drawn ones that are still to be, ``next`` of them now: as many as may decide it. ``judged`` is
-    the difference that the judge sees, ``corrected`` the same freed of the judge's errors,
-    undefined where nothing measures these. ``steps`` are in the order of the pairs.
-    """
+    """What people's verdicts on pairs of answers say of a gate."""
 
     pairs: int
     alike: int
+    """Pairs with the same text twice."""
     looked: int
+    """Pairs that people have judged."""
     open: int
+    """Drawn pairs that people have not judged yet."""
     next: int
+    """Open pairs to judge now: as many as may decide the gate."""
     judged: Estimate
+    """The difference that the judge sees."""
     corrected: Estimate
+    """``judged`` corrected for the judge's errors; undefined where nothing measures these."""
     steps: tuple[AuditStep, ...] = ()
+    """In the order of the pairs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corrected:
-    """A slice's ``correct`` corrected for the judge's errors, as ``labelled`` items show them.
-
-    ``by_people`` of its answers were decided by a person, and count as they are; ``constructed`` of
-    the labelled answers were written to be hard, and are none of a model's.
-    """
+    """A slice's ``correct``, corrected for the judge's errors."""
 
     slice: str
     correct: Estimate
     labelled: int
+    """Labelled items that measure these errors."""
     sensitivity: float
     specificity: float
     by_people: int = 0
+    """Answers that a person judged: they count as they are."""
     constructed: int = 0
+    """Labelled answers that were written to be hard; no model gave them."""
 
     @property
     def caution(self) -> str:
@@ -278,25 +280,26 @@ class Corrected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judging:
-    """Who graded, and how far that can be believed.
-
-    ``graded`` counts graded items of the kinds that a judge decides, ``by_judge`` by who decided;
-    ``settled`` of them needed no call to a judge's model. A model checked ``audited`` of the items
-    that rules had settled, and disagreed over those of ``audit_disagreements`` (keys);
-    ``disagreements`` are the keys of items over which a panel split. ``unmeasured`` are slices
-    whose judge no labels of the run measure. ``audit`` is None unless rules stand before a model;
-    ``panels`` has each slice that a panel judged; ``corrected`` each graded slice whose judge
-    enough labelled items measure.
-    """
+    """Who graded, and how far the grades can be believed."""
 
     graded: int = 0
+    """Graded items of the kinds that a judge decides."""
     settled: int = 0
+    """Graded items that needed no call to a judge's model."""
     by_judge: Mapping[str, int] = field(default_factory=dict)
+    """Graded items by who decided."""
     calibrations: tuple[Calibration, ...] = ()
     unmeasured: tuple[str, ...] = ()
+    """Slices whose judge no labels of the run measure."""
     disagreements: tuple[str, ...] = ()
+    """The keys of items on which a panel split."""
     audited: int = 0
+    """Items settled by rules that a model checked."""
     audit_disagreements: tuple[str, ...] = ()
-    audit: Audit | None = None
+    """The keys of audited items on which the model disagreed."""
+    audit: RulesAudit | None = None
+    """None unless rules stand before a model."""
     panels: tuple[PanelAgreement, ...] = ()
+    """One for each slice that a panel judged."""
     corrected: tuple[Corrected, ...] = ()
+    """One for each graded slice whose judge enough labelled items measure."""

@@ -20,26 +20,27 @@ PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "scipy"
 
 @dataclass(slots=True, kw_only=True)
 class OutcomeFacts:
-    """What was counted so far.
-
-    ``slices`` are the names of those with an outcome, ``models`` and ``judges`` what the providers
-    named. Of the ``verdicts``, ``earlier`` rest on replies that an earlier run paid for, and
-    ``imported`` on ones that came by ``ledger import``. ``failed`` counts items that a test fails
-    for, ``unpriced`` says that some cost is not known, ``spent`` is in USD. ``unmeasured`` has for
-    each extra metric how many items lack it, and why the first does.
-    """
+    """What a report says of all outcomes together; nothing of a single item is kept."""
 
     slices: set[str] = field(default_factory=set)
+    """The names of those with an outcome."""
     models: set[str] = field(default_factory=set)
+    """As the providers named them, as are the judges."""
     judges: set[str] = field(default_factory=set)
     items: int = 0
     failed: int = 0
+    """Items whose test fails."""
     verdicts: int = 0
     earlier: int = 0
+    """Verdicts on replies that an earlier run paid for."""
     imported: int = 0
+    """Verdicts on replies that ``ledger import`` brought."""
     spent: float = 0.0
+    """In USD."""
     unpriced: bool = False
+    """Whether some cost is not known."""
     unmeasured: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """For each extra metric, how many items lack it, and why the first does."""
 
     @classmethod
     def of(cls, outcomes: Iterable[tuple[PlannedItem, Outcome]]) -> "OutcomeFacts":

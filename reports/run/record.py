@@ -14,27 +14,12 @@ from reports.run.clean import masked
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """The end state of one planned item, in exact text.
-
-    ``key`` is unique in a run (``dataset-language-id``, with ``~r2`` for a second repeat); ``id``
-    and ``digest`` pair it with the same item of another run. ``grade`` is CORRECT, INCORRECT or
-    NOT_ATTEMPTED (graded, judged) or YES, NO or UNANSWERED (yes/no); ``rating`` is 1 to 10.
-    ``label`` is what the grade must be (yes/no: the gold; judged: the given label or rating).
-    ``score`` is the rubric's ``scores:`` value of the grade, where it has any. ``reason`` is the
-    judge's; ``error`` is empty where there is a grade, else ``kind: message``.
-    ``tokens``, ``cost`` (USD) and ``seconds`` are those of the replies used, ``cached_tokens`` are
-    of a provider's cache. ``answer_seconds``, ``answer_tokens_in``, ``answer_tokens_out`` and
-    ``answer_cost`` are those of the replies alone that the answer was made of, as they were when
-    they were asked for; None where nobody knows, as for recorded answers. ``votes`` holds what
-    each judge said where there were several: a panel's, or the rules' and then the model's.
-    ``adjudicated_by`` names the person who gave the verdict, empty where a judge did.
-    ``measures`` are extra metrics by name, 0 to 1, None where one could not be measured. ``parts``
-    are the scores that a rating was made of, where its rubric asks for parts. ``calls`` are the
-    keys, in ledger and transcripts, of all that was asked for the item.
-    """
+    """The end state of one planned item, in exact text but for masked keys."""
 
     key: str
+    """Unique in a run: ``dataset-language-id``, with ``~r2`` for a second repeat."""
     id: str
+    """Pairs the item, with ``digest``, with the same item of another run."""
     repeat: int
     row: int
     dataset: str
@@ -45,25 +30,41 @@ class Record:
     answer: str | None
     outcome: State
     grade: str | None
+    """CORRECT, INCORRECT or NOT_ATTEMPTED; of yes/no items YES, NO or UNANSWERED."""
     rating: int | None
+    """1 to 10."""
     score: float | None
+    """The rubric's ``scores:`` value of the grade, where it has one."""
     reason: str
+    """The judge's."""
     error: str
+    """Empty where there is a grade, else ``kind: message``."""
     label: str | None
+    """What the grade must be: the gold of a yes/no item, the given label or rating of a judged one.
+    """
     model: str
     judge: str
     tokens: int
+    """Of the replies used, as are ``cost`` (USD) and ``seconds``."""
     cost: float | None
     seconds: float
     digest: str
     metadata: Mapping[str, object] = field(default_factory=dict)
     votes: tuple[Vote, ...] = ()
+    """What each judge said: the members of a panel, or the rules and then the model."""
     adjudicated_by: str = ""
+    """The person who gave the verdict; empty where a judge did."""
     measures: Mapping[str, float | None] = field(default_factory=dict)
+    """Extra metrics by name, 0 to 1; None where one could not be measured."""
     parts: Mapping[str, int] = field(default_factory=dict)
+    """The scores that a rating was made of, where its rubric asks for parts."""
     calls: tuple[str, ...] = ()
+    """The keys, in ledger and transcripts, of all that was asked for the item."""
     cached_tokens: int = 0
+    """Read from a provider's cache."""
     answer_seconds: float | None = None
+    """Of the replies that the answer was made of, when they were first made; None where unknown, as
+    are the fields below."""
     answer_tokens_in: int | None = None
     answer_tokens_out: int | None = None
     answer_cost: float | None = None

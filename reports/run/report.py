@@ -21,9 +21,10 @@ _VERDICTS = {0: "PASS", 1: "FAIL", 2: "INCOMPLETE", 6: "INCONCLUSIVE"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Items by end state; ``planned`` is the sum of the other five."""
+    """Items by end state."""
 
     planned: int
+    """The sum of the other five."""
     passed: int
     failed: int
     error: int
@@ -38,28 +39,28 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceSummary:
-    """The counts and metrics of one slice.
-
-    ``measures`` holds every metric of its kind over the graded items, in the order to show them.
-    ``labels`` counts grades or ratings; ``confusion`` counts (given label, grade) pairs for yes/no
-    and judged slices. ``breakdowns`` maps a metadata field to its values to their metrics.
-    ``whole`` counts the items that the slice has when nothing is left out by hand; ``partial`` says
-    that something was. ``sample`` is what ``--limit`` drew, None where all of the slice was asked.
-    ``note`` is shown beside it.
-    """
+    """The counts and metrics of one slice."""
 
     dataset: str
     language: str
     kind: Kind
     counts: Counts
     measures: Mapping[str, Estimate]
+    """Every metric of its kind over the graded items, in the order to show them."""
     labels: Mapping[str, int]
+    """How often each grade or rating was given."""
     confusion: tuple[ConfusionCell, ...] = ()
+    """Given labels and grades; only of yes/no and judged slices."""
     breakdowns: Mapping[str, Mapping[str, Mapping[str, Estimate]]] = field(default_factory=dict)
+    """Metrics by metadata field and by its values."""
     partial: bool = False
+    """Whether something was left out by hand."""
     note: str = ""
+    """Shown with the slice."""
     whole: int = 0
+    """Items of the slice when nothing is left out by hand."""
     sample: SliceSample | None = None
+    """What ``--limit`` drew; None where all of the slice was asked."""
 
     @property
     def name(self) -> str:
@@ -96,25 +97,24 @@ class SliceSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateResult:
-    """One gate's verdict and why.
-
-    ``worst`` and ``best`` are the metric with every ungraded item counted against and for it.
-    ``reason`` is one sentence; it says what would decide an INCONCLUSIVE gate.
-    ``language`` is empty for a gate pooled over languages; ``anchored`` says that a paired gate is
-    decided beside the anchor, not beside the baseline; ``audit`` is what people's verdicts showed
-    where they decide it.
-    """
+    """One gate's verdict and why."""
 
     dataset: str
     language: str
+    """Empty for a gate pooled over languages."""
     threshold: Threshold
     state: GateState
     estimate: Estimate
     worst: float | None
+    """The metric with every ungraded item counted against it."""
     best: float | None
+    """The metric with every ungraded item counted for it."""
     reason: str
+    """One sentence; of an INCONCLUSIVE gate it says what would decide it."""
     anchored: bool = False
+    """Whether a paired gate compares with the anchor, not with the baseline."""
     audit: AuditTrail | None = None
+    """What people's verdicts showed, where they decide the gate."""
 
     @property
     def name(self) -> str:
@@ -143,51 +143,46 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStatus:
-    """How the session ended besides its items: what it takes to decide on the gates again.
-
-    ``failures`` are those that no item accounts for, ``pytest_code`` what pytest would return,
-    ``cause`` why no call could be made any more, ``left`` how many calls providers still had in
-    batches, and ``notes`` what the session itself had to say.
-    """
+    """How the session ended, apart from its items: what it takes to decide the gates again."""
 
     pytest_code: int = 0
+    """The exit code that pytest would return."""
     failures: int = 0
+    """Failures that belong to no item."""
     interrupted: bool = False
     cause: str = ""
+    """Why no call could be made any more."""
     left: str = ""
+    """How many calls providers still have in batches."""
     notes: tuple[str, ...] = ()
+    """What the session itself had to say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendFigure:
-    """A slice's headline metric in an earlier run; ``changed`` names what else was not as now."""
+    """A slice's headline metric in an earlier run."""
 
     measure: str
     estimate: Estimate
     changed: tuple[str, ...] = ()
+    """What else was different then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendPoint:
-    """A promoted run: its name, when it began (ISO), its model, and the slices it shares."""
+    """A promoted run."""
 
     name: str
     started: str
+    """An ISO time stamp."""
     model: str
     slices: Mapping[str, TrendFigure]
+    """Those that it shares with the report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Everything that the report files show.
-
-    ``run`` holds what may differ between two runs over the same replies; ``provenance`` every
-    version, hash and parameter. ``complete`` is False after an interrupt or a full disk.
-    ``datasets`` are as declared, so that gates can be decided again. ``comparison`` is None without
-    a baseline; ``since_anchor`` is None without an anchor, and lists no ``changes``. ``parity`` has
-    a gap for each language that shares facts with its dataset's first. ``shards`` are those that
-    the records come from, None where none is missing. ``trend`` holds promoted runs, oldest first.
-    """
+    """Everything that the report files show."""
 
     model: str
     judge: str
@@ -196,21 +191,32 @@ class Report:
     decision: Decision
     records: tuple[Record, ...]
     provenance: Mapping[str, object]
+    """Every version, hash and parameter."""
     run: Mapping[str, object]
+    """What may differ between two runs over the same replies."""
     cost: float | None
+    """In USD; None where a price is not known."""
     tokens: int
     baseline: str = ""
+    """The path of the run to compare with, empty without one; so is ``anchor``."""
     anchor: str = ""
     complete: bool = True
+    """False after an interrupt or on a full disk."""
     notes: tuple[str, ...] = ()
     datasets: tuple[Dataset, ...] = ()
+    """As declared, so that gates can be decided again."""
     session: SessionStatus = field(default_factory=SessionStatus)
     comparison: Comparison | None = None
+    """None without a baseline."""
     since_anchor: Comparison | None = None
+    """None without an anchor; it lists no ``changes``."""
     parity: tuple[LanguageGap, ...] = ()
+    """One for each language that shares facts with its dataset's first."""
     trend: tuple[TrendPoint, ...] = ()
+    """Promoted runs, oldest first."""
     judging: Judging = field(default_factory=Judging)
     shards: Shards | None = None
+    """Those that the records come from; None where none is missing."""
 
     @property
     def verdict(self) -> str:

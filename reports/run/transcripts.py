@@ -129,21 +129,21 @@ def packed(lines: Iterable[Line]) -> Iterator[bytes]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One call as people read it: what was put to the model ``spec``, and what came back.
-
-    ``request`` is None where an earlier version kept none, ``reply`` where the call failed.
-    ``is_exact`` says that the key, which is the hash of all that was asked, fits the request.
-    """
+class SentCall:
+    """One call as people read it: what a model was sent, and what came back."""
 
     key: str
     spec: str
+    """The SPEC of the model."""
     request: Request | None
+    """None where an earlier version kept none."""
     reply: Reply | None
+    """None where the call failed."""
     is_exact: bool
+    """Whether the key, the hash of all that was asked, fits the request."""
 
 
-def calls_of(source: Source, keys: Sequence[str]) -> dict[str, Call]:
+def calls_of(source: Source, keys: Sequence[str]) -> dict[str, SentCall]:
     """Return these calls by key, as far as they are kept. Raises UsageError for odd lines."""
     texts: dict[str, str] = {}
     calls: dict[str, Mapping[str, Any]] = {}
@@ -161,14 +161,14 @@ def calls_of(source: Source, keys: Sequence[str]) -> dict[str, Call]:
         ) from None
 
 
-def _call(line: Mapping[str, Any], texts: Mapping[str, str]) -> Call:
+def _call(line: Mapping[str, Any], texts: Mapping[str, str]) -> SentCall:
     key, sent = line["call"], line["sent"]
     reply = line["reply"] and decode(Reply, line["reply"])
     if not sent:
-        return Call(key=key, spec=reply.model, request=None, reply=reply, is_exact=False)
+        return SentCall(key=key, spec=reply.model, request=None, reply=reply, is_exact=False)
     frame, fields = whole(sent, lambda name: texts.get(name, "(not kept)"))
     request = decode(Request, fields)
-    return Call(
+    return SentCall(
         key=key,
         spec=str(frame["spec"]),
         request=request,
@@ -180,7 +180,7 @@ def _call(line: Mapping[str, Any], texts: Mapping[str, str]) -> Call:
 _JSON = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str)
 
 
-def title(call: Call) -> str:
+def title(call: SentCall) -> str:
     """Return who was asked: the SPEC, the prompt's or rubric's version, and which time it was."""
     request = call.request
     if request is None:
@@ -190,7 +190,7 @@ def title(call: Call) -> str:
     return ", ".join([call.spec, *filter(None, [request.version]), *again])
 
 
-def parts(call: Call) -> Iterator[tuple[str, str]]:
+def parts(call: SentCall) -> Iterator[tuple[str, str]]:
     """Yield the name and the exact text of each part, in the order in which they were said."""
     if call.request is None:
         yield "sent", "(not in this ledger: an earlier version kept only the reply)"

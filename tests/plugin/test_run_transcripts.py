@@ -7,7 +7,7 @@ import pytest
 
 from reports.__main__ import main
 from reports.run.run_json import load_report
-from reports.run.transcripts import TRANSCRIPTS, Call, calls_of, of_files
+from reports.run.transcripts import TRANSCRIPTS, SentCall, calls_of, of_files
 from tests.conftest import Project
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible, reply
 
@@ -60,7 +60,7 @@ def run(project: Project, server: Loopback, *options: str, workers: int = 0) -> 
     project.run_with(workers, "--model", f"openai:m{at}", *judges, *options, "qa")
 
 
-def calls(project: Project) -> dict[str, list[Call]]:
+def calls(project: Project) -> dict[str, list[SentCall]]:
     """Return the calls of each item by its id."""
     folder = project.path / "reports" / "out"
     source = of_files([folder / TRANSCRIPTS])
@@ -71,7 +71,7 @@ def calls(project: Project) -> dict[str, list[Call]]:
     }
 
 
-def prompt_of(call: Call) -> str:
+def prompt_of(call: SentCall) -> str:
     assert call.request is not None
     return "\n".join(message.content for message in call.request.messages)
 

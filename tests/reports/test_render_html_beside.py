@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from evaluators.core import Vote
 from reports.render import html
-from reports.run.evidence import Audit, ConfusionCell, Judging
+from reports.run.evidence import ConfusionCell, Judging, RulesAudit
 from reports.run.report import Report
 from tests.reports.test_judging import judged_dataset, labelled
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
@@ -79,7 +79,7 @@ def test_the_judge_is_described() -> None:
     text = Page(html.render(made)).text
     for word in ("Krippendorff's alpha", "Items over which the panel split: 3", "b : INCORRECT no"):
         assert word in text, word
-    audit = Audit(judged=20, settled=12, silent=1, disagreement=gate("PASS").estimate)
+    audit = RulesAudit(judged=20, settled=12, silent=1, disagreement=gate("PASS").estimate)
     audited = replace(made, judging=Judging(graded=20, settled=12, audit=audit))
     text = Page(html.render(audited)).text
     assert "Rules settled 12 of 20 items without a call" in text

@@ -11,7 +11,7 @@ from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Vote
 from evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
 from evaluators.statistics.intervals import UNDEFINED, Estimate, wilson
 from reports.judge.judging import audit, panels, vote_notes
-from reports.run.evidence import Audit, Calibration, ConfusionCell, Corrected, Judging
+from reports.run.evidence import Calibration, ConfusionCell, Corrected, Judging, RulesAudit
 from reports.run.json_data import decode
 from reports.run.record import Record
 from tests.support.made_records import make_record, make_slice, numbered
@@ -89,7 +89,7 @@ def test_an_audit_of_repeats_is_clustered() -> None:
     assert width(clustered) > width(plain)
 
 
-def width(found: Audit) -> float:
+def width(found: RulesAudit) -> float:
     low, high = found.disagreement.low, found.disagreement.high
     assert low is not None
     assert high is not None
