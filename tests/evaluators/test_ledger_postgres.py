@@ -295,7 +295,9 @@ def test_without_a_server_nothing_more_is_asked(
                 async with ledger.claim(key_of(2)):
                     pytest.fail("a call would have been made")
         for number in (2, 3):
-            with pytest.raises(LedgerError, match=r"could not take are in \.qa/unkept-.*: `py"):
+            with pytest.raises(
+                LedgerError, match=r"could not take are in \.qa/unkept-.*: `qagate ledger import"
+            ):
                 await ledger.put(row_of(number))
         with pytest.raises(LedgerError):
             await ledger.find(key_of(1))
