@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 
 import pytest
 
 from evaluators.core import Message, Request
 from evaluators.models import connect
+from evaluators.models.spec import parse
 from evaluators.secrets import Key
 from tests.support.loopback import loopback, reply
 from tests.support.model_calls import (
@@ -17,6 +20,7 @@ from tests.support.model_calls import (
     both,
     spec_of,
 )
+from tests.support.projects import ROOT
 
 
 @both
@@ -204,3 +208,15 @@ def test_each_event_loop_has_its_own_connections(provider: str) -> None:
         first.run(model.complete(asked()))
         first.run(model.close())
         assert server.count == 5
+
+
+def test_the_loopback_server_by_hand() -> None:
+    """Run as a module it prints its URL and serves other processes."""
+    command = [sys.executable, "-m", "tests.support.loopback", "--port", "0"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().strip()
+            assert ask(parse(f"openai:m@{url}", {}), asked("[[answer=x]]")).text == "x"
+        finally:
+            process.terminate()

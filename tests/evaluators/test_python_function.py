@@ -29,81 +29,37 @@ from evaluators.runtime.prices import cost_of, pricer
 from tests.support.model_calls import asked
 
 CODE = """
-import asyncio
-import sys
-import threading
-
+import asyncio, sys, threading
 from evaluators.core import Reply, TransientError
-
-
-def echo(case):
-    return f"{case.question}|{case.context}|{case.language}|{case.metadata}|{len(case.messages)}"
-
-
-async def aecho(case):
-    await asyncio.sleep(0)
-    return f"{case.question} on {threading.current_thread().name}"
-
 
 class Agent:
     version = 7
-
     async def __call__(self, case):
         return {"text": "done", "tool_calls": [{"name": "look", "arguments": {"at": "Ж"}}],
                 "input_tokens": 3, "output_tokens": 4, "cost": 0.25, "model": "inner"}
 
+def raising(error):
+    def function(case):
+        raise error
+    return function
+
+async def aecho(case): return f"{case.question} on {threading.current_thread().name}"
+async def aleave(case): sys.exit(3)
+async def aslow(case): await asyncio.sleep(20)
+def echo(case):
+    return f"{case.question}|{case.context}|{case.language}|{case.metadata}|{len(case.messages)}"
+def leave(case): sys.exit(3)
+def negative(case): return {"text": "x", "input_tokens": -1}
+def silent(case): return None
+def slow(case): threading.Event().wait(20)
+def typo(case): return {"txt": "Sofia"}
+def unwritable(case): return {"text": "x", "tool_calls": [{"name": "a", "arguments": {1, 2}}]}
+def whole(case): return Reply(text="whole", output_tokens=2)
 
 agent = Agent()
-
-
-def whole(case):
-    return Reply(text="whole", output_tokens=2)
-
-
-def silent(case):
-    return None
-
-
-def typo(case):
-    return {"txt": "Sofia"}
-
-
-def negative(case):
-    return {"text": "x", "input_tokens": -1}
-
-
-def unwritable(case):
-    return {"text": "x", "tool_calls": [{"name": "a", "arguments": {1, 2}}]}
-
-
-def boom(case):
-    raise KeyError("sk-abcdefgh12345678")
-
-
-def leave(case):
-    sys.exit(3)
-
-
-async def aleave(case):
-    sys.exit(3)
-
-
-def own_timeout(case):
-    raise TimeoutError("the index is slow")
-
-
-def busy(case):
-    raise TransientError("overloaded", "try later", 3.0)
-
-
-def slow(case):
-    threading.Event().wait(20)
-
-
-async def aslow(case):
-    await asyncio.sleep(20)
-
-
+boom = raising(KeyError("sk-abcdefgh12345678"))
+busy = raising(TransientError("overloaded", "try later", 3.0))
+own_timeout = raising(TimeoutError("the index is slow"))
 number = 7
 """
 price_of = pricer({}, date(2026, 1, 1))
