@@ -150,11 +150,7 @@ class Generator:
             else:
                 done.append(
                     replace(
-                        item,
-                        question=read.question,
-                        answer=read.answer,
-                        batch=batch,
-                        generator=by,
+                        item, question=read.question, answer=read.answer, batch=batch, generator=by
                     )
                 )
         return done

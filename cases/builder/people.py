@@ -94,7 +94,6 @@ def sheet_of(name: str, items: Iterable[DraftItem], recipe: Recipe) -> Sheet:
                 *((CONTESTED,) if is_contested(item) else ()),
                 *dict.fromkeys(one["edited"] for one in verdicts_on(item) if one["edited"]),
             ),
-            group=recipe.type_of(item.question),
         )
         for item in items
     )

@@ -82,9 +82,9 @@ class Issued:
     items: Mapping[str, IssuedItem]
     path: Path = Path(ISSUED)
 
-    def check(self, reviews: Iterable[Review]) -> None:
-        """Raise UsageError, naming them, for reviews of what no sheet asked."""
-        reviews = list(reviews)
+    def read(self, paths: Iterable[Path]) -> tuple[Review, ...]:
+        """Return the reviews in files. Raises UsageError, naming them, for what no sheet asked."""
+        reviews = read_sheets(paths)
         sheets = {one.sheet for one in reviews if one.sheet} - {*self.sheets}
         others = dict.fromkeys(one.item for one in reviews if one.item not in self.items)
         what = f"verdicts on items that no sheet asked: {listed(others)}" if others else ""
@@ -99,6 +99,7 @@ class Issued:
                 raise UsageError(
                     f"{one.source}: {shown(one.verdict)} is no choice; there are {choices}"
                 )
+        return reviews
 
 
 def issue(sheet: Sheet, asked: Mapping[str, IssuedItem], folder: Path) -> tuple[Path, ...]:

@@ -69,8 +69,6 @@ class SheetItem:
     """A text that the reviewer may change; None if nothing may be changed."""
     reasons: tuple[str, ...] = ()
     """Why it is here: keys of the language's reasons, or the reasons themselves."""
-    group: str = ""
-    """The stratum for assignment and agreement, such as a question's type."""
     rubric: str = ""
     """What the judge was told; empty if it is not shown."""
 
@@ -165,8 +163,7 @@ class Duty:
 
     reviewers: tuple[str, ...]
     overlap: float = 0.2
-    """The share (0 to 1) of items that ``together`` people see; the others are seen by one."""
-    together: int = 2
+    """The share (0 to 1) of items that two people see; the others are seen by one."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -177,11 +174,8 @@ class Duty:
             what = f"reviewers: different names are needed, got {got}"
         elif not 0 <= self.overlap <= 1:
             what = f"overlap: a share from 0 to 1 is needed, got {self.overlap:g}"
-        elif self.overlap and not 2 <= self.together <= len(self.reviewers):
-            what = (
-                f"overlap: {self.together} of {len(self.reviewers)} reviewers cannot see an item "
-                "together; name more reviewers, or no overlap"
-            )
+        elif self.overlap and len(self.reviewers) < 2:
+            what = "overlap: one reviewer cannot see an item twice; name another, or no overlap"
         if what:
             raise UsageError(what)
 
@@ -213,7 +207,7 @@ def assign(groups: Mapping[str, str], duty: Duty) -> dict[str, tuple[str, ...]]:
     given: dict[str, set[str]] = {name: set() for name in duty.reviewers}
     for item in sorted(groups, key=lambda item: (groups[item], _rank(duty.seed, "assign", item))):
         by_load = sorted(given, key=lambda name: (len(given[name]), _rank(duty.seed, item, name)))
-        for name in by_load[: duty.together if item in shared else 1]:
+        for name in by_load[: 2 if item in shared else 1]:
             given[name].add(item)
     return {name: tuple(item for item in groups if item in given[name]) for name in given}
 

@@ -155,7 +155,9 @@ def _parser() -> CommandParser:
     add("step", choices=[*table, ALL], nargs="?", default=ALL, metavar="STEP", help=text)
     add("files", type=Path, nargs="*", metavar="FILE", help="with accept: what reviewers sent back")
     add("--recipe", type=Path, metavar="FILE", help="your YAML file; see below")
-    add("--language", metavar="CODE", help="such as be; says which bundled recipe, without yours")
+    add(
+        "--language", metavar="CODE", help="the bundled recipe to use, such as be, if you give none"
+    )
     add("--folder", type=Path, help=f"work folder (default: .qa/build/{DATASET}-LANGUAGE)")
     add("--generator", metavar="SPEC", help="the model that writes the questions")
     add("--validator", metavar="SPEC", help="a model of another provider, which confirms them")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cases.review.adjudications import load_adjudications, merged, save_adjudications
 from cases.review.form import FALLBACK, texts_in
-from cases.review.reviews import ISSUED, Issued, Review, load_issued, read_sheets
+from cases.review.reviews import ISSUED, Issued, Review, load_issued
 from cases.review.sheet import load_criteria
 from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE
@@ -100,8 +100,7 @@ def _accept(options: argparse.Namespace) -> int:
     """Take verdicts into adjudications.yaml, and ratings into their own file."""
     _paths(options)
     issued = load_issued(options.sheet or Path("reports", "out", ISSUED))
-    reviews = read_sheets(options.accept)
-    issued.check(reviews)
+    reviews = issued.read(options.accept)
     rated = [one for one in reviews if issued.items[one.item].criterion]
     verdicts = [one for one in reviews if not issued.items[one.item].criterion]
     if rated and verdicts and options.to:
@@ -211,14 +210,15 @@ def _parser() -> Parser:
     )
     parser.add_argument("--until-decided", action="store_true", help=text)
     numbers = {
-        "--pairs": ("N", "with --until-decided: pairs in a form at most", None),
+        "--pairs": ("N", "with --until-decided: pairs in a form at most", "as many as decide it"),
         "--sample": ("N", "answers drawn in addition to those that stand out", SAMPLE),
-        "--limit": ("N", "answers in a form at most, the most important ones", None),
+        "--limit": ("N", "answers in a form at most, the most important ones", "all"),
         "--seed": ("S", "seed of what is drawn", 0),
     }
     for option, (name, text, default) in numbers.items():
-        shown = f"{text} (default: {'all' if default is None else default})"
-        parser.add_argument(option, metavar=name, type=whole_number, default=default, help=shown)
+        value = default if isinstance(default, int) else None
+        text = f"{text} (default: {default})"
+        parser.add_argument(option, metavar=name, type=whole_number, default=value, help=text)
     return parser
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cases.review.adjudications import load_adjudications, merged, save_adjudications
-from cases.review.reviews import ISSUED, Review, agreement, load_issued, read_sheets
+from cases.review.reviews import ISSUED, Review, agreement, load_issued
 from evaluators.core import UsageError
 from evaluators.judges.adjudicated import FILE, Adjudication, Adjudications, answer_digest
 from evaluators.output import plural, say
@@ -75,8 +75,7 @@ def _accept(
     One reviewer is enough for a pair unless more are asked for: nobody sees which answer is whose.
     """
     issued = load_issued(options.sheet or folder / ISSUED)
-    reviews = read_sheets(options.accept)
-    issued.check(reviews)
+    reviews = issued.read(options.accept)
     today = datetime.now(UTC).date().isoformat()
     accepted = accept(reviews, today, issued.items, options.min_reviewers or 1)
     plan = {

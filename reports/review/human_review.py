@@ -9,15 +9,7 @@ from pathlib import Path
 from cases.dataset import Slice
 from cases.review.adjudications import ABOUT, DIGEST, is_label
 from cases.review.reviews import AGREED, CONFLICT, IssuedItem, Review, Settled, issue, settle
-from cases.review.sheet import (
-    UNCLEAR,
-    Field,
-    Question,
-    Sheet,
-    SheetItem,
-    draw,
-    verdict_question,
-)
+from cases.review.sheet import UNCLEAR, Field, Question, Sheet, SheetItem, draw, verdict_question
 from evaluators.core import NO, UNANSWERED, YES, Verdict
 from evaluators.judge_spec import PanelSpec
 from evaluators.judges.adjudicated import Adjudication, Adjudications, answer_digest
@@ -215,7 +207,6 @@ def sheet_item(one: Pick, questions: tuple[Question, ...], rubric: str = "") -> 
         language=record.language,
         fields=(*shown, Field(title="answer", text=record.answer or "")),
         questions=questions,
-        group=f"{record.dataset}:{record.language}",
         rubric=rubric,
     )
 

@@ -37,8 +37,7 @@ def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "row",
-    ["[]", "{", '{"id": "x"}', '{"id": "x", "origin": {}}', "state", '{"unknown": 1}'],
+    "row", ["[]", "{", '{"id": "x"}', '{"id": "x", "origin": {}}', "state", '{"unknown": 1}']
 )
 def test_a_row_that_is_none_is_named(tmp_path: Path, row: str) -> None:
     """File and line are in the message."""

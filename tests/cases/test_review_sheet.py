@@ -161,8 +161,7 @@ def test_the_twin_has_the_same_items_and_no_formula() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["=1+1", "\t=1", "＝1", " -1", "'quoted'", "plain", "", "'", "a;=1", "a\n@x", 'x\t"=2'],
+    "text", ["=1+1", "\t=1", "＝1", " -1", "'quoted'", "plain", "", "'", "a;=1", "a\n@x", 'x\t"=2']
 )
 def test_a_guarded_cell_reads_back_as_it_was(text: str) -> None:
     """The guard is taken off again, and a quote of the writer's own is not."""

@@ -53,10 +53,7 @@ def test_the_twin_comes_back_as_it_was_filled_in(tmp_path: Path) -> None:
         "b": {"verdict": "BAD_LANGUAGE", "edited": "'=Ці?", "comment": "so", "reviewer": "Іван"},
     }
     path = filled(tmp_path / "sheet.csv", rows)
-    expected = [
-        ("a", "Ана Петрова", "YES", "", ""),
-        ("b", "Іван", "BAD_LANGUAGE", "=Ці?", "so"),
-    ]
+    expected = [("a", "Ана Петрова", "YES", "", ""), ("b", "Іван", "BAD_LANGUAGE", "=Ці?", "so")]
     assert rows_of(read_sheets([path])) == expected
     assert rows_of(read_sheets([path], SHEET.allowed)) == expected
 
@@ -297,7 +294,7 @@ def test_every_item_is_seen_and_nobody_has_more_than_one_more(
 def test_each_reviewer_gets_a_sheet_of_their_own() -> None:
     """Made out to them, with their items in the order of the whole."""
     whole = sheet(*(sheet_item(item) for item in GROUPS))
-    given = assign(GROUPS, Duty(reviewers=NAMES, overlap=1, together=2))
+    given = assign(GROUPS, Duty(reviewers=NAMES, overlap=1))
     sheets = sheets_for(whole, given)
     assert [(one.name, one.reviewer) for one in sheets] == [
         (f"sheet-{n}", name) for n, name in enumerate(NAMES, 1)
@@ -317,8 +314,7 @@ def test_draw_takes_all_where_there_are_fewer() -> None:
         ({"reviewers": ()}, "different names are needed, got none"),
         ({"reviewers": ("A", "a")}, "different names are needed, got A, a"),
         ({"reviewers": ("A", "B"), "overlap": 1.5}, "a share from 0 to 1 is needed, got 1.5"),
-        ({"reviewers": ("A", "B"), "together": 3}, "3 of 2 reviewers"),
-        ({"reviewers": ("A",)}, "2 of 1 reviewers"),
+        ({"reviewers": ("A",)}, "one reviewer cannot see an item twice"),
     ],
 )
 def test_a_duty_that_nobody_could_do_is_refused(values: dict[str, object], message: str) -> None:

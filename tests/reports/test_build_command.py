@@ -277,8 +277,7 @@ def test_every_option_that_is_gone_says_what_to_use(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
-    [([], "say which language"), (["--language", "fr"], "there is be, en")],
+    ("words", "message"), [([], "say which language"), (["--language", "fr"], "there is be, en")]
 )
 def test_a_language_has_to_be_known(
     capsys: pytest.CaptureFixture[str], words: list[str], message: str

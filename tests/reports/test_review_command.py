@@ -79,10 +79,7 @@ def test_flips_and_answers_without_a_verdict_are_picked() -> None:
     records[3] = replace(records[3], id="i3", key="facts-en-i3", answer="tie", votes=VOTES)
     records[4] = replace(records[4], id="i4", key="facts-en-i4")
     made = run_of(records, baseline=run_of(answered("ccc")), judge="a b")
-    assert reasons(made) == {
-        "i0": ("flipped",),
-        "i3": ("judges_differ", "no_verdict"),
-    }
+    assert reasons(made) == {"i0": ("flipped",), "i3": ("judges_differ", "no_verdict")}
 
 
 def test_ratings_on_both_sides_of_the_bar_are_picked() -> None:

@@ -138,11 +138,7 @@ def test_a_later_run_that_only_knows_peoples_verdicts_comes_to_the_same(tmp_path
         sides = [report.records, old.records]
         if replaced:
             sides = [tuple(_by_people(one, people) for one in side) for side in sides]
-        made = run_of(
-            sides[0],
-            DATASET,
-            baseline=replace(before(run_of(sides[1])), people=people),
-        )
+        made = run_of(sides[0], DATASET, baseline=replace(before(run_of(sides[1])), people=people))
         (gate,) = made.decision.gates
         assert gate.audit is not None
         estimates.append((gate.estimate, gate.state, gate.audit.looked))
