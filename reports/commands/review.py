@@ -217,8 +217,8 @@ def _parser() -> Parser:
     }
     for option, (name, text, default) in numbers.items():
         value = default if isinstance(default, int) else None
-        text = f"{text} (default: {default})"
-        parser.add_argument(option, metavar=name, type=whole_number, default=value, help=text)
+        shown = f"{text} (default: {default})"
+        parser.add_argument(option, metavar=name, type=whole_number, default=value, help=shown)
     return parser
 
 
