@@ -1,4 +1,4 @@
-"""``python -m cases COMMAND``: what can be done with the questions themselves."""
+"""``python -m cases COMMAND``: the commands of ``qagate`` for data sets."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ COMMANDS: Mapping[str, Command] = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code; every error is one line on stderr."""
-    what = "What can be done with the questions themselves."
+    what = "Commands for data sets."
     return Program(prog="qagate", what=what, commands=COMMANDS, note=NOTE).run(argv)
 
 

@@ -1,4 +1,4 @@
-"""``python -m evaluators COMMAND``: what can be done with recorded replies and with judges."""
+"""``python -m evaluators COMMAND``: the commands of ``qagate`` for recorded replies and judges."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ COMMANDS: Mapping[str, Command] = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code; every error is one line on stderr."""
-    what = "What can be done with recorded replies and with judges."
+    what = "Commands for recorded replies and judges."
     return Program(prog="qagate", what=what, commands=COMMANDS, note=NOTE).run(argv)
 
 

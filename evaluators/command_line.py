@@ -1,4 +1,4 @@
-"""The frame of ``python -m PACKAGE COMMAND``: a table of commands, one line for every error."""
+"""The frame of ``qagate COMMAND``: a table of commands, and one line for every error."""
 
 import argparse
 import sys
@@ -25,17 +25,17 @@ REMOVED: Mapping[str, str] = {
     "runs, put a gateway in front of the model",
     "--batch-rest": "run again without --batch: what has no reply is then asked directly",
 }
-"""Options that went, with what to use."""
+"""Removed options, with what to use instead."""
 
 
 def removed(option: str) -> str:
-    """Return the line that answers an option that went."""
+    """Return the line that answers a removed option."""
     return f"{option} was removed: {REMOVED[option]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One subcommand: what it does, in a line, and the function that takes its words."""
+    """One subcommand: its line of help, and the function that takes its words."""
 
     help: str
     module: str
@@ -49,15 +49,17 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """What is run: its name on the command line, what it is for, its commands, its exit codes."""
+    """A program of several commands."""
 
     prog: str
     what: str
+    """One line of help."""
     commands: Mapping[str, Command]
     note: str
+    """The exit codes, for the help."""
 
     def run(self, argv: Sequence[str] | None) -> int:
-        """Run one command and return the exit code; without words, those of the process."""
+        """Run one command and return the exit code; ``argv`` None takes the process's words."""
         words = sys.argv[1:] if argv is None else argv
         try:
             options = self._parser().parse_args(words[:1])
@@ -88,7 +90,10 @@ class Program:
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser whose errors are one line that names the command's help."""
+    """A parser whose errors are one line that names the command's help.
+
+    An option that was removed is answered by what to use.
+    """
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError with what is wrong."""

@@ -1,4 +1,4 @@
-"""``python -m reports COMMAND``: what can be done with recorded runs, offline."""
+"""``python -m reports COMMAND``: the commands of ``qagate`` for recorded runs, offline."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ COMMANDS: Mapping[str, Command] = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code; every error is one line on stderr."""
-    what = "What can be done with recorded runs, offline."
+    what = "Commands for recorded runs, offline."
     return Program(prog="qagate", what=what, commands=COMMANDS, note=NOTE).run(argv)
 
 

@@ -1,4 +1,4 @@
-"""``qagate new``: the files of a data set of one's own, ready to run."""
+"""``qagate new``: writes the files of a data set of your own, ready to run."""
 
 import re
 import sys
@@ -35,10 +35,12 @@ user: |
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """What a new data set of a kind starts from; ``settings`` begin its dataset.yaml."""
+    """The files of a new data set of one kind."""
 
     claim: str
+    """The docstring of its test."""
     settings: str
+    """The first lines of dataset.yaml."""
     rubric: str
     data: str
     rows: str
@@ -86,7 +88,7 @@ TEMPLATES: Mapping[str, Template] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the files of a data set and name them; return the exit code."""
+    """Write the files of a data set, print their paths and return the exit code."""
     parser = command_line.CommandParser(
         prog="qagate new",
         description="Write the files of a data set of your own: settings, data with one row to be "
