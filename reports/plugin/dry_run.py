@@ -57,13 +57,13 @@ T = TypeVar("T")
 
 TOGETHER = 1_000  # replies that are looked up in one statement
 EXTRAS = (
-    "extra measures: as many calls as they usually take; what they ask hangs on the replies, and "
+    "extra measures: as many calls as they usually take; what they ask depends on the replies, and "
     "the steps of a geval_ metric are asked once for all items"
 )
 
 
 class DryRun:
-    """Takes the controller's place in a dry run: no engine, no key, no file is written."""
+    """Replaces the controller in a dry run: no engine, no key, no file is written."""
 
     def __init__(self, options: RunOptions, plan: Plan) -> None:
         self._earlier = self._baseline, _ = earlier_runs(options)
@@ -83,7 +83,7 @@ class DryRun:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Show the plan in place of running the tests."""
+        """Show the plan instead of running the tests."""
         keys = SessionResults(self._plan).select([item.nodeid for item in session.items])
         reporter = session.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None:
@@ -118,7 +118,7 @@ class DryRun:
             yield from wrapped(text)
 
     def _known(self, keys: Sequence[str]) -> dict[str, Outcome]:
-        """Return how items would end as far as it is known without a call."""
+        """Return how items would end, as far as known without a call."""
         return self._with_ledger(partial(_outcomes, [self._tasks[key] for key in keys]))
 
     def _calibrator(self, root: Path) -> Calibrator:
@@ -128,14 +128,14 @@ class DryRun:
         return Calibrator.of(self._plan, labelled, self._judge, is_on=is_on)
 
     def _distrusted(self, calibrator: Calibrator) -> Iterator[str]:
-        """Yield the slices whose gates stay open, as no labelled items would measure the judge."""
+        """Yield the slices whose gates stay open because no labelled items measure the judge."""
         unknown = [one for one in calibrator.calibrations({}) if not one.measures]
         names = {name for one in unknown for name in one.graders}
         slices = (one for part in self._plan.datasets for one in part.slices.values())
         judges = " ".join(one.name for one in self._judge.spec.members)
         for one in (one for one in slices if one.name in names):
             if why := distrust(self._plan.datasets, one, unknown, judges):
-                yield f"{one.name}: INCONCLUSIVE whatever the answers; {why}"
+                yield f"{one.name}: INCONCLUSIVE with any answers; {why}"
 
     def _forecasts(self, tasks: Sequence[Task]) -> dict[str, Forecast]:
         """Return what the calls of these tasks add up to, by slice."""
@@ -277,7 +277,7 @@ def sequence_line(
     shares: Mapping[str, float],
     beside: float | None = 0.0,
 ) -> str:
-    """Return what slices take that stop once they are decided, beside what all of them takes.
+    """Return what slices take that stop once decided, next to what all of them take.
 
     ``beside`` is what the calls cost that are made in any case, in USD; None where it is unknown.
     """

@@ -169,7 +169,7 @@ def truths(language: str) -> dict[str, str]:
 
 def test_a_judge_that_nothing_measures_decides_only_where_that_is_said(capitals: Project) -> None:
     """Its rubric is the project's own, so that no bundled label is for it."""
-    whatever = "capital:en: INCONCLUSIVE whatever the answers; judge not measured in en: judges*"
+    whatever = "capital:en: INCONCLUSIVE with any answers; judge not measured in en: judges*"
     with loopback(handler=truthful()) as server:
         run = ("--judge", spec(server), "qa")
         capitals.run_in_process(*run, "--dry-run").stdout.no_fnmatch_line(whatever)
