@@ -6,34 +6,17 @@ import pytest
 
 from evaluators.runtime import server as runtime_server
 from reports.__main__ import main
-from tests.conftest import Project
-from tests.support.loopback import Answer, Handler, Seen, loopback, plausible
+from tests.support.loopback import Answer, Handler, Seen, good, loopback
 from tests.support.model_calls import error_body
+from tests.support.projects import Project
 
 ITEMS = 12
-PROMPT = "name: answer\nlanguage: en\nversion: '1'\nuser: 'Answer: {question}'\n"
-RUBRIC = """
-name: plain
-language: en
-version: "1"
-protocol: tool
-user: "Question: {question} Reference: {target} Submission: {predicted_answer}"
-"""
-YAML = """
-kind: graded
-judge: unmeasured
-languages:
-  en: {file: en.jsonl, rubric: plain.en.yaml, gates: {correct: {min: 0.5}}}
-"""
 
 
 @pytest.fixture
 def capitals(project: Project) -> Project:
     """Return a project of twelve items that a model answers and another one judges."""
-    project.dataset("capital", {"en": [None] * ITEMS}, YAML)
-    project.write("qa/capital/answer.en.yaml", PROMPT)
-    project.write("qa/capital/plain.en.yaml", RUBRIC)
-    return project
+    return project.asked(ITEMS)
 
 
 def options(answers: str, judges: str = "") -> tuple[str, ...]:
@@ -42,10 +25,6 @@ def options(answers: str, judges: str = "") -> tuple[str, ...]:
 
 def refusing(status: int, words: str) -> Handler:
     return lambda seen: Answer(status=status, body=error_body(words))
-
-
-def good(seen: Seen) -> Answer:
-    return plausible(lambda asked, name, schema: "CORRECT" if name == "grade" else "fine")(seen)
 
 
 def closed_port() -> str:

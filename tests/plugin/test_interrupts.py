@@ -19,16 +19,12 @@ from tests.support.killing import Victim, alive, chain, until
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
 
 ITEMS = 12
-PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "Answer: {question}"\n'
-YAML = "kind: graded\nlanguages:\n  en: {file: en.jsonl, gates: {correct: {min: 0.5}}}\n"
 
 
 @pytest.fixture
 def capitals(project: Project) -> Project:
     """Return a project of twelve items that a model is to answer."""
-    project.dataset("capital", {"en": [None] * ITEMS}, YAML)
-    project.write("qa/capital/answer.en.yaml", PROMPT)
-    return project
+    return project.asked(ITEMS)
 
 
 def hang(seen: Seen) -> Answer:

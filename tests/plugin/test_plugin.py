@@ -298,7 +298,7 @@ def test_a_marker_without_a_dataset_file(project: Project) -> None:
     project.write("qa/test_towns.py", MODULE.format(name="towns"))
     result = project.run_in_process("qa")
     assert result.ret == 2
-    result.stdout.fnmatch_lines(["*no dataset.yaml under *qa; write one beside this module*"])
+    result.stdout.fnmatch_lines(["*no dataset.yaml under *qa; write one next to this module*"])
 
 
 def test_a_skipped_item_is_missing(capitals: Project) -> None:
@@ -340,7 +340,7 @@ def test_a_session_without_datasets_is_left_alone(project: Project) -> None:
     assert not {path.name for path in project.path.iterdir()} & {".qa", "reports", ".deepeval"}
     refused = project.run_in_process("--limit", "3", "plain")
     assert refused.ret == 4
-    refused.stderr.fnmatch_lines(["ERROR: no dataset.yaml is in, under or beside*"])
+    refused.stderr.fnmatch_lines(["ERROR: no dataset.yaml is in, under or next to*"])
 
 
 def test_other_items_of_other_plugins_are_left_alone(project: Project) -> None:

@@ -6,23 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Project
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, plausible
+from tests.support.projects import RUBRIC, Project, graded
 
-RUBRIC = """
-name: plain
-language: {0}
-version: "1"
-protocol: tool
-user: "In {0}. Question: {{question}} Reference: {{target}} Submission: {{predicted_answer}}"
-"""
-YAML = """
-kind: graded
-judge: unmeasured
-languages:
-  en: {file: en.jsonl, rubric: plain.en.yaml, gates: {correct: {min: 0.1}}}
-  bg: {file: bg.jsonl, rubric: plain.bg.yaml, gates: {correct: {min: 0.1}}}
-"""
+YAML = graded(dict.fromkeys(("en", "bg"), "correct: {min: 0.1}"), "judge: unmeasured", judged=True)
 LABELS = """
 kind: judged
 floor: {kappa: 0.6}

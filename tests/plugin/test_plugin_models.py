@@ -8,31 +8,11 @@ import pytest
 
 from evaluators.ledger.rows import StoreError
 from evaluators.ledger.sqlite import SqliteStore
-from tests.conftest import Project
-from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible, reply
+from tests.support.loopback import Answer, Loopback, Seen, good, loopback, reply
+from tests.support.projects import Project, specs
 
 ITEMS = 12
-PROMPT = """
-name: answer
-language: {0}
-version: "1"
-user: "Answer in {0}: {{question}}"
-"""
-RUBRIC = """
-name: plain
-language: {0}
-version: "1"
-protocol: tool
-user: "In {0}. Question: {{question}} Reference: {{target}} Submission: {{predicted_answer}}"
-"""
-YAML = """
-kind: graded
-judge: unmeasured
-rubric: plain.{language}.yaml
-languages:
-  en: {file: en.jsonl, rubric: plain.en.yaml, gates: {correct: {min: 0.5}}}
-  bg: {file: bg.jsonl, rubric: plain.bg.yaml, gates: {correct: {min: 0.5}}}
-"""
+BOTH = ("en", "bg")
 
 
 @pytest.fixture
@@ -42,25 +22,10 @@ def server() -> Iterator[Loopback]:
         yield running
 
 
-def good(seen: Seen) -> Answer:
-    """Answer as a good model and a content judge."""
-    return plausible(lambda asked, name, schema: "CORRECT" if name == "grade" else "fine")(seen)
-
-
 @pytest.fixture
 def capitals(project: Project) -> Project:
     """Return a project of twelve items in each of two languages, with prompts and rubrics."""
-    project.dataset("capital", {"en": [None] * ITEMS, "bg": [None] * ITEMS}, YAML)
-    for language in ("en", "bg"):
-        project.write(f"qa/capital/answer.{language}.yaml", PROMPT.format(language))
-        project.write(f"qa/capital/plain.{language}.yaml", RUBRIC.format(language))
-    return project
-
-
-def specs(server: Loopback, provider: str = "openai") -> tuple[str, ...]:
-    """Return the options that put model and judge on this server."""
-    url = f"{server.url}/v1"
-    return ("--model", f"{provider}:m@{url}", "--judge", f"{provider}:j@{url}")
+    return project.asked(ITEMS, languages=BOTH)
 
 
 def without_run(project: Project) -> str:
@@ -77,11 +42,11 @@ def test_two_requests_an_item_and_none_the_second_time(
     capitals: Project, server: Loopback, provider: str, workers: int
 ) -> None:
     """Answer and judgement are asked once; a second run sends nothing and says the same."""
-    first = capitals.run_with(workers, *specs(server, provider), "qa")
+    first = capitals.run_with(workers, *specs(server.url, provider=provider), "qa")
     assert first.ret == 0
     assert server.count == 4 * ITEMS
     report = without_run(capitals)
-    again = capitals.run_with(workers, *specs(server, provider), "qa")
+    again = capitals.run_with(workers, *specs(server.url, provider=provider), "qa")
     assert again.ret == 0
     assert server.count == 4 * ITEMS
     assert without_run(capitals) == report
@@ -89,10 +54,10 @@ def test_two_requests_an_item_and_none_the_second_time(
 
 def test_a_replay_needs_neither_server_nor_key(capitals: Project, server: Loopback) -> None:
     """--replay gives the same report from the ledger, and an ERROR for what is not in it."""
-    capitals.run_in_process(*specs(server), "--languages", "en", "qa")
-    capitals.run_in_process(*specs(server), "--languages", "en", "--replay", "qa")
+    capitals.run_in_process(*specs(server.url), "--languages", "en", "qa")
+    capitals.run_in_process(*specs(server.url), "--languages", "en", "--replay", "qa")
     assert Counter(record["outcome"] for record in capitals.records()) == {"passed": ITEMS}
-    result = capitals.run_in_process(*specs(server), "--replay", "qa")
+    result = capitals.run_in_process(*specs(server.url), "--replay", "qa")
     assert result.ret == 6
     states = Counter((record["language"], record["outcome"]) for record in capitals.records())
     assert states == {("en", "passed"): ITEMS, ("bg", "error"): ITEMS}
@@ -111,7 +76,7 @@ def test_a_provider_that_fails_in_one_language(capitals: Project) -> None:
         return good(seen)
 
     with loopback(handler=handle) as server:
-        result = capitals.run_in_process(*specs(server), "qa")
+        result = capitals.run_in_process(*specs(server.url), "qa")
     assert result.ret == 6
     assert "GATES INCONCLUSIVE (1 of 2)" in result.outlines[-1]
     states = Counter((record["language"], record["outcome"]) for record in capitals.records())
@@ -136,7 +101,7 @@ def test_a_wrong_key_costs_one_request(capitals: Project, workers: int) -> None:
         loopback(handler=refuse) as server,
     ):
         patch.setenv("OPENAI_API_KEY", key)
-        result = capitals.run_with(workers, *specs(server), "-l", "-vv", "--tb=long", "qa")
+        result = capitals.run_with(workers, *specs(server.url), "-l", "-vv", "--tb=long", "qa")
     assert result.ret == 4
     assert "NOTHING GRADED: exit 4; openai:m@" in result.outlines[-1]
     assert server.count == 1
@@ -154,17 +119,19 @@ def test_ones_own_template_in_a_rubrics_place(capitals: Project) -> None:
     """A text with the three places is a rubric of the letter protocol; its language must fit."""
     template = "Question: {question}\nGold: {target}\nPredicted: {predicted_answer}\nA, B or C?"
     capitals.write("qa/capital/mine.en.txt", template)
-    yaml = YAML.replace("plain.en.yaml", "mine.en.txt").replace("  bg", "  #bg")
-    capitals.write("qa/capital/dataset.yaml", yaml)
+    yaml = capitals.path / "qa" / "capital" / "dataset.yaml"
+    both = yaml.read_text(encoding="utf-8")
+    english = both.replace("plain.en.yaml", "mine.en.txt").replace("  bg", "  #bg")
+    yaml.write_text(english, encoding="utf-8")
 
     def letters(seen: Seen) -> Answer:
         return reply(seen, text="A" if "Predicted" in seen.prompt else "Sofia")
 
     with loopback(handler=letters) as server:
-        assert capitals.run_in_process(*specs(server), "qa").ret == 0
+        assert capitals.run_in_process(*specs(server.url), "qa").ret == 0
         assert "tools" not in server.requests[-1].body
-        capitals.write("qa/capital/dataset.yaml", YAML.replace("plain.bg.yaml", "mine.en.txt"))
-        refused = capitals.run_in_process(*specs(server), "qa")
+        yaml.write_text(both.replace("plain.bg.yaml", "mine.en.txt"), encoding="utf-8")
+        refused = capitals.run_in_process(*specs(server.url), "qa")
     assert refused.ret == 4
     refused.stderr.fnmatch_lines(["ERROR: *written for language 'en'*slice in 'bg'*"])
 
@@ -186,7 +153,7 @@ def test_an_unreadable_judge_is_asked_three_times(capitals: Project) -> None:
 
     with loopback(handler=mumble) as server:
         for _ in range(2):
-            result = capitals.run_in_process(*specs(server), "--languages", "en", "qa")
+            result = capitals.run_in_process(*specs(server.url), "--languages", "en", "qa")
             assert server.count == ITEMS * (1 + 3)
     assert result.ret == 6
     assert {record["outcome"] for record in capitals.records()} == {"error"}
@@ -195,11 +162,9 @@ def test_an_unreadable_judge_is_asked_three_times(capitals: Project) -> None:
 @pytest.mark.parametrize("workers", [0, 2])
 def test_stopping_at_the_first_miss_bounds_what_is_spent(project: Project, workers: int) -> None:
     """Under -x no more is asked than the tests that ended and the look-ahead allow."""
-    project.dataset("capital", {"en": [None] * 400}, YAML.replace("  bg", "  #bg"))
-    project.write("qa/capital/answer.en.yaml", PROMPT.format("en"))
-    project.write("qa/capital/plain.en.yaml", RUBRIC.format("en"))
+    project.asked(400)
     with loopback() as server:
-        project.run_with(workers, *specs(server), "--concurrency", "4", "-x", "qa")
+        project.run_with(workers, *specs(server.url), "--concurrency", "4", "-x", "qa")
     states = Counter(str(record["outcome"]) for record in project.records())
     assert sum(states.values()) == 400
     ended = states["failed"] + states["passed"]
@@ -229,7 +194,7 @@ def deadly(request):
         os._exit(1)
 """,
     )
-    result = capitals.run("-n", "2", "--dist", dist, *specs(server), "qa")
+    result = capitals.run("-n", "2", "--dist", dist, *specs(server.url), "qa")
     assert result.ret == 0
     states = Counter(str(record["outcome"]) for record in capitals.records())
     assert states == {"passed": 2 * ITEMS}
@@ -242,7 +207,7 @@ def test_nothing_is_asked_after_a_collection_error(
 ) -> None:
     """A module that cannot be imported ends the run before any paid call, in every mode."""
     capitals.write("qa/test_broken.py", "import nothing_of_that_name\n")
-    assert capitals.run_with(workers, *specs(server), "qa").ret == 1
+    assert capitals.run_with(workers, *specs(server.url), "qa").ret == 1
     assert server.count == 0
 
 
@@ -250,7 +215,7 @@ def test_a_page_that_cannot_be_appended_to_changes_no_code(capitals: Project) ->
     """The report stands; the terminal says what could not be done."""
     with loopback(handler=good) as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("GITHUB_STEP_SUMMARY", "/nowhere/step.md")
-        result = capitals.run_in_process(*specs(server), "qa")
+        result = capitals.run_in_process(*specs(server.url), "qa")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["warning: /nowhere/step.md: the summary cannot be appended*"])
 
@@ -266,7 +231,7 @@ def test_a_full_disk_stops_the_run_at_once(
 
     monkeypatch.setattr(SqliteStore, "change", full)
     with loopback(handler=good) as server:
-        result = capitals.run_in_process(*specs(server), "--concurrency", "2", "qa")
+        result = capitals.run_in_process(*specs(server.url), "--concurrency", "2", "qa")
     assert_full_disk(capitals, result, server)
 
 
@@ -288,7 +253,7 @@ SqliteStore.change = full
 """,
     )
     with loopback(handler=good) as server:
-        result = capitals.run("-n", "2", *specs(server), "--concurrency", "2", "qa")
+        result = capitals.run("-n", "2", *specs(server.url), "--concurrency", "2", "qa")
     assert_full_disk(capitals, result, server)
 
 
@@ -326,7 +291,7 @@ def deadly(request):
         os._exit(1)
 """,
     )
-    result = capitals.run("-n", "2", *specs(server), "qa")
+    result = capitals.run("-n", "2", *specs(server.url), "qa")
     states = Counter(str(record["outcome"]) for record in capitals.records())
     assert states == {"passed": 2 * ITEMS - 1, "error": 1}
     (dead,) = [record for record in capitals.records() if record["outcome"] == "error"]

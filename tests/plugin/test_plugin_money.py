@@ -7,24 +7,12 @@ from pathlib import Path
 import pytest
 
 from evaluators.models.catalogue import load_catalogue
-from tests.conftest import Project
-from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, plausible
+from tests.support.loopback import Answer, Loopback, Seen, completion, loopback
+from tests.support.loopback import good as content
+from tests.support.projects import Project
 
 ITEMS = 30
-PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "Answer: {question}"\n'
-RUBRIC = """
-name: plain
-language: en
-version: "1"
-protocol: tool
-user: "Question: {question} Reference: {target} Submission: {predicted_answer}"
-"""
-YAML = """
-kind: graded
-rubric: plain.en.yaml
-languages:
-  en: {file: en.jsonl, gates: {correct: {min: 0.5}, drop: {max: 0.03, evidence: confident}}}
-"""
+GATES = "correct: {min: 0.5}, drop: {max: 0.03, evidence: confident}"
 # 10 tokens a reply at 100 USD a million are 0.001 USD; the prompt's own tokens cost nothing here.
 MODELS = """
 answerer:
@@ -47,8 +35,7 @@ SPECS = ("--model", "answerer", "--judge", "judge")
 
 def good(seen: Seen) -> Answer:
     """Answer as a good model and a content judge, with 10 tokens and after a moment."""
-    answer = plausible(lambda asked, name, schema: "CORRECT" if name == "grade" else "fine")(seen)
-    body = answer.body
+    body = content(seen).body
     assert isinstance(body, dict)
     body["usage"] = {"prompt_tokens": 50, "completion_tokens": 10}
     return Answer(body=body, delay=0.01)
@@ -57,10 +44,7 @@ def good(seen: Seen) -> Answer:
 @pytest.fixture
 def capitals(project: Project) -> Project:
     """Return a project of thirty items that a model answers and a model judges."""
-    project.dataset("capital", {"en": [None] * ITEMS}, YAML)
-    project.write("qa/capital/answer.en.yaml", PROMPT)
-    project.write("qa/capital/plain.en.yaml", RUBRIC)
-    return project
+    return project.asked(ITEMS, GATES, head="")
 
 
 @pytest.fixture

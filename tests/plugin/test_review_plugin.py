@@ -8,9 +8,9 @@ from cases.review.adjudications import save_adjudications
 from evaluators.judges.adjudicated import Adjudication, answer_digest
 from reports.review.human_review import pick
 from reports.run.run_json import load_report
-from tests.conftest import Project
-from tests.plugin.test_plugin_judges import RUBRIC, spec, truthful
+from tests.plugin.test_plugin_judges import spec, truthful
 from tests.support.loopback import loopback
+from tests.support.projects import RUBRIC, Project
 
 YAML = """
 kind: graded

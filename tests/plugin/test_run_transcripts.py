@@ -8,24 +8,9 @@ import pytest
 from reports.__main__ import main
 from reports.run.run_json import load_report
 from reports.run.transcripts import TRANSCRIPTS, SentCall, calls_of, of_files
-from tests.conftest import Project
-from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible, reply
+from tests.support.loopback import Answer, Loopback, Seen, good, loopback, reply
+from tests.support.projects import RUBRIC, Project
 
-RUBRIC = """
-name: plain
-language: en
-version: "1"
-protocol: tool
-system: "{0}"
-user: "Question: {{question}} Reference: {{target}} Submission: {{predicted_answer}}"
-"""
-YAML = """
-kind: graded
-judge: unmeasured
-languages:
-  en: {file: en.jsonl, rubric: plain.en.yaml, gates: {correct: {min: 0.1}}}
-"""
-PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "Answer: {question}"\n'
 DOWN, MUMBLED = "number 2?", "number 3?"
 
 
@@ -37,7 +22,7 @@ def handle(seen: Seen) -> Answer:
     if MUMBLED in seen.prompt and not mumbled:
         mumbled.append(seen)
         return reply(seen, text="Well, who knows.")
-    return plausible(lambda asked, name, schema: "CORRECT" if name == "grade" else "fine")(seen)
+    return good(seen)
 
 
 mumbled: list[Seen] = []
@@ -47,9 +32,8 @@ mumbled: list[Seen] = []
 def server(project: Project) -> Iterator[Loopback]:
     """A server, and a project of three items that a model answers and two models judge."""
     mumbled.clear()
-    project.dataset("capital", {"en": [None] * 3}, YAML)
-    project.write("qa/capital/answer.en.yaml", PROMPT)
-    project.write("qa/capital/plain.en.yaml", RUBRIC.format("Keep to the rules. " * 100))
+    project.asked(3, "correct: {min: 0.1}")
+    project.write("qa/capital/plain.en.yaml", RUBRIC.format("en") + f"system: {'Rule. ' * 300}\n")
     with loopback(handler=handle) as running:
         yield running
 
@@ -129,7 +113,7 @@ def test_show_prints_an_item_in_the_words_that_were_sent(
     for name in ("capital-en-q3", "q3", "qa/test_capital.py::test_capital[capital-en-q3]"):
         assert main(["show", name]) == 0
         shown = capsys.readouterr().out
-        said = ("Answer: What is the capital", "Well, who knows.", '"grade": "CORRECT"', "Keep to")
+        said = ("Answer in en: What is the", "Well, who knows.", '"grade": "CORRECT"', "Rule. ")
         for words in (*said, "attempt 2", "reply calls grade", "openai:j2@", "plain.en@1"):
             assert words in shown
     assert main(["show", "q2"]) == 0

@@ -112,6 +112,11 @@ def plausible(rule: Rule = marked) -> Handler:
     return handle
 
 
+def good(seen: Seen) -> Answer:
+    """Answer ``fine`` as a model, and grade every answer CORRECT as a judge."""
+    return plausible(lambda asked, name, schema: "CORRECT" if name == "grade" else "fine")(seen)
+
+
 def reply(seen: Seen, text: str = "", arguments: object = None) -> Answer:
     """Return a good reply in the wire format of the request: text, or a call of the forced tool."""
     wires = {"messages": message, "responses": response}

@@ -175,10 +175,12 @@ def graded(gates: Mapping[str, str], head: str = "", *, judged: bool = False) ->
     return "\n".join(lines) + "\n"
 
 
-def specs(url: str, model: str = "m", judges: Iterable[str] = ("j",)) -> tuple[str, ...]:
+def specs(
+    url: str, model: str = "m", judges: Iterable[str] = ("j",), provider: str = "openai"
+) -> tuple[str, ...]:
     """Return the options for a model under test and judges on a server of the tests."""
-    named = (word for judge in judges for word in ("--judge", f"openai:{judge}@{url}/v1"))
-    return ("--model", f"openai:{model}@{url}/v1", *named)
+    named = (word for judge in judges for word in ("--judge", f"{provider}:{judge}@{url}/v1"))
+    return ("--model", f"{provider}:{model}@{url}/v1", *named)
 
 
 def new_project(path: Path) -> Project:
