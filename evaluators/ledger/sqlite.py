@@ -46,49 +46,23 @@ TABLES = {
 BUSY_TIMEOUT_S = 30.0
 OPEN_TIMEOUT_S = 30.0  # while another process prunes the ledger or replaces a damaged file
 OPEN_POLL_S = 0.05
+IN_USE = 0  # the byte that every run with the ledger open locks; those of keys follow
 _LOGS = ("-wal", "-shm")
 _TRACES = b'CREATE TABLE calls|"input_tokens":'  # left in a damaged file that was a ledger
 
 
-class Claims:
-    """One run's locks on single bytes of a file next to the ledger.
+def open_locks(path: Path) -> int:
+    """Return the open file next to a ledger whose single bytes its runs lock."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    return os.open(f"{path}-claims", flags, 0o600)
 
-    The kernel ends a lock together with its process, so a killed run blocks nobody, and there is no
-    expiry to tune. On a system without such locks every claim is granted.
+
+def lock(file: int, byte: int, kind: str) -> bool:
+    """Lock a byte (``F_WRLCK``, shared ``F_RDLCK``) or free it; False if another run holds it.
+
+    The kernel frees it when the process ends, so a killed run blocks nobody, and there is no expiry
+    to tune. True on a system or a file system without such locks: that must not fail the run.
     """
-
-    _IN_USE = 0  # the byte that every run with the ledger open shares
-    _FIRST_KEY = 1
-
-    def __init__(self, path: Path) -> None:
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        self._file = os.open(path, flags, 0o600)
-
-    def close(self) -> None:
-        """End all claims."""
-        os.close(self._file)
-
-    def take(self, key: str) -> bool:
-        """Claim the call with this key; False if another run holds it."""
-        return _lock(self._file, self._byte(key), "F_WRLCK")
-
-    def give_back(self, key: str) -> None:
-        """End a claim."""
-        _lock(self._file, self._byte(key), "F_UNLCK")
-
-    def alone(self) -> bool:
-        """Return whether no other run has the ledger open; then none can open it until ``join``."""
-        return _lock(self._file, self._IN_USE, "F_WRLCK")
-
-    def join(self) -> bool:
-        """Share the ledger with other runs; False while one of them is alone with it."""
-        return _lock(self._file, self._IN_USE, "F_RDLCK")
-
-    def _byte(self, key: str) -> int:
-        return self._FIRST_KEY + int(key[:15], 16)  # 60 bits of a hash do not collide by chance
-
-
-def _lock(file: int, offset: int, kind: str) -> bool:
     try:
         import fcntl  # noqa: PLC0415  # Windows has none
     except ImportError:
@@ -96,21 +70,23 @@ def _lock(file: int, offset: int, kind: str) -> bool:
     try:
         if hasattr(fcntl, "F_OFD_SETLK"):
             # A lock of the open file, not of the process: closing another handle keeps it.
-            lock = struct.pack("hhqqi", getattr(fcntl, kind), os.SEEK_SET, offset, 1, 0)
-            fcntl.fcntl(file, fcntl.F_OFD_SETLK, lock)
+            wanted = struct.pack("hhqqi", getattr(fcntl, kind), os.SEEK_SET, byte, 1, 0)
+            fcntl.fcntl(file, fcntl.F_OFD_SETLK, wanted)
         else:
             modes = {"F_UNLCK": fcntl.LOCK_UN, "F_RDLCK": fcntl.LOCK_SH, "F_WRLCK": fcntl.LOCK_EX}
             wait = 0 if kind == "F_UNLCK" else fcntl.LOCK_NB
-            fcntl.lockf(file, modes[kind] | wait, 1, offset)
-    except (BlockingIOError, PermissionError):
-        return False
-    except OSError:
-        return True  # a file system without locks must not fail the run
+            fcntl.lockf(file, modes[kind] | wait, 1, byte)
+    except OSError as error:
+        return not isinstance(error, BlockingIOError | PermissionError)
     return True
 
 
+def _byte_of(key: str) -> int:
+    return IN_USE + 1 + int(key[:15], 16)  # 60 bits of a hash do not collide by chance
+
+
 class SqliteStore:
-    """An open ledger file. Without ``claims`` it is only read."""
+    """An open ledger file. Without ``locks``, the file of claims, it is only read."""
 
     near = True
     """Whether a look-up takes microseconds, so that it may run on the event loop."""
@@ -120,13 +96,13 @@ class SqliteStore:
         path: Path,
         writer: sqlite3.Connection,
         notes: Sequence[str] = (),
-        claims: Claims | None = None,
+        locks: int | None = None,
     ) -> None:
         self.notes = tuple(notes)
         self._path = path
         self._writer = writer
-        self._reader = writer if claims is None else _connect(path)  # never waits for a commit
-        self._claims = claims
+        self._reader = writer if locks is None else _connect(path)  # never waits for a commit
+        self._locks = locks
         self._writing = threading.Lock()  # a bad row is set aside while a group is committed
 
     @property
@@ -154,16 +130,18 @@ class SqliteStore:
 
     def take(self, keys: Collection[str]) -> set[str]:
         """Claim calls; return the keys of those that no other run is making."""
-        return {key for key in keys if self._claims is None or self._claims.take(key)}
+        return {key for key in keys if self._lock(_byte_of(key), "F_WRLCK")}
 
     def give_back(self, key: str) -> None:
         """End a claim."""
-        if self._claims is not None:
-            self._claims.give_back(key)
+        self._lock(_byte_of(key), "F_UNLCK")
 
     def alone(self) -> bool:
         """Return whether no other run has the file open; then none can open it until it closes."""
-        return self._claims is None or self._claims.alone()
+        return self._lock(IN_USE, "F_WRLCK")
+
+    def _lock(self, byte: int, kind: str) -> bool:
+        return self._locks is None or lock(self._locks, byte, kind)
 
     def shrink(self) -> None:
         """Return the space of removed rows to the system."""
@@ -175,8 +153,8 @@ class SqliteStore:
         """Close the files."""
         self._reader.close()
         self._writer.close()
-        if self._claims is not None:
-            self._claims.close()
+        if self._locks is not None:
+            os.close(self._locks)
 
 
 @contextmanager
@@ -198,11 +176,11 @@ def open_to_write(path: Path) -> SqliteStore:
         notes = _notes_on_others(path)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.touch(mode=0o600)
-        claims = Claims(Path(f"{path}-claims"))
-        on_error.callback(claims.close)
-        alone = claims.alone()
+        locks = open_locks(path)
+        on_error.callback(os.close, locks)
+        alone = lock(locks, IN_USE, "F_WRLCK")
         if not alone:
-            _join(path, claims)
+            _join(path, locks)
         try:
             connection = _open(path)
         except sqlite3.DatabaseError as error:
@@ -215,9 +193,9 @@ def open_to_write(path: Path) -> SqliteStore:
                 ) from None
             notes.append(_set_aside(path, str(error)))
             connection = _open(path)
-        claims.join()
+        lock(locks, IN_USE, "F_RDLCK")
         on_error.pop_all()
-    return SqliteStore(path, connection, notes, claims)
+    return SqliteStore(path, connection, notes, locks)
 
 
 def open_to_read(path: Path) -> SqliteStore:
@@ -289,9 +267,9 @@ def is_foreign(file: os.stat_result) -> bool:
     return hasattr(os, "geteuid") and file.st_uid != os.geteuid()
 
 
-def _join(path: Path, claims: Claims) -> None:
+def _join(path: Path, locks: int) -> None:
     end = time.monotonic() + OPEN_TIMEOUT_S
-    while not claims.join():
+    while not lock(locks, IN_USE, "F_RDLCK"):
         if time.monotonic() > end:
             raise UsageError(
                 f"{path}: another process keeps this ledger to itself; wait until it has ended"

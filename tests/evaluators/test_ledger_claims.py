@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +12,6 @@ import pytest
 
 from evaluators.core import Reply, Request, UsageError
 from evaluators.ledger import Ledger, LedgerError, postgres, reply_store, sqlite
-from evaluators.ledger.sqlite import Claims
 from evaluators.ledger_place import Place
 from evaluators.runtime.caller import Meter
 from tests.support.places import ask, text_of
@@ -206,11 +206,11 @@ def test_a_ledger_that_is_being_mended_is_waited_for(
     """Opening waits for whoever must be alone with the file, but not without end."""
     monkeypatch.setattr(sqlite, "OPEN_TIMEOUT_S", 0.1)
     Ledger(tmp_path / "l").close()
-    alone = Claims(tmp_path / "l-claims")
-    assert alone.alone()
+    locks = sqlite.open_locks(tmp_path / "l")
+    assert sqlite.lock(locks, sqlite.IN_USE, "F_WRLCK")
     with pytest.raises(UsageError, match="keeps this ledger to itself"):
         Ledger(tmp_path / "l")
-    alone.close()
+    os.close(locks)
     Ledger(tmp_path / "l").close()
 
 
