@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from cases.builder.people import agreed, interval_text, verdicts_on
 from cases.builder.recipe import COUNT, DATASET, Recipe
-from cases.builder.steps import STEP_BEFORE, BuildStep, ModelCalls
+from cases.builder.steps import STEPS, BuildStep, ModelCalls
 from cases.builder.validation import KNOWN, is_contested
 from cases.builder.work_folder import BuildError, DraftItem, Values, kept
 from cases.config import FILE, NAME, load_dataset
@@ -344,7 +344,7 @@ class FreezeStep(BuildStep):
             language=language,
             labels=recipe.labels,
             items=items,
-            options={step: folder.options(step) for step in STEP_BEFORE if step != self.name},
+            options={step: folder.options(step) for step in STEPS if step != self.name},
             report=report,
             agreement=agreed(folder.read("accept"), recipe),
             files={path.name: sha256(text.encode()).hexdigest() for path, text in data.items()},

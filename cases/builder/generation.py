@@ -143,17 +143,13 @@ class Generator:
             "prompt": self._version,
             "texts": len(items),
         }
-        batch, done = tuple(item.id for item in items), []
-        for item, read in zip(items, (listing[at] for at in sorted(listing)), strict=True):
-            if isinstance(read, Invalid):
-                done.append(item.dropped(UNREAD, read.reason))
-            else:
-                done.append(
-                    replace(
-                        item, question=read.question, answer=read.answer, batch=batch, generator=by
-                    )
-                )
-        return done
+        shared: dict[str, Any] = {"batch": tuple(item.id for item in items), "generator": by}
+        return [
+            item.dropped(UNREAD, read.reason)
+            if isinstance(read, Invalid)
+            else replace(item, question=read.question, answer=read.answer, **shared)
+            for item, read in zip(items, (listing[at] for at in sorted(listing)), strict=True)
+        ]
 
     @property
     def _version(self) -> str:
@@ -212,13 +208,8 @@ def _tool(labels: Mapping[str, str]) -> Tool:
 
 def _object(properties: Mapping[str, object]) -> dict[str, object]:
     """Return the JSON schema of an object with exactly these properties."""
-    required = [*properties]
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": required,
-        "additionalProperties": False,
-    }
+    known = {"type": "object", "properties": dict(properties), "required": [*properties]}
+    return {**known, "additionalProperties": False}
 
 
 def read_listing(

@@ -35,17 +35,8 @@ from evaluators.runtime.session import CallSession, ask_each
 MANY_JOBS = 50  # from which progress is shown in tenths
 DISPUTED = ("conflict", "against_answer")
 """Reasons of items that another person must look at."""
-STEP_BEFORE: Mapping[str, str] = {
-    "sample": "",
-    "generate": "sample",
-    "check": "generate",
-    "validate": "check",
-    "probe": "validate",
-    "review": "probe",
-    "accept": "review",
-    "freeze": "accept",
-}
-"""Each step, in order, with the one whose kept items it takes."""
+STEPS = ("sample", "generate", "check", "validate", "probe", "review", "accept", "freeze")
+"""All steps; each takes the kept items of the one before it."""
 BY_PEOPLE = ("review", "accept", "freeze")
 """Steps that are done only if the user names them."""
 T = TypeVar("T")
@@ -252,7 +243,7 @@ def _do(step: BuildStep, calls: ModelCalls) -> None:
         build.say(f"{summary(name, folder.read(name))} (done before)")
         step.finish(write_report(build))
         return
-    source, before = source_of(folder, name), STEP_BEFORE[name]
+    source, before = source_of(folder, name), step_before(name)
     taken: list[DraftItem] = []
     if before:
         if not _is_whole(folder, before):
@@ -269,9 +260,14 @@ def _do(step: BuildStep, calls: ModelCalls) -> None:
     check_finished(name, items)
 
 
+def step_before(name: str) -> str:
+    """Return the name of the step before; empty for the first."""
+    return STEPS[STEPS.index(name) - 1] if name != STEPS[0] else ""
+
+
 def source_of(folder: WorkFolder, name: str) -> str:
     """Return the hash of what a step would be made from now; empty for the first step."""
-    before = STEP_BEFORE[name]
+    before = step_before(name)
     return str(folder.record(before).get("output", "")) if before else ""
 
 
@@ -283,7 +279,7 @@ def is_current(folder: WorkFolder, name: str) -> bool:
 
 def _is_whole(folder: WorkFolder, name: str) -> bool:
     """Return whether a step and all those before it are current."""
-    return not name or (is_current(folder, name) and _is_whole(folder, STEP_BEFORE[name]))
+    return not name or (is_current(folder, name) and _is_whole(folder, step_before(name)))
 
 
 def check_finished(step: str, items: Sequence[DraftItem]) -> None:
@@ -307,7 +303,7 @@ def write_report(build: Build) -> Values:
     """Return the counts of all steps made so far, and write them to ``report.json``."""
     folder = build.folder
     # Up to the first step that is not made, or made from older rows.
-    made = {step: folder.read(step) for step in takewhile(partial(is_current, folder), STEP_BEFORE)}
+    made = {step: folder.read(step) for step in takewhile(partial(is_current, folder), STEPS)}
     found = report(made, build.recipe.question.negations)
     folder.write_json(REPORT, found)
     return found
@@ -354,9 +350,10 @@ def final_states(steps: Mapping[str, Sequence[DraftItem]]) -> Counter[str]:
 
 def summary(step: str, items: Sequence[DraftItem]) -> str:
     """Return one line about a step."""
-    parts = [f"{len(items)} in, {len(kept(items))} kept"]
+    counts = _counts(items)
+    parts = [f"{counts['in']} in, {counts['kept']} kept"]
     for state in ("dropped", "pending"):
-        if why := Counter(item.reason for item in items if item.state == state):
+        if why := Counter(counts.get(f"{state}_why", {})):
             listed = ", ".join(f"{reason} {count}" for reason, count in why.most_common())
             parts.append(f"{why.total()} {state} ({listed})")
     return f"{step}: {', '.join(parts)}"

@@ -31,11 +31,14 @@ from reports.run.run_json import load_report
 
 PARSERS = ("mwxml", "mwparserfromhell")  # of dumps, and of an article's markup
 STEPS: Mapping[str, type[BuildStep]] = {
-    step.name: step
-    for step in (
-        *(SampleStep, GenerateStep, CheckStep, ValidateStep, ProbeStep),
-        *(ReviewStep, AcceptStep, FreezeStep),
-    )
+    "sample": SampleStep,
+    "generate": GenerateStep,
+    "check": CheckStep,
+    "validate": ValidateStep,
+    "probe": ProbeStep,
+    "review": ReviewStep,
+    "accept": AcceptStep,
+    "freeze": FreezeStep,
 }
 ALL, EVALUATE = "all", "evaluate"
 NOTE = """\
