@@ -27,11 +27,10 @@ _values = attrgetter(*_COLUMNS)
 def results(report: Report) -> Iterator[str]:
     """Return the rows of ``results.csv``: a column a field of a record, no cell a formula."""
     show = lru_cache(maxsize=256)(clean.cell)  # names and grades come again and again
-
-    def cell(value: object) -> str:
-        return show(value) if type(value) is str else _cell(value)
-
-    rows = (map(cell, _values(record)) for record in in_order(report.records))
+    rows = (
+        [show(v) if type(v) is str else "" if v is None else _cell(v) for v in _values(record)]
+        for record in in_order(report.records)
+    )
     # A text that is not quoted is cut where a spreadsheet's separator is another than the comma.
     return chain((BOM,), _csv(_COLUMNS, rows, in_quotes=True))
 
@@ -74,16 +73,13 @@ def _slug(text: str) -> str:
 
 
 def _cell(value: object) -> str:
-    if isinstance(value, str):
-        return clean.cell(value)
-    if value is None:
-        return ""
+    """Return the cell of a value that is neither None nor plain text."""
     if isinstance(value, (int, float)):
         text = str(value)
         return f"'{text}" if text[0] == "-" else text
     if not value:
         return "{}" if isinstance(value, Mapping) else "[]"
-    return clean.cell(dump(ordered(value)))
+    return clean.cell(value if isinstance(value, str) else dump(ordered(value)))
 
 
 class _Line:
