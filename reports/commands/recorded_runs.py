@@ -160,7 +160,7 @@ def render(argv: Sequence[str]) -> int:
         "0 written, 1 could not be written, 4 wrong arguments or no readable run",
     )
     parser.add_argument("run", metavar="RUN", type=run_path, help=RUN_HELP)
-    parser.add_to("where to write; by default beside run.json")
+    parser.add_to("where to write; by default the folder of run.json")
     text = f"which files, of {','.join(FORMATS)} (default: all)"
     parser.add_argument(
         "--format", metavar="WORD,WORD", type=_formats, default=tuple(FORMATS), help=text
@@ -194,7 +194,7 @@ def compare(argv: Sequence[str]) -> int:
     parser.add_argument("old", metavar="OLD", type=run_path, help=RUN_HELP)
     parser.add_argument("new", metavar="NEW", type=run_path, help=RUN_HELP)
     parser.add_anchor()
-    parser.add_to("a folder for the report of NEW beside OLD")
+    parser.add_to("a folder for the report of NEW compared with OLD")
     options = parser.parse_args(argv)
     report = load_report(options.new)
     anchor = read_baseline(options.anchor, [report], "anchor")
@@ -383,7 +383,7 @@ def _calls(record: Record, source: Source | None) -> Iterator[str]:
     for number, key in enumerate(record.calls, 1):
         yield ""
         if key not in found:
-            yield f"{number}. call {key}: neither prompt nor reply is kept beside this run"
+            yield f"{number}. call {key}: neither prompt nor reply is kept with this run"
         else:
             yield f"{number}. {title(found[key])}"
             for name, text in parts(found[key]):

@@ -203,7 +203,7 @@ def around(estimate: Estimate, reach: float) -> Plot:
 
 
 def against(estimate: Estimate, floor: float | None) -> Plot:
-    """Return the picture of a rate from 0 to 1 beside the floor that it should reach."""
+    """Return the picture of a rate from 0 to 1 with the floor that it should reach."""
     return _draw(estimate, (0.0, 1.0), () if floor is None else (floor,))
 
 

@@ -60,9 +60,9 @@ FLIPS = 5  # items that broke
 
 
 def brief(report: Report) -> Iterator[str]:
-    """Yield what a terminal says besides the gates: ungraded items, what broke, notes.
+    """Yield what a terminal shows after the gates: ungraded items, what broke, notes.
 
-    What the session itself has to say stands whole, of the rest three notes on a line each.
+    Notes of the session are shown in full; of the others, three lines.
     """
     for one in report.slices:
         counts = one.counts

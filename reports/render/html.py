@@ -39,7 +39,7 @@ _MOST = 100  # rows of a list above the list of items
 def render(report: Report, transcripts: Source | None = None) -> str:
     """Return the page. Every value is escaped; hidden characters never reach it.
 
-    ``transcripts`` has the prompts and replies, of which the page holds some.
+    ``transcripts`` has the prompts and replies; the page shows some of them.
     """
     script, style = _asset("page.js"), _asset("page.css")
     items = listed(report)
@@ -163,7 +163,7 @@ DRAWN = 2_500  # of each kind, where there are more
 def listed(report: Report) -> list[Record]:
     """Return the records that the page lists: all, or where these are too many those that matter.
 
-    Then so many, drawn by a hash, of each: what flipped, has no grade, missed, and of the rest.
+    In that case a hash draws ``DRAWN`` of each: flipped, ungraded, missed and other items.
     """
     records = in_order(report.records)
     if len(records) <= LISTED:

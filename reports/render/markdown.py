@@ -11,7 +11,7 @@ from evaluators.statistics.intervals import number
 from reports.render import words
 from reports.render.judge_section import judge_section
 from reports.run import clean
-from reports.run.evidence import Change, SliceComparison
+from reports.run.evidence import Change, Comparison, SliceComparison
 from reports.run.record import Record, in_order
 from reports.run.report import GateResult, Report, SliceSummary
 
@@ -23,12 +23,12 @@ _MISSES_A_SLICE = 3
 _PLAIN_LINK = re.compile(r"https?://[A-Za-z0-9][A-Za-z0-9.:-]*(?:/[A-Za-z0-9._~/-]*)?")
 _GATES = ("Gate", "Verdict", "Value", "95 % interval", "Bar", "Worst to best", "Why")
 _PAIRS = ("Slice", "Pairs", "Fixed", "Broke", "New - old", "McNemar p", "Odds fixed : broke")
-_SLICES = ("Slice", "Plan", "Passed", "Failed", "Error", "Missing", "Stopped", "Measures")
+_SLICES = ("Slice", "Plan", "Passed", "Failed", "Error", "Missing", "Stopped", "Metrics")
 _CUT = "\n*The rest is cut; the report files have it all.*\n"
 
 
 def render(report: Report) -> str:
-    """Return the summary; text of models and data stands in code spans only."""
+    """Return the summary. Text of models and data is in code spans only."""
     compared, since = report.comparison, report.since_anchor
     kinds = words.ungraded(report)[:_MAX_MISSES]
     noted = [f"{part.name}: {part.note}" for part in report.slices if part.note]
@@ -40,8 +40,10 @@ def render(report: Report) -> str:
             "Another judge",
             [f"- **{clean.prose(one)}**" for one in (compared.warnings if compared else ())],
         ),
-        _table("Beside the baseline", _PAIRS, map(_pairs, compared.slices if compared else ())),
-        _table("Beside the anchor", _PAIRS, map(_pairs, since.slices if since else ())),
+        _table(
+            "Compared with the baseline", _PAIRS, map(_pairs, compared.slices if compared else ())
+        ),
+        _compared("anchor", since),
         _regressions(report),
         _table("Slices", _SLICES, map(_slice, report.slices)),
         judge_section(report),
@@ -57,9 +59,9 @@ def render(report: Report) -> str:
 
 def _head(report: Report) -> str:
     counts = report.counts
-    earlier = words.beside(report.comparison, report.baseline)
+    earlier = words.run_names(report.comparison, report.baseline)
     compared = f", compared with {' in '.join(map(clean.span, earlier))}" if report.baseline else ""
-    earlier = words.beside(report.since_anchor, report.anchor)
+    earlier = words.run_names(report.since_anchor, report.anchor)
     compared += f", anchor {' in '.join(map(clean.span, earlier))}" if report.anchor else ""
     stopped = f", {counts.stopped:,} stopped as decided" if counts.stopped else ""
     page = str(report.run.get("link", ""))  # the CI run that keeps the report, where there is one
@@ -93,6 +95,10 @@ def _gate(gate: GateResult) -> tuple[str, ...]:
         words.bounds(gate),
         gate.reason,
     )
+
+
+def _compared(role: str, found: Comparison | None) -> str:
+    return _table(f"Compared with the {role}", _PAIRS, map(_pairs, found.slices)) if found else ""
 
 
 def _pairs(one: SliceComparison) -> tuple[str, ...]:
@@ -130,7 +136,7 @@ def _misses(report: Report) -> list[str]:
 
 
 def _item(record: Record, old: Change | None = None) -> str:
-    """Return one item as a line, beside what it was in the baseline where that is given."""
+    """Return one item as a line, with its baseline answer where one is given."""
     mark, answer = words.mark(record.grade, record.rating), clean.span(record.answer or "")
     got = f"got {answer}"
     if old:

@@ -22,7 +22,7 @@ _EXITS = {
     5: "no item was selected",
     6: "no gate fails, but some cannot be decided, or none was declared",
 }
-_FIRST = 5  # reasons beside the verdict, slices in the table of what answers took
+_FIRST = 5  # reasons next to the verdict; slices in the usage table
 _SIDE_BY_SIDE = 100  # flipped items of a kind shown side by side, the first few at once
 _AT_ONCE = {"broke": 8, "fixed": 4}
 _SOURCES = ("file", "data_sha256", "prompt", "rubric", "pass_bar")  # these columns come first
@@ -51,7 +51,7 @@ class KindView:
 
 
 def sections(report: Report) -> dict[str, object]:
-    """Return what the templates need beside the report itself, by name."""
+    """Return what the templates need in addition to the report, by name."""
     gates = words.by_urgency(report.decision.gates)
     undecided = [gate for gate in gates if gate.state != "PASS"]
     compared = report.comparison.slices if report.comparison else ()
@@ -138,7 +138,7 @@ def kinds(slices: Sequence[SliceSummary]) -> list[KindView]:
 
 
 def others(one: SliceComparison) -> list[tuple[str, int]]:
-    """Return how many items of a compared slice came to what else."""
+    """Return the counts of a compared slice that have no column of their own."""
     named = (
         ("right in both", one.both_right),
         ("wrong in both", one.both_wrong),
@@ -207,7 +207,7 @@ def _trend(report: Report) -> dict[str, object] | None:
 
 
 def _flips(report: Report) -> list[dict[str, object]]:
-    """Return the items that flipped, those that broke first, beside what the baseline had."""
+    """Return the items that flipped, broken ones first, with what the baseline had."""
     if report.comparison is None:
         return []
     records = {record.key: record for record in report.records}
@@ -227,7 +227,7 @@ def _flips(report: Report) -> list[dict[str, object]]:
 
 
 def _origin(report: Report) -> dict[str, object]:
-    """Return the provenance, that of the slices as a table beside the rest.
+    """Return the provenance; that of the slices as a table.
 
     Its columns do not follow the order of the mappings: a run read back has them sorted.
     """

@@ -27,7 +27,7 @@ def model(report: Report) -> str:
     return named_model(report.model, report.provenance)
 
 
-def beside(found: Comparison | None, path: str) -> tuple[str, ...]:
+def run_names(found: Comparison | None, path: str) -> tuple[str, ...]:
     """Return the earlier run's model, as far as it is known, and the run's name."""
     name = run_name(path)
     return (found.model, name) if found and found.model else (name,)
@@ -159,7 +159,7 @@ def signed(estimate: Estimate) -> str:
 
 
 def odds(estimate: Estimate) -> str:
-    """Return an odds ratio with its interval; ``∞`` stands for an end without bound."""
+    """Return an odds ratio with its interval; ``∞`` means unbounded."""
     if not estimate.n:
         return "–"
     ends = (estimate.value, estimate.low, estimate.high)
@@ -191,7 +191,7 @@ class UsageRow:
 
 
 def usage_rows(report: Report) -> list[UsageRow]:
-    """Return a row for each slice of which anything is known, what grew most first."""
+    """Return a row for each slice with any figure, the one that grew most first."""
     compared = report.comparison.slices if report.comparison else ()
     shifts = {one.name: one.usage for one in compared}
     rows = [

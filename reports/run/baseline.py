@@ -36,7 +36,7 @@ class Baseline:
         What ``run.json`` does not say counts against it.
         """
         if self.run.get("complete") is not True:
-            return f"the {self.role} was cut short; compare with a run that came to its end"
+            return f"the {self.role} was cut short; compare with a complete run"
         part = self._slice(now.name)
         if part is None:
             return f"the {self.role} knows no {now.name}; compare with a run of the same slices"

@@ -11,7 +11,7 @@ from evaluators.statistics.youden import Separation
 from reports.run.usage_summary import UsageShift
 
 Flip = Literal["fixed", "broke", "same", "new", "changed", "ungraded"]
-"""An item beside the baseline's: ``new`` was not there, ``changed`` has other data now, and
+"""An item compared with the baseline's: ``new`` was not there, ``changed`` has other data now, and
 ``ungraded`` lacks a grade in at least one of the two runs."""
 
 Source = Literal["records", "session", "ledger"]

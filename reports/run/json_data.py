@@ -13,7 +13,7 @@ from reports.run import clean
 
 
 def decode(kind: Any, value: object) -> Any:
-    """Return the value of type ``kind``, a dataclass say, that this JSON data stands for.
+    """Return this JSON data as a value of type ``kind``, such as a dataclass.
 
     Absent fields take their default. Raises ValueError, naming the field, for unknown fields and
     for anything that does not fit its type.

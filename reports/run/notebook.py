@@ -42,7 +42,7 @@ class Run:
 
         Columns are the fields of a record; ``kind`` of its slice; ``passed`` (True, False, or NA
         where the item has no grade); ``error_kind``; ``flip``, ``old_grade`` and ``old_rating``
-        beside the baseline (NA without one), with ``old_answer`` where grade or rating changed;
+        of the baseline (NA without one), with ``old_answer`` where grade or rating changed;
         and one column for each metadata field, named ``meta_…`` where a column has that name
         already. ``dataset``, ``language``, ``outcome``, ``grade`` and ``flip`` are ordered
         categories, in the order of the report. Raises ImportError without pandas.
@@ -90,7 +90,7 @@ def _columns(report: Report) -> dict[str, Sequence[object]]:
 
 
 def _old(report: Report) -> dict[str, Sequence[object]]:
-    """Return what the baseline had; an item that came to the same there is as it is here."""
+    """Return what the baseline had; an item not among the changes is the same in both."""
     records, compared = report.records, report.comparison
     changes = {one.key: one for one in compared.changes} if compared else {}
     befores = [changes.get(record.key, record) if compared else None for record in records]

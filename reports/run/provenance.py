@@ -112,7 +112,7 @@ def provenance(
 def named_model(model: str, provenance: object) -> str:
     """Return a model's name; that of recorded answers with their file, where they have one.
 
-    ``provenance`` may be what an earlier run has of it, whatever that is.
+    ``provenance`` may come from an earlier run, in any shape.
     """
     slices = provenance.get("slices") if isinstance(provenance, Mapping) else None
     known = slices.values() if isinstance(slices, Mapping) else ()

@@ -94,7 +94,7 @@ class Record:
     def passes(self, bar: int | None = None) -> bool | None:
         """Return whether the item passed, None where it has no grade.
 
-        With ``bar`` a rating counts by that bar, whatever bar its own run had.
+        With ``bar``, a rating counts by that bar, not by the bar of its own run.
         """
         if not self.is_graded:
             return None
@@ -104,7 +104,7 @@ class Record:
 
 
 def in_order(records: Iterable[Record]) -> list[Record]:
-    """Return records in the order of every report file, whatever the order they ended in."""
+    """Return records in the order of every report file."""
     return sorted(records, key=lambda r: (r.dataset, r.language, r.row, r.repeat, r.key))
 
 

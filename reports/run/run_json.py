@@ -1,7 +1,7 @@
 """``run.json`` and ``records.jsonl``: strict JSON, exact text, the same bytes for the same run.
 
 Every field of a report is derived from its dataclass. What is named or placed differently in the
-file stands in this module alone.
+file is defined in this module alone.
 """
 
 import re
@@ -157,7 +157,7 @@ def _list(value: object) -> Sequence[Any]:
 
 
 RUN = "run.json"
-MAX_TOKENS = 10**12  # of one item, whatever its judges were
+MAX_TOKENS = 10**12  # of one item, with any number of judges
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:[@^][0-9]{1,2})?(?: \(anchor\))?", re.ASCII)
 NAMES: Mapping[str, re.Pattern[str]] = {
     "dataset": NAME,
@@ -176,7 +176,7 @@ _LATER = frozenset({"calls"})
 
 
 def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
-    """Return ``run.json`` and the records beside it, given the report folder or the file.
+    """Return ``run.json`` and its records, given the report folder or the file.
 
     Raises UsageError where a file is missing, is no report of this version, or where
     ``records.jsonl`` is not the file that ``run.json`` was written for.

@@ -1,4 +1,4 @@
-"""What answers took, slice by slice: seconds, tokens and USD, now and beside an earlier run."""
+"""What answers took, slice by slice: seconds, tokens and USD, now and in an earlier run."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -37,7 +37,7 @@ def lacking(records: Iterable[Record], row: UsageMetric) -> int:
 def usage_estimates(
     records: Sequence[Record], slice_: Slice, names: Iterable[str] = USAGE
 ) -> dict[str, Estimate]:
-    """Return the metrics of what answers took, over those of which it is known; none without any.
+    """Return the metrics of what answers took, over the answers with known figures.
 
     Items without a grade count too: a judge has no part in it.
     """
@@ -49,7 +49,7 @@ def usage_estimates(
 def usage_estimate(
     records: Sequence[Record], slice_: Slice, row: UsageMetric, unknown: float | None = None
 ) -> Estimate:
-    """Return one metric; ``unknown`` stands for what is not known, None leaves that out."""
+    """Return one metric. Unknown values count as ``unknown``; None leaves them out."""
     values = [(record, taken(record, row)) for record in records]
     known = [(one, unknown if value is None else value) for one, value in values]
     pairs = [(slice_.cluster_of(one), value) for one, value in known if value is not None]
@@ -61,11 +61,11 @@ Pairs = Sequence[tuple[Cluster, float | None, float | None]]
 
 
 Unknown = tuple[float | None, float | None]
-"""What stands for what is not known of the old and of the new side; None leaves the pair out."""
+"""The values to assume for unknown old and new figures; None leaves the pair out."""
 
 WORST: Unknown = (0.0, math.inf)
 BEST: Unknown = (math.inf, 0.0)
-"""The ends between which a change lies, whatever is not known came to, where a rise harms."""
+"""The bounds of a change where a rise is harmful: unknown figures at their worst and best."""
 
 
 def usage_change(
@@ -94,7 +94,7 @@ def _sides(
 
 
 def usage_shift(pairs: Pairs, row: UsageMetric) -> UsageShift | None:
-    """Return a metric beside an earlier run's; None where no pair is known on both sides."""
+    """Return a metric then and now; None where no pair is known on both sides."""
     clusters, old, new = _sides(pairs)
     if not clusters:
         return None

@@ -102,7 +102,7 @@ def test_without_transcripts_nothing_is_kept_of_prompts(
     assert not (folder / TRANSCRIPTS).exists()
     assert b"Keep to the rules" not in (project.path / "other.sqlite3").read_bytes()
     assert main(["show", "q1", str(folder)]) == 0
-    assert "neither prompt nor reply is kept beside this run" in capsys.readouterr().out
+    assert "neither prompt nor reply is kept with this run" in capsys.readouterr().out
 
 
 def test_show_prints_an_item_in_the_words_that_were_sent(

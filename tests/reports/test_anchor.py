@@ -81,7 +81,7 @@ def test_the_comparison_with_the_anchor_is_said_and_single_items_are_the_baselin
     (note,) = (note for note in made.notes if "anchor" in note)
     assert note.startswith("new - old since the anchor: facts:en -0.080 [")
     files = rendered(made)
-    assert "### Beside the anchor" in files["summary.md"]
+    assert "### Compared with the anchor" in files["summary.md"]
     for name in ("summary.md", "gates.xml", "report.html", "run.json"):
         assert "drop (anchor)" in files[name] or '"anchored": true' in files[name], name
 
@@ -103,7 +103,7 @@ def test_an_anchor_is_held_to_what_a_baseline_is_held_to() -> None:
     broken = replace(run(FIRST), complete=False)
     gate = beside(SECOND, run(FIRST), broken).decision.gates[-1]
     assert (gate.name, gate.state) == ("drop (anchor)", "INCONCLUSIVE")
-    assert gate.reason == "the anchor was cut short; compare with a run that came to its end"
+    assert gate.reason == "the anchor was cut short; compare with a complete run"
 
 
 @pytest.fixture

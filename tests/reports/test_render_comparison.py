@@ -34,7 +34,7 @@ def test_the_comparison_stands_in_the_summary() -> None:
     """Pairs, fixed, broke, difference with interval, p-value and odds ratio, a row a slice."""
     text = markdown.render(regressed())
     assert "| facts:en | 9 | 1 | 7 | -0.667 \\[-0.907, -0.053\\] | 0.070 | 0.14" in text
-    assert "Beside the baseline" not in markdown.render(report())
+    assert "Compared with the baseline" not in markdown.render(report())
 
 
 def test_a_changed_judge_is_said_loudly() -> None:
@@ -42,7 +42,7 @@ def test_a_changed_judge_is_said_loudly() -> None:
     made = run_of(answered("cc"), baseline=run_of(answered("cc", judge="judge-2025")))
     text = markdown.render(made)
     assert "- **facts:en: the judge changed from judge-2025 to judge-2026; " in text
-    assert text.index("Another judge") < text.index("Beside the baseline")
+    assert text.index("Another judge") < text.index("Compared with the baseline")
 
 
 def test_the_summary_stays_below_githubs_limit() -> None:

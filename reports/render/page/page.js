@@ -220,7 +220,7 @@
     byId("order").parentElement.before(make("label", {}, `${label} `, select), " ");
   };
 
-  // The address names an item: show it, whatever is filtered, opened and in the middle.
+  // The address names an item: show it, filters or not, opened and in the middle.
   const follow = () => {
     if (!location.hash.startsWith("#item-")) return;
     let key = location.hash.slice(6);
