@@ -101,11 +101,6 @@ class Ledger:
         self.store.close()
 
     @property
-    def damaged(self) -> int:
-        """How many damaged rows were found; a run sets them aside, a replay does not."""
-        return len(self._bad)
-
-    @property
     def notes(self) -> tuple[str, ...]:
         """What the report says about the ledger: damage, and who could have changed it."""
         done = "not used" if self._read_only else "set aside and asked again"
@@ -247,7 +242,8 @@ class Ledger:
         among = "" if keys is None else f" AND key IN ({marks(keys)})"
         query = f"SELECT kind, key, text FROM documents WHERE kind = ?{among} ORDER BY key"
         try:
-            found = [] if keys == [] else self.store.read(query, (kind, *(keys or ())))
+            is_none = keys is not None and not keys
+            found = [] if is_none else self.store.read(query, (kind, *(keys or ())))
         except StoreError as error:
             raise self._failure(error) from None
         opened = {one[1]: StoredDocument._make(one).opened(self._signer) for one in found}
@@ -297,8 +293,8 @@ class Ledger:
             text = f"{self.path}: the ledger cannot be used: {error}; no more calls made"
         if self._unkept is not None:
             text += (
-                f"; replies that it could not take are in {self._unkept}: `qagate "
-                f"ledger import {self._unkept}` with the same --ledger adds them"
+                f"; replies that it could not take are in {self._unkept}: "
+                f"`qagate ledger import {self._unkept}` with the same --ledger adds them"
             )
         self._failed = LedgerError(text)
         return self._failed

@@ -71,7 +71,7 @@ def test_a_damaged_row_is_set_aside_and_asked_again(place: Place, damage: str) -
     change(place, damage)
     with Ledger(place) as ledger:
         assert ledger.get("k") is None
-        assert ledger.damaged == 1
+        assert "1 damaged row of" in str(ledger.notes)
         put(ledger, [row(reply=Reply(text="asked again"))])
         assert ledger.get("k") == Reply(text="asked again")
     assert ask(place, "SELECT count(*) FROM damaged") == 1
@@ -100,7 +100,7 @@ def test_a_damaged_row_is_left_alone_when_the_ledger_is_only_read(place: Place) 
     change(place, "UPDATE calls SET checksum = 'x'")
     with Ledger(place, read_only=True) as ledger:
         assert ledger.get("k") is None
-        assert ledger.damaged == 1
+        assert "1 damaged row of" in str(ledger.notes)
     assert count_calls(place) == 1
 
 
@@ -121,7 +121,7 @@ def test_setting_aside_while_committing_loses_nothing(place: Place) -> None:
     with Ledger(place) as ledger:
         asyncio.run(both(ledger))
         assert all(ledger.get(f"bad{number}") == large for number in range(60))
-        assert ledger.damaged == 60
+        assert "60 damaged rows of" in str(ledger.notes)
 
 
 def test_flushing_waits_for_the_group(place: Place) -> None:

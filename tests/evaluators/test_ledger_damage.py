@@ -156,10 +156,9 @@ def test_a_replay_of_a_damaged_file_says_so(tmp_path: Path) -> None:
     with Ledger(path, read_only=True) as ledger:
         found = sum(ledger.get(key_of(number)) is not None for number in range(2000))
         assert found < 2000
-        assert ledger.damaged == 2000 - found
         assert ledger.notes == (
             f"{path} is damaged: replayed as far as it can be read",
-            f"{ledger.damaged} damaged rows of the ledger not used",
+            f"{2000 - found} damaged rows of the ledger not used",
         )
 
 
