@@ -208,6 +208,13 @@ def test_unruly_models_lose_nothing_that_can_be_had(
     assert re.search(r"generate: \d+ requests sent; all replies", said.err)
 
 
+@pytest.fixture(scope="module")
+def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A site for commands that are refused."""
+    with site(tmp_path_factory.mktemp("idle"), models(), articles=5) as made:
+        yield made
+
+
 @pytest.fixture
 def keyless(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -251,18 +258,18 @@ def keyless(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_mistakes_are_refused_before_anything_is_done(
-    good: Site,
+    idle: Site,
     capsys: pytest.CaptureFixture[str],
     recipe: dict[str, Any],
     words: list[str],
     message: str,
 ) -> None:
     """One line says what is wrong; no step is begun."""
-    good.recipe(**recipe)
-    urls = {"one": f"{good.generator.url}/v1", "two": f"{good.validator.url}/v1"}
-    filled = [word.format(news=good.path / "news.jsonl", **urls) for word in words]
-    assert message in refused(good, capsys, *filled)
-    assert not (good.path / "work" / "sample.jsonl").exists()
+    idle.recipe(**recipe)
+    urls = {"one": f"{idle.generator.url}/v1", "two": f"{idle.validator.url}/v1"}
+    filled = [word.format(news=idle.path / "news.jsonl", **urls) for word in words]
+    assert message in refused(idle, capsys, *filled)
+    assert not (idle.path / "work" / "sample.jsonl").exists()
 
 
 def test_every_option_that_is_gone_says_what_to_use(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from cases.__main__ import main
+from evaluators.kinds import kind_of
+from reports.run.report import Report
+from reports.run.run_json import load_report
 from tests.conftest import INI
 from tests.support.building import rows
 from tests.support.building_site import (
@@ -30,6 +33,8 @@ from tests.support.building_site import (
     sent_back,
 )
 from tests.support.loopback import loopback
+from tests.support.made_records import make_record
+from tests.support.made_runs import facts_dataset, graded_slice, run_of, written
 
 WORDS = {"YES": "Так", "NO": "Не"}
 
@@ -102,39 +107,81 @@ def run_pytest(folder: Path, *words: str) -> int:
 
 
 def runs_and_compares(made: Site, to: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Run two models over the frozen set: one asked, one an encoder's recorded answers."""
+    """Run a model over the frozen set: the table has the run's own figures and breakdowns."""
     with loopback(handler=every_third_wrong(WORDS)) as server:
         spec = f"openai:tested@{server.url}/v1"
-        asked = ["--model", spec, "mine", "--report-dir", "tested"]
-        assert run_pytest(made.path, *asked) == 1, "some answers are wrong"
-    frozen = frozen_rows(to / "be.jsonl")
-    always = "".join(json.dumps({**row, "predicted_answer": "Так"}) + "\n" for row in frozen)
-    (made.path / "always.jsonl").write_text(always, "utf-8")
-    recorded = ["mine", "--items", "mine:be=always.jsonl", "--report-dir", "encoder"]
-    assert run_pytest(made.path, *recorded) == 1
+        assert run_pytest(made.path, "--model", spec, "mine") == 1, "some answers are wrong"
     capsys.readouterr()
-    words = [f"--run={name}={made.path / name}" for name in ("tested", "encoder")]
-    assert made.build("evaluate", *words) == 0
-    said = capsys.readouterr().out
-    assert "| tested | " in said
-    (line,) = [line for line in said.splitlines() if line.startswith("| encoder |")]
-    assert line.startswith("| encoder | 0.500 "), "half of the answers are yes"
+    assert made.build("evaluate", f"--run=tested={made.path / 'reports/out'}") == 0
+    (own,) = load_report(made.path / "reports/out").slices
+    told = own.measures["accuracy"].text("{value} ({low} to {high})")
+    assert f"| tested | {told} |" in capsys.readouterr().out
     table = (made.path / "work/evaluation/models.md").read_text("utf-8")
     assert "## Accuracy by question type" in table
     assert "## Accuracy by source" in table
-    text = (made.path / "work/evaluation/errors.csv").read_text("utf-8-sig")
-    missed = list(csv.DictReader(io.StringIO(text)))
-    assert {row["answer: encoder"] for row in missed if row["missed_by"] == "2"} == {"YES"}
-    assert {row["gold"] for row in missed if row["missed_by"] == "2"} == {"NO"}
-    for run, message in (("nothing", "nothing"), ("other", "not the same items")):
-        if run == "other":
-            (made.path / "few.jsonl").write_text(always.split("\n")[0] + "\n", "utf-8")
-            few = ["mine", "--items", "mine:be=few.jsonl", "--report-dir", "other"]
-            assert run_pytest(made.path, *few) in (0, 1)
-        assert made.build("evaluate", words[0], f"--run=b={made.path / run}") == 4
+
+
+LETTERS = {"y": "YES", "n": "NO", "u": "UNANSWERED"}
+
+
+def answered(said: str, gold: str = "ynyn", **fields: Any) -> Report:
+    """Return a run with these answers to items with this gold; ``e`` is a failed call."""
+    rows = [
+        make_record(
+            number,
+            dataset="mine",
+            language="be",
+            key=f"mine-be-i{number}",
+            question=f"=Ці {number}?",
+            label=LETTERS[label],
+            grade=LETTERS.get(letter),
+            answer=None if letter == "e" else letter,
+            outcome="error" if letter == "e" else "passed" if letter == label else "failed",
+            error="timeout: late" if letter == "e" else "",
+            **{"digest": f"d{number}", **fields},
+        )
+        for number, (letter, label) in enumerate(zip(said, gold, strict=True))
+    ]
+    yes_no = kind_of("yes_no")
+    part = graded_slice("be", kind=yes_no, yes="Так", no="Не", dataset="mine", thresholds=())
+    return run_of(rows, facts_dataset(part, kind=yes_no, name="mine"))
+
+
+def test_models_are_compared_by_their_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One row a model; what at least half miss is listed, worst first, and no cell a formula."""
+    words = ["build", "boolq", "--language", "be", "--folder", str(tmp_path / "work"), "evaluate"]
+    runs = {
+        "so|so": answered("ynne"),
+        "bad": answered("yyyu"),
+        "other": answered("ynyn", digest="x"),
+    }
+    given = {
+        name: f"--run={name}={written(run, tmp_path / str(number))}"
+        for number, (name, run) in enumerate(runs.items())
+    }
+    assert main([*words, given["so|so"], given["bad"]]) == 0
+    said = capsys.readouterr().out
+    assert "| so\\|so | 0.667 (" in said
+    assert re.search(r"\| so\\\|so .* \| 3 \| 1 \|", said), "a failed call is in no figure"
+    text = (tmp_path / "work/evaluation/errors.csv").read_text("utf-8-sig")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [(row["id"], row["missed_by"], row["of_models"]) for row in rows] == [
+        ("i3", "1", "1"),
+        ("i1", "1", "2"),
+        ("i2", "1", "2"),
+    ]
+    assert rows[0]["question"] == "'=Ці 3?"
+    assert (rows[0]["answer: so|so"], rows[0]["answer: bad"]) == ("", "UNANSWERED")
+    for pair, message in (
+        (("bad", "other"), "not the same items"),
+        (("bad", "bad"), "two models have one name"),
+    ):
+        assert main([*words, *(given[name] for name in pair)]) == 4
         assert message in capsys.readouterr().err
-    assert made.build("evaluate", words[0], words[0]) == 4
-    assert "two models have one name" in capsys.readouterr().err
+    assert main(["build", "boolq", "--language", "en", "evaluate", given["bad"]]) == 4
+    assert "0 yes/no slices in 'en'" in capsys.readouterr().err
 
 
 def frozen_rows(path: Path) -> list[dict[str, Any]]:
