@@ -90,7 +90,7 @@ def test_a_mistake_of_the_users_is_one_line_as_ever(
     """A process that was started in vain says nothing of its own."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     project.dataset("capital", {"en": ["Sofia"]})
-    result = project.run("qa", "--model=openai:m")
+    result = project.run_in_process("qa", "--model=openai:m")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     (line,) = filter(None, result.errlines)
     assert line.startswith("ERROR: openai:m: no API key; set the environment variable")

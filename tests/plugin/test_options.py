@@ -133,7 +133,9 @@ def test_with_workers_a_mistake_is_still_one_line(
     capitals: Project, options: tuple[str, ...], message: str
 ) -> None:
     """It is found before a worker exists."""
-    assert_refused(capitals, capitals.run("-n", "2", *prepared(capitals, options)), message)
+    assert_refused(
+        capitals, capitals.run_in_process("-n", "2", *prepared(capitals, options)), message
+    )
 
 
 def prepared(project: Project, options: tuple[str, ...]) -> tuple[str, ...]:

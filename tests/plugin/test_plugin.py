@@ -61,7 +61,7 @@ def finished_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Finishe
     for name, options in MODES.items():
         project = capitals_in(new_project(tmp_path_factory.mktemp(name)))
         project.dataset("river", {"en": [RIGHT, SILENT]})
-        result = project.run(*options, "--junitxml=items.xml", "qa")
+        result = project.run_in_process(*options, "--junitxml=items.xml", "qa")
         found[name] = Finished(result, project)
     return found
 
@@ -180,7 +180,7 @@ def test_limit_takes_the_same_fair_sample_in_every_process(capitals: Project) ->
     here = capitals.records()
     assert Counter(str(record["language"]) for record in here) == {"en": 2, "bg": 2}
     shutil.rmtree(capitals.path / "reports")
-    capitals.run("-n", "2", *options)
+    capitals.run_in_process("-n", "2", *options)
     assert [one["key"] for one in capitals.records()] == [one["key"] for one in here]
 
 

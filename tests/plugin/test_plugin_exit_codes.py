@@ -126,7 +126,7 @@ def test_exit_code(project: Project, row: Row) -> None:
 )
 def test_exit_code_with_workers(project: Project, workers: str, row: Row) -> None:
     """The code is the same however the tests are distributed (F3)."""
-    assert_row(row, prepared(project, row).run("-n", workers, *row.options, "qa"))
+    assert_row(row, prepared(project, row).run_in_process("-n", workers, *row.options, "qa"))
 
 
 def test_a_slice_without_a_gate_is_named_in_every_report(project: Project) -> None:

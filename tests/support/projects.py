@@ -113,10 +113,9 @@ class Project:
         return pytest.RunResult(done.returncode, out, err, seconds)
 
     def run_with(self, workers: int, *arguments: str) -> pytest.RunResult:
-        """Run with so many workers; without any in this process."""
-        if workers:
-            return self.run("-n", str(workers), *arguments)
-        return self.run_in_process(*arguments)
+        """Run with this many workers; the controller is this process."""
+        words = ("-n", str(workers)) if workers else ()
+        return self.run_in_process(*words, *arguments)
 
     def run_in_process(self, *arguments: str) -> pytest.RunResult:
         """Run pytest in the project, in this process; what the project's modules patch stays."""
