@@ -3,9 +3,9 @@
 import re
 from decimal import Decimal
 
-from evaluators.judges.lexical.folding import read
-from evaluators.judges.lexical.language_tables import tables
-from evaluators.judges.lexical.numbers import Quantity, find_quantities
+from evaluators.judges.lexical.fold import read
+from evaluators.judges.lexical.numbers import PERCENT, Quantity, find_quantities
+from evaluators.judges.lexical.tables import tables
 from evaluators.kinds import FALSE_PREMISE
 from evaluators.text import shown
 
@@ -72,7 +72,7 @@ def _reach(tolerance: str, gold: Quantity, language: str) -> Decimal:
     found, words = _quantities(tolerance, language), read(tolerance).words
     if len(found) != 1 or (found[0].start, found[0].end) != (0, len(words)):
         raise ValueError(f"got {shown(tolerance)}; {_WANTED}")
-    one, percent = found[0], tables(language).units.get("percent", "percent")
+    one, percent = found[0], PERCENT
     if _value(one) <= 0:
         raise ValueError(f"got {shown(tolerance)}; it must be above 0: {_WANTED}")
     if one.unit == percent and gold.unit != percent:

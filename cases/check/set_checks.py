@@ -9,7 +9,7 @@ from cases.check.alphabets import words
 from cases.check.findings import Finding, Subject, error, rows_listed, warning
 from cases.dataset import Dataset, Slice, Threshold, clusters_in
 from evaluators.core import GRADES, NO, UNANSWERED, YES, Case, Verdict
-from evaluators.judges.lexical.lexical_judge import grade
+from evaluators.judges.lexical.judge import grade
 from evaluators.judges.offline import rate
 from evaluators.replies import Invalid, read_yes_no
 from evaluators.statistics.paired import smallest_n

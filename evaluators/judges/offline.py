@@ -25,10 +25,9 @@ from evaluators.core import (
     Verdict,
 )
 from evaluators.judge_spec import LEXICAL, PYTHON
-from evaluators.judges.lexical.answer_analysis import within_limit
-from evaluators.judges.lexical.folding import read
-from evaluators.judges.lexical.language_tables import Tables, tables
-from evaluators.judges.lexical.lexical_judge import LexicalJudge
+from evaluators.judges.lexical.fold import read, within_limit
+from evaluators.judges.lexical.judge import LexicalJudge
+from evaluators.judges.lexical.tables import Tables, tables
 from evaluators.replies import Invalid, read_yes_no
 from evaluators.rubric import Style
 from evaluators.secrets import mask, one_line
@@ -39,7 +38,8 @@ LEXICAL_FILES = (
     "judges/lexical/*.py",
     "judges/lexical/*.yaml",
     "judges/offline.py",
-    "replies/reply_text.py",
+    "replies/labels.py",
+    "replies/labels.yaml",
     "text.py",
 )
 
@@ -174,20 +174,20 @@ def rate(case: Case, answer: str) -> Verdict:
 
     It is the harmonic mean of precision and recall of content words and numbers, in which a word
     of the question counts three quarters. It measures likeness of wording, not truth, and its
-    reason says that it stands in.
+    reason calls it a placeholder.
     """
     known = tables(case.language)
     asked, expected, said = (_stems(text, known) for text in (case.question, case.expected, answer))
     shared = _weight(expected & said, asked)
     total = _weight(expected, asked) + _weight(said, asked)
     score = 2 * shared / total if total else 0.0
-    reason = f"shared words and numbers {score:.2f} (offline stand-in)"
+    reason = f"shared words and numbers {score:.2f} (placeholder judge)"
     return Verdict(rating=1 + round(9 * score), reason=reason)
 
 
 def _stems(text: str, known: Tables) -> frozenset[str]:
     """Return the stems of a text's content words, and its numbers as they stand."""
-    light = known.words("function") | known.words("articles")
+    light = known.words["function"] | known.words["articles"]
     words = (word for word in read(within_limit(text)).words if word not in light)
     return frozenset(word if word.isdecimal() else word[:_STEM] for word in words)
 

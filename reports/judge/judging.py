@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cases.dataset import Dataset, Slice
 from evaluators.judge_spec import LEXICAL, JudgeSpec, PanelSpec
-from evaluators.judges.lexical.language_tables import has_tables
+from evaluators.judges.lexical.tables import has_tables
 from evaluators.kinds import Cluster
 from evaluators.statistics.intervals import UNDEFINED, Estimate, clustered_rate, wilson
 from reports.judge.judge_errors import correct_rates, corrected_notes

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from evaluators.core import CORRECT, Case
 from evaluators.judges.adjudicated import Adjudication, answer_digest
-from evaluators.judges.lexical.lexical_judge import grade
+from evaluators.judges.lexical.judge import grade
 from evaluators.statistics.betting import ENOUGH, Observations, log_capital
 from reports.compare.audit import Audit, audit_of
 from reports.compare.pairs import PairedSlice, pair_records

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from evaluators.core import CORRECT
-from evaluators.judges.lexical.lexical_judge import grade
+from evaluators.judges.lexical.judge import grade
 from evaluators.statistics.intervals import Interval, clustered_rate
 from tests.benchmarks.labelled import OTHER, SETS, Item
 

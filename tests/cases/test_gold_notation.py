@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases.gold_notation import check_gold, with_tolerance
-from evaluators.judges.lexical.language_tables import tables
-from evaluators.judges.lexical.lexical_judge import grade
+from evaluators.judges.lexical.judge import grade
+from evaluators.judges.lexical.tables import tables
 from evaluators.kinds import FALSE_PREMISE
 from tests.support.loading import line, loaded
 

@@ -19,7 +19,7 @@ from cases.tasks import make_tasks
 from evaluators.core import Case, JudgeError, Model, Reply, Request, UsageError, Verdict
 from evaluators.judges.adjudicated import AdjudicatedJudge, Adjudication, answer_digest
 from evaluators.judges.forecast import single_judges
-from evaluators.judges.lexical.lexical_judge import LexicalJudge
+from evaluators.judges.lexical.judge import LexicalJudge
 from evaluators.judges.llm import ChoiceJudge
 from evaluators.kinds import kind_of
 from evaluators.rubric import Rubric

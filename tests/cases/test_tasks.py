@@ -12,7 +12,7 @@ from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import Reply, UsageError, Verdict
 from evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge
 from evaluators.judges.factory import JudgeFactory
-from evaluators.judges.lexical.lexical_judge import LexicalJudge
+from evaluators.judges.lexical.judge import LexicalJudge
 from evaluators.judges.llm import ChoiceJudge, RatingJudge
 from evaluators.judges.offline import OverlapRater, YesNoJudge
 from evaluators.kinds import kind_of

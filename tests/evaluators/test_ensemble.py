@@ -37,7 +37,7 @@ from evaluators.judges.ensemble import (
     majority,
     middle,
 )
-from evaluators.judges.lexical.lexical_judge import LexicalJudge
+from evaluators.judges.lexical.judge import LexicalJudge
 from evaluators.judges.llm import ChoiceJudge, empty_answer_rating, empty_answer_verdict
 from evaluators.replies.labels import LONGEST
 from evaluators.rubric import Rubric

@@ -8,7 +8,7 @@ from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import Answerer, Judge, Reply, ToolCall
 from evaluators.judges.ensemble import CascadeJudge, PanelJudge
 from evaluators.judges.forecast import Call, Forecast, calls_ahead, make_forecast
-from evaluators.judges.lexical.lexical_judge import LexicalJudge
+from evaluators.judges.lexical.judge import LexicalJudge
 from evaluators.judges.llm import ChoiceJudge, empty_answer_verdict
 from evaluators.models.spec import Prices, Spec, parse
 from evaluators.rubric import Prompt, Rubric

@@ -23,7 +23,7 @@ import reports
 from cases.builder.sampling import clean
 from evaluators.core import Case, Reply
 from evaluators.judges.deepeval_bridge import read_text
-from evaluators.judges.lexical.lexical_judge import grade
+from evaluators.judges.lexical.judge import grade
 from evaluators.judges.offline import rate
 from evaluators.secrets import mask, one_line
 from evaluators.template import encode

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import Ask, Case, JudgeError, Message, Outcome, Reply, Request, Verdict
-from evaluators.judges.lexical.lexical_judge import LexicalJudge, grade
+from evaluators.judges.lexical.judge import LexicalJudge, grade
 from evaluators.judges.offline import PythonJudge
 from evaluators.ledger import Ledger
 from evaluators.runtime import engine

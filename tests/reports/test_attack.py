@@ -12,7 +12,7 @@ from cases.config import load_dataset
 from cases.loading import load_cases
 from evaluators.__main__ import main
 from evaluators.core import Case
-from evaluators.judges.lexical.lexical_judge import grade
+from evaluators.judges.lexical.judge import grade
 from evaluators.kinds import NOT_CORRECT
 from reports.plugin.run_paths import dataset_files, is_left_out
 from tests.support.loopback import Seen, loopback, plausible

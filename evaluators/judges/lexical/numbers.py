@@ -1,241 +1,314 @@
-"""Quantities in running text, and when one agrees with another to its last significant figure."""
+"""Numbers, quantities with units, and calendar dates in running text."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from evaluators.judges.lexical.folding import Text
-from evaluators.judges.lexical.language_tables import Tables
-from evaluators.judges.lexical.number_words import continues, spoken
+from evaluators.judges.lexical.fold import Text
+from evaluators.judges.lexical.tables import Tables
 
-_SIGNS = {"%": "percent", "$": "dollar", "€": "euro", "£": "pound"}
-_CLOSE = {"", " ", "-", "\u2011", "\u2013"}
-_LONGEST = 18  # digits; longer runs are identifiers, not quantities
-_GROUPS = 8  # digit groups of one figure; bounds the work on "1,1,1,1 …"
-_LOOSE = 0.25  # how far "about" may reach, as a share of the value
-_CONVERTED = 0.01  # the most that rounding in another unit may forgive, as a share of the value
-_FIGURES = 3  # significant figures from which a rounded value still names the gold
-_LETTERS = frozenset("acdefgijlnopquvwyz")  # that make a name of a figure; not k, m, b: scales
-_MEASURED = frozenset({"length", "mass", "temperature"})
-_DEGREES = {"c": "celsius", "f": "fahrenheit"}
-_SLACK = 0.05  # the most that rounding may forgive, as a share of the value
+DASHES = frozenset("-–—\u2010\u2011")
+PERCENT = "concentr-percent"
+"""CLDR's name of the unit."""
+_SIGNS = {"%": PERCENT, "$": "$", "€": "€", "£": "£"}
+_DEGREES = {"c": "temperature-celsius", "f": "temperature-fahrenheit"}
+_LONGEST = 24  # characters; longer runs are identifiers
+_GROUPS = 8  # digit groups of one number, and words of one spelt number
+_UNIT = 3  # words of a unit
+_SLACK = 0.05  # the most that rounding forgives, as a share of the value
+_CONVERTED = 0.01  # the same between two units
+_EXACT = 3  # significant figures from which a measurement may differ by source
+_REACH = 3  # words between the parts of one date
+_NOTE = 6  # digits of a year with a footnote glued to it
+_MARKS = ({"-"}, {"."}, {"/"}, {""})  # between the numbers of one date
+_FIGURE = re.compile(r"(?:\d{1,3}(?:[ '\u202f]\d{3}(?!\d)){1,8}|\d+)(?:[.,]\d+){0,8}")
+_WHOLE = re.compile(r"\d+|\d{1,3}(?:([.,' \u202f])\d{3})(?:\1\d{3})*")
+_POINTED = re.compile(r"(?P<whole>.+)(?P<mark>[.,])(?P<rest>\d+)")
+YEAR = re.compile(r"[12]\d{3}")
+"""A year of our era with four digits."""
+_DAY = re.compile(r"0?[1-9]|[12]\d|3[01]")
 _ROMAN = re.compile(r"(?=..)(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")
 _WORTH = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+_MEASURED = ("length", "mass", "temperature")
+_FACTORS = {
+    "length-kilometer": 1000, "length-meter": 1, "length-centimeter": 0.01,
+    "length-millimeter": 0.001, "length-mile": 1609.344, "length-yard": 0.9144,
+    "length-foot": 0.3048, "length-inch": 0.0254, "mass-tonne": 1000, "mass-kilogram": 1,
+    "mass-gram": 0.001, "mass-pound": 0.45359237, "mass-ounce": 0.028349523125,
+    "duration-week": 604800, "duration-day": 86400, "duration-hour": 3600, "duration-minute": 60,
+    "duration-second": 1,
+}  # fmt: skip
+"""What a unit is worth in the base unit of its kind."""
+
+
+# Number words
+
+
+def in_figures(text: Text, tables: Tables) -> Text:
+    """Return the text with number words and Roman numerals in figures."""
+    words: list[str] = []
+    gaps = [text.gaps[0]]
+    place = 0
+    while place < len(text.words):
+        place, figures = _spelt(text, place, tables)
+        words.append(figures)
+        gaps.append(text.gaps[place])
+    return replace(text, words=tuple(words), gaps=tuple(gaps))
+
+
+def _spelt(text: Text, place: int, tables: Tables) -> tuple[int, str]:
+    """Return where the number that begins here ends, and it in figures; else the word itself."""
+
+    def value_of(word: str) -> int | None:
+        value = tables.numbers.get(word)
+        return tables.scales.get(word) if value is None and len(word) > 2 else value
+
+    word, end = text.words[place], place + 1
+    values = [value_of(word)] if value_of(word) is not None else []
+    if not values or (place and text.words[place - 1].isdecimal() and word in tables.units):
+        return end, _roman(word) or word  # "5 second"
+    while end < len(text.words) and len(values) < _GROUPS:
+        joined = text.words[end] in tables.words["joiners"] and end + 1 < len(text.words)
+        last, following = values[-1] or 0, value_of(text.words[end + joined])
+        apart = any(gap.strip(" -") for gap in text.gaps[end : end + 1 + joined])
+        if following is None or apart or (joined and following >= 100):
+            break
+        scale = following >= 1000 or (following == 100 > last)
+        if not (
+            scale or last >= 1000 or last >= 100 > following or (last >= 20 and following < 10)
+        ):
+            break
+        values.append(following)
+        end += 1 + joined
+    if word in tables.scales and len(values) == 1:
+        return end, word  # "million" multiplies what is before it
+    total = current = 0
+    for value in filter(None, values):
+        if value >= 1000:
+            total, current = total + max(current, 1) * value, 0
+        else:
+            current = max(current, 1) * value if value == 100 else current + value
+    return end, str(total + current)
+
+
+def _roman(word: str) -> str:
+    """Return a folded Roman numeral of two letters or more, below 100, in figures; else ""."""
+    worths = [_WORTH[letter] for letter in word] if _ROMAN.fullmatch(word) else []
+    pairs = zip(worths, [*worths[1:], 0], strict=True) if worths else ()
+    return str(sum(one if one >= after else -one for one, after in pairs) or "")
+
+
+# Quantities
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """A number with its unit. ``values`` holds every reading of an ambiguous separator.
-
-    ``step`` is the worth of the last significant figure; ``digits`` counts the significant ones;
-    ``whole`` says that none of them are decimals; ``start`` and ``end`` are word positions, end
-    excluded.
-    """
+    """A number with its unit."""
 
     values: tuple[float, ...]
+    """Every reading of an ambiguous separator, that of the language first."""
     step: float
+    """What one unit of the last significant figure is worth."""
     unit: str
+    """CLDR's name of the unit, a currency sign, or "" for none."""
     start: int
     end: int
+    """Word positions, ``end`` excluded."""
     digits: int
-    whole: bool = True
+    """Significant figures."""
+    limits: tuple[float, float] | None = None
+    """Both ends of a range that a gold states."""
 
-    def rounds_to(self, gold: "Quantity") -> bool:
-        """Say whether a reading of this rounds to the gold at the gold's last figure."""
-        value = gold.values[0]
-        half = min(gold.step / 2, abs(value) * _SLACK) if value else gold.step / 2
-        edge = half * 1e-6
-        return any(-half - edge <= reading - value < half - edge for reading in self.values)
+    def meets(self, gold: "Quantity") -> bool:
+        """Return whether this lies in a gold's range, or agrees to its last significant figure.
 
-    def measures(self, gold: "Quantity", tables: Tables) -> bool:
-        """Say whether a measured gold of three figures is met within two units of the last one."""
-        unit = tables.conversions.get(gold.unit)
-        if unit is None or unit.kind not in _MEASURED or gold.digits < _FIGURES:
-            return False
-        room = 2 * gold.step * (1 + 1e-6)
-        return any(abs(reading - gold.values[0]) <= room for reading in self.values)
-
-    def shortens(self, gold: "Quantity") -> bool:
-        """Say whether this is the gold without some decimals, with four figures or more left.
-
-        With three figures left, only one may be missing.
-        A gold without decimals is exact, so that 1,440 is not 1,435.
+        Decimals of the gold may be left out where three figures or more remain. Another unit of
+        the same kind is converted.
         """
-        close = gold.digits - self.digits == 1 and self.digits >= _FIGURES
-        if gold.whole or gold.step >= self.step or not (close or self.digits > _FIGURES):
-            return False
-        half = self.step / 2 * (1 + 1e-6)
-        return any(abs(reading - gold.values[0]) <= half for reading in self.values)
-
-    def converts_to(self, gold: "Quantity", tables: Tables) -> bool:
-        """Say whether both are one value in two units, to the coarser of their last figures."""
-        converted, ratio = self.in_unit(gold.unit, tables)
-        half = max(gold.step, self.step * ratio) / 2
-        half = min(half, max(gold.step / 2, abs(gold.values[0]) * _CONVERTED)) * (1 + 1e-6)
-        return any(abs(value - gold.values[0]) <= half for value in converted)
-
-    def in_unit(self, unit: str, tables: Tables) -> tuple[list[float], float]:
-        """Return the readings in another unit of the same kind, and its ratio; none for others."""
-        own, other = tables.conversions.get(self.unit), tables.conversions.get(unit)
-        if not own or not other or own.kind != other.kind or self.unit == unit:
-            return [], 1.0
-        ratio = own.factor / other.factor
-        return [(reading + own.shift) * ratio - other.shift for reading in self.values], ratio
-
-    def is_near(self, gold: "Quantity") -> bool:
-        """Say whether a loose figure could still mean the gold: within a quarter of it."""
-        value = gold.values[0]
-        return any(abs(reading - value) <= abs(value) * _LOOSE for reading in self.values)
+        value, readings, step = gold.values[0], self.values, self.step
+        half = min(gold.step / 2, abs(value) * _SLACK or gold.step)
+        if not self.shares_unit(gold):
+            kinds = {unit.partition("-")[0] for unit in (self.unit, gold.unit)}
+            if len(kinds) > 1 or not {self.unit, gold.unit} <= _FACTORS.keys():
+                return False
+            ratio = _FACTORS[self.unit] / _FACTORS[gold.unit]
+            readings, step = tuple(ratio * one for one in readings), ratio * step
+            half = min(max(half, step / 2), max(half, abs(value) * _CONVERTED))
+        if gold.limits:
+            return any(gold.limits[0] <= reading <= gold.limits[1] for reading in readings)
+        if gold.digits >= _EXACT and gold.unit.startswith(_MEASURED):
+            half = max(half, 2.5 * gold.step)  # heights and weights differ by source
+        elif gold.step < min(1, step) and self.digits >= _EXACT:
+            half = step / 2 * (1 + 2e-6)
+        edge = half * 1e-6
+        return any(-half - edge <= reading - value < half - edge for reading in readings)
 
     def shares_unit(self, other: "Quantity") -> bool:
-        """Say whether two units do not contradict each other; a missing one never does."""
+        """Return whether two units do not contradict each other; a missing one never does."""
         return not self.unit or not other.unit or self.unit == other.unit
 
 
 def find_quantities(text: Text, tables: Tables) -> list[Quantity]:
-    """Return the quantities of a text in order of place, in digits or in words."""
-    quantities = []
-    place = 0
-    while place < len(text.words):
-        quantity = _in_digits(text, place, tables) or _in_words(text, place, tables)
-        if quantity:
-            quantities.append(quantity)
-        place = quantity.end if quantity else _figure_end(text, place)
+    """Return the quantities of a text, its number words in figures, in order of place."""
+    quantities: list[Quantity] = []
+    place, pieces = 0, [*map("".join, zip(text.words, text.gaps[1:], strict=True))]
+    while place < len(pieces):
+        met = _FIGURE.match("".join(pieces[place : place + _GROUPS]))
+        end = place + (len(re.findall(r"\d+", met[0])) if met else 1)
+        if met and (found := _quantity(text, place, end, met[0], tables)):
+            quantities.append(found)
+            end = found.end
+        place = end
     return quantities
 
 
-def _in_digits(text: Text, place: int, tables: Tables) -> Quantity | None:
-    if not text.words[place].isdecimal():
-        return None
-    end = _figure_end(text, place)
-    groups = text.words[place:end]
-    readings = _readings(groups, text.gaps[place + 1 : end], tables.decimal)
+def _quantity(text: Text, place: int, end: int, raw: str, tables: Tables) -> Quantity | None:
+    readings, gap = _readings(raw, tables.decimal), text.gaps[place]
     glued = "" if text.gaps[end] else "".join(text.words[end : end + 1])
-    named = glued == "s" or glued in _LETTERS - tables.units.keys()  # the 1830s, version 7.22f
-    if named or not readings or sum(map(len, groups)) > _LONGEST:
-        return None
-    gap = text.gaps[place]
+    named = len(glued) == 1 and glued not in tables.units and glued not in tables.scales
+    if named or not readings or len(raw) > _LONGEST:
+        return None  # the 1830s, version 7.22f
     minus = gap[-1:] in {"-", "\u2212"} and (place == 0 or gap[-2:-1].isspace() or ".." in gap)
     currency = _SIGNS.get(gap[-1:], "")
     factor, unit, last = _tail(text, end, tables, money=bool(currency))
-    value, digits = readings[0], "".join(groups).lstrip("0")
+    value, digits = readings[0], re.sub(r"\D", "", raw).lstrip("0")
     whole = value == int(value)
+    significant = max(1, len(digits.rstrip("0") if whole and value * factor >= 1000 else digits))
+    decimals = len(re.split(r"\D", raw)[-1])
+    step = 10.0 ** (len(str(int(value))) - significant) if whole else 10.0**-decimals
     return Quantity(
         values=tuple((-factor if minus else factor) * reading for reading in readings),
-        step=factor * (_whole_step(value, factor) if whole else 10.0 ** -len(groups[-1])),
-        unit=unit or tables.units.get(currency, currency),
+        step=factor * step,
+        unit=unit or currency,
         start=place,
         end=last,
-        digits=_significant(digits) if whole and value >= 1000 else max(1, len(digits)),
-        whole=whole,
+        digits=significant,
     )
 
 
-def _figure_end(text: Text, place: int) -> int:
-    """Return the position after the digit groups that make one figure, or after the one word."""
-    end = place + 1
-    if not text.words[place].isdecimal():
-        return end
-    last = min(len(text.words), place + _GROUPS)
-    while end < last and text.words[end].isdecimal():
-        gap = text.gaps[end]
-        spaced = gap in {" ", "'", "\u202f"} and len(text.words[end]) == 3
-        if not (gap in {".", ","} or (spaced and len(text.words[end - 1]) <= 3)):
-            break
-        end += 1
-    return end
-
-
-def _readings(groups: tuple[str, ...], marks: tuple[str, ...], decimal: str) -> list[float]:
-    """Return the values a figure may have: by its language first, then by the other custom.
-
-    The last mark may be the decimal one where the marks before it are of another kind.
-    """
-    whole = [float("".join(groups))] if _may_group(groups) else []
-    decimals = bool(marks) and marks[-1] in {".", ","} and marks[-1] not in marks[:-1]
-    pointed = []
-    if decimals and _may_group(groups[:-1]):
-        pointed = [float("".join(groups[:-1]) + "." + groups[-1])]
-    return pointed + whole if marks and marks[-1] == decimal else whole + pointed
-
-
-def _may_group(groups: tuple[str, ...]) -> bool:
-    """Say whether digit groups may be the thousands of one number."""
-    later = all(len(group) == 3 for group in groups[1:])
-    return len(groups) == 1 or (len(groups[0]) <= 3 and later)
+def _readings(raw: str, decimal: str) -> list[float]:
+    """Return the values a number may have: by its language first, then by the other custom."""
+    whole = [float(re.sub(r"\D", "", raw))] if _WHOLE.fullmatch(raw) else []
+    met = _POINTED.fullmatch(raw)
+    if not met or met["mark"] in met["whole"] or not _WHOLE.fullmatch(met["whole"]):
+        return whole
+    pointed = [float(re.sub(r"\D", "", met["whole"]) + "." + met["rest"])]
+    return pointed + whole if met["mark"] == decimal else whole + pointed
 
 
 def _tail(text: Text, end: int, tables: Tables, *, money: bool) -> tuple[float, str, int]:
-    """Read scale words and a unit after a figure; return factor, unit and where they end.
+    """Return the factor and the unit behind a number, and where they end.
 
     "5m" are millions of money and metres of anything else.
     """
     factor = 1.0
     if text.gaps[end].strip()[:1] == "%":
-        return factor, tables.units.get("percent", "percent"), end
-    degrees = _DEGREES.get("".join(text.words[end : end + 1]))
-    if degrees and text.gaps[end].strip() == "°":
-        return factor, tables.units.get(degrees, degrees), end + 1
-    while end < len(text.words) and text.gaps[end] in _CLOSE:
-        word = text.words[end]
-        if word in tables.words("degrees"):
-            end += 1
-        elif word in tables.scales and (money or word not in tables.units):
-            factor *= tables.scales[word]
-            end += 1
-        elif word in tables.units:
-            return factor, tables.units[word], end + 1
-        else:
+        return factor, PERCENT, end
+    while end < len(text.words):
+        word, gap = text.words[end], text.gaps[end].strip()
+        if gap == "°":
+            return factor, _DEGREES.get(word, ""), end + (word in _DEGREES)
+        if gap and gap not in DASHES and not (gap == "." and factor > 1):
             break
+        scale = tables.scales.get(word) if len(word) > 1 or not text.gaps[end] or money else None
+        if not scale or (word in tables.units and not money):
+            break
+        factor, end = factor * scale, end + 1
+    for last in range(min(end + _UNIT, len(text.words)), end, -1):
+        unit = tables.units.get(" ".join(text.words[end:last]))
+        if unit and text.gaps[end].strip() in DASHES | {"", "."}:
+            return factor, unit, last
     return factor, "", end
 
 
-def _whole_step(value: float, factor: float) -> float:
-    """Return the worth of the last significant figure of a whole number, in units of ``factor``.
+# Dates
 
-    Closing noughts are not significant from 1,000 on; a smaller count such as 350 is exact.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Date:
+    """A date as far as it was given."""
+
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+    start: int = 0
+    end: int = 0
+    """Word positions, ``end`` excluded."""
+
+    @property
+    def parts(self) -> tuple[int | None, int | None, int | None]:
+        """Year, month and day."""
+        return self.year, self.month, self.day
+
+    def covers(self, other: "Date") -> bool:
+        """Return whether this date has every part of the other one, and the same."""
+        pairs = zip(self.parts, other.parts, strict=True)
+        return all(want is None or have == want for have, want in pairs)
+
+    def agrees(self, other: "Date") -> bool:
+        """Return whether two dates share a part, and none that both have differs."""
+        shared = [(a, b) for a, b in zip(self.parts, other.parts, strict=True) if a and b]
+        return bool(shared) and all(a == b for a, b in shared)
+
+
+def find_dates(text: Text, tables: Tables) -> list[Date]:
+    """Return the dates of a text in order of place; bare years are dates too."""
+    months = (place for place, word in enumerate(text.words) if word in tables.months)
+    named = (_around(text, place, tables) for place in months)
+    dates = [*(date for date in named if date.day or date.year), *_numeric(text)]
+    taken = {place for date in dates for place in range(date.start, date.end)}
+    years = (
+        Date(year=int(word), start=place, end=place + 1)
+        for place, word in enumerate(text.words)
+        if YEAR.fullmatch(word) and place not in taken
+    )
+    return sorted([*dates, *years], key=lambda date: date.start)
+
+
+def _around(text: Text, place: int, tables: Tables) -> Date:
+    """Return the date whose month stands here, with the day and the year on either side.
+
+    Small words and weekdays between them are skipped.
     """
-    digits = str(int(value))
-    return 10.0 ** (len(digits) - _significant(digits)) if value * factor >= 1000 else 1.0
-
-
-def _significant(digits: str) -> int:
-    """Return how many digits are left without the closing noughts, at least one."""
-    return max(1, len(digits.rstrip("0")))
-
-
-def _in_words(text: Text, place: int, tables: Tables) -> Quantity | None:
-    if text.words[place] not in tables.numbers:
-        return None
-    end = place + 1
-    while end < len(text.words) and continues(text.words[end - 1], text.words[end], tables):
-        end += 1
-    value = spoken(text.words[place:end], tables)
-    _, unit, last = _tail(text, end, tables, money=False)
-    digits = str(int(value)).lstrip("0")
-    return Quantity(
-        values=(value,),
-        step=_whole_step(value, 1.0),
-        unit=unit,
-        start=place,
-        end=last,
-        digits=_significant(digits) if value >= 1000 else max(1, len(digits)),
+    fillers = tables.words["date_fillers"] | tables.words["articles"]
+    day = year = None
+    start, end = place, place + 1
+    for step in (-1, +1):
+        for spot in range(place + step, place + step * (_REACH + 1), step):
+            word = text.words[spot] if 0 <= spot < len(text.words) else ""
+            if day is None and (year is None or start < place < spot) and _DAY.fullmatch(word):
+                day = int(word)  # after a month also where the year came first
+            elif (
+                year is None
+                and YEAR.fullmatch(word[:4])
+                and word.isdecimal()
+                and len(word) <= _NOTE
+            ):
+                year = int(word[:4])
+            elif word in fillers or word in tables.weekdays:
+                continue
+            else:
+                break
+            start, end = min(start, spot), max(end, spot + 1)
+            if step < 0:
+                break
+    return Date(
+        year=year, month=tables.months.get(text.words[place]), day=day, start=start, end=end
     )
 
 
-def roman(word: str) -> int | None:
-    """Return the value of a folded numeral of two letters or more, below 100; None for a word."""
-    if not _ROMAN.fullmatch(word):
-        return None
-    worths = [_WORTH[letter] for letter in word]
-    following = [*worths[1:], 0]
-    return sum(one if one >= after else -one for one, after in zip(worths, following, strict=True))
-
-
-def find_romans(text: Text, capitals: frozenset[str]) -> list[Quantity]:
-    """Return the Roman numerals among the words of a text that are written in capitals."""
-    values = ((place, roman(word)) for place, word in enumerate(text.words) if word in capitals)
-    return [
-        Quantity(values=(float(value),), step=1.0, unit="", start=place, end=place + 1, digits=1)
-        for place, value in values
-        if value
-    ]
+def _numeric(text: Text) -> Iterator[Date]:
+    """Yield every reading of three numbers as a date; day and month may change places."""
+    for place in range(len(text.words) - 2):
+        one, middle, last = text.words[place : place + 3]
+        if one.isdecimal() and {gap.strip() for gap in text.gaps[place + 1 : place + 3]} in _MARKS:
+            orders = [(one, middle, last), (last, middle, one), (last, one, middle)]
+            for year, month, day in dict.fromkeys(orders):
+                if (
+                    YEAR.fullmatch(year)
+                    and _DAY.fullmatch(day)
+                    and _DAY.fullmatch(month)
+                    and int(month) <= 12
+                ):
+                    parts = {"year": int(year), "month": int(month), "day": int(day)}
+                    yield Date(**parts, start=place, end=place + 3)

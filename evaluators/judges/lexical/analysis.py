@@ -1,0 +1,252 @@
+"""A question, the gold's forms and an answer, as every rule reads them."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import combinations, pairwise
+
+from evaluators.core import Case
+from evaluators.judges.lexical import numbers
+from evaluators.judges.lexical.fold import Text, fold, read, within_limit, without
+from evaluators.judges.lexical.numbers import DASHES, YEAR, Date, Quantity, in_figures
+from evaluators.judges.lexical.tables import Tables, tables
+
+Span = tuple[int, int]  # word positions, end excluded
+
+BREAK = re.compile(r"[.,:;!?\n…()—–]")
+"""What ends a clause."""
+_PARENTHESIS = re.compile(r"\s*\(([^()]*)\)")
+_RANGE = re.compile(r"\(acceptable range[^()]*\)", re.IGNORECASE)
+_STOP = re.compile(r"(?<=\w\w\w\w)\.\s+(?=[^\Wa-zа-я])|;\s+|(?<=[^\W\d_])\s[-–—]\s")
+_TOWN = re.compile(r"([^,]+)(?:,\s[^\W\d_a-z][^,]*){1,3}")
+_NUMBERED = re.compile(r"([^:]*(?:\d|\b[IVXL]+\b)[^:]*):\s+([^:]*[^\W\d_][^:]*)")
+_ACRONYM = re.compile(r"[A-Z][A-Z0-9]{1,7}")
+_ENDS = frozenset(".!?…")
+_REACH = 4  # words after a denying word within which a word of knowing makes a refusal
+_BACK = 4  # words before it within which English names the speaker
+_HEAD = 4  # words of a question that say what sort of thing it asks for
+_HEAVY = 3  # words beside a number above which the gold is more than the number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """One accepted form of a gold."""
+
+    text: Text
+    """Number words in figures, without articles."""
+    content: tuple[str, ...]
+    """The words that mean something."""
+    common: frozenset[str]
+    """The words in small letters."""
+    named: bool
+    """Whether it looks like a name: every meaning word has a capital."""
+    quantity: Quantity | None = None
+    """The number, where the form is little else; a stated range is in its ``limits``."""
+    date: Date | None = None
+    """The date, where the form is nothing else."""
+    place: bool = False
+    """Whether it is the part before the comma of "town, land"."""
+    items: tuple[tuple[str, ...], ...] = ()
+    """The words of each thing that a list of names has; none for anything else."""
+
+    @property
+    def counted(self) -> bool:
+        """Whether it is a number or a date."""
+        return self.quantity is not None or self.date is not None
+
+
+@lru_cache(maxsize=8192)
+def forms(gold: str, language: str) -> tuple[Form, ...]:
+    """Return a gold's forms, the fullest first; none for a gold without words."""
+    known, bare, limits = tables(language), _RANGE.sub("", gold), None
+    if stated := _RANGE.search(gold):
+        ends = [one.values[0] for one in numbers.find_quantities(read(stated[0]), known)]
+        limits = (min(ends), max(ends)) if len(ends) == 2 else None
+    accepted = [_form(raw, known, limits) for raw in dict.fromkeys(_variants(bare, known))]
+    if town := _TOWN.fullmatch(_PARENTHESIS.sub("", bare).strip(" .")):
+        accepted.append(replace(_form(town[1], known, None), place=True))
+    return tuple(form for form in accepted if form.text.words)
+
+
+def _variants(gold: str, known: Tables) -> Iterable[str]:
+    """Yield the gold itself, then what is left without asides and explanations."""
+    yield gold
+    head = _PARENTHESIS.sub("", gold).strip()
+    if head:
+        yield head
+        yield from (aside for aside in _PARENTHESIS.findall(gold) if _ACRONYM.fullmatch(aside))
+    if numbered := _NUMBERED.fullmatch(head):
+        yield from numbered.groups()
+    titles = known.words["titles"]
+    for stop in _STOP.finditer(head):
+        if not titles.issuperset(read(head[: stop.start()]).words):
+            head = head[: stop.start()]
+            yield head
+            break
+    words = head.split()
+    for place, word in enumerate(words[1:-1], start=1):
+        before, after = " ".join(words[:place]), " ".join(words[place + 1 :])
+        both = before[-1:].isdecimal() == after[:1].isdecimal()  # not "16 or older"
+        if both and fold(word) in known.words["alternatives"]:
+            yield from (before, after)
+    first = next((place for place, word in enumerate(words) if not word[:1].islower()), 0)
+    small = known.words["function"] - known.words["articles"]
+    if first and words[first][:1].isupper() and not any(fold(word) in small for word in words):
+        yield " ".join(words[first:])  # "the physician Ida Noddack"
+
+
+def _form(raw: str, known: Tables, limits: tuple[float, float] | None) -> Form:
+    text = in_figures(read(raw), known)
+    text = without(text, known.words["articles"].difference(text.words[-1:]))
+    date, quantity = _only_date(text, known), _only_quantity(raw, text, known)
+    if quantity and limits:
+        quantity = replace(quantity, limits=limits)
+    if quantity and quantity.limits:
+        date = None
+    light = known.words["function"] | known.words["titles"]
+    small = [word for word in raw.split() if word[:1].islower()]
+    heavy = [word for word in raw.split() if fold(word) not in light | known.words["joiners"]]
+    named = bool(heavy) and all(word[:1].isupper() or not word[:1].isalnum() for word in heavy)
+    return Form(
+        text=text,
+        content=tuple(word for word in text.words if word not in light) or text.words,
+        common=frozenset(read(" ".join(small)).words),
+        named=named,
+        quantity=None if date else quantity,
+        date=date,
+        items=_items(text, known) if named else (),
+    )
+
+
+def _items(text: Text, known: Tables) -> tuple[tuple[str, ...], ...]:
+    """Return the items of a list such as "X, Y and Z"; none where nothing joins them."""
+    joiners = known.words["joiners"]
+    items: list[list[str]] = [[]]
+    for word, gap in zip(text.words, text.gaps[:-1], strict=True):
+        if word in joiners or "," in gap:
+            items.append([])
+        if word not in joiners:
+            items[-1].append(word)
+    listed = not joiners.isdisjoint(text.words[1:-1])
+    return tuple(tuple(item) for item in items if item) if listed else ()
+
+
+def _only_date(text: Text, known: Tables) -> Date | None:
+    """Return the date of a text that is nothing but a date."""
+    dates = numbers.find_dates(text, known)
+    if len(dates) != 1:
+        return None
+    rest = text.words[: dates[0].start] + text.words[dates[0].end :]
+    light = known.words["function"] | known.words["date_fillers"] | known.words["approximate"]
+    return dates[0] if all(word in light or word in known.weekdays for word in rest) else None
+
+
+def _only_quantity(raw: str, text: Text, known: Tables) -> Quantity | None:
+    """Return the quantity of a text that is little else, or nothing but a range: "60-100"."""
+    figures = numbers.find_quantities(text, known)
+    years = [bool(YEAR.fullmatch(text.words[one.start])) and not one.unit for one in figures]
+    if len(figures) == 2 and (figures[0].start, figures[1].end) == (0, len(text.words)):
+        low, high = (one.values[0] for one in figures)
+        gap = text.gaps[figures[1].start]
+        dashed = figures[0].end == figures[1].start and not DASHES.isdisjoint(gap)
+        if low <= high and (".." in gap or (dashed and not all(years))):
+            return replace(figures[1], limits=(low, high))
+    if len(figures) != 1 or years[0]:
+        return None
+    figure = figures[0]
+    light = known.words["function"] | known.words["approximate"] | known.words["date_fillers"]
+    rest = text.words[: figure.start] + text.words[figure.end :]
+    heavy = {word for word in rest if word not in light}
+    capitals = read(" ".join(word for word in raw.split() if word[:1].isupper())).words
+    part = figure.start and text.gaps[figure.start] in DASHES  # of a name such as iron-56
+    telling = any(word.isdecimal() or word in capitals for word in heavy)
+    return None if part or telling or len(heavy) > _HEAVY else figure
+
+
+class Answer:
+    """One answer, with its question and the gold's forms."""
+
+    def __init__(self, case: Case, answer: str) -> None:
+        beginning, golds = within_limit(answer), map(within_limit, case.golds)
+        self.tables = known = tables(case.language)
+        self.question = in_figures(read(within_limit(case.question)), known)
+        self.question_words = frozenset(self.question.words)
+        self.question_head = frozenset(self.question.words[:_HEAD])
+        """The first words, which say what sort of thing is asked for."""
+        self.forms = tuple(form for gold in golds for form in forms(gold, case.language))
+        """The accepted forms of all golds."""
+        names = [frozenset(form.content) for form in self.forms]
+        pairs = combinations(names, 2)
+        self.is_open = any(not (one <= other or other <= one) for one, other in pairs)
+        """Whether two forms name different things: neither has all words of the other."""
+        every = frozenset(word for form in self.forms for word in form.text.words)
+        raw = read(beginning)
+        text = _last_word(in_figures(raw, known), known)
+        self.spelt = len(raw.words) != len(text.words) or not {*text.words} <= {*raw.words}
+        """Whether the answer has number words, or takes something back."""
+        self.text = without(text, known.words["articles"] - every)
+        """What the answer says in the end: number words in figures, no articles."""
+        self.truncated = beginning != answer
+        """Whether the answer went on beyond the limit."""
+        self.capitals = _capitals(beginning)
+        """Words that begin with a capital, the first words of later sentences left out."""
+        self.dates = numbers.find_dates(self.text, known)
+        self.quantities = numbers.find_quantities(self.text, known)
+        self.refusals = [*_refusals(self.text, known)]
+        """Where the answer declines: set phrases, requests, denied knowledge or ability."""
+        dated = {place for date in self.dates for place in range(date.start, date.end)}
+        hedges = known.phrases["hedges"].spans(self.text.words)
+        self.hedges = {place for span in hedges for place in range(*span)} - dated  # „май“ is May
+        """The places of the words that only say how sure the answer is."""
+        self.idle_words = (
+            known.words["openers"] | known.words["function"] | known.words["contrasts"]
+        )
+        """The words that only open an answer or hold it together."""
+        idle, words = self.idle_words | self.question_words, enumerate(self.text.words)
+        self.own_words = [word for i, word in words if word not in idle and i not in self.hedges]
+        """The words that neither repeat the question nor hold the answer together."""
+
+    def asks(self, key: str) -> bool:
+        """Return whether the question holds a word of this list."""
+        return self.tables.any_of(key, self.question_words)
+
+    def asks_year(self) -> bool:
+        """Return whether the question asks for a year alone: a gold's month and day are extra."""
+        words, units = self.question.words, self.tables.units
+        kinds = ("duration-day", "duration-month")
+        finer = any((units.get(word) or "").startswith(kinds) for word in words)
+        return self.tables.phrases["years"].within(words) and not finer
+
+
+def _capitals(answer: str) -> frozenset[str]:
+    raw = ["", *answer.split()]
+    bare = (word.lstrip("\"'([“„«*") for last, word in pairwise(raw) if last[-1:] not in _ENDS)
+    return frozenset(read(" ".join(word for word in bare if word[:1].isupper())).words)
+
+
+def _last_word(text: Text, known: Tables) -> Text:
+    """Return the text after its last change of mind, where something follows."""
+    words, gaps, contrasts = text.words, text.gaps, known.words["contrasts"]
+    ends = [
+        end for start, end in known.phrases["reversals"].spans(words)
+        if start > 0 and end < len(words)
+        and (BREAK.search(gaps[start]) or words[start - 1] in contrasts)
+        and (end - start > 1 or BREAK.search(gaps[end]))
+    ]  # fmt: skip
+    last = ends[-1] if ends else 0
+    return replace(text, words=words[last:], gaps=gaps[last:])
+
+
+def _refusals(text: Text, known: Tables) -> Iterator[Span]:
+    words, gaps, knowing = text.words, text.gaps, known.words["knowing"]
+    yield from known.phrases["refusals"].spans(words)
+    yield from known.phrases["clarifications"].spans(words)
+    for place in (i for i, word in enumerate(words) if word in known.words["denying"]):
+        before = words[max(0, place - _BACK) : place]
+        if words[place] in known.words["impersonal"] and not known.any_of("speakers", before):
+            continue
+        for end in range(place + 1, min(len(words), place + 1 + _REACH)):
+            if words[end] in knowing and not BREAK.search("".join(gaps[place + 1 : end + 1])):
+                yield place, end + 1
+                break

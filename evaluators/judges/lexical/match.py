@@ -1,0 +1,257 @@
+"""Where a gold form stands in an answer, and why it may still not be what the answer says."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise, zip_longest
+
+from evaluators.judges.lexical.analysis import BREAK, Answer, Form, Span
+from evaluators.judges.lexical.fold import Text, sound
+from evaluators.judges.lexical.numbers import DASHES, Date, Quantity
+from evaluators.judges.lexical.tables import Tables
+
+_PLACES = 8  # mentions of one gold that are looked at
+_DISTINCT = 3000  # distinct words of an answer that are compared one by one
+_INNER = frozenset(".,:-/\u2010\u2011")  # between the digits of one number
+_ROOM = 4  # words that may stand between the words of one gold
+_NAME = 6  # words of a person's name
+_BETWEEN = 3  # words between a given name and the family name
+_REACH = 3  # words over which a negation reaches
+_MANY = 3  # rivals that make a list of guesses
+_LISTED = 0.6  # share of the answer's own words from which it is a list
+_VOWELS = frozenset("aeiouy")
+
+
+# Words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tolerance:
+    """How freely words are compared: inflected ends, typing errors in names, another script."""
+
+    tables: Tables
+    names: bool = False
+    scripts: bool = False
+
+    def alike(self, wanted: str, word: str) -> bool:
+        """Return whether two folded words are forms or spellings of one word."""
+        if wanted == word or wanted.isdecimal() or word.isdecimal():
+            return wanted == word
+        unit = self.tables.units.get(wanted)
+        if _inflected(wanted, word, self.tables.endings):
+            return True
+        if unit and unit == self.tables.units.get(word):
+            return True
+        by_sound = self.scripts and len(wanted) > 2 and _mistyped(sound(wanted), sound(word), 4)
+        return by_sound or (self.names and _mistyped(wanted, word, 5))
+
+    def places_of(self, wanted: str, answer: Text) -> list[int]:
+        """Return the positions of words alike to the wanted one; only equal ones if any is."""
+        close = {wanted}
+        if wanted not in answer.words:
+            distinct = islice(dict.fromkeys(answer.words), _DISTINCT)
+            close = {word for word in distinct if self.alike(wanted, word)}
+        return [place for place, word in enumerate(answer.words) if word in close]
+
+
+def _inflected(one: str, other: str, endings: frozenset[str]) -> bool:
+    cut = shortest = min(len(one), len(other))
+    if shortest < 4 or one[:3] != other[:3]:
+        return False
+    if one[:-1] == other[:-1] and shortest == len(other) == 4:
+        return one[-1] in endings & _VOWELS and other[-1] in _VOWELS  # Kuba, Kuby
+    while one[:cut] != other[:cut]:
+        cut -= 1
+    cuts = range(cut, max(3, cut - 3), -1)
+    return any(one[place:] in endings and other[place:] in endings for place in cuts)
+
+
+def _mistyped(one: str, other: str, letters: int) -> bool:
+    """Return whether words of so many letters differ by one error, or two where they are long."""
+    from rapidfuzz.distance import OSA  # noqa: PLC0415  # 40 ms, and few answers need it
+
+    shortest = min(len(one), len(other))
+    if one == other or shortest < letters or one[0] != other[0] or abs(len(one) - len(other)) > 2:
+        return one == other
+    if one.startswith(other) or other.startswith(one):
+        return False  # another ending makes another word
+    return OSA.distance(one, other) <= (1 if shortest < 9 else 2)
+
+
+# Matches
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A place of an answer that may be a gold: word positions, ``end`` excluded."""
+
+    form: Form
+    start: int
+    end: int
+    rule: str
+    """Why it is taken for the gold; a key of ``reasons.yaml``."""
+    exact: bool = False
+    """Whether nothing differs."""
+
+
+def find_matches(form: Form, answer: Answer) -> Iterator[Match]:
+    """Yield the places where the form stands in the answer, from the strictest to the loosest."""
+    if form.place and not answer.asks("places"):
+        return
+    if form.date:
+        for date in _dates(form.date, answer):
+            exact = date.parts == form.date.parts
+            yield Match(form, date.start, date.end, "the date is the gold's", exact)
+    elif gold := form.quantity:
+        rule = "the number agrees to the gold's last significant figure"
+        for found in _quantities(gold, answer):
+            same = (gold.values, gold.unit, gold.step)
+            exact = (found.values, found.unit, found.step) == same
+            yield Match(form, found.start, found.end, rule, exact)
+    else:
+        for start, end in _runs(form.text.words, answer.text):
+            yield Match(form, start, end, "the gold stands in the answer", exact=True)
+        yield from _loose(form, answer)
+
+
+def _dates(gold: Date, answer: Answer) -> Iterator[Date]:
+    """Yield dates that have all parts of the gold and agree with a finer form of it."""
+    wanted = replace(gold, month=None, day=None) if gold.year and answer.asks_year() else gold
+    golds = (other.date for other in answer.forms if other.date)
+    finer = [other for other in golds if other.covers(gold) and not gold.covers(other)]
+    for date in answer.dates:
+        if date.covers(wanted) and (not finer or any(date.agrees(one) for one in finer)):
+            yield date
+
+
+def _quantities(gold: Quantity, answer: Answer) -> Iterator[Quantity]:
+    """Yield quantities that agree with the gold's and do not repeat the question."""
+    asked = set(pairwise(answer.question.words))
+    words, figures, gaps = answer.text.words, answer.quantities, answer.text.gaps
+    for found, after in zip_longest(figures, figures[1:]):
+        near = words[max(0, found.start - 1) : found.start + 2]
+        dashed = after and after.start == found.end and gaps[after.start].strip() in DASHES
+        fits = found.meets(gold) and (not dashed or not gold.limits or after.meets(gold))
+        if fits and asked.isdisjoint(pairwise(near)):
+            yield found
+
+
+def _runs(wanted: tuple[str, ...], answer: Text) -> Iterator[Span]:
+    """Yield places where the words follow each other; digits stay whole: 1.4 is not in 1.4.1."""
+    words, gaps, size = answer.words, answer.gaps, len(wanted)
+    starts = (place for place, word in enumerate(words) if word == wanted[0])
+    spans = ((start, start + size) for start in starts if words[start : start + size] == wanted)
+    for start, end in islice(spans, _PLACES):
+        before, after = "".join(words[max(0, start - 1) : start]), "".join(words[end : end + 1])
+        cut = wanted[0].isdecimal() and before.isdecimal() and gaps[start] in _INNER
+        goes_on = after.isdecimal() and gaps[end] in _INNER
+        lettered = len(after) == 1 and not gaps[end]
+        if not cut and not (wanted[-1].isdecimal() and (goes_on or lettered)):
+            yield start, end
+
+
+def _loose(form: Form, answer: Answer) -> Iterator[Match]:
+    """Yield places that hold the gold's words in other forms, in another order, or fewer."""
+    text, own = answer.text, answer.own_words
+    crossed = (form.text.cyrillic and text.latin) or (form.text.latin and text.cyrillic)
+    tolerance = Tolerance(tables=answer.tables, names=form.named, scripts=crossed)
+    implied = answer.question_head | (form.common & answer.question_words)
+    needed = [word for word in form.content if word not in implied]
+    figures = all(word.isdecimal() for word in needed)
+    if not figures and not answer.question_words.issuperset(needed):
+        groups = [tolerance.places_of(word, text) for word in needed]
+        start, end = _narrowest(groups)
+        if all(groups) and end - start <= 3 * len(groups) + _ROOM:
+            yield Match(form, start, end, "every word of the gold stands in the answer")
+    items = form.items or ((form.content,) if not form.named and len(own) > 1 else ())
+    every = [word for item in items for word in item]
+    met = (any(tolerance.alike(word, said) for word in item for said in own) for item in items)
+    if items and all(met) and all(any(tolerance.alike(w, said) for w in every) for said in own):
+        yield Match(form, 0, len(text.words), "the answer is the gold in fewer words")
+    if form.named and not form.items and 1 < len(form.content) <= _NAME:
+        yield from _person(form, answer, tolerance)
+
+
+def _person(form: Form, answer: Answer, tolerance: Tolerance) -> Iterator[Match]:
+    """Yield where the family name stands with a given name, or is all that the answer says."""
+
+    def is_given(name: str, word: str) -> bool:
+        initial = 1 in (len(name), len(word)) and name[0] == word[0]
+        return initial or (len(word) > 1 and tolerance.alike(name, word))
+
+    words, who, name = answer.text.words, answer.asks("persons"), form.content
+    orders = [name, (*name[1:], name[0])] if answer.tables.family_first else [name]
+    for *names, family in orders:
+        for place in tolerance.places_of(family, answer.text)[:_PLACES]:
+            near = range(place - 1, max(-1, place - 2 - _BETWEEN), -1)
+            given = names if who else names[:1]
+            starts = (i for i in near if any(is_given(one, words[i]) for one in given))
+            start = next(starts, place)
+            if start < place and not answer.question_words.issuperset(words[start : place + 1]):
+                yield Match(form, start, place + 1, "given and family name are the gold's")
+            if who and answer.own_words == [words[place]] and len(family) > 2:
+                yield Match(form, place, place + 1, "the answer is the family name alone")
+
+
+def _narrowest(groups: list[list[int]]) -> Span:
+    """Return the shortest stretch of positions with one of every group; linear in positions."""
+    merged = sorted((place, kind) for kind, places in enumerate(groups) for place in places)
+    last: dict[int, int] = {}
+    best = (0, 1 << 60)
+    for place, kind in merged:
+        last[kind] = place
+        start = min(last.values())
+        if len(last) == len(groups) and place + 1 - start < best[1] - best[0]:
+            best = (start, place + 1)
+    return best
+
+
+# Objections
+
+
+def is_denied(match: Match, answer: Answer) -> bool:
+    """Return whether a negation stands close before, or "is not", "is wrong" right after."""
+    words, gaps, known = answer.text.words, answer.text.gaps, answer.tables
+    negations, start = known.phrases["negations"], match.start
+    while match.start - start < _REACH and start and not BREAK.search(gaps[start]):
+        start -= 1
+        if words[start] in known.words["contrasts"]:
+            break
+    if negations.within(words[start : match.start]):
+        return not negations.within(answer.question.words)
+    after = words[match.end : match.end + 2] if not BREAK.search(gaps[match.end]) else ()
+    near = after if known.any_of("function", after[:1]) else after[:1]
+    return known.any_of("faults", near) or negations.within(near)
+
+
+def is_one_of_several(match: Match, answer: Answer) -> bool:
+    """Return whether the gold is joined by "or", or listed with what is not the gold's."""
+    words, known = answer.text.words, answer.tables
+    beside = words[max(0, match.start - 1) : match.start] + words[match.end : match.end + 1]
+    rivals = sum(_rivals(match, answer, step) for step in (-1, +1))
+    if not rivals or known.any_of("alternatives", beside):
+        return bool(rivals) and not answer.asks("alternatives")
+    listed = match.end - match.start + rivals >= _LISTED * len(answer.own_words)
+    return listed and not answer.is_open and (known.any_of("joiners", beside) or rivals >= _MANY)
+
+
+def _rivals(match: Match, answer: Answer, step: int) -> int:
+    """Return how many strange words stand on one side of the match in a list with it.
+
+    With a name or a number those are names and numbers, with other golds any word.
+    """
+    words, gaps, known = answer.text.words, answer.text.gaps, answer.tables
+    gold = {word for form in answer.forms for word in form.text.words}
+    mine = set(answer.own_words)
+    telling = match.form.counted or (match.form.named and not match.form.items)
+    place, found, separated = (match.end if step > 0 else match.start - 1), 0, False
+    while 0 <= place < len(words) and words[place] not in gold:
+        word, gap = words[place], gaps[place + (step < 0)]
+        joins = word in known.words["joiners"] or word in known.words["alternatives"]
+        separated = separated or joins or any(sign in gap for sign in ",;/|\n•")
+        plain = word in answer.capitals or word.isdecimal() or not telling
+        own = plain and word in mine
+        if not separated or "." in gap or not (own or joins):
+            break
+        found += own
+        place += step
+    return found

@@ -1,0 +1,172 @@
+"""What the judge knows of a language: its words from YAML, and CLDR's data through babel."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Generic, TypeVar, cast
+
+from evaluators.judges.lexical.fold import FOLDER, fold, read
+from evaluators.reading import load_yaml
+
+Value = TypeVar("Value")
+Locale = Mapping[str, Any]  # CLDR's data of a language
+
+_BASE = "en"  # models answer in English to questions in any language
+_FAMILY_FIRST = frozenset({"hu", "ja", "ko", "vi", "zh"})
+_UNITS = re.compile(
+    "(area|digital|duration|energy|frequency|length|mass|power|speed|temperature|volume)-"
+    "|concentr-perc|angle-degree"
+)
+_LETTERS = frozenset("mglwv")  # letters that are units: metre, gram, litre, watt, volt
+_INFLECTED = 4  # letters from which a word may take an ending
+_ENDING = 6  # letters of an ending
+
+
+class Phrases:
+    """Word sequences to look for, by first word, so that a search is one walk."""
+
+    def __init__(self, phrases: Iterable[str]) -> None:
+        self._by_first: dict[str, list[tuple[str, ...]]] = {}
+        for words in filter(None, (read(phrase).words for phrase in phrases)):
+            self._by_first.setdefault(words[0], []).append(words)
+
+    def spans(self, words: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+        """Yield where the phrases are, in order: first word, and the place after the last."""
+        for index, word in enumerate(words):
+            for phrase in self._by_first.get(word, ()):
+                if words[index : index + len(phrase)] == phrase:
+                    yield index, index + len(phrase)
+
+    def within(self, words: tuple[str, ...]) -> bool:
+        """Return whether a phrase is among the words."""
+        return any(True for _ in self.spans(words))
+
+
+class Inflected(Generic[Value]):
+    """Words with a value each, found in every form that the endings of a language make."""
+
+    def __init__(self, values: Mapping[str, Value], endings: frozenset[str]) -> None:
+        self._values, self._endings = values, endings
+        long = {word: value for word, value in values.items() if len(word) >= _INFLECTED}
+        bare = {word[:-1]: value for word, value in long.items() if word[-1] in "aeiouy"}
+        self._stems = {**bare, **long}
+
+    def get(self, word: str) -> Value | None:
+        """Return the value of a folded word; None for one that is not known."""
+        if (value := self._values.get(word)) is not None:
+            return value
+        for cut in range(len(word) - 1, max(_INFLECTED, len(word) - _ENDING) - 1, -1):
+            if word[cut:] in self._endings and word[:cut] in self._stems:
+                return self._stems[word[:cut]]
+        return None
+
+    def __contains__(self, word: str) -> bool:
+        return self.get(word) is not None
+
+
+class Tables:
+    """A language's words, with English behind them; lists by their key in the YAML files."""
+
+    def __init__(self, language: str) -> None:
+        names = dict.fromkeys([language, _BASE])
+        files = [_file(name) for name in names if has_tables(name)]
+        locales = [locale for name in names if (locale := _locale(name))]
+        self.words: dict[str, frozenset[str]] = {
+            key: frozenset(word for file in files for word in fold(file.get(key, "")).split())
+            for key, value in files[-1].items() if isinstance(value, str)
+        }  # fmt: skip
+        self.phrases: Mapping[str, Phrases] = {
+            key: Phrases(phrase for file in files for phrase in file.get(key, []))
+            for key, value in files[-1].items() if isinstance(value, list)
+        }  # fmt: skip
+        self.words["articles"] -= frozenset(
+            fold(files[0]["joiners"]).split()
+        )  # "a" is "and" in Czech
+        self.endings = self.words["endings"] | {""}
+        """What may differ at the end of two forms of one word, nothing included."""
+        self.family_first = language in _FAMILY_FIRST
+        """Whether the family name comes before the given ones."""
+        self.decimal = str(locales[0]["number_symbols"]["latn"]["decimal"])
+        """The decimal mark of the language, of English for one that CLDR does not know."""
+        small = self.words["function"] | self.words["articles"] | self.words["joiners"]
+        self.months = Inflected(_months(locales, small), self.endings)
+        weeks = [locale["days"]["format"]["wide"] for locale in locales]
+        days = {"".join(_words(name)): day for week in weeks for day, name in week.items()}
+        self.weekdays = Inflected(days, self.endings)
+        rows = (row for file in reversed(files) for row in file.get("numbers", {}).items())
+        stems = {fold(stem): int(value) for value, row in rows for stem in row.split()}
+        stems = {stem: value for stem, value in stems.items() if stem not in small}
+        self.numbers = Inflected(stems, self.endings)
+        """Number words below a thousand, ordinals among them."""
+        self.scales = Inflected(_scales(locales), self.endings)
+        """Words that multiply what is before them: thousand, mln."""
+        self.units = Inflected(_units(locales, small), self.endings)
+        """Unit words with CLDR's name of the unit: "km" is length-kilometer."""
+
+    def any_of(self, key: str, words: Iterable[str]) -> bool:
+        """Return whether one of the words is in a list."""
+        return not self.words[key].isdisjoint(words)
+
+
+@cache
+def _words(text: str) -> tuple[str, ...]:
+    return read(text).words  # English stands behind every language
+
+
+def _months(locales: Sequence[Locale], small: frozenset[str]) -> dict[str, int]:
+    names: dict[str, int] = {}
+    for locale in reversed(locales):
+        for width in ("abbreviated", "wide"):
+            for context in ("stand-alone", "format"):
+                for number, name in locale["months"].get(context, {}).get(width, {}).items():
+                    word = "".join(_words(name))
+                    if len(word) > 2 and (width == "wide" or word not in small):
+                        names[word] = number
+    return {word: number for word, number in names.items() if not word.isdecimal()}
+
+
+def _scales(locales: Sequence[Locale]) -> dict[str, int]:
+    scales: dict[str, int] = {}
+    for locale in reversed(locales):
+        for width in ("short", "long"):
+            for rows in locale["compact_decimal_formats"].get(width, {}).values():
+                for power, pattern in rows.items():
+                    word = "".join(_words(pattern.pattern.strip("0")))
+                    scales[word] = int(power) // 10 ** (pattern.pattern.count("0") - 1)
+    return {word: value for word, value in scales.items() if word and value > 1}
+
+
+def _units(locales: Sequence[Locale], small: frozenset[str]) -> dict[str, str]:
+    units: dict[str, str] = {}
+    for locale in locales:
+        for name in filter(_UNITS.match, locale["unit_patterns"]):
+            for width in ("short", "long"):
+                for plural, pattern in locale["unit_patterns"][name].get(width, {}).items():
+                    words = " ".join(_words(pattern.replace("{0}", "")))
+                    known = words and words not in small and (len(words) > 1 or words in _LETTERS)
+                    if known and plural != "per":
+                        units.setdefault(words, name)  # "m" is a metre before it is a solar mass
+    return units
+
+
+@cache
+def has_tables(language: str) -> bool:
+    """Return whether there is a word list of this very language."""
+    return (FOLDER / f"{language}.yaml").is_file()
+
+
+@cache
+def tables(language: str) -> Tables:
+    """Return what is known of a language; of one that is not known, what English gives."""
+    return Tables(language)
+
+
+def _file(language: str) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", load_yaml(FOLDER / f"{language}.yaml"))
+
+
+def _locale(language: str) -> Locale | None:
+    from babel.localedata import LocaleDataDict, exists, load  # noqa: PLC0415  # 30 ms
+
+    name = language.replace("-", "_")
+    return LocaleDataDict(cast("Any", load(name))) if exists(name) else None
