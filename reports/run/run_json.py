@@ -5,11 +5,11 @@ file is defined in this module alone.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from cases.config import LANGUAGE, NAME
 from cases.dataset import SliceSample, Threshold
@@ -24,7 +24,24 @@ from reports.run.report import Report, SliceSummary
 
 SCHEMA_VERSION = 2
 RECORDS = "records.jsonl"
+RUN = "run.json"
+MAX_TOKENS = 10**12  # of one item, with any number of judges
+WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:[@^][0-9]{1,2})?(?: \(anchor\))?", re.ASCII)
+NAMES: Mapping[str, re.Pattern[str]] = {
+    "dataset": NAME,
+    "language": LANGUAGE,
+    "measure": WORD,
+    "measures": WORD,
+    "metric": WORD,
+    "kind": WORD,
+    "outcome": WORD,
+    "state": WORD,
+}
+"""What the values of these keys look like; of a mapping, its own keys."""
+_LATER_COLUMNS = frozenset({"calls"})
+"""What records of earlier versions do not have."""
 Data = Mapping[str, Any]
+T = TypeVar("T")
 
 _COLUMNS = tuple(field.name for field in fields(Record))
 _values = attrgetter(*_COLUMNS)
@@ -156,25 +173,6 @@ def _list(value: object) -> Sequence[Any]:
     return value
 
 
-RUN = "run.json"
-MAX_TOKENS = 10**12  # of one item, with any number of judges
-WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:[@^][0-9]{1,2})?(?: \(anchor\))?", re.ASCII)
-NAMES: Mapping[str, re.Pattern[str]] = {
-    "dataset": NAME,
-    "language": LANGUAGE,
-    "measure": WORD,
-    "measures": WORD,
-    "metric": WORD,
-    "kind": WORD,
-    "outcome": WORD,
-    "state": WORD,
-}
-"""What the values of these keys look like; of a mapping, its own keys."""
-_FIELDS = frozenset(field.name for field in fields(Record))
-_LATER = frozenset({"calls"})
-"""What records of earlier versions do not have."""
-
-
 def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
     """Return ``run.json`` and its records, given the report folder or the file.
 
@@ -201,13 +199,7 @@ def load_summaries(path: Path) -> tuple[dict[str, object], tuple[SliceSummary, .
     Raises UsageError where it cannot be read, or is not as it was written.
     """
     run = _checked_run(path / RUN)
-    try:
-        parts = slices_from(run)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise UsageError(
-            f"{path}: run.json is not as it was written ({error}); restore it from the run"
-        ) from None
-    return run, parts
+    return run, _as_written(path, lambda: slices_from(run))
 
 
 def load_report(path: Path) -> Report:
@@ -217,8 +209,12 @@ def load_report(path: Path) -> Report:
     where ``run.json`` was altered.
     """
     run, records = load_run(path)
+    return _as_written(path, lambda: report_from(run, records))
+
+
+def _as_written(path: Path, read: Callable[[], T]) -> T:
     try:
-        return report_from(run, records)
+        return read()
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(
             f"{path}: run.json is not as it was written ({error}); restore it from the run"
@@ -226,23 +222,18 @@ def load_report(path: Path) -> Report:
 
 
 def _checked_run(source: Path) -> dict[str, object]:
-    run = _run(source)
+    run = _parse(read_text(source), str(source))
+    version = run.get("schema_version")
+    if version != SCHEMA_VERSION:
+        raise UsageError(
+            f"{source}: 'schema_version' is {version!r}, this version reads {SCHEMA_VERSION}; "
+            "give the report folder of a run"
+        )
     try:
         _check_names(run)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{source}: {error}; give the report folder of a run") from None
     return masked(run)
-
-
-def _run(path: Path) -> dict[str, object]:
-    run = _parse(read_text(path), str(path))
-    version = run.get("schema_version")
-    if version != SCHEMA_VERSION:
-        raise UsageError(
-            f"{path}: 'schema_version' is {version!r}, this version reads {SCHEMA_VERSION}; "
-            "give the report folder of a run"
-        )
-    return run
 
 
 def _check(items: Path, source: Path, expected: str) -> None:
@@ -262,7 +253,7 @@ def _check(items: Path, source: Path, expected: str) -> None:
 
 def _record(path: Path, row: int, line: str) -> Record:
     values = _parse(line, f"{path}:{row}")
-    if odd := sorted((values.keys() ^ _FIELDS) - _LATER):
+    if odd := sorted((values.keys() ^ set(_COLUMNS)) - _LATER_COLUMNS):
         raise UsageError(
             f"{path}:{row}: fields {odd} are missing or unknown; another version wrote the file"
         )

@@ -98,6 +98,17 @@ def test_decoding_checks_every_field(kind: type, value: object, message: str) ->
         decode(kind, value)
 
 
+def test_what_earlier_versions_did_not_write_is_not_missed(tmp_path: Path) -> None:
+    """A run from before anchors, trends and shards is a baseline as any other."""
+    made = run_of(answered("ci"))
+    path = written(made, tmp_path) / "run.json"
+    run = json.loads(path.read_text(encoding="utf-8"))
+    for name in ("anchor", "since_anchor", "trend", "shards"):
+        del run[name]
+    path.write_text(json.dumps(run), encoding="utf-8")
+    assert rendered(load_report(tmp_path)) == rendered(made)
+
+
 def test_decoding_makes_dataclasses() -> None:
     """Tuples, mappings and what may be None; absent fields default."""
     assert decode(Estimate, {"value": None, "low": 0, "high": 0.5, "n": 3}) == Estimate(
