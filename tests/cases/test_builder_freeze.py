@@ -53,7 +53,7 @@ def test_a_new_folder_becomes_a_dataset(tmp_path: Path) -> None:
     assert slice_.prompt is not None
     assert {one.measure: one.min for one in slice_.thresholds}["accuracy"] == 0.6
     told = (folder / "dataset.yaml").read_text("utf-8")
-    assert "the commoner answer is right in 0.52 of the items" in told
+    assert "the more frequent answer is right in 0.52 of the items" in told
     assert "# test alone: --languages be/test" in told
     cases = load_cases(slice_)
     assert [case.label for case in cases] == [item.answer for item in ITEMS]
