@@ -7,19 +7,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, cast
 
 import pytest
 
-from evaluators.models import openai
-from evaluators.models.spec import PROVIDERS
-from evaluators.statistics import metrics
-from tests.conftest import MODULE, ROOT, Project
 from tests.support.loopback import Seen, loopback, plausible
-from tests.support.samples import full
+from tests.support.projects import MODULE, ROOT, Project
 
 TEXT = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
 BUNDLED = ROOT / "cases" / "simpleqa"
@@ -84,48 +79,106 @@ def test_a_language(project: Project) -> None:
     assert slice_of(project, f"simpleqa:{NEW}")["counts"]["passed"] == 1
 
 
-def test_a_data_set(tmp_path: Path) -> None:
-    """In a copy of the tree: two files as they stand, the data, and both commands of the recipe."""
-    skip = shutil.ignore_patterns("__pycache__", "out")
+def edit(path: Path, *changes: tuple[str, str]) -> None:
+    """Put a text before another one that the file holds."""
+    text = path.read_text(encoding="utf-8")
+    for before, added in changes:
+        assert before in text, f"{path} no longer has {before!r}"
+        text = text.replace(before, added + before, 1)
+    path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the tree with a data set, a metric, a provider and a format added to it.
+
+    One run of the new data set serves all of them.
+    """
+    home = tmp_path_factory.mktemp("tree")
     for name in ("cases", "evaluators", "reports"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=skip)
+        shutil.copytree(
+            ROOT / name, home / name, ignore=shutil.ignore_patterns("*pycache__", "out")
+        )
     for name in ("conftest.py", "pyproject.toml"):
-        shutil.copy(ROOT / name, tmp_path)
-    folder = tmp_path / "cases" / "folklore"
+        shutil.copy(ROOT / name, home)
+    folder = home / "cases" / "folklore"
     folder.mkdir()
     (declared,), (module,) = (blocks("A data set", language) for language in ("yaml", "python"))
     (folder / "dataset.yaml").write_text(declared, encoding="utf-8")
     (folder / "test_folklore.py").write_text(module, encoding="utf-8")
     rows = "Question,Answers,Predicted answers\nКой победи трима вихри?,Крали Марко,Крали Марко\n"
     (folder / "bg.csv").write_text(rows, encoding="utf-8")
+    (row,) = blocks("A metric", "python")
+    metrics = home / "evaluators" / "statistics" / "metrics.py"
+    edit(metrics, ('        _item_rate("incorrect", "Incorrect"', f"        {row.strip()},\n"))
+    acme = (
+        "from dataclasses import replace\n\nfrom evaluators.models import openai\n\n"
+        'ADAPTER = replace(openai.ADAPTER, api_key_env="ACME_API_KEY")\n'
+    )
+    (home / "evaluators" / "models" / "acme.py").write_text(acme, encoding="utf-8")
+    edit(
+        home / "evaluators" / "models" / "spec.py",
+        ("from evaluators.models import ", "from evaluators.models import acme\n"),
+        ('    "openai": openai.ADAPTER,', '    "acme": acme.ADAPTER,\n'),
+    )
+    (written,) = blocks("A report format", "python")
+    (home / "reports" / "render" / "verdict.py").write_text(written, encoding="utf-8")
+    edit(
+        home / "reports" / "render" / "writer.py",
+        ("from reports.render import ", "from reports.render import verdict\n"),
+        ('    "gates.xml": junit.render', '    "verdict.txt": verdict.render,\n'),
+        ('    "html": (', '    "verdict": ("verdict.txt",),\n'),
+    )
     assert "`qagate check cases/folklore`, then `pytest -n 8 cases/folklore`" in TEXT
-    for words in (["cases", "check", "cases/folklore"], ["pytest", "-n", "2", "cases/folklore"]):
-        command = [sys.executable, "-m", *words]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-    report = json.loads((tmp_path / "reports" / "out" / "run.json").read_text(encoding="utf-8"))
+    assert followed(home, "cases", "check", "cases/folklore").returncode == 0
+    assert followed(home, "pytest", "-n", "2", "cases/folklore").returncode == 0
+    return home
+
+
+def followed(home: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command in the copy."""
+    return subprocess.run(
+        [sys.executable, "-m", *words], cwd=home, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_data_set(tree: Path) -> None:
+    """Two files as they stand, the data, and both commands of the recipe; the gate decides."""
+    report = json.loads((tree / "reports" / "out" / "run.json").read_text(encoding="utf-8"))
     assert [gate["state"] for gate in report["gates"]] == ["PASS"]
 
 
-def test_a_metric(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One row: a gate may name it, and every report file shows it."""
-    (row,) = blocks("A metric", "python")
-    metric = eval(row, dict(vars(metrics)))
-    monkeypatch.setitem(cast("dict[str, Any]", metrics.METRICS["graded"]), metric.name, metric)
-    project.dataset(
-        "capital",
-        {"en": ["Sofia", "Varna", "I do not know."]},
-        "kind: graded\nlanguages:\n  en: {file: en.jsonl, gates: {not_correct: {max: 0.7}}}\n",
-    )
-    done = project.run_in_process("qa")
-    assert done.ret == 0, done.stdout.str()
-    assert slice_of(project, "capital:en")["measures"]["not_correct"]["value"] == pytest.approx(
-        2 / 3
-    )
-    out = project.path / "reports" / "out"
+def test_a_metric(tree: Path) -> None:
+    """One row: a gate may name it, also over a recorded run, and every report file shows it."""
+    gates = tree / "strict.yaml"
+    gates.write_text("folklore: {bg: {not_correct: {max: 0.7}}}\n", encoding="utf-8")
+    words = ("gate", "reports/out", "--gates", "strict.yaml", "--to", "again")
+    assert followed(tree, "reports", *words).returncode == 0
     for name in ("report.html", "summary.md", "gates.xml"):
-        text = (out / name).read_text(encoding="utf-8")
-        assert re.search(r"not(?: |_|\\_)correct", text)
+        text = (tree / "again" / name).read_text(encoding="utf-8")
+        assert re.search(r"not(?: |_|\\_)correct", text), name
+
+
+def test_a_provider(tree: Path) -> None:
+    """One file and one row: its SPEC is known, and its own key is asked for."""
+    without = followed(tree, "pytest", "cases/folklore", "--model", "acme:one")
+    assert without.returncode == 4
+    assert "ACME_API_KEY" in without.stderr
+    prompt = tree / "cases" / "folklore" / "answer.bg.yaml"
+    shutil.copy(BUNDLED / "answer.bg.yaml", prompt)
+    with loopback() as server:
+        model = ("--model", f"acme:one@{server.url}/v1", "--gates=off", "--report-dir=asked")
+        done = followed(tree, "pytest", "cases/folklore", *model)
+        assert server.count == 1
+    assert done.returncode == 1, done.stdout
+
+
+def test_a_report_format(tree: Path) -> None:
+    """One file and two rows: a run writes it, and so does ``render``."""
+    assert (tree / "reports" / "out" / "verdict.txt").read_text(encoding="utf-8") == "PASS\n"
+    words = ("render", "reports/out", "--format", "verdict", "--to", "rendered")
+    assert followed(tree, "reports", *words).returncode == 0
+    assert (tree / "rendered" / "verdict.txt").read_text(encoding="utf-8") == "PASS\n"
 
 
 def test_a_judge_with_labels_of_its_own(letters: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,36 +202,6 @@ def test_a_judge_of_rules(project: Project) -> None:
     done = project.run_in_process("qa", "--judge", "python:exact:Exact", "--gates=off")
     assert done.ret == 1
     assert [record["grade"] for record in project.records()] == ["CORRECT", "INCORRECT"]
-
-
-def test_a_provider(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One row for its adapter: its SPEC is known, and its own key is asked for."""
-    adapter = replace(openai.ADAPTER, api_key_env="ACME_API_KEY")
-    monkeypatch.setitem(cast("dict[str, Any]", PROVIDERS), "acme", adapter)
-    project.dataset("capital", {"en": ["Sofia"]})
-    prompt = (BUNDLED / "answer.en.yaml").read_text(encoding="utf-8")
-    project.write("qa/capital/answer.en.yaml", prompt)
-    declared = "kind: graded\nlanguages:\n  en: {file: en.jsonl, prompt: answer.en.yaml}\n"
-    project.write("qa/capital/dataset.yaml", declared)
-    with loopback() as server:
-        without = project.run_in_process("qa", "--model", "acme:one")
-        monkeypatch.setenv("ACME_API_KEY", "none")
-        model = f"acme:one@{server.url}/v1"
-        done = project.run_in_process("qa", "--model", model, "--gates=off")
-        assert server.count == 1
-    assert without.ret == 4
-    assert "ACME_API_KEY" in without.stderr.str()
-    assert done.ret == 1, done.stdout.str()
-    (record,) = project.records()
-    assert record["answer"]
-
-
-def test_a_report_format() -> None:
-    """A pure function from the report to text."""
-    (module,) = blocks("A report format", "python")
-    scope: dict[str, Any] = {}
-    exec(module, scope)
-    assert scope["render"](full()) in ("PASS\n", "FAIL\n", "INCONCLUSIVE\n", "INCOMPLETE\n")
 
 
 def paths() -> Iterator[str]:
