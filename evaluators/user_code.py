@@ -4,7 +4,6 @@ The event loop goes on with all calls in flight. A rule that does not end keeps 
 nothing can stop; its item is an ERROR, and the process does not wait for the thread.
 """
 
-import asyncio
 import sys
 import threading
 from collections.abc import Callable
@@ -69,8 +68,10 @@ async def off_the_loop(
     """Return what ``work`` returns in another thread.
 
     The ``ask`` that it is given is for an event loop there. Raises JudgeError (``judge_timeout``)
-    after so many seconds, and whatever ``work`` raises.
+    after so many seconds, and any error of ``work``.
     """
+    import asyncio  # noqa: PLC0415  # workers look code up, and run none
+
     loop = asyncio.get_running_loop()
     pending = 0
 

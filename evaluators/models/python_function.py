@@ -4,7 +4,8 @@ It is called in the engine's process, which is forked from pytest's. Its module 
 the fork, so connections and threads must wait for the first call.
 """
 
-import asyncio
+from __future__ import annotations
+
 import hashlib
 import inspect
 import json
@@ -16,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evaluators.core import (
     AskedCase,
@@ -32,6 +33,9 @@ from evaluators.models.adapter import as_text, parse_body
 from evaluators.secrets import mask, one_line
 from evaluators.text import hint
 from evaluators.user_code import in_thread, load_named
+
+if TYPE_CHECKING:
+    import asyncio
 
 PROVIDER = "python"
 FAILED = "target_failed"
@@ -49,7 +53,7 @@ class FunctionTarget:
     """What the user calls this version; empty to read it from the code."""
 
     @classmethod
-    def parse(cls, text: str) -> "FunctionTarget":
+    def parse(cls, text: str) -> FunctionTarget:
         """Return what ``MODULE:FUNCTION`` or ``MODULE:FUNCTION@VERSION`` names."""
         name, _, version = text.partition("@")
         return cls(name=name, version=version)
@@ -111,6 +115,8 @@ class FunctionModel:
 
     async def complete(self, request: Request) -> Reply:
         """One call. Raises only CallErrors; only the user's own TransientError is retried."""
+        import asyncio  # noqa: PLC0415  # workers read the SPEC, and call nothing
+
         case = request.case or AskedCase(messages=request.messages)
         start = time.perf_counter()
         limit = asyncio.timeout(self._deadline)
@@ -139,6 +145,8 @@ class FunctionModel:
             self._loop = None
 
     def _start(self, function: Function, case: AskedCase) -> Future[object]:
+        import asyncio  # noqa: PLC0415  # workers read the SPEC, and call nothing
+
         if not (
             inspect.iscoroutinefunction(function)
             or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
@@ -156,6 +164,8 @@ class FunctionModel:
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     """Run a loop until it is stopped, then cancel what still waits in it."""
+    import asyncio  # noqa: PLC0415
+
     asyncio.set_event_loop(loop)
     loop.run_forever()
     waiting = asyncio.all_tasks(loop)

@@ -122,7 +122,7 @@ def test_checks_alone_decide(project: Project) -> None:
         ('regex, pattern: "^[A-Z]"', "regexp", "did you mean 'regex'?"),
         ('"^[A-Z]"', '"("', ":5: key 'pattern': pattern '('"),
         ('regex, pattern: "^[A-Z]"', "regex", ":5: key 'pattern': missing; check regex needs it"),
-        ("name: form", "name: short", ":5: key 'name': 'short' stands there twice"),
+        ("name: form", "name: short", ":5: key 'name': 'short' stands twice; rename one"),
         ("name: form", "name: Form!", "a to z, 0 to 9 and _ are needed"),
         ("all:short", "all:shrt", "has no function 'shrt'; did you mean 'short'?"),
         ("checks_for_all:", "checks_for_al:", "did you mean 'checks_for_all'?"),

@@ -148,7 +148,7 @@ def test_a_dry_run_says_what_is_spared(
     capitals: Project, server: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The expected number of items, with and without; the gate's own line too."""
-    monkeypatch.setattr("reports.plugin.gate_chances.RUNS", 5)
+    monkeypatch.setattr("reports.verdict.odds.RUNS", 5)
     result = capitals.run_in_process(*options(server, "--dry-run", "--languages", "en"))
     result.stdout.fnmatch_lines(
         ["*until decided, if unchanged: about * items*all: 240*", "*settles an unchanged*"]
