@@ -52,12 +52,6 @@ class FunctionTarget:
     version: str = ""
     """What the user calls this version; empty to read it from the code."""
 
-    @classmethod
-    def parse(cls, text: str) -> FunctionTarget:
-        """Return what ``MODULE:FUNCTION`` or ``MODULE:FUNCTION@VERSION`` names."""
-        name, _, version = text.partition("@")
-        return cls(name=name, version=version)
-
     def load(self) -> Function:
         """Return the function. Raises UsageError if there is none."""
         return _load(self.name)[0]

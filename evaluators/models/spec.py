@@ -207,15 +207,15 @@ def check_judge(spec: Spec) -> Spec:
 
 def of_function(name: str, text: str) -> Spec:
     """Return the Spec of MODULE:FUNCTION or MODULE:FUNCTION@VERSION, without loading it."""
-    target = FunctionTarget.parse(name)
+    called, _, version = name.partition("@")
     return Spec(
         text=text,
         provider=PYTHON,
-        name=target.name,
+        name=called,
         base_url="",
         api_key_env="",
-        version=target.version,
-        function=target,
+        version=version,
+        function=FunctionTarget(name=called, version=version),
     )
 
 

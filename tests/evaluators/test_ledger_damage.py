@@ -43,16 +43,16 @@ def scramble(content: bytearray, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize("damage", [flip, zero, cut, scramble])
-def test_a_hundred_damaged_files_give_no_wrong_reply(tmp_path: Path, damage: object) -> None:
+def test_a_hundred_damaged_files_give_no_wrong_reply(memory: Path, damage: object) -> None:
     """Whatever happens to the bytes: the right reply or none, no crash, and the file is kept.
 
     Row F16 of the fault matrix.
     """
     assert callable(damage)
-    fill(tmp_path / "sound", ROWS)
-    sound = (tmp_path / "sound").read_bytes()
+    fill(memory / "sound", ROWS)
+    sound = (memory / "sound").read_bytes()
     for seed in range(25):
-        folder = tmp_path / str(seed)
+        folder = memory / str(seed)
         folder.mkdir()
         content = bytearray(sound)
         damage(content, random.Random(seed))

@@ -1,6 +1,10 @@
 """Ledgers of both kinds for tests: one file, one PostgreSQL database; looked into, or damaged."""
 
+import os
+import shutil
 import sqlite3
+import tempfile
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -10,6 +14,23 @@ import pytest
 from evaluators.ledger_place import Place, PostgresUrl
 
 PAGE = 4096  # bytes
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Path]:
+    """Return a folder in memory, where hundreds of commits wait for no disk; else any folder."""
+    if (found := in_memory()) is None:
+        yield tmp_path
+    else:
+        with tempfile.TemporaryDirectory(prefix="qa-", dir=found) as folder:
+            yield Path(folder)
+
+
+def in_memory() -> Path | None:
+    """Return a file system in memory with a gigabyte to spare, None where there is none."""
+    found = Path("/dev/shm")
+    has_room = os.access(found, os.W_OK) and shutil.disk_usage(found).free > 2**30
+    return found if has_room else None
 
 
 @pytest.fixture(params=["file", "postgres"])

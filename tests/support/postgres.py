@@ -21,6 +21,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.places import in_memory
+
 USER = "qa"
 SETTINGS = {
     "fsync": "off",
@@ -124,7 +126,7 @@ def running() -> Iterator[Cluster]:
     programs = binaries()
     if programs is None:
         pytest.skip(HOW)
-    with tempfile.TemporaryDirectory(prefix="qa-pg-") as folder:
+    with tempfile.TemporaryDirectory(prefix="qa-pg-", dir=in_memory()) as folder:
         cluster = Cluster(Path(folder), programs)
         cluster.start()
         try:
