@@ -4,7 +4,9 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 from cases.labels import yes_or_no
 from evaluators.core import NO, YES, UsageError
@@ -26,55 +28,62 @@ PARAGRAPHS = tuple(f"paragraph_{number}" for number in range(1, 6))
 PROPOSED = ("paragraph", "question", "answer")
 """The places of a user's own template of validation."""
 OWN_PLACE = re.compile(r"\{\{ ?(\w+) ?\}\}")
+T = TypeVar("T")
+Patterns = tuple[re.Pattern[str], ...]
 _GROUP = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _PLACE = re.compile("|".join(map(re.escape, PLACES)))
+
+
+def _from(default: Any, low: float, high: float) -> Any:
+    """Return a field that a recipe may set within these bounds."""
+    return field(default=default, metadata={"bounds": (low, high)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParagraphRules:
     """What a paragraph must be like."""
 
-    shortest: int
+    shortest: int = _from(200, 1, 100_000)
     """Characters; ``longest`` too."""
-    longest: int
-    sentences: int
+    longest: int = _from(1000, 1, 100_000)
+    sentences: int = _from(1, 1, 100)
     """The least number of them."""
-    media: tuple[str, ...]
-    """Prefixes, in lower case, of wiki links that show a picture or a category."""
+    media: tuple[str, ...] = ()
+    """Prefixes of wiki links that show a picture or a category, in any case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpellingRules:
     """Which shares (0 to 1) of a text's letters or words still count as the language."""
 
-    foreign: float
+    foreign: float = _from(1.0, 0, 1)
     """The most letters of its script that are not in its alphabet."""
-    other_script: float
+    other_script: float = _from(1.0, 0, 1)
     """The most letters of another script."""
-    expected: float
+    expected: float = _from(0.0, 0, 1)
     """The fewest letters that only this language has."""
-    respelt: float
+    respelt: float = _from(1.0, 0, 1)
     """The most words in another spelling."""
-    also: re.Pattern[str] | None
-    """Words of another spelling, in addition to the patterns of ``cases check``."""
+    also: Patterns = ()
+    """Words of another spelling, in addition to the patterns of ``qagate check``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionRules:
     """What a yes/no question looks like. Patterns are searched in it and ignore case."""
 
-    shortest: int
+    shortest: int = _from(10, 1, 10_000)
     """Characters; ``longest`` too."""
-    longest: int
-    similar: float
+    longest: int = _from(300, 1, 10_000)
+    similar: float = _from(90.0, 1, 100)
     """Percentage of similarity from which two questions count as the same."""
-    copied: float
+    copied: float = _from(90.0, 1, 100)
     """Percentage of similarity from which a question is a copied sentence."""
-    forms: tuple[re.Pattern[str], ...]
-    open: tuple[re.Pattern[str], ...]
-    negative: tuple[re.Pattern[str], ...]
+    forms: Patterns = ()
+    open: Patterns = ()
+    negative: Patterns = ()
     """Forms such as "Isn't it …?", to which yes and no may mean the same; they are refused."""
-    negations: frozenset[str]
+    negations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +101,8 @@ class SourceGroup:
 class BuildSettings:
     """The recipe's key ``build``: how this dataset is made."""
 
-    seed: int = 1
-    oversample: float = 1.3
+    seed: int = _from(1, -1_000_000_000, 1_000_000_000)
+    oversample: float = _from(1.3, 1, 10)
     """How many times more paragraphs are sampled than items wanted, since some are dropped."""
     generator: str = ""
     """The model that writes questions; ``validator`` confirms their answers."""
@@ -107,9 +116,9 @@ class BuildSettings:
     probe: bool = True
     """Drop what both models answer without the paragraph."""
     reviewers: tuple[str, ...] = ()
-    share: float = 1.0
+    share: float = _from(1.0, 0, 1)
     """The share of items that people review."""
-    overlap: float | None = None
+    overlap: float | None = _from(None, 0, 1)
     """The share of reviewed items that two people see; None means 0.2 if there are two."""
     to: str = ""
     """The folder of the frozen dataset."""
@@ -172,10 +181,6 @@ def load_recipe(path: Path) -> Recipe:
     bundled = FOLDER / f"{DATASET}.{_needed(own, 'language')}.yaml"
     base = load_settings(bundled) if bundled.is_file() else own
     top = {key: own if key in own.values else base for key in KEYS}
-    user = _needed(top["user"], "user")
-    for place in PLACES:
-        if user.count(place) != 1:
-            raise top["user"].problem(key="user", what=f"the place {place} must stand in it once")
     value = {key: settings.values.get(key) for key, settings in top.items()}
     templates = top["templates"].part("templates")
     templates.check_keys(("generate", "validate"))
@@ -185,11 +190,11 @@ def load_recipe(path: Path) -> Recipe:
         path=path,
         language=_needed(own, "language"),
         labels=_labels(top["labels"].part("labels")),
-        paragraph=_paragraph(top["paragraph"].part("paragraph")),
-        spelling=_spelling(top["spelling"].part("spelling")),
+        paragraph=_read(ParagraphRules, top["paragraph"].part("paragraph")),
+        spelling=_read(SpellingRules, top["spelling"].part("spelling")),
         question=_question(top["question"].part("question")),
         system=_needed(top["system"], "system"),
-        user=user,
+        user=_user(top["user"]),
         types=_types(top["types"].part("types")),
         sample_version=digest([value["paragraph"], value["spelling"]]),
         generate_version=digest([*written, generation] if generation else written),
@@ -197,7 +202,7 @@ def load_recipe(path: Path) -> Recipe:
         validation=_template(templates, "validate", PROPOSED),
         check_version=digest([value["question"], value["spelling"]]),
         sources=_sources(own.part("sources")),
-        build=_build(own.part("build")),
+        build=_read(BuildSettings, own.part("build")),
         **_probe(top["probe"].part("probe")),
     )
 
@@ -225,6 +230,21 @@ def _needed(settings: Settings, key: str) -> str:
     return text
 
 
+def _user(top: Settings) -> str:
+    user = _needed(top, "user")
+    for place in PLACES:
+        if user.count(place) != 1:
+            raise top.problem(key="user", what=f"the place {place} must stand in it once")
+    return user
+
+
+def _question(part: Settings) -> QuestionRules:
+    question = _read(QuestionRules, part)
+    if not question.forms:
+        raise part.problem(key="forms", what="missing; give patterns of yes/no questions")
+    return question
+
+
 def _labels(part: Settings) -> Mapping[str, str]:
     part.check_keys(("yes", "no"))
     labels = {YES: _needed(part, "yes"), NO: _needed(part, "no")}
@@ -234,41 +254,24 @@ def _labels(part: Settings) -> Mapping[str, str]:
     return labels
 
 
-def _paragraph(part: Settings) -> ParagraphRules:
-    part.check_keys([one.name for one in fields(ParagraphRules)])
-    return ParagraphRules(
-        shortest=part.whole("shortest", 1, 100_000) or 200,
-        longest=part.whole("longest", 1, 100_000) or 1000,
-        sentences=part.whole("sentences", 1, 100) or 1,
-        media=tuple(word.casefold() for word in part.words("media")),
-    )
-
-
-def _spelling(part: Settings) -> SpellingRules:
-    part.check_keys([one.name for one in fields(SpellingRules)])
-    shares = {"foreign": 1.0, "other_script": 1.0, "expected": 0.0, "respelt": 1.0}
-    for key in shares.keys() & part.values.keys():
-        shares[key] = part.number(key, 0, 1) or 0.0
-    patterns = "|".join(one.pattern for one in _patterns(part, "also"))
-    also = re.compile(patterns, re.IGNORECASE) if patterns else None
-    return SpellingRules(also=also, **shares)
-
-
-def _question(part: Settings) -> QuestionRules:
-    part.check_keys([one.name for one in fields(QuestionRules)])
-    forms = _patterns(part, "forms")
-    if not forms:
-        raise part.problem(key="forms", what="missing; give patterns of yes/no questions")
-    return QuestionRules(
-        shortest=part.whole("shortest", 1, 10_000) or 10,
-        longest=part.whole("longest", 1, 10_000) or 300,
-        similar=part.number("similar", 1, 100) or 90,
-        copied=part.number("copied", 1, 100) or 90,
-        forms=forms,
-        open=_patterns(part, "open"),
-        negative=_patterns(part, "negative"),
-        negations=frozenset(word.casefold() for word in part.words("negations")),
-    )
+def _read(kind: type[T], part: Settings) -> T:
+    """Return a part of a recipe; each value is read by the type of its field."""
+    known = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]  # a dataclass
+    part.check_keys(known)
+    given = {}
+    for key in part.values:
+        low, high = known[key].metadata.get("bounds", (0, 1))
+        readers: Mapping[Any, Callable[[], object]] = {
+            int: partial(part.whole, key, low, high),
+            bool: partial(part.flag, key),
+            str: partial(part.text, key),
+            tuple[str, ...]: partial(part.words, key),
+            Patterns: partial(_patterns, part, key),
+            Mapping[str, float]: partial(_splits, part, key),
+        }
+        read = readers.get(known[key].type, partial(part.number, key, low, high))
+        given[key] = read()
+    return kind(**given)
 
 
 def _probe(part: Settings) -> dict[str, str]:
@@ -288,7 +291,7 @@ def _types(part: Settings) -> dict[str, re.Pattern[str]]:
     return {name: _patterns(part, name)[0] for name in part.values}
 
 
-def _patterns(part: Settings, key: str) -> tuple[re.Pattern[str], ...]:
+def _patterns(part: Settings, key: str) -> Patterns:
     try:
         return tuple(re.compile(text, re.IGNORECASE) for text in part.words(key))
     except re.error as error:
@@ -313,22 +316,8 @@ def _sources(part: Settings) -> tuple[SourceGroup, ...]:
     return tuple(groups)
 
 
-def _build(part: Settings) -> BuildSettings:
-    readers: Mapping[str, Callable[[str], object]] = {
-        **dict.fromkeys(("generator", "validator", "to"), part.text),
-        **dict.fromkeys(("plain", "blind", "same_provider", "probe"), part.flag),
-        **dict.fromkeys(("share", "overlap"), lambda key: part.number(key, 0, 1)),
-        "seed": lambda key: part.whole(key, -1_000_000_000, 1_000_000_000),
-        "oversample": lambda key: part.number(key, 1, 10),
-        "reviewers": part.words,
-        "splits": lambda key: _splits(part.part(key)),
-    }
-    part.check_keys(readers)
-    given = {key: readers[key](key) for key in part.values}
-    return BuildSettings(**given)  # type: ignore[arg-type]  # each reader returns its field's type
-
-
-def _splits(part: Settings) -> dict[str, float]:
+def _splits(build: Settings, key: str) -> dict[str, float]:
+    part = build.part(key)
     for name in part.values:
         if not _GROUP.fullmatch(name):
             raise part.problem(name, "a name of letters, digits, _ and - is needed")

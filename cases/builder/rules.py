@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
@@ -57,8 +57,8 @@ def language_fault(text: str, language: Language, rules: SpellingRules) -> Fault
         return "letters", detail
     if detail := _other_language([word.casefold() for word in found], language):
         return "language", detail
-    patterns = [rules.also, language.respelling and language.respelling.pattern]
-    hits = [word for word in found if any(one and one.search(word) for one in patterns)]
+    patterns = [*rules.also, *([language.respelling.pattern] if language.respelling else ())]
+    hits = [word for word in found if any(one.search(word) for one in patterns)]
     if len(hits) > rules.respelt * len(found):
         name = language.respelling.name if language.respelling else "another spelling"
         return "spelling", f"{name}: {', '.join(hits[:5])}"
@@ -191,7 +191,7 @@ def _repeated(item: DraftItem, before: Sequence[str], similar: float) -> Fault |
     return None if found is None else ("repeated", f"nearly: {before[found]}")
 
 
-def question_only(items: Sequence[DraftItem], negations: frozenset[str]) -> Values:
+def question_only(items: Sequence[DraftItem], negations: Collection[str]) -> Values:
     """Return how often rules that see only the question find the answer, and the best of them.
 
     A dataset whose answers a first word gives away measures that word. Each rule learns the more
@@ -201,11 +201,12 @@ def question_only(items: Sequence[DraftItem], negations: frozenset[str]) -> Valu
     """
     if not items:
         return {}
+    denials = {word.casefold() for word in negations}
     features: Mapping[str, Callable[[str], object]] = {
         "first word": lambda question: words(question.casefold())[:1],
         "first two words": lambda question: words(question.casefold())[:2],
         "word of denial": lambda question: (
-            not negations.isdisjoint(question.casefold().rstrip("?").split())
+            not denials.isdisjoint(question.casefold().rstrip("?").split())
         ),
         "length": lambda question: len(question) // 20,
         "figure": lambda question: any(letter.isdigit() for letter in question),

@@ -185,13 +185,15 @@ def plain_paragraphs(text: str) -> Iterator[str]:
 def wiki_paragraphs(text: str, media: tuple[str, ...]) -> Iterator[str]:
     """Yield the cleaned paragraphs of an article's markup: what a reader sees as running text.
 
-    ``media`` are the prefixes, in lower case, of links that show something or sort the page.
+    ``media`` are the prefixes of links that show something or sort the page.
     """
     import mwparserfromhell  # noqa: PLC0415  # of the extra `builder`
 
+    prefixes = {word.casefold() for word in media}
+
     def is_media(title: str) -> bool:
         prefix, colon, _ = title.partition(":")
-        return bool(colon) and prefix.strip().casefold() in media
+        return bool(colon) and prefix.strip().casefold() in prefixes
 
     code = mwparserfromhell.parse(text)
     unwanted = [

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
@@ -309,7 +309,7 @@ def write_report(build: Build) -> Values:
     return found
 
 
-def report(steps: Mapping[str, Sequence[DraftItem]], negations: frozenset[str]) -> Values:
+def report(steps: Mapping[str, Sequence[DraftItem]], negations: Collection[str]) -> Values:
     """Return the counts of all steps, and the balance and sources of the items left."""
     left = kept(list(steps.values())[-1]) if steps else []
     answered = [item for item in left if item.answer]

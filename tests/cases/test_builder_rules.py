@@ -89,7 +89,7 @@ def test_standard_words_that_look_alike_pass(word: str) -> None:
 
 def test_russian_without_its_own_letters_is_told_by_its_words() -> None:
     """Where no letter betrays it, frequent words of the other language do."""
-    loose = SpellingRules(foreign=1.0, other_script=1.0, expected=0.0, respelt=1.0, also=None)
+    loose = SpellingRules()
     found, detail = language_fault(RUSSIAN, known_language("be"), loose) or ("", "")
     assert (found, "'ru'" in detail) == ("language", True)
 
