@@ -84,92 +84,12 @@ class CongestionWindow:
             self._cut_at = now
 
 
-class CircuitBreaker:
-    """Closed while a server works; open from its fifth failure in a row until a probe succeeds.
-
-    While it is open, one call at a time is let through as the probe.
-    """
-
-    def __init__(self, calls_to_open: int = CALLS_TO_OPEN) -> None:
-        self._calls_to_open = calls_to_open
-        self._failures = 0
-        self._calls = 0
-        self._opened_at: float | None = None
-        self._next = 0.0
-        self._probe: float | None = None  # when the probe in flight started
-        self._probe_failed = False
-
-    @property
-    def is_open(self) -> bool:
-        """Whether calls have to wait until a probe succeeds."""
-        return self._opened_at is not None
-
-    def wait(self, now: float) -> float:
-        """Return the seconds until a call may go; infinite while a probe is in flight."""
-        if self._opened_at is None:
-            return 0.0
-        return float("inf") if self._probe is not None else max(0.0, self._next - now)
-
-    def start(self, now: float) -> None:
-        """Count a call that goes now; while the circuit is open it is the probe."""
-        if self._opened_at is not None:
-            self._probe = now
-
-    def succeed(self, started: float) -> bool:
-        """Count a sign of life; return whether it ends an outage in which a probe failed.
-
-        A reply to a call from before the outage is no sign. If the first probe succeeds, the
-        outage may have been nothing but too many calls at once.
-        """
-        if self._opened_at is not None and started < self._opened_at:
-            return False
-        had_failed, self._probe_failed = self._probe_failed, False
-        self._failures = self._calls = 0
-        self._opened_at = self._probe = None
-        return had_failed
-
-    def fail(
-        self, started: float, now: float, draw: float, *, again: bool = False, at_once: bool = False
-    ) -> None:
-        """Count a failure; ``draw`` (0 to 1) lengthens the pause before the next probe.
-
-        ``again``: the call has failed before. ``at_once``: the first failure opens the circuit.
-        """
-        if self._opened_at is None:
-            self._failures += 1
-            self._calls += not again
-            is_few = self._failures < FAILURES_TO_OPEN or self._calls < self._calls_to_open
-            if is_few and not at_once:
-                return
-            self._opened_at = now
-        elif started != self._probe:
-            return
-        else:
-            self._probe_failed = True
-        self._pause(now, draw)
-
-    def abandon(self, started: float, now: float) -> None:
-        """Let another call be the probe: this one ended without any word from the server."""
-        if started == self._probe:
-            self._pause(now, 0.0)
-
-    def _pause(self, now: float, draw: float) -> None:
-        since = now if self._opened_at is None else self._opened_at
-        self._probe = None
-        self._next = now + probe_pause(now - since) * (1 + PAUSE_SPREAD * draw)
-
-
-def probe_pause(seconds: float) -> float:
-    """Return the pause before the next probe of a server that has been down for these seconds."""
-    pause = max(FIRST_PROBE_S, min(seconds, PROBE_S + PROBE_SHARE * seconds))
-    return min(LONGEST_PROBE_S / (1 + PAUSE_SPREAD), pause)
-
-
 class ServerState:
-    """One server as all calls of a run see it.
+    """One server as all calls of a run see it: a window, a pace, pauses and a circuit breaker.
 
-    ``random`` draws numbers from 0 to 1. The server is given up once it has failed for
-    ``give_up_after`` seconds without a success.
+    The circuit opens at the fifth failure in a row. While it is open, or while every call is
+    refused, one call at a time goes as a probe, until one succeeds. The server is given up once it
+    has failed for ``give_up_after`` seconds. ``random`` draws numbers from 0 to 1.
     """
 
     def __init__(
@@ -181,24 +101,31 @@ class ServerState:
         self._random = random
         self._give_up_after = give_up_after
         self._pace = Pace()
-        # With one call in flight only one more can fail.
-        self._circuit = CircuitBreaker(min(CALLS_TO_OPEN, maximum + 1))
         self._resume = float("-inf")  # no call goes before this
         self._announced = float("-inf")  # until when the server asked to be left alone
+        self._probe: float | None = None  # when the probe in flight started
+        self._probe_failed = False
         self._refusals = 0  # 429s in a row, without a success in between
-        self._probe: float | None = None  # when the probe of a server that refuses all started
+        self._failures = 0  # other failures in a row
+        self._failed_calls = 0  # that these were of
+        # With one call in flight only one more can fail.
+        self._calls_to_open = min(CALLS_TO_OPEN, maximum + 1)
+        self._opened_at: float | None = None  # when the circuit opened
         self._failure = ""  # the latest kind of FAILURE_WORDS
         self._failing_since: float | None = None
         self._was_reached = False
         self._answered_last = float("-inf")  # when the latest call that it answered started
 
+    @property
+    def is_probing(self) -> bool:
+        """Whether one call at a time finds out if the server works again."""
+        return self._opened_at is not None or self._refusals > 1
+
     def wait(self, now: float) -> float:
         """Return the seconds until a call may go; infinite while a probe is in flight."""
         if now < self._resume:
             return self._resume - now
-        if self._probe is not None:
-            return float("inf")
-        return max(self._circuit.wait(now), self._pace.wait(now))
+        return float("inf") if self._probe is not None else self._pace.wait(now)
 
     def too_long(self, now: float) -> str:
         """Return the reason not to wait for this server at all; empty if there is none."""
@@ -213,10 +140,9 @@ class ServerState:
     def start(self, now: float) -> None:
         """Count a call that goes now."""
         self.window.in_flight += 1
-        if self._refusals > 1:  # every call is refused: one call finds out when that is over
+        if self.is_probing:
             self._probe = now
         self._pace.take(now, self.window.in_flight)
-        self._circuit.start(now)
 
     def end(
         self, error: BaseException | None, started: float, now: float, failed_at: float | None
@@ -226,26 +152,26 @@ class ServerState:
         ``error`` None is a success. ``failed_at`` is when the call failed for the first time, None
         if it had not. A call that fails while the server answers later ones is itself to blame.
         """
-        if started == self._probe:
-            self._probe = None
-        own = failed_at is not None and self._answered_last > failed_at
-        if isinstance(error, TransientError):
-            if own and error.kind in OUTAGES:
-                self._circuit.abandon(started, now)
-            else:
-                self._fail(error, started, now, again=failed_at is not None)
-        elif error is None or isinstance(error, CallError):
+        was_probe = started == self._probe
+        self._probe = None if was_probe else self._probe
+        is_own = failed_at is not None and self._answered_last > failed_at
+        is_transient = isinstance(error, TransientError)
+        if isinstance(error, TransientError) and not (is_own and error.kind in OUTAGES):
+            self._fail(error, started, now, is_probe=was_probe, again=failed_at is not None)
+        elif error is None or (isinstance(error, CallError) and not is_transient):
             self._succeed(started)
-        else:
-            self._circuit.abandon(started, now)
+        elif was_probe and self._opened_at is not None:  # it ended without a word of the server
+            self._resume = max(self._resume, now + probe_pause(now - self._opened_at))
         self.window.in_flight -= 1
         kind = getattr(error, "kind", "")
-        return not own if kind == RATE_LIMIT else kind in OUTAGES and self._circuit.is_open
+        return not is_own if kind == RATE_LIMIT else (
+            kind in OUTAGES and self._opened_at is not None
+        )  # fmt: skip
 
     def describe(self, now: float) -> str:
         """Return in a few words why calls to this server wait; empty if they do not."""
         since = self._failing_since
-        if since is not None and (self._circuit.is_open or self._refusals > 1):
+        if since is not None and self.is_probing:
             return f"{self.name} {FAILURE_WORDS[self._failure]} for {now - since:.0f} s, probing"
         if self._resume > now:
             return f"{self.name} paused {self._resume - now:.0f} s"
@@ -257,35 +183,62 @@ class ServerState:
         self._answered_last = max(self._answered_last, started)
         self._failing_since = None
         was_down = self._refusals > 1
-        self._refusals, self._probe = 0, None
+        self._refusals = 0
         self._pace.grant(started)
         self.window.widen()
-        if self._circuit.succeed(started) or was_down:
+        if self._close(started) or was_down:
             self.window.reopen()
 
-    def _fail(self, error: TransientError, started: float, now: float, *, again: bool) -> None:
-        kind = error.kind
+    def _close(self, started: float) -> bool:
+        """Close the circuit; return whether that ends an outage in which a probe failed.
+
+        A reply to a call from before the outage closes nothing. If the first probe succeeds, the
+        outage may have been nothing but too many calls at once.
+        """
+        if self._opened_at is not None and started < self._opened_at:
+            return False
+        had_failed, self._probe_failed = self._probe_failed, False
+        self._failures = self._failed_calls = 0
+        self._opened_at = self._probe = None
+        return had_failed
+
+    def _fail(
+        self, error: TransientError, started: float, now: float, *, is_probe: bool, again: bool
+    ) -> None:
+        kind, seconds = error.kind, error.retry_after or 0.0
         reached = self._was_reached or kind not in (UNREACHABLE, *WITHOUT_REPLY)
         if kind in FAILURE_WORDS:
             self._failure = kind
             self._failing_since = now if self._failing_since is None else self._failing_since
-        if kind == OVERLOADED and not self._circuit.is_open:
+        if kind == OVERLOADED and self._opened_at is None:
             self.window.cut(OVERLOAD_CUT, started, now)
         if kind in OUTAGES:
-            unknown = kind == UNREACHABLE and not reached
-            again = again and kind not in (OVERLOADED, UNREACHABLE)
-            self._circuit.fail(started, now, self._random(), again=again, at_once=unknown)
-        elif kind in WITHOUT_REPLY:
-            self._circuit.abandon(started, now)
-        else:
-            self._circuit.succeed(started)
+            self._failures += 1
+            self._failed_calls += kind in (OVERLOADED, UNREACHABLE) or not again
+            many = self._failures >= FAILURES_TO_OPEN and self._failed_calls >= self._calls_to_open
+            unknown = kind == UNREACHABLE and not reached  # one failure is enough
+            self._open(now, is_down=many or unknown, is_probe=is_probe)
+        elif kind not in WITHOUT_REPLY:
+            self._close(started)
+        elif is_probe and self._opened_at is not None:
+            self._resume = max(self._resume, now + probe_pause(now - self._opened_at))
         self._was_reached = reached
-        seconds = error.retry_after or 0.0
         if kind == RATE_LIMIT and not self._pace.is_single(started, now, announced=seconds > 0):
             self._refuse(seconds, started, now)
         else:
             self._pause(seconds, seconds, now)
         self._give_up_if_silent(error, now)
+
+    def _open(self, now: float, *, is_down: bool, is_probe: bool) -> None:
+        """Open the circuit if it is time, or pause again after a probe that failed."""
+        if self._opened_at is None and is_down:
+            self._opened_at = now
+        elif self._opened_at is None or not is_probe:
+            return
+        else:
+            self._probe_failed = True
+        pause = probe_pause(now - self._opened_at) * (1 + PAUSE_SPREAD * self._random())
+        self._resume = max(self._resume, now + pause)
 
     def _refuse(self, announced: float, started: float, now: float) -> None:
         """Slow down; pause longer than announced if that did not help, or nothing is announced."""
@@ -321,3 +274,9 @@ class ServerState:
             what = "has given no reply" if reached else "could not be reached"
             why = f"{self.name} {what} for {silent:.0f} s; no more calls are made to it: {error}"
             self.given_up = FatalError(error.kind, why)
+
+
+def probe_pause(seconds: float) -> float:
+    """Return the pause before the next probe of a server that has been down for these seconds."""
+    pause = max(FIRST_PROBE_S, min(seconds, PROBE_S + PROBE_SHARE * seconds))
+    return min(LONGEST_PROBE_S / (1 + PAUSE_SPREAD), pause)

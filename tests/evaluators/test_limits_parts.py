@@ -7,7 +7,7 @@ import pytest
 from evaluators.core import Reply, TransientError
 from evaluators.runtime.limits import TokenLimit
 from evaluators.runtime.pace import FIRST_RATE, Pace, TokenBucket
-from evaluators.runtime.server import PAUSE_SPREAD, CircuitBreaker, CongestionWindow, ServerState
+from evaluators.runtime.server import PAUSE_SPREAD, CongestionWindow, ServerState
 from tests.support.scripted import ask_for
 from tests.support.simulated import now
 from tests.support.virtual_time import run
@@ -83,42 +83,55 @@ def test_the_window_follows_what_a_server_bears() -> None:
     assert window.size == 32
 
 
-def test_a_circuit_lets_one_probe_through() -> None:
+def server(draw: float = 0.0) -> ServerState:
+    """Return a server that has answered one call."""
+    one = ServerState("host", 16, lambda: draw, give_up_after=900)
+    one.start(-1)
+    one.end(None, -1, -1, None)
+    return one
+
+
+def fail(one: ServerState, started: float, now: float, failed_at: float | None = None) -> None:
+    """Let a call end with an overload."""
+    one.end(TransientError("overloaded", "busy"), started, now, failed_at)
+
+
+def test_an_open_circuit_lets_one_probe_through() -> None:
     """Open after five failures; one call at a time; closed by a success of its own time only."""
-    circuit = CircuitBreaker()
+    one = server(draw=1.0)
     for at in range(5):
-        assert circuit.wait(at) == 0
-        circuit.fail(at, at, draw=0.0)
-    assert circuit.is_open
-    circuit.fail(3, 4.5, draw=0.0)  # it was in flight: no news
-    circuit.succeed(started=3.5)
-    assert circuit.wait(4) == 1
-    circuit.start(5)
-    assert circuit.wait(99) == float("inf")
-    circuit.fail(5, 6, draw=1.0)
-    assert circuit.wait(6) == pytest.approx(1.2 * (1.25 + 2 / 4))
-    circuit.start(9)
-    circuit.abandon(8, 10)
-    assert circuit.wait(10) == float("inf")
-    circuit.abandon(9, 10)
-    assert circuit.wait(10) == 1.25 + 6 / 4
-    circuit.start(12)
-    assert circuit.succeed(12)
-    assert not circuit.is_open
+        assert one.wait(at) == 0
+        one.start(at)
+        fail(one, at, at)
+    assert one.is_probing
+    fail(one, 3, 4.5)  # it was in flight: no news
+    one.end(None, 3.5, 4.5, None)
+    assert one.wait(4) == pytest.approx(1.2)
+    one.start(6)
+    assert one.wait(99) == float("inf")
+    fail(one, 6, 7)
+    assert one.wait(7) == pytest.approx(1.2 * (1.25 + 3 / 4))
+    one.start(10)
+    one.end(asyncio.CancelledError(), 9, 11, None)
+    assert one.wait(11) == float("inf")
+    one.end(asyncio.CancelledError(), 10, 11, None)
+    assert one.wait(11) == 1.25 + 7 / 4
+    one.start(14)
+    one.end(None, 14, 14, None)
+    assert not one.is_probing
 
 
 def test_one_call_s_failures_open_no_circuit() -> None:
     """What fails again and again may be to blame itself; three calls in a row are not."""
-    circuit = CircuitBreaker()
+    one = server()
     for at in range(20):
-        circuit.fail(at, at, draw=0.0, again=at > 1)
-    assert not circuit.is_open
-    circuit.fail(20, 20, draw=0.0)
-    assert circuit.is_open
-    circuit.start(30)
-    assert not circuit.succeed(30)  # the first probe: the calls may have been too many
-    circuit.fail(31, 31, draw=0.0, at_once=True)
-    assert circuit.is_open
+        one.start(at)
+        error = TransientError("server", "no")
+        one.end(error, at, at, None if at < 2 else 0)
+    assert not one.is_probing
+    one.start(20)
+    one.end(TransientError("server", "no"), 20, 20, None)
+    assert one.is_probing
 
 
 def test_a_host_says_what_it_waits_for() -> None:
