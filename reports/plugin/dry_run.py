@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 TOGETHER = 1_000  # replies that are looked up in one statement
 EXTRAS = (
-    "extra measures: as many calls as they usually take; what they ask depends on the replies, and "
+    "extra metrics: as many calls as they usually take; what they ask depends on the replies, and "
     "the steps of a geval_ metric are asked once for all items"
 )
 
@@ -275,14 +275,14 @@ def sequence_line(
     items: Mapping[str, int],
     forecasts: Mapping[str, Forecast],
     shares: Mapping[str, float],
-    beside: float | None = 0.0,
+    fixed: float | None = 0.0,
 ) -> str:
     """Return what slices take that stop once decided, next to what all of them take.
 
-    ``beside`` is what the calls cost that are made in any case, in USD; None where it is unknown.
+    ``fixed`` is the cost in USD of calls that are made in any case; None if unknown.
     """
     asked = sum(shares.get(name, 1.0) * items[name] for name in forecasts)
-    costs = [beside, *(one.cost for one in forecasts.values())]
+    costs = [fixed, *(one.cost for one in forecasts.values())]
     parts = [1.0, *(shares.get(name, 1.0) for name in forecasts)]
     less = whole = ""
     if None not in costs:

@@ -1,6 +1,6 @@
-"""``--until-decided``: items in an order that nobody chooses, until a slice's gates are settled.
+"""``--until-decided``: asks items in an order that nobody chooses until a slice is decided.
 
-The engine says how each item ended (``evaluators/runtime/engine.py``). A slice is settled when
+The engine says how each item ended (``evaluators/runtime/engine.py``). A slice is decided when
 all its gates are, by what ``reports/gates/sequential.py`` decides of the items so far; a gate that
 asks for all items at once keeps its slice from being stopped.
 """
@@ -105,11 +105,11 @@ class _Queue:
 
 
 class EarlyStopping:
-    """Says which items of a run need no longer be asked.
+    """Says which items need no longer be asked.
 
-    Nothing is settled before the judge is measured, as a margin shrinks by its errors. Items in
-    hand when a slice is settled are paid for: no more than an eighth of those before them (or 16),
-    and ``ahead`` at most, counted from the first that has not ended.
+    Nothing is decided before the judge is measured, because its errors shrink a margin. Items under
+    way when a slice is decided are paid for: at most an eighth of those before them (or 16), and at
+    most ``ahead``, counted from the first that has not ended.
     """
 
     def __init__(
@@ -128,14 +128,14 @@ class EarlyStopping:
         self._queue_of = stoppable(plan, paired=any(baselines))
         every = (one for dataset in plan.datasets for one in dataset.slices.values())
         self._slices = [one for one in every if one.name in self._queue_of]
-        self._settled: set[str] = set()
+        self._decided: set[str] = set()
         self._outcomes: dict[str, Outcome] = {}
         self._ended: dict[str, Record] = {}
         self._watched: list[_Watched] | None = None
         self.select(list(plan.items))
 
     def select(self, keys: Collection[str]) -> None:
-        """Note which of the planned items are asked at all."""
+        """Note which planned items are asked at all."""
         chosen = set(keys)
         self._selected = [item for key, item in self._plan.items.items() if key in chosen]
         self._calibrator.select([item.key for item in self._selected])
@@ -149,7 +149,7 @@ class EarlyStopping:
         self._queues, self._places = dict(queues), places
 
     def is_due(self, key: str) -> bool:
-        """Return whether an item may be asked now, rather than wait for those before it."""
+        """Return whether an item may be asked now, or must wait for earlier ones."""
         if key not in self._places:
             return True
         queue = self._queues[self._queue_of[self._plan.items[key].slice.name]]
@@ -159,7 +159,7 @@ class EarlyStopping:
         return self._places[key] < queue.ended + in_hand
 
     def note(self, outcome: Outcome) -> Collection[str]:
-        """Take in how an item ended; return the keys of those that need no longer be asked."""
+        """Note an item's outcome; return the keys that need no longer be asked."""
         self._outcomes[outcome.key] = outcome
         item = self._plan.items.get(outcome.key)
         if item is not None:
@@ -174,12 +174,12 @@ class EarlyStopping:
 
     @property
     def _is_judge_measured(self) -> bool:
-        beside = self._calibrator.is_complete(self._outcomes)
+        measured = self._calibrator.is_complete(self._outcomes)
         labelled = (item.key for item in self._selected if not item.slice.kind.answered)
-        return beside and all(key in self._ended for key in labelled)
+        return measured and all(key in self._ended for key in labelled)
 
     def _gates(self) -> tuple[SequentialGate, ...]:
-        """Return the gates as the report will have them, with what has not ended left open."""
+        """Return the report's gates, with items that have not ended left open."""
         blanks = ((item, self._ended.get(item.key)) for item in self._selected)
         inputs = ReportInputs(
             datasets=self._plan.datasets,
@@ -191,10 +191,10 @@ class EarlyStopping:
         return sequences(inputs, self._judge, self._baselines)
 
     def _unneeded(self) -> Iterator[str]:
-        """Yield the items of slices settled just now that have not ended."""
-        for slice_ in (one for one in self._slices if one.name not in self._settled):
+        """Yield the open items of slices that have just been decided."""
+        for slice_ in (one for one in self._slices if one.name not in self._decided):
             own = [one for one in self._watched or () if one.gate.concerns(slice_)]
             if own and all(one.state != "INCONCLUSIVE" for one in own):
-                self._settled.add(slice_.name)
+                self._decided.add(slice_.name)
                 mine = (one.key for one in self._selected if one.slice.name == slice_.name)
                 yield from (key for key in mine if key not in self._ended)

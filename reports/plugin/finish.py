@@ -214,9 +214,9 @@ def _show_gates(reporter: pytest.TerminalReporter, gates: Sequence[GateResult]) 
 
 
 def slice_lines(slices: Iterable[SliceSummary], *, breakdowns: bool = False) -> list[str]:
-    """Return counts and measures of each slice, in lines at most 100 columns wide.
+    """Return counts and metrics of each slice, in lines at most 100 columns wide.
 
-    With ``breakdowns`` the first measure also by each value of a metadata field.
+    With ``breakdowns`` also the first metric by each value of a metadata field.
     """
     lines = []
     for one in slices:
@@ -246,7 +246,7 @@ def _breakdown_lines(one: SliceSummary) -> Iterator[str]:
 
 
 def _wrapped(parts: Sequence[str]) -> list[str]:
-    """Return the parts on lines that leave room for an indent, none of them broken."""
+    """Return the parts on lines that leave room for an indent; no part is broken."""
     lines = [""]
     for part in parts:
         longer = f"{lines[-1]}  {part}" if lines[-1] else part

@@ -1,7 +1,7 @@
 """``qagate``: every command by one name, and pytest with our plugin.
 
-A wheel holds this file as the module ``qagate`` too, beside ``cases``, ``evaluators`` and
-``reports``: no package of the user's can hide it, so that it can say which one hides ours.
+A wheel also holds this file as the module ``qagate``, next to ``cases``, ``evaluators`` and
+``reports``. No package of the user's can hide it, so it can say which one hides ours.
 It is imported before pytest could rewrite it: PYTEST_DONT_REWRITE.
 """
 
@@ -20,16 +20,16 @@ HOME = next(
     if all((folder / name / "__init__.py").is_file() for name in PACKAGES)
 )
 COMPANIONS = ("deepeval", "asyncio", "repeat", "rerunfailures", "anyio")
-"""Plugins that come with deepeval; a run needs none of them, and they cost seconds."""
+"""Plugins that come with deepeval: a run needs none of them, and they take seconds."""
 NOTE = """\
 exit codes: 0 done, or every gate passed; 1 a gate failed; 4 wrong arguments; 6 INCONCLUSIVE; the
 README has them all"""
 
 
 def come_first() -> None:
-    """Import our packages, whatever others of the same names lie on the path.
+    """Import our packages, even if others of the same names are on the path.
 
-    Raises pytest.UsageError where another one was imported before.
+    Raises pytest.UsageError if another one was imported before.
     """
     for name in PACKAGES:
         before = sys.modules.get(name)
@@ -53,7 +53,7 @@ pytest_plugins = ("reports.plugin",)
 
 
 def pytest_report_header() -> list[str]:
-    """Name packages of the user's that cannot be imported in this run, as ours have their names."""
+    """Name packages of the user's that ours hide in this run."""
     found = [PathFinder.find_spec(name) for name in PACKAGES]
     hidden = [Path(spec.origin).parent for spec in found if spec and spec.origin]
     return [

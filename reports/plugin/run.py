@@ -1,4 +1,4 @@
-"""One run's machinery: models, ledger, engine; everything checked before the first call."""
+"""The engine of a run with its models and ledger; everything is checked before the first call."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -40,11 +40,10 @@ ENOUGH = (BUDGET, DEADLINE, BATCH)
 
 
 class EngineRun:
-    """The engine of one run and what it needs. Raises UsageError for what the user got wrong.
+    """The engine of one run and what it needs. Raises UsageError for the user's mistakes.
 
-    Without ``calling``, where tests are only listed, no key is asked for and the user's ledger
-    stays closed. ``earlier`` are the runs to compare with. ``takes_extras`` says whether some
-    answer gets measures beside its verdict.
+    Without ``calling`` tests are only listed: no key is needed and the ledger stays closed.
+    ``earlier`` are the runs to compare with.
     """
 
     def __init__(
@@ -63,6 +62,7 @@ class EngineRun:
         )
         self._tasks: Mapping[str, Task] = tasks
         self.takes_extras = any(task.measurers for task in tasks.values())
+        """Whether some answer gets extra metrics."""
         self._options = options
         self._plan = plan
         self._calibrator = Calibrator.of(
@@ -93,7 +93,7 @@ class EngineRun:
 
     @property
     def status(self) -> Status:
-        """What the engine is at, or came to; may be read from any thread."""
+        """The engine's present or last status; may be read from any thread."""
         return Status() if self._host is None else self._host.status
 
     @property
@@ -109,12 +109,12 @@ class EngineRun:
 
     @property
     def stopped(self) -> str:
-        """The kind of what ended the run before its items did (budget, deadline), or nothing."""
+        """What ended the run before all its items ended (budget, deadline), or nothing."""
         return next((kind for kind in ENOUGH if kind in self.status.stops), "")
 
     @property
     def cause(self) -> str:
-        """Why no call could be made any more, in one line: a wrong key, say; else empty."""
+        """Why no call could be made any more (a wrong key, say), in one line; or nothing."""
         return next((why for kind, why in self.status.stops.items() if kind not in ENOUGH), "")
 
     @property
@@ -129,30 +129,30 @@ class EngineRun:
 
     @property
     def hashed(self) -> Iterator[str]:
-        """Yield what to say of functions under test whose version is but a hash of their module."""
+        """Yield a note on each function under test whose version is a hash of its module."""
         for spec in self._connected.specs.values():
             if spec.function and spec.function.is_hashed and not spec.version:
                 yield (
                     f"{spec.text}: no version is declared, so its module's source alone, "
-                    f"{spec.function.release}, tells the ledger when it changes; where it rests on "
-                    f"more, name {spec.text}@VERSION"
+                    f"{spec.function.release}, tells the ledger when it changes; if it depends "
+                    f"on more, name {spec.text}@VERSION"
                 )
 
     def open(self, store: Path | None, early: EngineProcess | None, *, ahead: bool) -> None:
-        """Open the ledger and get ready, in a process of its own where that can be.
+        """Open the ledger and prepare the engine, in a process of its own if possible.
 
-        ``store`` is where tests of other processes look for their outcomes; ``early`` is a process
-        that has loaded what it needs. ``ahead`` of the tests the engine works as far as it can
-        get; without it a window bounds what a run that ends early has paid for.
+        ``store`` is where tests of other processes find their outcomes; ``early`` is a process that
+        has loaded its libraries. With ``ahead`` the engine works as far ahead of the tests as it
+        can; without it a window bounds the cost of a run that ends early.
         """
         keys = list(self._plan.items)
-        beside = self._calibrator.select(keys)
+        labelled = self._calibrator.select(keys)
         ahead = ahead or self._options.batch  # a batch takes all
         window = max(SMALLEST_WINDOW, WINDOW_PER_CALL * self._options.concurrency)
         schedule = Schedule(
-            [*beside, *keys],
+            [*labelled, *keys],
             len(keys) if ahead else window,
-            untested=len(beside),
+            untested=len(labelled),
             first=UNLIMITED if self._options.batch else FIRST_ITEMS,
             lead=0,
         )
@@ -171,9 +171,9 @@ class EngineRun:
         self._windowed, self._has_workers = not ahead, store is not None
 
     def lead(self) -> None:
-        """Begin before the tests are collected, as all that is planned will be among them.
+        """Begin before the tests are collected: all planned items will be among them.
 
-        Returns when the first call goes: workers that start now would hold it up for seconds.
+        Returns when the first call goes out; workers that start now would delay it for seconds.
         """
         if self._host is not None and not self._options.batch:
             self._host.lead(LEAD_PER_CALL * self._options.concurrency)
@@ -181,35 +181,35 @@ class EngineRun:
                 self._host.wait_until_ready()
 
     def start(self, keys: Sequence[str]) -> None:
-        """Work on these items, in this order, after those that measure the judge.
+        """Work on these items in this order, after those that measure the judge.
 
-        Where items are asked until decided, the order is the plan's.
+        With --until-decided the order is the plan's.
         """
         self._has_tests = True
         if self._stopping:
             chosen = set(keys)
             keys = [key for key in self._plan.items if key in chosen]
         if self._host is not None:
-            beside = self._calibrator.select(keys)
-            self._host.select([*beside, *keys], len(beside))
+            labelled = self._calibrator.select(keys)
+            self._host.select([*labelled, *keys], len(labelled))
 
     @property
     def is_judge_measured(self) -> bool:
-        """Whether nothing is left to be waited for before the judge is known."""
+        """Whether the judge is measured, or will not be."""
         working = self._has_tests and self._host is not None and self._host.is_alive
         return not working or self._calibrator.is_complete(self.outcomes)
 
     def calibrations(self) -> tuple[Calibration, ...]:
-        """Return how far the judge can be believed in each language; once the engine is over."""
+        """Return how well the judge did in each language; call it when the engine has ended."""
         return self._calibrator.calibrations(self.outcomes)
 
     def refuse(self, why: str) -> None:
-        """Let no test wait: nothing will be asked."""
+        """Let no test wait, because nothing will be asked."""
         if self._host is not None:
             self._host.refuse(why)
 
     def want(self, key: str) -> None:
-        """Put an item first: its test is waiting. Not where the order decides."""
+        """Put an item first, as its test is waiting; not with --until-decided."""
         if self._host is not None and self._stopping is None:
             self._host.want(key)
 
@@ -219,7 +219,7 @@ class EngineRun:
             self._host.ended()
 
     def stop(self) -> None:
-        """Start no further call; what is in flight may still arrive for a moment."""
+        """Start no further call; replies in flight may still arrive for a moment."""
         if self._host is not None:
             self._host.stop()
 
@@ -241,12 +241,12 @@ def call_settings(options: RunOptions) -> CallSettings:
 def _early_stopping(
     options: RunOptions, plan: Plan, calibrator: Calibrator, earlier: "Sequence[Baseline | None]"
 ) -> Stopping | None:
-    """Return what stops a slice once it is decided, None where all of it is asked."""
+    """Return what stops a slice once it is decided; None asks all of it."""
     if not options.until_decided:
         return None
     from reports.plugin.early_stopping import EarlyStopping  # noqa: PLC0415  # brings numpy along
 
-    # What is in hand when a slice is settled is paid for: twice as many items as calls at most.
+    # Items under way when a slice is decided are paid for: at most twice as many as calls.
     ahead = 1 if options.replay else 2 * options.concurrency
     return EarlyStopping(plan, calibrator, " ".join(options.judges), earlier, ahead)
 
@@ -257,7 +257,7 @@ def _make(
     stopping: Stopping | None,
     writer: OutcomeWriter,
 ) -> Engine:
-    """Return the engine, where it is to work: an open ledger cannot be sent there."""
+    """Return the engine, in the process where it works: an open ledger cannot be sent there."""
     settings = session.settings
     ledger = Ledger(settings.ledger, read_only=settings.replay)
     return Engine(tasks, session.caller(ledger), writer, settings.concurrency, stopping)

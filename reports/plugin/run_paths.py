@@ -1,4 +1,4 @@
-"""The paths of a run: data sets in, under or beside those given, and where its report goes."""
+"""The paths of a run: its data sets, and the folder of its report."""
 
 import os
 import re
@@ -20,7 +20,7 @@ def check_there(arguments: Iterable[str], here: Path) -> None:
 
 
 def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path]:
-    """Return the ``dataset.yaml`` files in, under or beside these paths and node ids, sorted.
+    """Return the ``dataset.yaml`` files in, under or next to these paths and node ids, sorted.
 
     Attacks on the judge are left out unless a path names them.
     Raises UsageError where one lies outside pytest's rootdir: then an option's value was taken
@@ -66,9 +66,8 @@ def _has_attacks(folder: Path) -> bool:
 
 def _candidates(path: Path) -> Iterator[Path]:
     if path.is_file():
-        beside = path.parent / DATASET_FILE
-        if beside.is_file():
-            yield beside
+        if (near := path.parent / DATASET_FILE).is_file():
+            yield near
         return
     for folder, names, files in os.walk(path):
         names[:] = [name for name in names if name[0] != "." and name not in _SKIPPED_FOLDERS]

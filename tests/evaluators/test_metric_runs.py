@@ -163,4 +163,4 @@ def test_a_dry_run_counts_the_calls_of_measures(project: Project) -> None:
     with loopback(handler=judge) as server:
         result = project.run_in_process(*named(server), "--dry-run", "qa")
         assert server.count == 0
-    result.stdout.fnmatch_lines(["law:en*3 items*18 calls", "extra measures: as many calls*"])
+    result.stdout.fnmatch_lines(["law:en*3 items*18 calls", "extra metrics: as many calls*"])
