@@ -15,7 +15,7 @@ from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
 from reports.compare.audit import Audit, AuditedPair, audit_of
 from reports.compare.differences import elsewhere, not_asked, scopes
 from reports.compare.pairs import PairedSlice, paired_difference
-from reports.judge.judge_scale import judge_scale
+from reports.judge.scale import judge_scale
 from reports.run.evidence import AuditStep, AuditTrail
 from reports.run.report import GateResult, GateState
 

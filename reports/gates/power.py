@@ -9,7 +9,7 @@ from evaluators.output import plural
 from evaluators.statistics.betting import expected_units
 from evaluators.statistics.intervals import figure
 from evaluators.statistics.paired import ENOUGH, confirmed_margin, smallest_n
-from reports.judge.judge_scale import JudgeScale, expected_scale
+from reports.judge.scale import JudgeScale, expected_scale
 from reports.run.evidence import Calibration
 
 DISCORDANCES = (0.1, 0.2, 0.3)

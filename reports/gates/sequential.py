@@ -18,7 +18,7 @@ from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.metrics import DROP
 from reports.compare.differences import ShareChange, change_of, elsewhere, not_asked, scopes
 from reports.compare.pairs import Hit, PairedRecords, PairedSlice, passes
-from reports.judge.judge_scale import JudgeScale, judge_scale
+from reports.judge.scale import JudgeScale, judge_scale
 from reports.run.record import Record
 from reports.run.report import GateResult, GateState, SliceSummary
 

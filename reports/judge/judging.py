@@ -9,8 +9,9 @@ from evaluators.judge_spec import LEXICAL, JudgeSpec, PanelSpec
 from evaluators.judges.lexical.tables import has_tables
 from evaluators.kinds import Cluster
 from evaluators.statistics.intervals import UNDEFINED, Estimate, clustered_rate, wilson
-from reports.judge.judge_errors import correct_rates, corrected_notes
-from reports.judge.trust import agreement_of, calibration_notes, is_measured
+from reports.judge.errors import correct_rates, corrected_notes
+from reports.judge.measured import agreement_of
+from reports.judge.trust import calibration_notes, is_measured
 from reports.run.evidence import Calibration, Judging, PanelAgreement, RulesAudit
 from reports.run.record import Record
 

@@ -1,4 +1,4 @@
-"""Measuring the judge in the session that uses it: labelled items beside those of the tests."""
+"""Measures the judge in the session that uses it, on labelled items."""
 
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from evaluators.judges.factory import JudgeFactory
 from evaluators.kinds import JUDGED
 from evaluators.reading import load_settings
 from evaluators.runtime.engine import Task
-from reports.judge.trust import calibrate, unmeasured
+from reports.judge.measured import calibrate, unmeasured
 from reports.plugin.options import RunOptions
 from reports.plugin.run_models import judges_of
 from reports.plugin.run_paths import dataset_files
@@ -30,12 +30,11 @@ POLL_SECONDS = 0.02
 
 
 def find_labelled(options: RunOptions, plan: Plan, root: Path) -> tuple[Labelled, ...]:
-    """Return what could measure the judge of this run; nothing where no gate hangs on one.
+    """Return what can measure the judge of this run; nothing where no gate depends on a judge.
 
-    Labelled datasets are looked for beside those of the run: in and under the folders that hold
-    theirs, not above ``root``; what they lack for a model, the bundled ones may have. The user's
-    own labelled files (``--items``) take the place of theirs. Raises UsageError where one of them
-    cannot be read.
+    Looks in and under the folders that hold the data sets of the run, not above ``root``. A model
+    is also measured on the bundled labels where these have none. Files given with ``--items``
+    replace those of a labelled data set. Raises UsageError for a file that cannot be read.
     """
     if options.gates_off or not any(gated(plan)):
         return ()
@@ -51,7 +50,7 @@ def find_labelled(options: RunOptions, plan: Plan, root: Path) -> tuple[Labelled
 
 
 def _is_judged(path: Path) -> bool:
-    """Say whether a file declares labelled items; what else is wrong in it is not our business."""
+    """Return whether a file declares labelled items that are no attacks; errors are not told."""
     try:
         values = load_settings(path).values
         return values.get("kind") == JUDGED and "attacks" not in values
@@ -78,17 +77,16 @@ def _without(dataset: Dataset, names: Collection[str]) -> Dataset:
 
 @dataclass(slots=True)
 class Calibrator:
-    """The labelled items of one run. ``tasks`` are theirs, by key; they belong to no test.
-
-    ``is_on`` False measures nothing, which is said where it matters. ``stands_in`` says
-    that a judge without a model judges recorded answers.
-    """
+    """The labelled items of one run, which belong to no test."""
 
     plan: Plan
     labelled: tuple[Labelled, ...]
     is_on: bool
+    """Whether the judge is measured at all."""
     tasks: Mapping[str, Task]
-    stands_in: bool = False
+    """The tasks of the labelled items, by key."""
+    placeholder: bool = False
+    """Whether a judge without a model judges recorded answers."""
     _selected: tuple[Labelled, ...] = field(default=())
 
     @classmethod
@@ -101,7 +99,7 @@ class Calibrator:
         is_on: bool,
         answers_recorded: bool = False,
     ) -> "Calibrator":
-        """Return the calibrator of a run with this judge; rules are always measured: it is free.
+        """Return the calibrator of a run with this judge; rules are always measured, being free.
 
         ``answers_recorded`` says that no model answers in this run.
         """
@@ -112,7 +110,7 @@ class Calibrator:
         return cls(plan, tuple(labelled), is_on, tasks, is_offline and answers_recorded)
 
     def select(self, keys: Collection[str]) -> tuple[str, ...]:
-        """Note which items are run; return the keys of those to be judged beside them."""
+        """Note which items are run; return the keys of the labelled ones to judge with them."""
         selected = set(keys)
         slices = {self.plan.items[key].slice.name for key in selected}
         narrowed = (one.of(slices) for one in self.labelled)
@@ -127,18 +125,20 @@ class Calibrator:
                 yield item.key
 
     def is_complete(self, outcomes: Mapping[str, Outcome]) -> bool:
-        """Return whether every item that is judged in this session has come to its end."""
+        """Return whether every labelled item of this session has ended."""
         return all(key in outcomes for key in self._keys())
 
     def calibrations(self, outcomes: Mapping[str, Outcome]) -> tuple[Calibration, ...]:
-        """Return what is known of the judge in each language of the run."""
+        """Return how the judge was measured in each language of the run."""
         if not self.is_on:
             return tuple(unmeasured(one, "calibration is off") for one in self._selected)
-        return tuple(calibrate(one, outcomes, stands_in=self.stands_in) for one in self._selected)
+        return tuple(
+            calibrate(one, outcomes, placeholder=self.placeholder) for one in self._selected
+        )
 
 
 class JudgeWait:
-    """Keeps a session that ran to its end open until its judge is measured."""
+    """Keeps a finished session open until its judge is measured."""
 
     def __init__(self, is_over: Callable[[], bool]) -> None:
         self._is_over = is_over

@@ -36,7 +36,7 @@ from evaluators.runtime.prices import Pricing, pricing_of
 from evaluators.text import fresh_key
 from reports.gates.decide import SessionFacts
 from reports.gates.power import Clusters, expected_shares, power_lines
-from reports.judge.judge_errors import calibrations_in
+from reports.judge.errors import calibrations_in
 from reports.judge.trust import distrust
 from reports.plugin.calibrator import Calibrator, find_labelled
 from reports.plugin.early_stopping import stoppable

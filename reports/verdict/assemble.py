@@ -14,9 +14,10 @@ from reports.gates.change import change_gates
 from reports.gates.decide import SessionFacts, decide, shard_notes
 from reports.gates.power import margin_warnings, no_baseline_note
 from reports.gates.sequential import SequentialGate, sequential_gates, settled_notes
-from reports.judge.judge_errors import drift_notes, measuring
+from reports.judge.errors import drift_notes, measuring
 from reports.judge.judging import judging, judging_notes
-from reports.judge.trust import distrust, measured_among
+from reports.judge.measured import measured_among
+from reports.judge.trust import distrust
 from reports.metrics.gate import slice_gates
 from reports.metrics.summary import count, summarise
 from reports.review.human_review import adjudication_notes

@@ -20,7 +20,7 @@ from evaluators.core import Outcome
 from evaluators.statistics.metrics import DROP, YOUDEN
 from reports.gates.decide import listed
 from reports.gates.power import DISCORDANCES
-from reports.judge.judge_errors import calibrations_in
+from reports.judge.errors import calibrations_in
 from reports.metrics.summary import gold_of
 from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration

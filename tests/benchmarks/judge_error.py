@@ -24,7 +24,7 @@ from evaluators.statistics.count_table import CountTable
 from evaluators.statistics.intervals import Z95, Estimate
 from evaluators.statistics.metrics import YOUDEN
 from evaluators.statistics.youden import Separation, class_rates, youden_interval
-from reports.judge.judge_scale import expected_scale
+from reports.judge.scale import expected_scale
 from reports.run.evidence import Calibration
 from tests.benchmarks.coverage import scores
 

@@ -9,13 +9,13 @@ from cases.dataset import Slice
 from evaluators.core import CORRECT, INCORRECT
 from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
 from reports.compare.pairs import PairedSlice, pair_records
-from reports.judge.judge_errors import (
+from reports.judge.errors import (
     correct_rates,
     corrected_notes,
     drift_notes,
     measuring,
-    separations,
 )
+from reports.judge.measured import separations
 from reports.metrics.gate import gate_inputs
 from reports.metrics.summary import summarise
 from reports.run.baseline import Baseline

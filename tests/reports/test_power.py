@@ -9,7 +9,7 @@ from cases.dataset import Dataset, Slice, Threshold
 from evaluators.kinds import kind_of
 from evaluators.statistics.intervals import Estimate
 from reports.gates.power import DISCORDANCES, expected_shares, power_lines, units_needed
-from reports.judge.judge_scale import JudgeScale
+from reports.judge.scale import JudgeScale
 from tests.support.made_runs import facts_dataset, graded_slice
 
 

@@ -291,11 +291,11 @@ def test_calibration_stands_against_its_floor() -> None:
     both = {"agreement": 0.6, "mean_difference": 0.5}
     known = replace(one, confusion=(cell,), trusted=False, reason="agreement 0.5 < 0.6", floor=both)
     limit = {"agreement": 0.55}
-    known = replace(known, stand_in="the offline judge stands in", floor_limit=limit, constructed=3)
+    known = replace(known, stand_in="the placeholder judge", floor_limit=limit, constructed=3)
     judging = replace(found.judging, calibrations=(known,), unmeasured=("simpleqa:hu",))
     text = Page(html.render(replace(made, judging=judging))).text
     for word in ("not trusted", "agreement 0.5 < 0.6", "agreement ≥ 0.6", "facts:en",
-                 "mean difference within ±0.5", "the offline judge stands in",
+                 "mean difference within ±0.5", "the placeholder judge",
                  "agreement, all of its interval ≥ 0.55", "3 unit tests of the judge, from the",
                  "no sample of real answers",
                  "No labelled answers measure the judge of simpleqa:hu"):  # fmt: skip

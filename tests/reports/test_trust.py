@@ -13,13 +13,8 @@ from evaluators.core import CORRECT, INCORRECT, Outcome, Usage, Verdict
 from evaluators.kinds import kind_of
 from evaluators.rubric import Protocol, Rubric
 from evaluators.statistics.intervals import UNDEFINED, Estimate
-from reports.judge.trust import (
-    calibrate,
-    calibration_notes,
-    calibration_of,
-    distrust,
-    measured_among,
-)
+from reports.judge.measured import calibrate, calibration_of, measured_among
+from reports.judge.trust import calibration_notes, distrust
 from reports.metrics.summary import summarise
 from reports.run.evidence import Calibration, ConfusionCell
 from reports.run.record import Record
@@ -189,15 +184,15 @@ def test_an_offline_judge_may_stand_in_for_one_that_reaches_the_floor(labels: Sl
     slice_ = replace(labels, offline_floor={"agreement": 0.4})
     found = labelled(slice_)
     ends = outcomes(found, CORRECT, CORRECT)
-    model, rules = calibrate(found, ends), calibrate(found, ends, stands_in=True)
+    model, rules = calibrate(found, ends), calibrate(found, ends, placeholder=True)
     assert (model.trusted, model.floor, model.stand_in) == (False, {"agreement": 0.8}, "")
     assert (rules.trusted, rules.blocks, rules.floor) == (True, "", {"agreement": 0.4})
-    said = "stands in for a model, whose floor is higher, and misses it: agreement 0.5 is below 0.8"
+    said = "has a lower floor than a model, and misses the model's: agreement 0.5 is below 0.8"
     assert said in rules.stand_in
     assert said in calibration_notes([replace(rules, source="records")])[0]
-    good = calibrate(found, outcomes(found, CORRECT, INCORRECT), stands_in=True)
-    assert good.stand_in.endswith("reaches it")
-    low = calibrate(found, outcomes(found, INCORRECT, CORRECT), stands_in=True)
+    good = calibrate(found, outcomes(found, CORRECT, INCORRECT), placeholder=True)
+    assert good.stand_in.endswith("reaches the model's")
+    low = calibrate(found, outcomes(found, INCORRECT, CORRECT), placeholder=True)
     assert (low.trusted, low.blocks != "") == (False, True)
 
 
@@ -223,7 +218,7 @@ def test_each_measure_that_is_missed_is_told_once(labels: Slice) -> None:
     """A judge below the floor is below the limit too; one sentence says so."""
     slice_ = replace(labels, floor_limit={"agreement": 0.7}, offline_floor={"agreement": 0.4})
     found = labelled(slice_)
-    one = calibrate(found, outcomes(found, CORRECT, CORRECT), stands_in=True)
+    one = calibrate(found, outcomes(found, CORRECT, CORRECT), placeholder=True)
     assert one.stand_in.count("agreement") == 1
     assert one.floor_limit == {}
 

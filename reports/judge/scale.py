@@ -15,7 +15,7 @@ from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.metrics import USAGE, YOUDEN, YOUDEN_INCORRECT
 from evaluators.statistics.youden import corrected_difference, weighted_mean
 from reports.compare.pairs import PairedSlice
-from reports.judge.judge_errors import ENOUGH, measuring
+from reports.judge.errors import ENOUGH, measuring
 from reports.run.evidence import Calibration
 
 MEASURED_BY = {"": YOUDEN, "correct": YOUDEN, "pass_rate": YOUDEN, "incorrect": YOUDEN_INCORRECT}

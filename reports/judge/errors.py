@@ -5,23 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from cases.dataset import Slice
-from cases.labels import CONSTRUCTED
 from evaluators.kinds import GRADED
 from evaluators.output import plural
 from evaluators.statistics.intervals import Estimate, corrected_rate, wilson
-from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
+from evaluators.statistics.metrics import YOUDEN
 from evaluators.statistics.ratios import correct
 from evaluators.statistics.youden import (
     ClassRate,
-    Separation,
-    class_rates,
     clustered,
-    incorrect_label,
-    passing_labels,
     weighted_mean,
 )
 from reports.compare.pairs import PairedSlice, paired_difference
-from reports.metrics.gate import GateInputs
 from reports.metrics.summary import tabulate
 from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration, Corrected
@@ -31,31 +25,6 @@ from reports.run.record import Record
 ENOUGH = 30
 """Labels of each class from which on they speak for themselves: fewer correct no rate, and a
 language with fewer borrows from the others of its labelled data set."""
-
-CLASSES = {YOUDEN: passing_labels, YOUDEN_INCORRECT: incorrect_label}
-
-
-def separations(inputs: GateInputs) -> dict[str, Separation]:
-    """Return how well a labelled slice shows the judge to tell classes apart, by measure.
-
-    A measure that is undefined in one of the worst cases of the ungraded items is left out. One
-    whose class has no graded item is not: else a judge that refuses these would seem unmeasured.
-    """
-    sample, found = inputs.graded, {}
-    for name, labels in CLASSES.items():
-        if name not in inputs.summary.measures:
-            continue
-        rates = class_rates(sample.patterns, sample.items, labels(sample.patterns))
-        values, ends = inputs.values(name), inputs.ends(name)
-        if values and ends:
-            youden = Estimate.of(values[0], ends, inputs.summary.counts.planned)
-            found[name] = Separation(youden=youden, rates=rates)
-    return found
-
-
-def constructed_in(records: Sequence[Record]) -> int:
-    """Return how many labelled items say that their answer was constructed."""
-    return sum(CONSTRUCTED in str(one.metadata.get("label_source", "")) for one in records)
 
 
 def measuring(slice_: Slice, calibrations: Sequence[Calibration]) -> tuple[Calibration, ...]:

@@ -1,0 +1,285 @@
+"""A judge measured on labelled answers: its agreement, its floor, and how far people agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cases.dataset import Dataset, Slice
+from cases.labels import CONSTRUCTED, raters
+from cases.plan import Labelled
+from evaluators.answerers import RECORDED
+from evaluators.core import Outcome
+from evaluators.judge_spec import PanelSpec
+from evaluators.output import plural
+from evaluators.statistics.agreement import alpha_of, kappas
+from evaluators.statistics.intervals import Estimate, cluster_sums, percentile, resample
+from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
+from evaluators.statistics.youden import Separation, class_rates, incorrect_label, passing_labels
+from reports.metrics.gate import GateInputs, floor_gates, gate_inputs
+from reports.metrics.summary import summarise
+from reports.run.evidence import Calibration, PanelAgreement
+from reports.run.record import Record, make_record, total_cost
+from reports.run.report import GateResult, SliceSummary
+
+if TYPE_CHECKING:
+    from evaluators.statistics.intervals import Array
+
+
+CLASSES = {YOUDEN: passing_labels, YOUDEN_INCORRECT: incorrect_label}
+
+
+def measured_among(
+    datasets: Sequence[Dataset],
+    records: Mapping[str, Sequence[Record]],
+    summaries: Mapping[str, SliceSummary],
+    judge: str,
+    outside: Sequence[Calibration],
+) -> list[Calibration]:
+    """Return how the labelled slices of a run measure its judge.
+
+    ``records`` and ``summaries`` are by the name of a slice. Slices whose judge is measured
+    ``outside`` of the records are left to that.
+    """
+    elsewhere = {name for one in outside for name in one.graders}
+    slices = [one for part in datasets for one in part.slices.values() if one.name in records]
+    graded = [one for one in slices if one.kind.by_rubric and one.name not in elsewhere]
+    offline = PanelSpec.parse(judge).is_offline
+    found = []
+    for one in (one for one in slices if not one.kind.answered and not one.attacks):
+        own = [other.name for other in graded if _measures(one, other, offline=offline)]
+        answerers = {record.model for name in own for record in records[name]}
+        found.append(
+            calibration_of(
+                one,
+                records[one.name],
+                summaries[one.name],
+                graders=tuple(own),
+                placeholder=offline and answerers <= {"", RECORDED},
+            )
+        )
+    return found
+
+
+def _measures(labelled: Slice, slice_: Slice, *, offline: bool) -> bool:
+    """Return whether labels measure the judge of a slice.
+
+    Language and kind of verdict must be the same, and for a model the rubric too.
+    """
+    own, other = labelled.rubric, slice_.rubric
+    if labelled.language != slice_.language or not (own or offline):
+        return False
+    if own and (own.protocol == "rate") != slice_.kind.rated:
+        return False
+    return offline or (own and own.version) == (other and other.version)
+
+
+def calibrate(
+    labelled: Labelled, outcomes: Mapping[str, Outcome], *, placeholder: bool = False
+) -> Calibration:
+    """Return how the labelled items of a session measure its judge.
+
+    An item without an outcome counts as ungraded. ``placeholder`` is that of ``calibration_of``.
+    """
+    if not labelled.items:
+        return unmeasured(labelled, labelled.why_not)
+    records = [
+        make_record(item, outcomes.get(item.key) or _not_judged(item.key))
+        for item in labelled.items
+    ]
+    slice_ = labelled.items[0].slice
+    if len(records) < labelled.whole:  # a few may be right by luck: take the whole interval
+        slice_ = replace(slice_, floor_limit={**slice_.floor, **slice_.floor_limit})
+    return replace(
+        calibration_of(
+            slice_, records, summarise(records, slice_), labelled.graders, placeholder=placeholder
+        ),
+        whole=labelled.whole,
+        source="session",
+        tokens=sum(record.tokens for record in records),
+        cost=total_cost(record.cost for record in records),
+    )
+
+
+def _not_judged(key: str) -> Outcome:
+    return Outcome(key=key, state="missing", kind="stopped", message="the run ended before it")
+
+
+def calibration_of(
+    slice_: Slice,
+    records: Sequence[Record],
+    summary: SliceSummary,
+    graders: tuple[str, ...],
+    *,
+    placeholder: bool = False,
+) -> Calibration:
+    """Return how a labelled slice measures the judge; ``records`` has all its planned items.
+
+    The floor is decided like a gate: an ungraded item could be right or wrong. Labels of one class
+    cannot show that it is reached, as a judge with one verdict for all would reach it. A
+    ``placeholder`` judge, which asks no model and judges recorded answers, is held to the
+    ``offline_floor`` where there is one.
+    """
+    inputs = gate_inputs(slice_, records, summary)
+    of_model = floor_gates(slice_.floor, inputs, slice_.floor_limit)
+    placeholder = placeholder and bool(slice_.offline_floor)
+    gates = floor_gates(slice_.offline_floor, inputs) if placeholder else of_model
+    trusted, blocks = _trust(slice_, records, gates)
+    return Calibration(
+        dataset=slice_.dataset,
+        language=slice_.language,
+        measures={**summary.measures, **_length_bias(slice_, records)},
+        floor=slice_.offline_floor if placeholder else slice_.floor,
+        floor_limit={} if placeholder else slice_.floor_limit,
+        stand_in=_against_model(of_model) if placeholder else "",
+        trusted=trusted,
+        reason=blocks,
+        graders=graders,
+        blocks=blocks,
+        items=len({record.id for record in records}),
+        ungraded=summary.counts.ungraded,
+        constructed=constructed_in(records),
+        separations=separations(inputs),
+        pass_bar=slice_.pass_bar if slice_.rates else None,
+        confusion=summary.confusion,
+        people=_people(slice_, records),
+    )
+
+
+def separations(inputs: GateInputs) -> dict[str, Separation]:
+    """Return how well a labelled slice shows the judge to tell classes apart, by measure.
+
+    A measure that is undefined in one of the worst cases of the ungraded items is left out. One
+    whose class has no graded item is not: else a judge that refuses these would seem unmeasured.
+    """
+    sample, found = inputs.graded, {}
+    for name, labels in CLASSES.items():
+        if name not in inputs.summary.measures:
+            continue
+        rates = class_rates(sample.patterns, sample.items, labels(sample.patterns))
+        values, ends = inputs.values(name), inputs.ends(name)
+        if values and ends:
+            youden = Estimate.of(values[0], ends, inputs.summary.counts.planned)
+            found[name] = Separation(youden=youden, rates=rates)
+    return found
+
+
+def constructed_in(records: Sequence[Record]) -> int:
+    """Return how many labelled items say that their answer was constructed."""
+    return sum(CONSTRUCTED in str(one.metadata.get("label_source", "")) for one in records)
+
+
+def _people(slice_: Slice, records: Sequence[Record]) -> PanelAgreement | None:
+    """Return how far people agree where several labelled the same items."""
+    own = [record for record in records if record.repeat == 1]
+    names = tuple(sorted({name for record in own for name in raters(record.metadata)}))
+    if len(names) < 2:
+        return None
+    rows = [(one, [str(one.metadata.get(name, "")) for name in names]) for one in own]
+    tied = {record.key for record in own if record.label is None}
+    return agreement_of(slice_, names, rows, tied)
+
+
+def agreement_of(
+    slice_: Slice,
+    names: tuple[str, ...],
+    rows: Sequence[tuple[Record, Sequence[str]]],
+    undecided: Collection[str],
+) -> PanelAgreement:
+    """Return how far judges or people agree, whose ``names`` these are.
+
+    ``rows`` has each record with what each of them said of it, empty for nothing; ``undecided`` are
+    the keys of records on which they came to no decision.
+    """
+    given = [[label for label in said if label] for _, said in rows]
+    clusters = [slice_.cluster_of(record) for record, _ in rows]
+    differ = [len(set(said)) > 1 for said in given]
+    split = tuple(one.key for (one, _), apart in zip(rows, differ, strict=True) if apart)
+    return PanelAgreement(
+        slice=slice_.name,
+        judges=names,
+        alpha=alpha_of(given, clusters),
+        pairs=kappas(names, [said for _, said in rows], clusters),
+        split=split,
+        undecided=sum(key in undecided for key in split),
+    )
+
+
+def _length_bias(slice_: Slice, records: Sequence[Record]) -> dict[str, Estimate]:
+    """Return by how many points a rater's error grows with each doubling of the answer's length.
+
+    It is the least-squares slope of rating less label over the length's logarithm; the interval is
+    a bootstrap over clusters. Nothing where no rating meets a label, or all lengths are the same.
+    """
+    import numpy as np
+
+    points = [
+        (slice_.cluster_of(one), math.log2(max(1, len(one.answer or ""))), one.rating - int(label))
+        for one in records
+        if one.rating is not None and (label := one.label or "").isdigit()
+    ]
+    if len(points) < 3 or len({x for _, x, _ in points}) < 2:
+        return {}
+    rows = np.array([(1.0, x, y, x * y, x * x) for _, x, y in points])
+    sums = cluster_sums(rows, [cluster for cluster, _, _ in points])
+
+    def parts(totals: Array) -> tuple[Array, Array]:
+        ones, xs, ys, xy, xx = totals.T
+        return ones * xy - xs * ys, ones * xx - xs**2
+
+    top, bottom = parts(sums.sum(axis=0))
+    drawn = resample(sums, np.ones(len(sums)))
+    interval = percentile(*parts(drawn), len(sums), len(points))
+    return {"bias_by_length": Estimate.of(float(top / bottom), interval, len(points))}
+
+
+def _trust(
+    slice_: Slice, records: Sequence[Record], gates: Sequence[GateResult]
+) -> tuple[bool | None, str]:
+    """Return whether the gates of the floor show that a judge may decide, and why not."""
+    failed = [gate for gate in gates if gate.state == "FAIL"]
+    unclear = [gate for gate in gates if gate.state == "INCONCLUSIVE"]
+    why = next((gate.reason for gate in (*failed, *unclear)), "")
+    why = why or (_one_class(slice_, records) if gates else "")
+    how = "not trusted" if failed else "measured too little"
+    blocks = f"judge {how} in {slice_.language}: {why}" if why else ""
+    return None if not gates or (why and not failed) else not failed, blocks
+
+
+def _against_model(of_model: Sequence[GateResult]) -> str:
+    """Return whether a placeholder judge reaches the floor of a model."""
+    missed: dict[str, str] = {}
+    for gate in of_model:
+        if gate.state != "PASS":
+            missed.setdefault(gate.threshold.measure, gate.reason)
+    found = f"misses the model's: {'; '.join(missed.values())}" if missed else "reaches the model's"
+    return f"the placeholder judge has a lower floor than a model, and {found}"
+
+
+def _one_class(slice_: Slice, records: Sequence[Record]) -> str:
+    """Return that all labels are on one side; empty where they are not, or are ratings."""
+    if slice_.rates:
+        return ""
+    sides = {one.label in slice_.passing for one in records if one.label is not None}
+    if len(sides) != 1:
+        return ""
+    given, lacking = ("right", "wrong") if sides.pop() else ("wrong", "right")
+    count = plural(len({one.id for one in records}), "label")
+    return f"{count} of {given} answers and none of {lacking} ones; add some"
+
+
+def unmeasured(labelled: Labelled, why: str) -> Calibration:
+    """Return the calibration of a judge that was not measured, and why."""
+    language = labelled.language
+    required = f"judge not measured in {language}, and calibration is required"
+    return Calibration(
+        dataset=labelled.dataset.name,
+        language=language,
+        measures={},
+        reason=why,
+        graders=labelled.graders,
+        source="session",
+        blocks=required if labelled.dataset.require_calibration else "",
+    )
