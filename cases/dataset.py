@@ -197,7 +197,7 @@ class Dataset:
 class Shards:
     """Parts of a run, alike in size; all repeats of an item are in one part.
 
-    A hash of its data set, language and id says which part an item is in, whatever else is asked.
+    The part of an item follows from a hash of its data set, language and id alone.
     Raises ValueError for parts that cannot be: a report folder may say anything.
     """
 

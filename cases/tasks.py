@@ -66,7 +66,7 @@ def _answerer(slice_: Slice, model: Model | None, *, recorded: bool) -> Answerer
         if slice_.prompt is None and not model.limits.takes_case:
             raise UsageError(
                 f"{slice_.name}: no answer prompt for {slice_.language!r}; add "
-                f"answer.{slice_.language}.yaml beside its dataset.yaml or give --prompt"
+                f"answer.{slice_.language}.yaml next to its dataset.yaml, or give --prompt"
             )
         return PromptedAnswer(model=model, prompt=slice_.prompt, whole=slice_.kind.words)
     if not recorded:
