@@ -1,6 +1,7 @@
 """The documents name every option, key and metric, and their links lead somewhere."""
 
 import re
+from argparse import SUPPRESS
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,6 +42,15 @@ def examples(title: str) -> set[str]:
     """Return the keys that the YAML examples of a section show."""
     blocks = re.findall(r"^```yaml\n(.*?)^```$", section(title), re.S | re.M)
     return {key for block in blocks for key in keys(yaml.load(block, yaml.BaseLoader))}
+
+
+def test_the_reference_lists_every_option(pytestconfig: pytest.Config) -> None:
+    """Each option of our group has a line, and no line is about an option that went."""
+    parser = pytestconfig._parser  # pytest has no public list of options
+    group = next(group for group in parser._groups if group.name == "qa")
+    shown = (option for option in group.options if option.attrs().get("help") != SUPPRESS)
+    options = {name for option in shown for name in option.names()}
+    assert set(re.findall(r"`(--[\w-]+)", section("Options"))) == options
 
 
 def test_the_reference_shows_every_key_of_a_data_set() -> None:
