@@ -1,14 +1,13 @@
 """Models with their prices, limits and ledger, and calls made outside a pytest run."""
 
 import asyncio
-import os
 import tempfile
 import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -18,8 +17,6 @@ from evaluators.core import (
     Ask,
     CallError,
     Model,
-    Outcome,
-    QAError,
     StoppedError,
     Usage,
 )
@@ -27,10 +24,7 @@ from evaluators.ledger import Ledger
 from evaluators.models.spec import Spec
 from evaluators.runtime.budget import budget_of
 from evaluators.runtime.caller import Caller, CallSettings, Detour, Meter
-from evaluators.runtime.engine import Engine, Task
-from evaluators.runtime.outcomes import InMemoryOutcomes
 from evaluators.runtime.prices import cost_of, pricing_of
-from evaluators.runtime.schedule import Schedule
 
 T = TypeVar("T")
 
@@ -99,62 +93,6 @@ class CallSession:
             for model in self.models.values():
                 await model.close()
 
-    def judge(
-        self, tasks: Mapping[str, Task], show: Callable[[Mapping[str, Outcome]], None]
-    ) -> "JudgedTasks":
-        """Judge all answers and return how each ended; errors are outcomes too.
-
-        ``show`` is called repeatedly with the outcomes so far. Raises InterruptedJudgingError on
-        Ctrl-C, once calls in flight had a moment to arrive, and QAError if replies can no longer be
-        kept.
-        """
-        writer = _ShownOutcomes(show)
-
-        async def work(caller: Caller) -> int:
-            engine = Engine(tasks, caller, writer, self.settings.concurrency)
-            schedule = Schedule(list(tasks), window=len(tasks) + 1)
-
-            def halt() -> None:
-                schedule.close()
-                engine.halt()
-
-            working = asyncio.create_task(engine.run(schedule))
-            await finish([working], halt)
-            working.result()
-            if engine.failure:
-                raise QAError(engine.failure)
-            return caller.sender.requests
-
-        try:
-            return JudgedTasks(requests=self.run(work), outcomes=writer.outcomes)
-        except KeyboardInterrupt:
-            done = f"{len(writer.outcomes)} of {len(tasks)} judged"
-            raise InterruptedJudgingError(
-                f"interrupted: {done}; replies are kept, run again to go on"
-            ) from None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedTasks:
-    """How every answer ended, by its task's key, and the number of requests sent."""
-
-    outcomes: Mapping[str, Outcome]
-    requests: int
-
-
-class InterruptedJudgingError(QAError):
-    """The user stopped it; what was paid for is in the ledger."""
-
-
-class _ShownOutcomes(InMemoryOutcomes):
-    def __init__(self, show: Callable[[Mapping[str, Outcome]], None]) -> None:
-        super().__init__()
-        self._show = show
-
-    def post(self, outcomes: Sequence[Outcome]) -> None:
-        super().post(outcomes)
-        self._show(self.outcomes)
-
 
 async def finish(tasks: Collection[asyncio.Task[Any]], halt: Callable[[], None]) -> None:
     """Wait for these tasks, however they end.
@@ -208,7 +146,6 @@ class CallThread:
     """
 
     def __init__(self, session: CallSession) -> None:
-        self.process = os.getpid()
         self._opened: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, Caller]] = Future()
         self._thread = threading.Thread(
             target=self._run, args=(session,), name="qa-calls", daemon=True

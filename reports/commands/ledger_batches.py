@@ -1,4 +1,4 @@
-"""``qagate ledger batches``: calls that providers have in batches; giving one up."""
+"""``qagate ledger batches``: list the batches that providers work on, or cancel one."""
 
 import argparse
 import asyncio
@@ -29,7 +29,7 @@ STATES: Mapping[State, str] = {
 
 
 def batches(options: argparse.Namespace) -> int:
-    """Print the batches that the ledger remembers; with ``--cancel`` give one of them up."""
+    """Print the batches that the ledger remembers; with ``--cancel`` cancel one of them."""
     is_looking = options.cancel is None
     with Ledger(options.ledger, read_only=is_looking) as ledger:
         waves = waves_in(ledger)
@@ -77,14 +77,14 @@ def _lines(waves: Sequence[Wave]) -> Iterator[str]:
 
 
 def _as_read(ledger: Ledger, wave: Wave) -> Wave:
-    """Return the wave; as read where the run that read it was killed before it could say so."""
+    """Return the wave, as read if the run that read it was killed before it noted that."""
     if not wave.is_open or any(ledger.get(key) is None for key in wave.keys):
         return wave
     return replace(wave, state="read", done=wave.calls)
 
 
 async def _cancel(ledger: Ledger, wave: Wave, model: LazyModel, known: Iterable[str]) -> str:
-    """Give a wave up at its provider, and in the ledger where the provider has nothing of it."""
+    """Cancel a wave at its provider, and in the ledger if the provider does not have it."""
     api = model.batches()
     try:
         wave = await _found(wave, model, known)

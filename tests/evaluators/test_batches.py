@@ -10,17 +10,21 @@ from pathlib import Path
 
 import pytest
 
+from evaluators.batches.batches import Batches, find_batches
 from evaluators.batches.waves import keep_wave
-from evaluators.core import Reply
+from evaluators.core import Reply, StoppedError
 from evaluators.ledger import Ledger, LedgerError, PaidReply
 from evaluators.ledger_place import PostgresUrl
+from evaluators.models import connect
 from evaluators.models.spec import Prices
 from evaluators.runtime.budget import budget_of
+from evaluators.runtime.caller import Caller, CallSettings, Meter
 from evaluators.runtime.prices import pricing_of
+from evaluators.secrets import Key
 from tests.support.batch_runs import QUICK, BatchRuns
 from tests.support.batch_server import Batch, BatchServer, Step, batch_server
 from tests.support.loopback import Answer, Seen
-from tests.support.model_calls import PROVIDERS, SECRET, spec_of
+from tests.support.model_calls import PROVIDERS, SECRET, asked, spec_of
 
 TEXTS = [f"What is number {number}? [[answer=n{number}]]" for number in range(12)]
 ANSWERS = [f"n{number}" for number in range(12)]
@@ -162,6 +166,38 @@ def test_a_direct_run_asks_nothing_that_a_provider_has_in_a_batch(
         assert runs.run(TEXTS, None).texts == ANSWERS
         assert [number_of(seen.prompt) for seen in server.direct] == [99, 3]
         assert server.repeats == 0
+
+
+def test_a_direct_run_notices_batches_that_begin_during_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A direct run that began on a ledger without batches sends no call that another run gave."""
+    monkeypatch.setattr("evaluators.runtime.caller.LOOK_SECONDS", 0.0)
+    with batch_server(looks=3) as server:
+        runs = BatchRuns(tmp_path, server, "openai")
+        began: list[Caller] = []
+
+        def find(caller: Caller) -> Batches | None:
+            if not began:  # the first look, before the other run
+                began.append(caller)
+                return None
+            return find_batches(None, caller)
+
+        with Ledger(runs.place) as ledger:
+            caller = Caller(ledger, CallSettings(), lambda spec, reply: 0.01, None, find)
+
+            async def ask() -> None:
+                caller.open()
+                await asyncio.to_thread(runs.run, TEXTS, replace(QUICK, wait=0.0))
+                model = connect(spec_of("openai", server.loopback), Key(SECRET))
+                meter = Meter(price=caller.price)
+                with pytest.raises(StoppedError, match="with the provider in a batch"):
+                    await caller.metered(meter)(model, asked(TEXTS[0]))
+                await caller.close()
+                await model.close()
+
+            asyncio.run(ask())
+        assert server.direct == []
 
 
 @pytest.mark.parametrize(

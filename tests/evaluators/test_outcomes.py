@@ -1,6 +1,8 @@
-"""The board: the engine posts, a test in any process waits for its own item, and never for ever."""
+"""Outcomes: the engine posts them, tests in any process wait for theirs, and never for ever."""
 
-from dataclasses import replace
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -11,27 +13,15 @@ from evaluators.core import Outcome, Usage, Verdict, Vote
 from evaluators.runtime.outcomes import (
     SILENCE_SECONDS,
     EngineLostError,
+    InMemoryOutcomes,
     OutcomeReader,
+    OutcomeSource,
     OutcomeStore,
+    OutcomeWriter,
+    OutcomeWriters,
     decode,
     encode,
 )
-
-
-class Clock:
-    """A clock that only sleeping moves on."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.sleeps = 0
-
-    def time(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-        self.sleeps += 1
-
 
 OUTCOME = Outcome(
     key="simpleqa-bg-1",
@@ -40,8 +30,6 @@ OUTCOME = Outcome(
     verdict=Verdict(grade="INCORRECT", reason="another town"),
     usage=Usage(input_tokens=5, cost=None),
 )
-
-
 VOTES = st.builds(
     Vote,
     judge=st.text(),
@@ -52,75 +40,140 @@ VOTES = st.builds(
 )
 
 
-@given(st.lists(VOTES, max_size=3))
+@dataclass
+class Clock:
+    """A clock that moves on only by sleeping."""
+
+    now: float = 0.0
+    asleep: Callable[[], None] = lambda: None
+    sleeps: list[float] = field(default_factory=list)
+
+    def time(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.sleeps.append(seconds)
+        self.asleep()
+
+
+@pytest.fixture(params=["memory", "file"])
+def ends(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> tuple[OutcomeWriter, OutcomeSource, Clock]:
+    """Return both ends of a way for outcomes, within a process and between two, and its clock."""
+    clock = Clock()
+    if request.param == "memory":
+        arrivals = InMemoryOutcomes(clock.time)
+        return arrivals, arrivals, clock
+    writer = OutcomeStore(tmp_path / "store")
+    return writer, OutcomeReader(tmp_path / "store", clock.time, clock.sleep), clock
+
+
+def test_an_outcome_that_has_come_is_returned_at_once(
+    ends: tuple[OutcomeWriter, OutcomeSource, Clock],
+) -> None:
+    """A test whose item is done does not wait, and a later end changes nothing."""
+    writer, source, clock = ends
+    writer.post([OUTCOME])
+    writer.end("the disk is full")
+    assert source.wait(OUTCOME.key) == OUTCOME
+    assert clock.sleeps == []
+    source.close()
+    writer.close()
+
+
+def test_an_engine_that_has_ended_is_not_waited_for(
+    ends: tuple[OutcomeWriter, OutcomeSource, Clock],
+) -> None:
+    """After the end an item without an outcome is MISSING at once, with the engine's reason."""
+    writer, source, clock = ends
+    writer.end("the disk is full")
+    missing = source.wait("another")
+    assert (missing.state, missing.kind) == ("missing", "stopped")
+    assert missing.message == "the disk is full"
+    assert clock.sleeps == []
+
+
+def test_a_silent_engine_is_given_up_in_memory() -> None:
+    """Without a beat for half a minute there is an error; a beat starts the time again."""
+    clock = Clock()
+    arrivals = InMemoryOutcomes(clock.time)
+    clock.now = SILENCE_SECONDS + 1
+    with pytest.raises(EngineLostError, match="silent for 30 s"):
+        arrivals.wait("k1")
+    arrivals.beat()
+    arrivals.post([OUTCOME])
+    assert arrivals.wait(OUTCOME.key) == OUTCOME
+
+
+def test_a_silent_engine_is_given_up_by_other_processes(tmp_path: Path) -> None:
+    """The silence is waited for once, not in each test (R9)."""
+    OutcomeStore(tmp_path / "store").close()
+    clock = Clock()
+    reader = OutcomeReader(tmp_path / "store", clock.time, clock.sleep)
+    with pytest.raises(EngineLostError, match="silent for 30 s; run again to resume"):
+        reader.wait("nothing")
+    before = clock.now
+    with pytest.raises(EngineLostError):
+        reader.wait("nothing either")
+    assert clock.now - before < SILENCE_SECONDS
+
+
+def test_a_test_waits_while_the_engine_lives(tmp_path: Path) -> None:
+    """An engine whose heart beats is waited for, however long it takes."""
+    writer, clock = OutcomeStore(tmp_path / "store"), Clock()
+
+    def beat() -> None:
+        clock.now += SILENCE_SECONDS / 2
+        writer.beat()
+        if len(clock.sleeps) == 5:
+            writer.post([OUTCOME])
+
+    clock.asleep = beat
+    reader = OutcomeReader(tmp_path / "store", clock.time, clock.sleep)
+    assert reader.wait(OUTCOME.key) == OUTCOME
+    assert clock.now > 2 * SILENCE_SECONDS
+
+
+def test_a_waiting_test_is_woken() -> None:
+    """A test that waits before its outcome has come continues once it comes."""
+    arrivals = InMemoryOutcomes()
+    threading.Timer(0.05, arrivals.post, [[OUTCOME]]).start()
+    assert arrivals.wait(OUTCOME.key) == OUTCOME
+    assert arrivals.outcomes == {OUTCOME.key: OUTCOME}
+
+
+def test_several_writers_are_told_in_their_order(tmp_path: Path) -> None:
+    """Outcomes and the end reach every writer."""
+    first, second = InMemoryOutcomes(), OutcomeStore(tmp_path / "store")
+    writers = OutcomeWriters(first, second)
+    writers.post([OUTCOME])
+    writers.beat()
+    writers.end("over")
+    reader = OutcomeReader(tmp_path / "store")
+    for source in (first, reader):
+        assert source.wait(OUTCOME.key) == OUTCOME
+        assert source.wait("another").message == "over"
+    writers.close()
+
+
+@given(votes=st.lists(VOTES, max_size=3))
 def test_votes_reach_the_test(votes: list[Vote]) -> None:
-    """What several judges said survives the way to another process, as it was."""
+    """What several judges said survives the way to another process unchanged."""
     outcome = replace(OUTCOME, verdict=Verdict(votes=tuple(votes)))
     assert decode(encode(outcome)) == outcome
+
+
+@given(text=st.text(st.characters(codec=None), max_size=40))
+def test_any_text_reaches_the_test(text: str) -> None:
+    """Lone surrogates and control characters survive."""
+    outcome = Outcome(key="k", state="error", answer=text, kind="internal", message=text)
+    assert decode(encode(outcome)) == outcome
+    assert encode(outcome).isascii()
 
 
 def test_a_vote_is_known_by_its_label() -> None:
     """A grade, or a rating in digits; nothing where the judge said nothing."""
     votes = [Vote(judge="j", grade="CORRECT"), Vote(judge="j", rating=7), Vote(judge="j")]
     assert [vote.label for vote in votes] == ["CORRECT", "7", ""]
-
-
-def test_an_outcome_that_stands_is_returned_at_once(tmp_path: Path) -> None:
-    """A test whose item is done does not sleep."""
-    board, clock = OutcomeStore(tmp_path / "b"), Clock()
-    board.post([OUTCOME])
-    watcher = OutcomeReader(tmp_path / "b", clock.time, clock.sleep)
-    assert watcher.wait(OUTCOME.key) == OUTCOME
-    assert clock.sleeps == 0
-    watcher.close()
-    board.close()
-
-
-def test_a_test_waits_while_the_engine_lives(tmp_path: Path) -> None:
-    """However long it takes, a beating engine is waited for."""
-    board = OutcomeStore(tmp_path / "b")
-
-    class Beating(Clock):
-        def sleep(self, seconds: float) -> None:
-            super().sleep(SILENCE_SECONDS / 2)
-            board.beat()
-            if self.sleeps == 5:
-                board.post([OUTCOME])
-
-    clock = Beating()
-    watcher = OutcomeReader(tmp_path / "b", clock.time, clock.sleep)
-    assert watcher.wait(OUTCOME.key) == OUTCOME
-    assert clock.now > 2 * SILENCE_SECONDS
-
-
-def test_a_silent_engine_is_given_up(tmp_path: Path) -> None:
-    """When no beat comes for half a minute the test ends with an error that says so (R9)."""
-    OutcomeStore(tmp_path / "b").close()
-    clock = Clock()
-    watcher = OutcomeReader(tmp_path / "b", clock.time, clock.sleep)
-    with pytest.raises(EngineLostError, match="silent for 30 s; run again to resume"):
-        watcher.wait("nothing")
-    before = clock.now
-    with pytest.raises(EngineLostError):
-        watcher.wait("nothing either")
-    assert clock.now - before < SILENCE_SECONDS
-
-
-def test_an_engine_that_has_ended_is_not_waited_for(tmp_path: Path) -> None:
-    """After the end an item without an outcome is MISSING at once, with the engine's reason."""
-    board, clock = OutcomeStore(tmp_path / "b"), Clock()
-    board.post([OUTCOME])
-    board.end("the disk is full")
-    watcher = OutcomeReader(tmp_path / "b", clock.time, clock.sleep)
-    assert watcher.wait(OUTCOME.key) == OUTCOME
-    missing = watcher.wait("another")
-    assert (missing.state, missing.message) == ("missing", "the disk is full")
-    assert clock.sleeps == 0
-
-
-@given(text=st.text(st.characters(codec=None), max_size=40))
-def test_any_text_survives_the_board(text: str) -> None:
-    """Encoding and decoding keep lone surrogates and control characters."""
-    outcome = Outcome(key="k", state="error", answer=text, kind="internal", message=text)
-    assert decode(encode(outcome)) == outcome
-    assert encode(outcome).isascii()

@@ -1,4 +1,4 @@
-"""Calls outside a pytest run: judging many, asking in waves, from a thread; interrupts."""
+"""Calls outside a pytest run: many at once, from a thread, interrupted."""
 
 import asyncio
 import os
@@ -13,7 +13,6 @@ from evaluators.core import (
     Ask,
     CallError,
     FatalError,
-    Outcome,
     RefusedError,
     Reply,
     Request,
@@ -25,10 +24,8 @@ from evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
 from evaluators.runtime.session import (
     CallSession,
     CallThread,
-    InterruptedJudgingError,
     ask_each,
 )
-from tests.support.engine_bench import prompted
 from tests.support.scripted import Scripted, ask_for
 
 
@@ -100,33 +97,6 @@ def test_an_interrupted_wave_keeps_what_was_paid(tmp_path: Path) -> None:
     (kept,) = session_of(model, tmp_path, replay=True).run(again)
     assert isinstance(kept, Reply)
     assert kept.text == "paid"
-
-
-@pytest.mark.usefixtures("interruptible")
-def test_interrupted_judging_says_how_far_it_came(tmp_path: Path) -> None:
-    """The line counts the answers that are judged, and says that their replies are kept."""
-    model = Interrupting(lambda request: Reply(text="CORRECT"))
-    tasks = {one.key: one for one in (prompted(number, model) for number in range(9))}
-    with pytest.raises(InterruptedJudgingError, match=r"interrupted: \d of 9 judged; replies are"):
-        session_of(model, tmp_path).judge(tasks, lambda outcomes: None)
-    assert len(model.requests) < 9
-
-
-def test_judging_shows_every_outcome(tmp_path: Path) -> None:
-    """What is judged so far is shown until all is; errors are outcomes too."""
-    seen: list[int] = []
-
-    def handler(request: Request) -> Reply:
-        if "3" in request.messages[-1].content:
-            raise RefusedError(*["too_long", "too long"])
-        return Reply(text="CORRECT")
-
-    model = Scripted(handler)
-    tasks = {one.key: one for one in (prompted(number, model) for number in range(5))}
-    done = session_of(model, tmp_path).judge(tasks, lambda found: seen.append(len(found)))
-    assert (done.requests, len(done.outcomes), seen[-1]) == (5, 5, 5)
-    states: dict[str, Outcome] = dict(done.outcomes)
-    assert [states[f"k{n}"].state for n in range(5)] == ["passed"] * 3 + ["error", "passed"]
 
 
 def test_the_deadline_holds_for_all_runs_together(tmp_path: Path) -> None:
