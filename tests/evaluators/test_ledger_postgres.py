@@ -17,6 +17,7 @@ from evaluators.ledger import (
     Ledger,
     LedgerError,
     postgres,
+    upkeep,
 )
 from evaluators.ledger.rows import VARIABLE
 from evaluators.ledger_place import PostgresUrl, read_place
@@ -406,9 +407,13 @@ def test_the_tables_are_made_once(place: PostgresUrl) -> None:
 
 
 def test_rows_and_documents_are_carried_both_ways(
-    place: PostgresUrl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    place: PostgresUrl,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """From a file into a database and back: the same lines, to the byte."""
+    monkeypatch.setattr(upkeep, "GROUP", 100)  # so that the document is a group of its own
     file, back = tmp_path / "file", tmp_path / "back"
     fill(file, 700, size=3)
     with Ledger(file) as ledger:
