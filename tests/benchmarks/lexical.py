@@ -1,9 +1,9 @@
 """Measure the lexical judge against given labels.
 
-Run as ``python -m tests.benchmarks.lexical SHARED_FOLDER``. For each set found there, and for this
-repository's own items, it prints agreement with the labels, precision and recall of CORRECT, the
-share of sure verdicts and how many of them agree: all of them, those that say CORRECT and the rest.
-Each rate has its 95 % interval, by question: several answers to one question are no independent
+Run as ``python -m tests.benchmarks.lexical FOLDER``, FOLDER holding the labelled sets in ``data/``.
+It prints one Markdown table: agreement with the labels, precision of CORRECT, the share of sure
+verdicts and how many of those are right, in each set and in this repository's own items. Each
+rate has its 95 % interval over questions: several answers to one question are no independent
 evidence.
 """
 
@@ -11,7 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +21,12 @@ from evaluators.judges.lexical.judge import grade
 from evaluators.statistics.intervals import Interval, clustered_rate
 from tests.benchmarks.labelled import OTHER, SETS, Item
 
+HEAD = "| set | labels | items | agreement | precision of CORRECT | sure | sure and right | ms |"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """One item: its question, its label, the judge's grade and whether that is sure."""
+    """One item with the judge's verdict."""
 
     question: str
     label: str
@@ -40,11 +42,12 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """A share of 0 to 1 with its interval, which is None where nothing was counted."""
+    """A share of 0 to 1 with its 95 % interval."""
 
     hits: int
     n: int
     interval: Interval | None
+    """None where nothing was counted."""
 
     @property
     def value(self) -> float:
@@ -59,21 +62,16 @@ class Rate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """How far the judge agrees with the labels.
-
-    ``precision`` and ``recall`` are those of CORRECT; ``sure`` is the share of sure verdicts,
-    ``settled`` the share of them that agree, ``settled_right`` and ``settled_other`` the same for
-    those that say CORRECT and for the rest; ``milliseconds`` is the time an item took.
-    """
+    """How far the judge agrees with the labels of a set."""
 
     agreement: Rate
     precision: Rate
-    recall: Rate
+    """Of CORRECT."""
     sure: Rate
     settled: Rate
-    settled_right: Rate
-    settled_other: Rate
+    """How many of the sure verdicts agree."""
     milliseconds: float
+    """CPU time an item takes."""
 
 
 def judge(items: list[Item]) -> list[Judged]:
@@ -87,20 +85,14 @@ def judge(items: list[Item]) -> list[Judged]:
 
 def measure(items: list[Item]) -> Measured:
     """Return how far the judge's grades agree with the labels of the items."""
-    start = time.perf_counter()
+    start = time.process_time()
     judged = judge(items)
-    elapsed = time.perf_counter() - start
-    right = [one for one in judged if one.grade == CORRECT]
-    wanted = [one for one in judged if one.label == CORRECT]
-    sure = [one for one in judged if one.sure]
+    elapsed = time.process_time() - start
     return Measured(
         agreement=rate((one.question, one.agrees) for one in judged),
-        precision=rate((one.question, one.agrees) for one in right),
-        recall=rate((one.question, one.agrees) for one in wanted),
+        precision=rate((one.question, one.agrees) for one in judged if one.grade == CORRECT),
         sure=rate((one.question, one.sure) for one in judged),
-        settled=rate((one.question, one.agrees) for one in sure),
-        settled_right=rate((one.question, one.agrees) for one in sure if one.grade == CORRECT),
-        settled_other=rate((one.question, one.agrees) for one in sure if one.grade != CORRECT),
+        settled=rate((one.question, one.agrees) for one in judged if one.sure),
         milliseconds=1000 * elapsed / len(judged),
     )
 
@@ -117,19 +109,16 @@ def rate(outcomes: Iterable[tuple[str, bool]]) -> Rate:
     return Rate(hits=sum(hits.values()), n=sum(sizes.values()), interval=interval)
 
 
-FIELDS = [field.name for field in fields(Measured) if field.name != "milliseconds"]
-
-
 def main(shared: Path) -> None:
-    """Print a block for every set that stands in the shared folder."""
+    """Print a row for every set that stands in the folder."""
+    rows = [HEAD, "|---" * HEAD.count(" | ") + "|---|"]
     for name, (labels, read) in SETS.items():
-        items = list(read(shared / "data"))
-        if not items:
-            continue
-        found = measure(items)
-        head = f"{name}: {len(items)} items, {labels} labels, {found.milliseconds:.2f} ms an item"
-        figures = (f"  {field:14}{getattr(found, field)}" for field in FIELDS)
-        sys.stdout.write("\n".join((head, *figures)) + "\n")
+        if items := list(read(shared / "data")):
+            found = measure(items)
+            rates = (found.agreement, found.precision, found.sure, found.settled)
+            cells = [name, labels, f"{len(items):,}", *map(str, rates), f"{found.milliseconds:.2f}"]
+            rows.append(f"| {' | '.join(cells)} |")
+    sys.stdout.write("\n".join(rows) + "\n")
 
 
 if __name__ == "__main__":
