@@ -71,22 +71,21 @@ def test_they_may_stand_before_a_model_and_in_a_panel() -> None:
 
 
 def test_calibrate_measures_them(capsys: pytest.CaptureFixture[str]) -> None:
-    """The card of an offline judge, without any ledger."""
+    """A run over labelled answers measures rules of one's own."""
     rows: list[dict[str, object]] = [
         {"question": "q?", "gold": "g", "predicted": "please", "label": "CORRECT"},
         {"question": "r?", "gold": "g", "predicted": "now", "label": "INCORRECT"},
     ]
-    assert main(["calibrate", "--judge", SPEC, write("l.jsonl", rows)]) == 0
-    out = capsys.readouterr().out
-    assert f"# Judge card: {SPEC}" in out
-    assert "| agreement            | 1.000" in out
-    assert not Path(".qa").exists()
+    assert main(["calibrate", write("l.jsonl", rows), "--judge", SPEC]) == 0
+    assert "agreement ≥ 0.9: reached" in capsys.readouterr().out
 
 
 def test_attack_attacks_them(capsys: pytest.CaptureFixture[str]) -> None:
-    """The bundled attacks are put to rules of one's own too."""
-    assert main(["attack", "--judge", SPEC, "--languages", "en"]) == 0
-    assert f"# Attacks on {SPEC}" in capsys.readouterr().out
+    """The bundled attacks are put to rules of one's own too; these lose every control."""
+    assert main(["attack", "--judge", SPEC, "--languages", "en"]) == 1
+    out = capsys.readouterr().out
+    assert "attacks:en     attacks_passed 0.000" in out
+    assert "attacks:en     controls_lost 1.000" in out
 
 
 def test_a_class_that_is_not_there_ends_a_command(capsys: pytest.CaptureFixture[str]) -> None:

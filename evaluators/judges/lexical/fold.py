@@ -20,7 +20,6 @@ _MARKS = re.compile("[\u0300-\u036f]")
 _APOSTROPHE = re.compile(r"(?<=\w)'s\b|(?<=\w)'(?=\w)")
 _CAMEL = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z])")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
-_LATIN = re.compile("[A-Za-z]")
 _VOWELS = frozenset("aeiouy")
 _WORD = re.compile(r"([\u3040-\u30ff\u3400-\u9fff]|[^\W\d_\u3040-\u30ff\u3400-\u9fff]+|\d+)")
 
@@ -34,7 +33,6 @@ class Text:
     gaps: tuple[str, ...]
     """``gaps[i]`` is before ``words[i]``; there is one gap more than words."""
     cyrillic: bool = False
-    latin: bool = True
 
 
 def within_limit(text: str) -> str:
@@ -72,8 +70,7 @@ def read(text: str) -> Text:
     """Return the folded text with its words."""
     parts = _WORD.split(fold(text))
     cyrillic = not text.isascii() and _CYRILLIC.search(text) is not None
-    latin = not cyrillic or _LATIN.search(text) is not None
-    return Text(words=tuple(parts[1::2]), gaps=tuple(parts[0::2]), cyrillic=cyrillic, latin=latin)
+    return Text(words=tuple(parts[1::2]), gaps=tuple(parts[0::2]), cyrillic=cyrillic)
 
 
 def without(text: Text, dropped: frozenset[str]) -> Text:

@@ -7,15 +7,9 @@ from itertools import islice
 from typing import cast
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Ask, Case, Verdict
+from evaluators.judges.lexical import match as matching
 from evaluators.judges.lexical.analysis import Answer
 from evaluators.judges.lexical.fold import FOLDER, plain, within_limit
-from evaluators.judges.lexical.match import (
-    Match,
-    Tolerance,
-    find_matches,
-    is_denied,
-    is_one_of_several,
-)
 from evaluators.judges.lexical.numbers import DASHES
 from evaluators.judges.lexical.refuse import declines, grade_premise, is_bare, premise
 from evaluators.reading import load_yaml
@@ -76,10 +70,10 @@ def _found(answer: Answer) -> Verdict | None:
     """Return CORRECT where a form stands in the answer; else why the first one does not count."""
     reasons = []
     for form in answer.forms:
-        for match in islice(find_matches(form, answer), _TRIES):
-            if is_denied(match, answer):
+        for match in islice(matching.find_matches(form, answer), _TRIES):
+            if matching.is_denied(match, answer):
                 reasons.append("the answer denies the gold")
-            elif is_one_of_several(match, answer):
+            elif matching.is_one_of_several(match, answer):
                 reasons.append("the gold is only one of several candidates")
             else:
                 return Verdict(grade=CORRECT, reason=match.rule, sure=_is_sure(match, answer))
@@ -98,7 +92,7 @@ def _missed(answer: Answer) -> Verdict:
     return Verdict(grade=INCORRECT, reason="the answer does not hold the gold")
 
 
-def _is_sure(match: Match, answer: Answer) -> bool:
+def _is_sure(match: matching.Match, answer: Answer) -> bool:
     """Return whether the answer is a declared form with nothing of substance besides.
 
     Besides it may have words that hold a sentence together, and words of the question in their
@@ -119,7 +113,7 @@ def _is_sure(match: Match, answer: Answer) -> bool:
     asks = any("?" in gap for gap in gaps)
     if phrases or echoes or asks or any(known.any_of(key, rest) for key in keys):
         return False
-    asked, alike = iter(answer.question.words), Tolerance(tables=known).alike
+    asked, alike = iter(answer.question.words), matching.Tolerance(tables=known).alike
     idle = answer.idle_words - known.words["joiners"]
     own = (word for word in rest if word not in idle)
     return all(any(alike(one, word) for one in asked) for word in own)

@@ -21,9 +21,6 @@ _LISTED = 0.6  # share of the answer's own words from which it is a list
 _VOWELS = frozenset("aeiouy")
 
 
-# Words
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
     """How freely words are compared: inflected ends, typing errors in names, another script."""
@@ -75,9 +72,6 @@ def _mistyped(one: str, other: str, letters: int) -> bool:
     if one.startswith(other) or other.startswith(one):
         return False  # another ending makes another word
     return OSA.distance(one, other) <= (1 if shortest < 9 else 2)
-
-
-# Matches
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +146,18 @@ def _runs(wanted: tuple[str, ...], answer: Text) -> Iterator[Span]:
 def _loose(form: Form, answer: Answer) -> Iterator[Match]:
     """Yield places that hold the gold's words in other forms, in another order, or fewer."""
     text, own = answer.text, answer.own_words
-    crossed = (form.text.cyrillic and text.latin) or (form.text.latin and text.cyrillic)
-    tolerance = Tolerance(tables=answer.tables, names=form.named, scripts=crossed)
+    scripts = form.text.cyrillic or text.cyrillic
+    tolerance = Tolerance(tables=answer.tables, names=form.named, scripts=scripts)
     implied = answer.question_head | (form.common & answer.question_words)
     needed = [word for word in form.content if word not in implied]
     figures = all(word.isdecimal() for word in needed)
     if not figures and not answer.question_words.issuperset(needed):
         groups = [tolerance.places_of(word, text) for word in needed]
-        start, end = _narrowest(groups)
-        if all(groups) and end - start <= 3 * len(groups) + _ROOM:
-            yield Match(form, start, end, "every word of the gold stands in the answer")
+        for anchor in min(groups, key=len)[:_PLACES] if all(groups) else ():
+            near = [min(places, key=lambda place: abs(place - anchor)) for places in groups]
+            if max(near) - min(near) < 3 * len(groups) + _ROOM:
+                rule = "every word of the gold stands in the answer"
+                yield Match(form, min(near), max(near) + 1, rule)
     items = form.items or ((form.content,) if not form.named and len(own) > 1 else ())
     every = [word for item in items for word in item]
     met = (any(tolerance.alike(word, said) for word in item for said in own) for item in items)
@@ -190,22 +186,6 @@ def _person(form: Form, answer: Answer, tolerance: Tolerance) -> Iterator[Match]
                 yield Match(form, start, place + 1, "given and family name are the gold's")
             if who and answer.own_words == [words[place]] and len(family) > 2:
                 yield Match(form, place, place + 1, "the answer is the family name alone")
-
-
-def _narrowest(groups: list[list[int]]) -> Span:
-    """Return the shortest stretch of positions with one of every group; linear in positions."""
-    merged = sorted((place, kind) for kind, places in enumerate(groups) for place in places)
-    last: dict[int, int] = {}
-    best = (0, 1 << 60)
-    for place, kind in merged:
-        last[kind] = place
-        start = min(last.values())
-        if len(last) == len(groups) and place + 1 - start < best[1] - best[0]:
-            best = (start, place + 1)
-    return best
-
-
-# Objections
 
 
 def is_denied(match: Match, answer: Answer) -> bool:

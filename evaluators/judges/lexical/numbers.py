@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from evaluators.judges.lexical.fold import Text
-from evaluators.judges.lexical.tables import Tables
+from evaluators.judges.lexical.tables import Tables, factors
 
 DASHES = frozenset("-–—\u2010\u2011")
 PERCENT = "concentr-percent"
@@ -27,21 +27,7 @@ _POINTED = re.compile(r"(?P<whole>.+)(?P<mark>[.,])(?P<rest>\d+)")
 YEAR = re.compile(r"[12]\d{3}")
 """A year of our era with four digits."""
 _DAY = re.compile(r"0?[1-9]|[12]\d|3[01]")
-_ROMAN = re.compile(r"(?=..)(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")
-_WORTH = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _MEASURED = ("length", "mass", "temperature")
-_FACTORS = {
-    "length-kilometer": 1000, "length-meter": 1, "length-centimeter": 0.01,
-    "length-millimeter": 0.001, "length-mile": 1609.344, "length-yard": 0.9144,
-    "length-foot": 0.3048, "length-inch": 0.0254, "mass-tonne": 1000, "mass-kilogram": 1,
-    "mass-gram": 0.001, "mass-pound": 0.45359237, "mass-ounce": 0.028349523125,
-    "duration-week": 604800, "duration-day": 86400, "duration-hour": 3600, "duration-minute": 60,
-    "duration-second": 1,
-}  # fmt: skip
-"""What a unit is worth in the base unit of its kind."""
-
-
-# Number words
 
 
 def in_figures(text: Text, tables: Tables) -> Text:
@@ -66,7 +52,7 @@ def _spelt(text: Text, place: int, tables: Tables) -> tuple[int, str]:
     word, end = text.words[place], place + 1
     values = [value_of(word)] if value_of(word) is not None else []
     if not values or (place and text.words[place - 1].isdecimal() and word in tables.units):
-        return end, _roman(word) or word  # "5 second"
+        return end, word  # "5 second"
     while end < len(text.words) and len(values) < _GROUPS:
         joined = text.words[end] in tables.words["joiners"] and end + 1 < len(text.words)
         last, following = values[-1] or 0, value_of(text.words[end + joined])
@@ -91,17 +77,7 @@ def _spelt(text: Text, place: int, tables: Tables) -> tuple[int, str]:
     return end, str(total + current)
 
 
-def _roman(word: str) -> str:
-    """Return a folded Roman numeral of two letters or more, below 100, in figures; else ""."""
-    worths = [_WORTH[letter] for letter in word] if _ROMAN.fullmatch(word) else []
-    pairs = zip(worths, [*worths[1:], 0], strict=True) if worths else ()
-    return str(sum(one if one >= after else -one for one, after in pairs) or "")
-
-
-# Quantities
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Quantity:
     """A number with its unit."""
 
@@ -129,9 +105,9 @@ class Quantity:
         half = min(gold.step / 2, abs(value) * _SLACK or gold.step)
         if not self.shares_unit(gold):
             kinds = {unit.partition("-")[0] for unit in (self.unit, gold.unit)}
-            if len(kinds) > 1 or not {self.unit, gold.unit} <= _FACTORS.keys():
+            if len(kinds) > 1 or not {self.unit, gold.unit} <= factors().keys():
                 return False
-            ratio = _FACTORS[self.unit] / _FACTORS[gold.unit]
+            ratio = factors()[self.unit] / factors()[gold.unit]
             readings, step = tuple(ratio * one for one in readings), ratio * step
             half = min(max(half, step / 2), max(half, abs(value) * _CONVERTED))
         if gold.limits:
@@ -176,14 +152,8 @@ def _quantity(text: Text, place: int, end: int, raw: str, tables: Tables) -> Qua
     significant = max(1, len(digits.rstrip("0") if whole and value * factor >= 1000 else digits))
     decimals = len(re.split(r"\D", raw)[-1])
     step = 10.0 ** (len(str(int(value))) - significant) if whole else 10.0**-decimals
-    return Quantity(
-        values=tuple((-factor if minus else factor) * reading for reading in readings),
-        step=factor * step,
-        unit=unit or currency,
-        start=place,
-        end=last,
-        digits=significant,
-    )
+    values = tuple((-factor if minus else factor) * reading for reading in readings)
+    return Quantity(values, factor * step, unit or currency, place, last, significant)
 
 
 def _readings(raw: str, decimal: str) -> list[float]:
@@ -221,10 +191,7 @@ def _tail(text: Text, end: int, tables: Tables, *, money: bool) -> tuple[float, 
     return factor, "", end
 
 
-# Dates
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Date:
     """A date as far as it was given."""
 
@@ -292,9 +259,7 @@ def _around(text: Text, place: int, tables: Tables) -> Date:
             start, end = min(start, spot), max(end, spot + 1)
             if step < 0:
                 break
-    return Date(
-        year=year, month=tables.months.get(text.words[place]), day=day, start=start, end=end
-    )
+    return Date(year, tables.months.get(text.words[place]), day, start, end)
 
 
 def _numeric(text: Text) -> Iterator[Date]:
@@ -310,5 +275,4 @@ def _numeric(text: Text) -> Iterator[Date]:
                     and _DAY.fullmatch(month)
                     and int(month) <= 12
                 ):
-                    parts = {"year": int(year), "month": int(month), "day": int(day)}
-                    yield Date(**parts, start=place, end=place + 3)
+                    yield Date(int(year), int(month), int(day), place, place + 3)

@@ -5,10 +5,8 @@ from collections.abc import Sequence
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Verdict
 from evaluators.judges.lexical.analysis import Answer
 
-FALSE_PREMISE = "FALSE PREMISE:"
-"""Begins a gold that a correction of the question meets."""
-UNANSWERABLE = "UNANSWERABLE:"
-"""Begins a gold that declining to answer meets too."""
+FALSE_PREMISE, UNANSWERABLE = "FALSE PREMISE:", "UNANSWERABLE:"
+"""Marks of golds that a correction meets, and that declining to answer meets too."""
 _BARE = 12  # own words of a bare refusal
 
 

@@ -161,8 +161,8 @@ def tables(language: str) -> Tables:
     return Tables(language)
 
 
-def _file(language: str) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", load_yaml(FOLDER / f"{language}.yaml"))
+def _file(name: str) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", load_yaml(FOLDER / f"{name}.yaml"))
 
 
 def _locale(language: str) -> Locale | None:
@@ -170,3 +170,9 @@ def _locale(language: str) -> Locale | None:
 
     name = language.replace("-", "_")
     return LocaleDataDict(cast("Any", load(name))) if exists(name) else None
+
+
+@cache
+def factors() -> Mapping[str, float]:
+    """Return what units that convert are worth in the base unit of their kind."""
+    return {unit: float(worth) for unit, worth in _file("units").items()}
