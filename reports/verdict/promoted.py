@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaluators.core import UsageError
+from evaluators.secrets import mask
 from evaluators.text import shown
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def with_trend(report: "Report", here: Path) -> "Report":
         try:
             points.append(_point(folder, report))
         except UsageError as problem:
-            unread.append(f"left out of the trend: {problem}")
+            unread.append(mask(f"left out of the trend: {problem}"))
     points.sort(key=lambda point: point.started)
     found = tuple(point for point in points if point.slices)[-_MOST:]
     return replace(report, trend=found, notes=(*report.notes, *unread))
