@@ -13,12 +13,7 @@ import pytest
 
 from evaluators.__main__ import main
 from evaluators.core import UsageError
-from evaluators.ledger import (
-    Ledger,
-    LedgerError,
-    postgres,
-    upkeep,
-)
+from evaluators.ledger import Ledger, LedgerError, postgres, upkeep
 from evaluators.ledger.rows import VARIABLE
 from evaluators.ledger_place import PostgresUrl, read_place
 from tests.support.places import ask, change, text_of

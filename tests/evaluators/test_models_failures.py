@@ -9,25 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 
-from evaluators.core import (
-    CallError,
-    FatalError,
-    RefusedError,
-    TransientError,
-)
+from evaluators.core import CallError, FatalError, RefusedError, TransientError
 from evaluators.models import connect
 from evaluators.models.api import open_endpoint
 from evaluators.models.failures import MAX_RESET_S, message_of, reset_after, retry_after
 from evaluators.secrets import Key
 from tests.support.loopback import Answer, loopback
-from tests.support.model_calls import (
-    SECRET,
-    asked,
-    both,
-    error_body,
-    failure,
-    spec_of,
-)
+from tests.support.model_calls import SECRET, asked, both, error_body, failure, spec_of
 
 DATE = "Wed, 21 Oct 2026 07:28:00 GMT"
 LATER = "Wed, 21 Oct 2026 07:28:30 GMT"

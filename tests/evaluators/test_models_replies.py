@@ -9,13 +9,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.core import (
-    CallError,
-    FatalError,
-    RefusedError,
-    ToolCall,
-    TransientError,
-)
+from evaluators.core import CallError, FatalError, RefusedError, ToolCall, TransientError
 from evaluators.models.api import MAX_BODY
 from tests.support.loopback import Answer, loopback
 from tests.support.model_calls import (

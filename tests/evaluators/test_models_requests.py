@@ -12,14 +12,7 @@ from evaluators.models import connect
 from evaluators.models.spec import parse
 from evaluators.secrets import Key
 from tests.support.loopback import loopback, reply
-from tests.support.model_calls import (
-    SECRET,
-    TOOL,
-    ask,
-    asked,
-    both,
-    spec_of,
-)
+from tests.support.model_calls import SECRET, TOOL, ask, asked, both, spec_of
 from tests.support.projects import ROOT
 
 

@@ -5,11 +5,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.core import (
-    RefusedError,
-    Reply,
-    TransientError,
-)
+from evaluators.core import RefusedError, Reply, TransientError
 from evaluators.models import connect
 from evaluators.models.spec import Spec, build
 from evaluators.secrets import Key
