@@ -24,6 +24,7 @@ from reports.plugin.qagate import run
 from reports.render.judge_section import TITLE
 
 QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # the plugin is loaded already
+WRITTEN = (0, 1, 2, 6)  # exit codes of runs with a report
 FOLDER = Path(".qa/calibrate")
 BUNDLED = Path(cases.__file__).parent / "judges"
 FLOORS = {"graded": BUNDLED / FILE, "rated": BUNDLED / "judges_eba" / FILE}
@@ -52,9 +53,10 @@ def main(argv: Sequence[str]) -> int:
     code = run([*QUIET, f"--rootdir={folder}", f"--report-dir={options.report_dir}",
                 *words, str(folder)])  # fmt: skip
     summary = options.report_dir / "summary.md"
-    text = summary.read_text(encoding="utf-8") if summary.exists() else ""
+    text = summary.read_text(encoding="utf-8") if code in WRITTEN and summary.exists() else ""
     found = re.search(rf"^### {TITLE}\n.*?(?=^### |\Z)", text, re.MULTILINE | re.DOTALL)
-    say(sys.stdout, found[0].rstrip() if found else "")
+    if found:
+        say(sys.stdout, found[0].rstrip())
     return code
 
 

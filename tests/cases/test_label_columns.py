@@ -84,6 +84,13 @@ def test_rows_of_another_language_are_another_slices(tmp_path: Path) -> None:
     assert only.row == 2
 
 
+def test_an_id_of_several_answers_is_a_questions(tmp_path: Path) -> None:
+    """Answers to one question may have its id; each answer is named by its content then."""
+    found = read(tmp_path, "a.jsonl", jsonl(row(id="q1"), row(id="q1", predicted="x")))
+    assert len({case.id for case in found}) == 2
+    assert read(tmp_path, "b.jsonl", jsonl(row(id="q1"), row(id="q2")))[0].id == "q1"
+
+
 def test_labels_that_tell_only_right_from_wrong_are_two_way(tmp_path: Path) -> None:
     """yes/no labels say nothing of NOT_ATTEMPTED; three grades do, unless asked otherwise."""
     two = jsonl(row(label=True), row(label=False), row(label="C"))
