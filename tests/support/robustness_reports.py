@@ -18,8 +18,8 @@ from evaluators.kinds import GRADED  # noqa: E402
 from evaluators.text import sendable  # noqa: E402
 from reports.metrics.summary import summarise  # noqa: E402
 from reports.render.writer import write  # noqa: E402
-from reports.run.record import Record  # noqa: E402
-from reports.run.report import Decision, Report  # noqa: E402
+from reports.run.record import Record, safe  # noqa: E402
+from reports.run.report import Decision, Report, safe_report  # noqa: E402
 from tests.support import samples  # noqa: E402
 
 Row = Mapping[str, str]
@@ -52,12 +52,13 @@ def _report(cases: Sequence[Row]) -> Report:
     )
     line = f"GATES FAIL (0 of {len(gates)} pass): exit 1"
     decision = Decision(gates=gates, code=1, line=line)
-    return replace(samples.report(records), slices=slices, decision=decision)
+    report = replace(samples.report(records), slices=slices, decision=decision)
+    return safe_report(report)
 
 
 def _record(case: Row, row: int) -> Record:
     texts = {"question": case["question"], "expected": case["gold"], "answer": case["predicted"]}
-    return samples.record(
+    record = samples.record(
         row,
         key=f"kit-{case['language']}-{case['id']}",
         id=case["id"],
@@ -69,6 +70,7 @@ def _record(case: Row, row: int) -> Record:
         metadata={"note": case["predicted"]},
         **texts,
     )
+    return safe(record)
 
 
 def _run_pytest(cases: Sequence[Row], folder: Path) -> None:

@@ -78,7 +78,7 @@
   };
 
   // The answer now and before, with the words that differ marked.
-  const beside = (item) => {
+  const answers = (item) => {
     const old = item.before && item.before[0];
     const sides = old && item.answer && old !== item.answer ? differences(old, item.answer) : null;
     const text = (at, tag) => make("span", { lang: item.language, dir: "auto" }, ...marked(sides[at], tag));
@@ -111,7 +111,7 @@
 
   const detailOf = (item, id) => make("tr", { role: "row", class: "detail", id },
     make("td", { role: "cell", colspan: "5" }, make("dl", {},
-      ...facts(item, beside(item)).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]))));
+      ...facts(item, answers(item)).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]))));
 
   const toggle = (button, row, item) => {
     const id = button.getAttribute("aria-controls");
