@@ -7,7 +7,7 @@ from functools import partial
 from cases.dataset import PlannedItem, Slice
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import Answerer, Case, Judge, Model, UsageError
-from evaluators.extra_metrics import Measurer
+from evaluators.extra_metrics import MetricRunner
 from evaluators.judges.adjudicated import AdjudicatedJudge, Adjudications
 from evaluators.judges.ensemble import CheckedJudge
 from evaluators.judges.factory import JudgeFactory, Place
@@ -42,7 +42,7 @@ def make_tasks(
             for repeat in dict.fromkeys(map(_judging_repeat, part))
         }
         passes = partial(slice_.kind.passes, passing=slice_.passing, pass_bar=slice_.pass_bar)
-        extras = measurers(slice_, [item.case for item in part], judges.first_model)
+        extras = metric_runners(slice_, [item.case for item in part], judges.first_model)
         for item in part:
             tasks[item.key] = Task(
                 key=item.key,
@@ -51,7 +51,7 @@ def make_tasks(
                 answerer=answerer,
                 judge=by_repeat[_judging_repeat(item)],
                 passes=passes,
-                measurers=extras,
+                metric_runners=extras,
             )
     return {item.key: tasks[item.key] for item in items}
 
@@ -105,7 +105,9 @@ def _judge(
     return CheckedJudge(checks=slice_.checks, behind=judge) if slice_.checks else judge
 
 
-def measurers(slice_: Slice, cases: Sequence[Case], model: Model | None) -> tuple[Measurer, ...]:
+def metric_runners(
+    slice_: Slice, cases: Sequence[Case], model: Model | None
+) -> tuple[MetricRunner, ...]:
     """Return what takes the extra metrics of a slice; nothing without a model that judges.
 
     Raises UsageError where one of the cases lacks the context that a metric reads.
@@ -120,6 +122,6 @@ def measurers(slice_: Slice, cases: Sequence[Case], model: Model | None) -> tupl
             f"{without[0]!r} has none; add it, or take the metric out"
         )
     # Loads deepeval: seconds, and only for those who ask for it.
-    from evaluators.judges.metric import measurers_of  # noqa: PLC0415
+    from evaluators.judges.metric import metric_runners_of  # noqa: PLC0415
 
-    return measurers_of(slice_.metrics, model)
+    return metric_runners_of(slice_.metrics, model)

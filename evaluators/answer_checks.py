@@ -80,7 +80,7 @@ def _golds(case: Case) -> list[str]:
     return golds
 
 
-MEASURES: Mapping[str, Callable[[Case, str], float]] = {
+WORDING_METRICS: Mapping[str, Callable[[Case, str], float]] = {
     "bleu": bleu,
     "chrf": chrf,
     "rouge_l": rouge_l,
@@ -197,13 +197,13 @@ def _json_schema(text: str) -> Callable[[Case, str], Score]:
 
 
 def _wording(name: str, text: str) -> Callable[[Case, str], float]:
-    return MEASURES[name]
+    return WORDING_METRICS[name]
 
 
 BUNDLED: Mapping[str, Callable[[str], Callable[[Case, str], object]]] = {
     "exact": _exact,
     "regex": _regex,
     "json_schema": _json_schema,
-    **{name: partial(_wording, name) for name in MEASURES},
+    **{name: partial(_wording, name) for name in WORDING_METRICS},
 }
 """Checks that need no code, made from their text."""

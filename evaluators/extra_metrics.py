@@ -100,7 +100,7 @@ class CheckSpec:
         return f"{CHECK}{self.name}"
 
 
-class Measurer(Protocol):
+class MetricRunner(Protocol):
     """Whatever gives an answer a number from 0 to 1 beside its verdict."""
 
     @property
@@ -126,21 +126,21 @@ class MetricResults:
 
 
 async def measure_all(
-    measurers: Sequence[Measurer], case: Case, answer: str, ask: Ask
+    metric_runners: Sequence[MetricRunner], case: Case, answer: str, ask: Ask
 ) -> MetricResults:
-    """Return what the measurers say of an answer; one that fails leaves no trace on the others."""
+    """Return every metric of an answer; one that fails does not affect the others."""
     import asyncio  # noqa: PLC0415  # workers load the specs, and measure nothing
 
     from evaluators.ledger import LedgerError  # noqa: PLC0415
     from evaluators.secrets import mask, one_line  # noqa: PLC0415
 
-    asked = (measurer.measure(case, answer, ask) for measurer in measurers)
+    asked = (runner.measure(case, answer, ask) for runner in metric_runners)
     found = await asyncio.gather(*asked, return_exceptions=True)
     values: dict[str, float | None] = {}
     unmeasured: dict[str, str] = {}
     failure = ""
-    for measurer, result in zip(measurers, found, strict=True):
-        name = measurer.spec.name
+    for runner, result in zip(metric_runners, found, strict=True):
+        name = runner.spec.name
         if not isinstance(result, BaseException):
             values[name] = result
             continue

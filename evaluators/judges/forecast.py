@@ -20,7 +20,7 @@ from evaluators.core import (
     Reply,
     Request,
 )
-from evaluators.extra_metrics import Measurer
+from evaluators.extra_metrics import MetricRunner
 from evaluators.judges.adjudicated import AdjudicatedJudge
 from evaluators.judges.ensemble import CascadeJudge, CheckedJudge, PanelJudge
 from evaluators.models.spec import Spec
@@ -38,7 +38,7 @@ CACHEABLE_TOKENS = 1024
 REPLY_TOKENS = 100
 """Taken as the usual length of a reply: a short answer, or a verdict with its reason."""
 
-STAND_IN = "A short answer of a sentence or two. " * 10  # about REPLY_TOKENS long
+PLACEHOLDER_ANSWER = "A short answer of a sentence or two. " * 10  # about REPLY_TOKENS long
 _NOT_KEPT = "not_kept"
 
 Kept = Callable[[str], Reply | None]
@@ -92,13 +92,13 @@ async def calls_ahead(task: Task, kept: Kept) -> list[Call]:
     except CallError as error:
         if error.kind != _NOT_KEPT:
             return calls
-        answer = STAND_IN
+        answer = PLACEHOLDER_ANSWER
         for judge in single_judges(task.judge):
             await _judged(judge, task, answer, ask)
     else:
         await _judged(task.judge, task, answer, ask)
-    for measurer in task.measurers:
-        calls += await _measured(measurer, task.case, answer, kept)
+    for runner in task.metric_runners:
+        calls += await _measured(runner, task.case, answer, kept)
     return calls
 
 
@@ -134,7 +134,7 @@ def _noting(kept: Kept) -> tuple[list[Call], Ask]:
     return calls, ask
 
 
-async def _measured(measurer: Measurer, case: Case, answer: str, kept: Kept) -> list[Call]:
+async def _measured(runner: MetricRunner, case: Case, answer: str, kept: Kept) -> list[Call]:
     """Return the calls of an extra measure: where not all are kept as many as it usually takes.
 
     What it asks next hangs on the replies, so those that cannot be foreseen are taken to be like
@@ -142,11 +142,11 @@ async def _measured(measurer: Measurer, case: Case, answer: str, kept: Kept) -> 
     """
     calls, ask = _noting(kept)
     try:
-        await measurer.measure(case, answer, ask)
+        await runner.measure(case, answer, ask)
     except (CallError, JudgeError):
         await asyncio.sleep(0)  # what it asks side by side is noted as well
         ahead = [call for call in calls if not call.kept]
-        return [*calls, *ahead[-1:] * (measurer.spec.calls - len(calls))]
+        return [*calls, *ahead[-1:] * (runner.spec.calls - len(calls))]
     return calls
 
 

@@ -74,7 +74,7 @@ class Bridge(DeepEvalBaseLLM):  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeepEvalMeasurer:
+class DeepEvalMetricRunner:
     """One of deepeval's metrics, judged by a model of ours."""
 
     spec: MetricSpec
@@ -96,14 +96,16 @@ class DeepEvalMeasurer:
         raise found
 
 
-def measurers_of(specs: Sequence[MetricSpec], model: Model) -> tuple[DeepEvalMeasurer, ...]:
+def metric_runners_of(
+    specs: Sequence[MetricSpec], model: Model
+) -> tuple[DeepEvalMetricRunner, ...]:
     """Return what measures by these metrics, on this model."""
     with warnings.catch_warnings():
         # Said once a process, of scores that were the other way round in versions before 4.3.
         warnings.filterwarnings("ignore", "'.*' now scores in the same direction")
         for spec in specs:
             build(spec, Bridge(model, deepeval_bridge.ask_nobody))
-    return tuple(DeepEvalMeasurer(spec=spec, model=model) for spec in specs)
+    return tuple(DeepEvalMetricRunner(spec=spec, model=model) for spec in specs)
 
 
 def build(spec: MetricSpec, model: DeepEvalBaseLLM) -> BaseMetric:

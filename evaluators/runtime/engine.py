@@ -24,7 +24,7 @@ from evaluators.core import (
     StoppedError,
     Verdict,
 )
-from evaluators.extra_metrics import Measurer, MetricResults, measure_all
+from evaluators.extra_metrics import MetricResults, MetricRunner, measure_all
 from evaluators.judge_spec import returned_names
 from evaluators.ledger import LedgerError
 from evaluators.runtime.caller import Caller, Meter
@@ -76,7 +76,7 @@ class Task:
     answerer: Answerer
     judge: Judge
     passes: Callable[[Case, Verdict], bool]
-    measurers: tuple[Measurer, ...] = ()
+    metric_runners: tuple[MetricRunner, ...] = ()
     """Extra metrics, computed once the answer has a verdict."""
 
 
@@ -281,9 +281,9 @@ class Engine:
         )
 
     async def _measured(self, task: Task, answer: str | None, ask: Ask) -> MetricResults:
-        if answer is None or not task.measurers:
+        if answer is None or not task.metric_runners:
             return MetricResults()
-        extra = await measure_all(task.measurers, task.case, answer, ask)
+        extra = await measure_all(task.metric_runners, task.case, answer, ask)
         self.failure = self.failure or extra.failure
         return extra
 

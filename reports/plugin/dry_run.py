@@ -110,7 +110,7 @@ class DryRun:
             yield from plan_lines("all", len(keys), sum(forecasts.values(), judged))
             if shares:
                 yield sequence_line(items, forecasts, shares, judged.cost)
-        extras = any(self._tasks[key].measurers for key in keys)
+        extras = any(self._tasks[key].metric_runners for key in keys)
         notes = [*([EXTRAS] if extras else []), *self._distrusted(calibrator)]
         for text in (*assumptions(self._specs, self._prices), *notes, *self._powers(keys)):
             yield from wrapped(text)

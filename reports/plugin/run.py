@@ -61,7 +61,7 @@ class EngineRun:
             plan.items.values(), connected.model, connected.judges, self.adjudications
         )
         self._tasks: Mapping[str, Task] = tasks
-        self.takes_extras = any(task.measurers for task in tasks.values())
+        self.takes_extras = any(task.metric_runners for task in tasks.values())
         """Whether some answer gets extra metrics."""
         self._options = options
         self._plan = plan

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from evaluators.core import Case, JudgeError, Model, Reply, Request, StoppedError, TransientError
 from evaluators.extra_metrics import METRICS, MetricSpec
 from evaluators.judges.deepeval_bridge import read_text
-from evaluators.judges.metric import QUIET, Bridge, JudgeMetric, measurers_of
+from evaluators.judges.metric import QUIET, Bridge, JudgeMetric, metric_runners_of
 from evaluators.replies import Invalid
 from evaluators.template import encode
 from tests.support.scripted import Scripted, make_case
@@ -50,9 +50,9 @@ def measured(
     async def ask(asked: Model, request: Request) -> Reply:
         return await asked.complete(request)
 
-    (measurer,) = measurers_of([spec], model)
+    (runner,) = metric_runners_of([spec], model)
     case: Case = make_case(context="Article 1 says so.")
-    return asyncio.run(measurer.measure(case, answer, ask)), model.requests
+    return asyncio.run(runner.measure(case, answer, ask)), model.requests
 
 
 @pytest.mark.parametrize("name", METRICS)

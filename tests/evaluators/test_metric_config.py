@@ -7,7 +7,7 @@ import pytest
 
 from cases.dataset import Threshold
 from cases.gates_file import load_gates, with_gates
-from cases.tasks import measurers
+from cases.tasks import metric_runners
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import (
     Answerer,
@@ -18,7 +18,7 @@ from evaluators.core import (
     Reply,
     UsageError,
 )
-from evaluators.extra_metrics import METRICS, Measurer, MetricResults, MetricSpec, measure_all
+from evaluators.extra_metrics import METRICS, MetricResults, MetricRunner, MetricSpec, measure_all
 from evaluators.judges.forecast import Call, calls_ahead
 from evaluators.judges.offline import OverlapRater
 from evaluators.ledger import LedgerError
@@ -98,13 +98,13 @@ def test_a_metric_that_reads_the_context_needs_one() -> None:
     slice_ = make_slice(metrics=(MetricSpec(name="bias"), MetricSpec(name="faithfulness")))
     model = Scripted(lambda request: Reply())
     with pytest.raises(UsageError, match=r"bg.csv: metric faithfulness reads .* item 'q2' has"):
-        measurers(slice_, [make_case(1, context="x"), make_case(2)], model)
-    assert measurers(slice_, [make_case(2)], None) == ()
-    assert measurers(make_slice(), [make_case(2)], model) == ()
+        metric_runners(slice_, [make_case(1, context="x"), make_case(2)], model)
+    assert metric_runners(slice_, [make_case(2)], None) == ()
+    assert metric_runners(make_slice(), [make_case(2)], model) == ()
 
 
 class Fixed:
-    """A measurer without deepeval: asks twice, one after the other, and gives what it is told."""
+    """A runner without deepeval: asks twice, one after the other, and gives what it is told."""
 
     def __init__(self, name: str, end: float | BaseException) -> None:
         self.spec = MetricSpec(name=name)
@@ -119,7 +119,7 @@ class Fixed:
         return self._end
 
 
-def taken(*fixed: Measurer) -> MetricResults:
+def taken(*fixed: MetricRunner) -> MetricResults:
     async def ask(model: object, request: object) -> Reply:
         return Reply(text="x")
 
@@ -160,7 +160,7 @@ def ahead(answerer: Answerer, kept: dict[str, Reply], recorded: str | None = "so
         answerer=answerer,
         judge=OverlapRater(),
         passes=lambda case, verdict: True,
-        measurers=(Fixed("faithfulness", 0.5),),
+        metric_runners=(Fixed("faithfulness", 0.5),),
     )
     return asyncio.run(calls_ahead(task, kept.get))
 
