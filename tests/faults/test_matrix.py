@@ -74,7 +74,7 @@ MATRIX = {
     "R6": ["faults/test_gateways.py::test_a_server_that_wants_no_retry_gets_none"],
     "R7": ["evaluators/test_replies_calls.py::test_a_reason_that_is_no_text_is_asked_again"],
     "R8": ["faults/test_dead_workers_run.py::test_workers_that_die_without_end"],
-    "R9": ["evaluators/test_outcomes.py::test_a_silent_engine_is_given_up"],
+    "R9": ["evaluators/test_outcomes.py::test_a_silent_engine_is_given_up_by_other_processes"],
     "R10": ["evaluators/test_ledger_runs.py::test_a_full_disk_stops_the_run_and_is_survived"],
     "R11": ["cases/test_loading.py::test_a_blank_gold_is_refused_with_file_and_row"],
     "R12": ["plugin/test_plugin.py::test_a_report_that_cannot_be_written_is_said"],
