@@ -1,4 +1,4 @@
-"""Claims about reading a whole report back: the same value, and the same bytes."""
+"""A run read back: the same value and the same bytes, or an error that says what is wrong."""
 
 import hashlib
 import json
@@ -87,6 +87,11 @@ def test_an_altered_run_is_a_usage_problem(change: Change, tmp_path: Path) -> No
             Comparison,
             {"model": "", "judge": "", "changes": [{"key": "k", "flip": "odd"}]},
             r"Invalid enum value 'odd' - at `\$\.changes\[0\]\.flip`",
+        ),
+        (
+            Comparison,
+            {"model": "", "judge": "", "changes": [{"key": "k", "flip": "same", "odd": 1}]},
+            r"unknown field 'odd' - at `\$\.changes\[0\]`",
         ),
         (SessionStatus, {"odd": 1}, r"unknown field 'odd' - at `\$`"),
         (Slice, {"dataset": "d", "language": "en", "kind": "odd", "path": ""}, "'odd' is no Kind"),
