@@ -1,4 +1,4 @@
-"""What a judge's errors on labelled answers say of a run: rates freed of them, and its drift."""
+"""A judge's errors on labelled answers: rates corrected for them, and drift since a baseline."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,14 +23,14 @@ from reports.run.json_data import decode
 from reports.run.record import Record
 
 ENOUGH = 30
-"""Labels of each class from which on they speak for themselves: fewer correct no rate, and a
-language with fewer borrows from the others of its labelled data set."""
+"""The fewest labels of each class that correct a rate. A language with fewer borrows from the
+other languages of its labelled data set."""
 
 
 def measuring(slice_: Slice, calibrations: Sequence[Calibration]) -> tuple[Calibration, ...]:
-    """Return what says how the judge of a slice errs: its own language, then the others.
+    """Return the calibrations of a slice's judge: its own language first, then the others.
 
-    They are of one labelled dataset. Nothing where its ratings pass at another bar.
+    All are of one labelled data set. Empty if its ratings pass at another bar.
     """
     bar = slice_.pass_bar if slice_.kind.rated else None
     alike = [one for one in calibrations if one.pass_bar == bar]
@@ -44,7 +44,7 @@ def correct_rates(
     records: Mapping[str, Sequence[Record]],
     calibrations: Sequence[Calibration],
 ) -> tuple[Corrected, ...]:
-    """Return ``correct`` freed of the judge's errors where 30 labels of each class show them.
+    """Return ``correct`` corrected for the judge's errors, if 30 labels of each class show them.
 
     ``records`` are by the name of a slice. What a person decided counts as it is. The estimate is
     Rogan and Gladen's, its interval from both samples (``corrected_rate``).
@@ -90,7 +90,7 @@ def _corrected(
 
 
 def _called(slice_: Slice, records: Sequence[Record]) -> ClassRate | None:
-    """Return how many of these graded answers were called right, None of none."""
+    """Return how many of these graded answers passed; None without any."""
     if not records:
         return None
     sample = tabulate(records, slice_)
@@ -112,7 +112,7 @@ def drift_notes(
     sides: Mapping[str, PairedSlice],
     baseline: Baseline | None,
 ) -> Iterator[str]:
-    """Yield a line for each language in which the judge read the same labelled items before.
+    """Yield a line for each language whose labelled items the judge read in the baseline too.
 
     ``sides`` are the slices beside the baseline's, by name. Where the items pair, the difference is
     over the pairs.

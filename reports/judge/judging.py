@@ -1,4 +1,4 @@
-"""What a report says of the judge: who graded, how it was measured, what votes of several show."""
+"""The judge's part of a report: who graded, how the judge was measured, how several agree."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -80,7 +80,7 @@ def judging_notes(
 
 
 def _waivers(found: Judging, datasets: Sequence[Dataset]) -> dict[str, str]:
-    """Return a line for each slice whose gates decide although nobody measured its judge."""
+    """Return a line for each slice whose gates decide with an unmeasured judge."""
     waived = {one.name for one in datasets if one.judge_unmeasured}
     names = [name for name in found.unmeasured if name.partition(":")[0] in waived]
     why = "no labelled items measure its judge, and its dataset.yaml says that the gates decide"
@@ -93,7 +93,7 @@ def _slices(datasets: Sequence[Dataset], records: Mapping[str, Sequence[Record]]
 
 
 def _settled(record: Record, judge: str, *, cascade: bool) -> bool:
-    """Rules before a model sign with the first vote; where no model was called the SPEC signs."""
+    """Return whether rules decided an item without a call to a model."""
     if record.adjudicated_by:
         return False
     if cascade and record.votes:
@@ -141,7 +141,7 @@ def _disagreement(records: Sequence[tuple[Slice, Record]]) -> Estimate:
 
 
 def _lexicon_notes(judges: PanelSpec, slices: Iterable[Slice]) -> Iterator[str]:
-    """Yield in which languages the lexical judge takes a refusal for a wrong answer."""
+    """Yield the languages whose refusals the lexical judge may take for wrong answers."""
     if not any(one.rules == LEXICAL for one in judges.members):
         return
     graded = {one.language for one in slices if one.kind.by_rubric and not one.kind.rated}
@@ -172,7 +172,7 @@ def _panel(slice_: Slice, records: Sequence[Record], members: tuple[str, ...]) -
 
 
 def vote_notes(judge: str, found: RulesAudit | None, panels: Sequence[PanelAgreement]) -> list[str]:
-    """Return in one line each what the audit and the panels showed."""
+    """Return a line for the audit, and one for each panel."""
     notes = [] if found is None else [_audit_note(judge, found)]
     return [*notes, *(_panel_note(panel) for panel in panels)]
 

@@ -1,4 +1,4 @@
-"""A judge's errors in a paired gate: what it shows of a true change, and how sure that is.
+"""A judge's errors in a paired gate: how much of a true change it shows.
 
 A judge with sensitivity Se and specificity Sp, alike on both runs' answers, shows J = Se + Sp - 1
 times a true change of the share that passes. A margin therefore has to shrink by J, or a poor judge
@@ -24,20 +24,18 @@ MEASURED_BY = {"": YOUDEN, "correct": YOUDEN, "pass_rate": YOUDEN, "incorrect": 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeScale:
-    """How a judge's errors shrink a change.
-
-    ``youden`` is undefined where nothing measures it: then the gate is about the judge's opinion.
-    ``basis`` says which labels it is from, or why there is none.
-    """
+    """How a judge's errors shrink a change."""
 
     youden: Estimate
+    """Youden's J; undefined if nothing measures it, and the gate is about the judge's opinion."""
     basis: str
+    """Which labels J is from, or why there is none."""
 
     def shrunk(self, margin: float, *, confident: bool) -> float:
-        """Return the most that the judge may show of a change for the true one to be in a margin.
+        """Return the largest change that the judge may show if the true one keeps to the margin.
 
-        By the lower end of J for ``confident`` evidence, else by its estimate. The margin itself
-        where nothing measures J; -infinity, which nothing keeps to, where it may be 0.
+        Takes the lower end of J for ``confident`` evidence, else its estimate. It is the margin
+        itself if nothing measures J, and -infinity, which nothing keeps to, if J may be 0.
         """
         gain = self.youden.low if confident else self.youden.value
         if gain is None:
@@ -45,11 +43,11 @@ class JudgeScale:
         return margin * gain if gain > 0 else -math.inf
 
     def corrected(self, difference: Estimate) -> Estimate:
-        """Return the difference as it would be without the judge's errors."""
+        """Return the difference corrected for the judge's errors."""
         return corrected_difference(difference, self.youden)
 
     def text(self, difference: Estimate) -> str:
-        """Return in words what the judge's errors make of a difference."""
+        """Return in words how the judge's errors change a difference."""
         if self.youden.value is None:
             return f"the verdict is about the judge's opinion: {self.basis}"
         found = self.corrected(difference)
@@ -62,12 +60,12 @@ class JudgeScale:
 
 
 def judge_scale(sides: Sequence[PairedSlice], measure: str = "") -> JudgeScale | None:
-    """Return the scale of a gate over these slices; None where no judge's verdict is in it.
+    """Return the scale of a gate over these slices; None if no judge's verdict is in it.
 
-    ``measure`` is what changes, empty for the share that passes. One slice counts by the labels of
-    its own language; where either class has fewer than 30 of them by those of all, held to what its
-    own allow (``_at_most``). Several slices are weighed by their pairs, and one without labels is
-    taken to be like the others.
+    ``measure`` is what changes, empty for the share that passes. One slice takes the labels of its
+    own language. With fewer than 30 of a class it takes those of all languages, limited by its own
+    (``_at_most``). Several slices are weighted by their pairs; one without labels counts like the
+    others.
     """
     judged = [one for one in sides if _is_judged(one)]
     parts = [(one.slice_, one.calibrations, len(one.pairing.pairs)) for one in judged]
@@ -77,7 +75,7 @@ def judge_scale(sides: Sequence[PairedSlice], measure: str = "") -> JudgeScale |
 def expected_scale(
     slices: Sequence[tuple[Slice, int]], calibrations: Sequence[Calibration], measure: str = ""
 ) -> JudgeScale | None:
-    """Return ``judge_scale`` as it will be by these calibrations, over so many items of slices."""
+    """Return the expected ``judge_scale`` of slices with these numbers of items."""
     judged = [(one, items) for one, items in slices if one.kind.by_rubric]
     return _scale([(one, measuring(one, calibrations), items) for one, items in judged], measure)
 
@@ -133,10 +131,10 @@ def _pooled(parts: Sequence[tuple[Estimate, float]], languages: Sequence[str]) -
 
 
 def _at_most(pooled: Estimate, own: Estimate) -> Estimate:
-    """Return J of several languages, held to what the few labels of one of them allow.
+    """Return J of several languages, limited by the few labels of one of them.
 
-    Its value is no higher than the language's own, its lower end no higher than half way from
-    there to the own lower end, so that a judge who errs more in one language is not excused.
+    Its value is at most the language's own. Its lower end is at most half way from there to the
+    language's own lower end: a judge that errs more in one language is not excused.
     """
     top, bottom = own.value or 0.0, own.low or 0.0
     value, low = min(pooled.value or 0.0, top), min(pooled.low or 0.0, (top + bottom) / 2)
