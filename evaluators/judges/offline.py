@@ -1,9 +1,8 @@
-"""Judges that ask no model: the yes/no rule, the overlap rater, and rules of one's own in Python.
+"""Judges that ask no model: the yes/no rule, the overlap rater, and a user's own Python class.
 
-A rule judge of another repository is one class in one file. It is constructed without arguments
-and has ``async def judge(self, case, answer, ask) -> Verdict``; ``--judge python:MODULE:CLASS``
-names it. On graded data its verdict needs a ``grade`` that is one of the rubric's labels, on rated
-data a ``rating``; it may give both, and ``sure`` where a model need not be asked after it.
+``--judge python:MODULE:CLASS`` names a class. It takes no arguments and has ``async def judge(self,
+case, answer, ask) -> Verdict``. Graded data needs a ``grade`` that is one of the rubric's labels,
+rated data a ``rating``; a verdict may hold both. ``sure`` says that no model need be asked.
 """
 
 import asyncio
@@ -47,7 +46,7 @@ LEXICAL_FILES = (
 def offline_judge(name: str, style: Style, labels: Sequence[str] = GRADES) -> Judge:
     """Return the judge that ``--judge`` knows by this name, for grades or for ratings.
 
-    Raises UsageError where it cannot be loaded.
+    Raises UsageError for a class that cannot be loaded.
     """
     if name != LEXICAL:
         load_class(name)
@@ -58,9 +57,9 @@ def offline_judge(name: str, style: Style, labels: Sequence[str] = GRADES) -> Ju
 
 
 def can_settle(name: str, style: Style, labels: Sequence[str]) -> bool:
-    """Return whether rules may decide before a model: not on ratings, which shared words mislead.
+    """Return whether rules may decide before a model.
 
-    The lexical judge knows no labels but the three grades.
+    They may not rate: shared words mislead. ``lexical`` knows only the three grades.
     """
     return style == "graded" and (name != LEXICAL or tuple(labels) == GRADES)
 
@@ -76,7 +75,7 @@ def files_of(name: str) -> list[Path]:
 def load_class(name: str) -> type:
     """Return the class that ``python:MODULE:CLASS`` names; the working folder is searched too.
 
-    Raises UsageError where there is none, or it cannot judge.
+    Raises UsageError for a missing class and for one that cannot judge.
     """
     _, found = load_named(name.removeprefix(PYTHON), f"--judge {name}", "class")
     if not inspect.isclass(found):
@@ -95,17 +94,17 @@ def _instance(name: str) -> Judge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PythonJudge:
-    """A judge of one's own, made in the process where it judges and held to the data's labels."""
+    """A user's own judge, created in the process where it judges."""
 
     spec: str
     style: Style
     labels: tuple[str, ...]
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
-        """Return its verdict. Raises JudgeError where it fails or gives no fitting verdict.
+        """Return its verdict. Raises JudgeError if it fails or does not fit the data.
 
-        It has an event loop of its own, which it may hold up as long as it likes: after 10 s of its
-        own time the error's kind is ``judge_timeout``.
+        It runs in its own event loop, which it may block. After 10 s of its own time the error's
+        kind is ``judge_timeout``.
         """
         try:
             rules = _instance(self.spec)
@@ -116,7 +115,7 @@ class PythonJudge:
             )
         except QAError:
             raise
-        except Exception as error:  # whatever the user's code raises
+        except Exception as error:  # the user's code may raise anything
             msg = f"{self.spec}: {one_line(mask(f'{type(error).__name__}: {error}'))}"
             raise JudgeError(msg, kind="judge_failed") from error
         if not isinstance(verdict, Verdict):
@@ -134,18 +133,18 @@ class PythonJudge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YesNoJudge:
-    """Reads an answer as one of the language's words for yes or for no."""
+    """Reads an answer as one of the language's words for yes or no."""
 
     yes: tuple[str, ...]
     no: tuple[str, ...]
 
     @property
     def spec(self) -> str:
-        """A rule, not a model."""
+        """The SPEC of this rule."""
         return "rule:yes_no"
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
-        """Return YES, NO or UNANSWERED; the case's own label is compared elsewhere."""
+        """Return YES, NO or UNANSWERED. The gold label is compared elsewhere."""
         found = read_yes_no(answer, "stop", self.yes, self.no)
         if isinstance(found, Invalid):
             return Verdict(grade=UNANSWERED, reason=found.reason)
@@ -153,7 +152,7 @@ class YesNoJudge:
 
 
 _STEM = 6  # letters by which two forms of one word are taken for the same
-_ECHO = 0.75  # weight of a word that the question has given away
+_ECHO = 0.75  # weight of a word that the question contains
 
 
 class OverlapRater:
@@ -172,9 +171,9 @@ class OverlapRater:
 def rate(case: Case, answer: str) -> Verdict:
     """Return a rating of 1 (nothing shared) to 10 (the same words and numbers).
 
-    It is the harmonic mean of precision and recall of content words and numbers, in which a word
-    of the question counts three quarters. It measures likeness of wording, not truth, and its
-    reason calls it a placeholder.
+    It is the harmonic mean of precision and recall over content words and numbers; a word of the
+    question counts three quarters. It measures similar wording, not truth: the reason calls it a
+    placeholder.
     """
     known = tables(case.language)
     asked, expected, said = (_stems(text, known) for text in (case.question, case.expected, answer))
