@@ -167,6 +167,16 @@ def test_no_function_is_longer_than_40_lines() -> None:
     assert long == set()
 
 
+def test_public_class_names_are_unique() -> None:
+    """A class name that two files share makes a reader ask which one is meant."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for path, tree in product().items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(path)
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
+
+
 def test_loading_the_plugin_loads_nothing_heavy() -> None:
     """A session without datasets pays for no SDK and no statistics."""
     code = "import reports.plugin, sys, json; print(json.dumps(sorted(sys.modules)))"

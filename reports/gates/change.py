@@ -77,7 +77,7 @@ class ChangeGate:
         interval = (low, high) if found.interval else None
         return Estimate.of(self.sign * (found.value or 0.0), interval, found.n)
 
-    def evidence(self) -> "Evidence | str":
+    def evidence(self) -> "ChangeEvidence | str":
         """Return what the pairs of these slices show, or why they cannot decide this gate."""
         change = change_for(self.threshold, self.sides)
         obstacle = self._obstacle() or (change.obstacle() if change else "")
@@ -92,7 +92,7 @@ class ChangeGate:
         if not all(one.estimate.interval for one in found):
             return f"the change of {what} has no 95 % interval over these items"
         harms = tuple(self.harm(one.estimate) for one in found[1:] or found)
-        return Evidence(gate=self, seen=seen, cases=harms)
+        return ChangeEvidence(gate=self, seen=seen, cases=harms)
 
     def _obstacle(self) -> str:
         lets = (one.narrow if self.threshold.of_usage else one.blocked for one in self.sides)
@@ -109,7 +109,7 @@ class ChangeGate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class ChangeEvidence:
     """What the pairs show: the difference over graded ones, and the harm in all worst cases.
 
     The ``cases`` are the ways in which all that is not known may have come out: the grades of
@@ -266,15 +266,15 @@ def change_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateRe
         if threshold.evidence in BY_RUN
     ]
     found = [gate.evidence() for gate in gates]
-    tested = [one.p_value() for one in found if isinstance(one, Evidence)]
+    tested = [one.p_value() for one in found if isinstance(one, ChangeEvidence)]
     p_values = iter(holm(tested) if dataset.holm else tested)
     return tuple(
-        _result(gate, one, next(p_values) if isinstance(one, Evidence) else 1.0)
+        _result(gate, one, next(p_values) if isinstance(one, ChangeEvidence) else 1.0)
         for gate, one in zip(gates, found, strict=True)
     )
 
 
-def _result(gate: ChangeGate, found: Evidence | str, p_value: float) -> GateResult:
+def _result(gate: ChangeGate, found: ChangeEvidence | str, p_value: float) -> GateResult:
     known = None if isinstance(found, str) else found
     state: GateState = known.state(p_value) if known else "INCONCLUSIVE"
     return GateResult(

@@ -59,7 +59,7 @@ class Side:
 
 
 @dataclass(slots=True, kw_only=True)
-class Evidence:
+class BettingEvidence:
     """What the units in their order came to, at least and at most; ``largest`` is the biggest."""
 
     lows: list[int] = field(default_factory=list)
@@ -135,11 +135,13 @@ class SequentialGate:
         known = [(sign, sign * (2 * end - 1)) for sign, end in ends if end is not None]
         return [Side(sign=sign, passing=mean, failing=mean) for sign, mean in known]
 
-    def blank(self) -> Evidence:
+    def blank(self) -> BettingEvidence:
         """Return the evidence before any item was asked."""
-        return Evidence(largest=max(map(len, self.units), default=1))
+        return BettingEvidence(largest=max(map(len, self.units), default=1))
 
-    def add(self, unit: Sequence[Match], evidence: Evidence, new: Mapping[str, Record]) -> None:
+    def add(
+        self, unit: Sequence[Match], evidence: BettingEvidence, new: Mapping[str, Record]
+    ) -> None:
         """Add a unit to the evidence; ``new`` has what ended since, by key."""
         evidence.add([self._ends(side, old, new.get(one.key, one)) for side, old, one in unit])
 
@@ -173,7 +175,7 @@ class SequentialGate:
             anchored=self.anchored,
         )
 
-    def _estimate(self, values: Sequence[int], found: Evidence) -> Estimate:
+    def _estimate(self, values: Sequence[int], found: BettingEvidence) -> Estimate:
         """Return the mean of what is known, with an interval that holds at any look."""
         if not values:
             return UNDEFINED

@@ -12,7 +12,13 @@ from dataclasses import dataclass, field, replace
 from cases.dataset import Dataset, Plan, PlannedItem, Slice, Threshold
 from evaluators.core import Outcome, UsageError
 from evaluators.runtime.engine import stopped
-from reports.gates.sequential import SEQUENTIAL, Evidence, SequentialGate, place_of, places_of
+from reports.gates.sequential import (
+    SEQUENTIAL,
+    BettingEvidence,
+    SequentialGate,
+    place_of,
+    places_of,
+)
 from reports.plugin.calibrator import Calibrator
 from reports.run.baseline import Baseline
 from reports.run.record import Record, make_record
@@ -80,7 +86,7 @@ class _Watched:
     """A gate with the evidence of the units that have ended, as far as no earlier one is open."""
 
     gate: SequentialGate
-    evidence: Evidence
+    evidence: BettingEvidence
     state: GateState = "INCONCLUSIVE"
 
     def advance(self, ended: Mapping[str, Record]) -> None:

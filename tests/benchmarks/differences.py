@@ -22,7 +22,7 @@ from evaluators.statistics.count_table import CountTable
 from evaluators.statistics.metrics import METRICS
 from reports.compare.differences import PairCounts, ResampledDifference
 from reports.compare.pairs import PairedDifference, difference_of
-from reports.gates.change import ChangeGate, Evidence
+from reports.gates.change import ChangeEvidence, ChangeGate
 from reports.run.report import GateState
 
 Array = npt.NDArray[np.float64]
@@ -175,7 +175,7 @@ def verdict(
     measure = "drop" if truth < 0 else "rise"
     rule = Threshold(measure=measure, of=metric, max=margin, evidence="confident", fail=fail)
     gate = ChangeGate(dataset="d", language="en", threshold=rule, sides=())
-    shown = Evidence(gate=gate, seen=found, cases=(gate.harm(found.estimate),))
+    shown = ChangeEvidence(gate=gate, seen=found, cases=(gate.harm(found.estimate),))
     return shown.state(shown.p_value())
 
 
