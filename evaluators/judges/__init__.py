@@ -1,1 +1,1 @@
-"""Judges: whatever turns an answer into a verdict, one kind a module."""
+"""Judges, which turn an answer into a verdict; one module for each kind."""

@@ -1,6 +1,7 @@
-"""Verdicts by people: where one is kept for an answer, no judge is asked."""
+"""Verdicts by people: they replace the judge's verdict on the same answer."""
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -24,25 +25,25 @@ UNFIT = "adjudication"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adjudication:
-    """What a person decided about one answer to one item.
-
-    ``item`` names the item for readers; ``digest`` (``answer_digest``) says which answer is meant.
-    ``label`` is a grade, a rating of 1 to 10 in digits, or YES, NO or UNANSWERED. Where two answers
-    to the item were audited together, ``pair`` names these two, ``picked`` says why they were
-    picked, and ``probability`` is that of it (0 elsewhere). ``about`` says in words what was
-    judged, a line each, for whoever reads the file: nothing depends on it.
-    """
+    """What a person decided about one answer to one item."""
 
     item: str
+    """The item's name, for readers."""
     digest: str
+    """Which answer is meant (``answer_digest``)."""
     label: str
+    """A grade, a rating of 1 to 10 in digits, or YES, NO or UNANSWERED."""
     name: str
     reason: str = ""
     date: str = ""
     picked: str = ""
+    """Why the pair was picked for an audit of two answers to the item."""
     probability: float = 0.0
+    """With which probability it was picked; 0 outside an audit."""
     pair: str = ""
+    """The two answers that were audited together."""
     about: tuple[str, ...] = ()
+    """What was judged, in words, one line each; only for readers of the file."""
 
     @property
     def rating(self) -> int | None:
@@ -58,7 +59,7 @@ class Adjudication:
 
 
 Adjudications = Mapping[str, Adjudication]
-"""Verdicts by people, by the digest of the answer that they judge."""
+"""Verdicts by people, by the digest of the judged answer."""
 
 
 class ItemIdentity(Protocol):
@@ -67,50 +68,44 @@ class ItemIdentity(Protocol):
     @property
     def dataset(self) -> str:
         """The dataset's name."""
-        ...
 
     @property
     def language(self) -> str:
         """The item's language."""
-        ...
 
     @property
     def id(self) -> str:
-        """Its id, unique in dataset and language."""
-        ...
+        """The item's id, unique in dataset and language."""
 
     @property
     def digest(self) -> str:
-        """The hash of everything in it that may change its result."""
-        ...
+        """The hash of everything that may change the item's result."""
 
 
 def answer_digest(item: ItemIdentity, answer: str) -> str:
-    """Return the key of this answer to this item: 32 digits of a hash of both."""
+    """Return the key of an answer to an item: 32 hexadecimal digits of a hash of both."""
     return digest([item.dataset, item.language, item.id, item.digest, answer])[:32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdjudicatedJudge:
-    """Gives a person's verdict where there is one for this very answer; else ``behind`` decides.
-
-    ``labels`` are the verdicts that fit here.
-    """
+    """Gives a person's verdict on exactly this answer if there is one; else ``behind`` decides."""
 
     behind: Judge
     adjudications: Adjudications
     labels: Collection[str]
+    """The verdicts that the item can have."""
 
     @property
     def spec(self) -> str:
-        """That of the judge behind it."""
+        """The SPEC of the judge behind it."""
         return self.behind.spec
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
         """Return the person's verdict, without a call, or the judge's.
 
-        What the judge says without a call, as rules do, stands in the reason. Raises JudgeError
-        where the person's verdict is of a kind that the item cannot have.
+        The reason quotes a judge that needs no call, such as rules. Raises JudgeError for a
+        person's verdict that the item cannot have.
         """
         found = self.adjudications.get(answer_digest(case, answer))
         if found is None:
@@ -127,17 +122,11 @@ class AdjudicatedJudge:
             reason=found.reason_line,
             adjudicated_by=found.name,
         )
-        own = await self._unasked(case, answer)
-        return (
-            replace(verdict, reason=f"{found.reason_line}; {self.spec}: {own}") if own else verdict
-        )
-
-    async def _unasked(self, case: Case, answer: str) -> str:
-        try:
-            verdict = await self.behind.judge(case, answer, _refuse)
-        except (CallError, JudgeError):
-            return ""
-        return vote_of(self.behind, verdict).label
+        with suppress(CallError, JudgeError):
+            own = vote_of(self.behind, await self.behind.judge(case, answer, _refuse)).label
+            if own:
+                return replace(verdict, reason=f"{found.reason_line}; {self.spec}: {own}")
+        return verdict
 
 
 async def _refuse(model: Model, request: Request) -> Reply:

@@ -1,11 +1,12 @@
-"""Which calls an item would take, before any is made: what is asked of whom, and how long it is.
+"""The calls that items would take, and their tokens and cost, before any is made.
 
-The item's own answerer and judge are run, with an ``ask`` that looks replies up and notes the
-requests that find none; so that a forecast cannot differ from the run it forecasts.
+A forecast runs the item's own answerer and judge with an ``ask`` that looks up kept replies and
+notes the requests without one. So it cannot differ from the run.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from evaluators.core import (
@@ -30,13 +31,13 @@ from evaluators.runtime.prices import Pricing
 from evaluators.text import request_key
 
 BYTES_PER_TOKEN = 3.5
-"""Of UTF-8. Current tokenizers: 4 to 5 for English and Cyrillic, 3 for Polish and Hungarian."""
+"""UTF-8 bytes. Current tokenizers: 4 to 5 for English and Cyrillic, 3 for Polish and Hungarian."""
 
 CACHEABLE_TOKENS = 1024
-"""The shortest beginning that OpenAI and, for most models, Anthropic keep in a cache."""
+"""The shortest prefix that OpenAI and, for most models, Anthropic cache."""
 
 REPLY_TOKENS = 100
-"""Taken as the usual length of a reply: a short answer, or a verdict with its reason."""
+"""The assumed length of a reply: a short answer, or a verdict with its reason."""
 
 PLACEHOLDER_ANSWER = "A short answer of a sentence or two. " * 10  # about REPLY_TOKENS long
 _NOT_KEPT = "not_kept"
@@ -47,30 +48,31 @@ Kept = Callable[[str], Reply | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call to come, or one whose reply is kept already and costs nothing."""
+    """One call of an item."""
 
     spec: str
     request: Request
     kept: bool
+    """Whether the ledger has the reply, so that the call costs nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What calls add up to; a reply that cannot be read, and so is asked again, is not foreseen.
+    """The total of some calls, in estimated tokens and USD; an amount is None without a price.
 
-    ``tokens_in``, ``tokens_out`` and ``cost`` (USD) are estimates for the ``calls`` that are not
-    ``kept``; ``cached`` is what they cost where a provider reads the beginning that calls share
-    from its cache, ``most`` if every reply is as long as it may be. These are None where a price is
-    unknown.
+    Repeated questions after an unreadable reply are not included.
     """
 
     calls: int = 0
     kept: int = 0
+    """Calls whose reply is kept; the other fields leave them out."""
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float | None = 0.0
     cached: float | None = 0.0
+    """The cost if the provider caches the prefixes that calls share."""
     most: float | None = 0.0
+    """The cost if every reply has the greatest length allowed."""
 
     def __add__(self, other: "Forecast") -> "Forecast":
         return Forecast(
@@ -85,7 +87,7 @@ class Forecast:
 
 
 async def calls_ahead(task: Task, kept: Kept) -> list[Call]:
-    """Return the calls of one item. While its answer is not known, judges are foreseen at most."""
+    """Return the calls of one item; as long as its answer is unknown, every judge may be asked."""
     calls, ask = _noting(kept)
     try:
         answer = await task.answerer.answer(task.case, task.repeat, ask)
@@ -93,17 +95,19 @@ async def calls_ahead(task: Task, kept: Kept) -> list[Call]:
         if error.kind != _NOT_KEPT:
             return calls
         answer = PLACEHOLDER_ANSWER
-        for judge in single_judges(task.judge):
-            await _judged(judge, task, answer, ask)
+        judges = list(single_judges(task.judge))
     else:
-        await _judged(task.judge, task, answer, ask)
+        judges = [task.judge]
+    for judge in judges:
+        with suppress(CallError, JudgeError):
+            await judge.judge(task.case, answer, ask)
     for runner in task.metric_runners:
         calls += await _measured(runner, task.case, answer, kept)
     return calls
 
 
 async def known_outcome(task: Task, kept: Kept) -> Outcome:
-    """Return how an item ends as far as its recorded answer and kept replies tell; else missing."""
+    """Return the outcome that the recorded answer and kept replies give; without them missing."""
     _, ask = _noting(kept)
     try:
         answer = await task.answerer.answer(task.case, task.repeat, ask)
@@ -121,7 +125,7 @@ async def known_outcome(task: Task, kept: Kept) -> Outcome:
 
 
 def _noting(kept: Kept) -> tuple[list[Call], Ask]:
-    """Return a list and an ``ask`` that notes every call there, and answers what is kept."""
+    """Return a list and an ``ask`` that adds every call to it, and answers from kept replies."""
     calls: list[Call] = []
 
     async def ask(model: Model, request: Request) -> Reply:
@@ -135,46 +139,39 @@ def _noting(kept: Kept) -> tuple[list[Call], Ask]:
 
 
 async def _measured(runner: MetricRunner, case: Case, answer: str, kept: Kept) -> list[Call]:
-    """Return the calls of an extra measure: where not all are kept as many as it usually takes.
+    """Return the calls of an extra metric, as many as it usually takes unless all are kept.
 
-    What it asks next hangs on the replies, so those that cannot be foreseen are taken to be like
-    the last one that can.
+    Its next question depends on the replies, so unknown calls are assumed to be like the last
+    known one.
     """
     calls, ask = _noting(kept)
     try:
         await runner.measure(case, answer, ask)
     except (CallError, JudgeError):
-        await asyncio.sleep(0)  # what it asks side by side is noted as well
+        await asyncio.sleep(0)  # concurrent questions of the metric are noted as well
         ahead = [call for call in calls if not call.kept]
         return [*calls, *ahead[-1:] * (runner.spec.calls - len(calls))]
     return calls
 
 
-async def _judged(judge: Judge, task: Task, answer: str, ask: Ask) -> None:
-    try:
-        await judge.judge(task.case, answer, ask)
-    except (CallError, JudgeError):
-        return
-
-
 def single_judges(judge: Judge) -> Iterator[Judge]:
     """Yield the judges that may be asked, one by one: a panel's members, a cascade's model."""
-    if isinstance(judge, PanelJudge):
-        for member in judge.judges:
-            yield from single_judges(member)
-    elif isinstance(judge, CheckedJudge):
-        if judge.behind:
-            yield from single_judges(judge.behind)
-    elif isinstance(judge, AdjudicatedJudge):
-        yield from single_judges(judge.behind)
-    elif isinstance(judge, CascadeJudge):
-        yield from single_judges(judge.model)
-    else:
-        yield judge
+    match judge:
+        case PanelJudge(judges=inner):
+            pass
+        case CheckedJudge(behind=behind) | AdjudicatedJudge(behind=behind):
+            inner = (behind,) if behind else ()
+        case CascadeJudge(model=model):
+            inner = (model,)
+        case _:
+            yield judge
+            return
+    for one in inner:
+        yield from single_judges(one)
 
 
 Prefixes = set[tuple[str, Message, str]]
-"""By SPEC, the system messages that a provider's cache has by then, each with its tool."""
+"""Cached system messages, each with its model's SPEC and its tool's name."""
 
 
 def make_forecast(
@@ -183,10 +180,10 @@ def make_forecast(
     pricing: Mapping[str, Pricing | None],
     prefixes: Prefixes | None,
 ) -> Forecast:
-    """Return what calls add up to; ``specs`` and ``pricing`` by SPEC.
+    """Return the total of calls; ``specs`` and ``pricing`` are by SPEC.
 
-    ``prefixes`` are those of earlier calls, and takes in those of these; None where no cache is to
-    be counted on, as in batches.
+    ``prefixes`` holds those of earlier calls and receives those of these calls; None where no cache
+    can be relied on, as in batches.
     """
     total = Forecast()
     for call in calls:
@@ -214,7 +211,7 @@ def _forecast(call: Call, spec: Spec, price: Pricing | None, prefixes: Prefixes 
 def _cached(
     call: Call, price: Pricing, tokens: tuple[int, int], prefixes: Prefixes | None
 ) -> float:
-    """Return what a call costs where a provider's cache may have its beginning, or takes it in."""
+    """Return a call's cost if its provider reads its prefix from a cache, or writes it there."""
     first, *rest = call.request.messages
     shared = replace(call.request, messages=(first,))
     held = round(text_bytes(shared) / BYTES_PER_TOKEN)

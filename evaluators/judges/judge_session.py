@@ -17,7 +17,7 @@ from evaluators.secrets import Key
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A verdict, and what the replies behind it took."""
+    """A verdict, and the usage of the replies behind it."""
 
     verdict: Verdict
     usage: Usage
@@ -26,8 +26,8 @@ class Judged:
 class JudgeSession:
     """The models, ledger and limits of one judge; several metrics may share them.
 
-    Raises UsageError for a SPEC that names nothing, a key that is not set, or a cost limit that
-    could not be kept.
+    Raises UsageError for an unknown SPEC, a missing key, or a cost limit that cannot be kept
+    because a price is unknown.
     """
 
     def __init__(self, judge: str, settings: CallSettings | None = None) -> None:
@@ -41,7 +41,7 @@ class JudgeSession:
         self._thread: CallThread | None = None
 
     def ask(self, judge: Judge, case: Case, answer: str) -> Future[Judged]:
-        """Return what will hold the verdict, or raise what the judge or the call raised."""
+        """Return the verdict's future, which raises what the judge or the call raised."""
 
         async def judged(caller: Caller) -> Judged:
             meter = Meter(price=caller.price)
@@ -55,7 +55,7 @@ class JudgeSession:
             return self._thread.submit(judged)
 
     def close(self) -> None:
-        """Close connections and files; asked again, the session opens anew."""
+        """Close connections and files; the next question opens them again."""
         with self._lock:
             if self._thread is not None:
                 self._thread.close()

@@ -1,7 +1,7 @@
-"""The only module that imports deepeval: its metrics on our models, and our judges as its metrics.
+"""deepeval's metrics on our models, and our judges as its metrics; only this module imports it.
 
-deepeval sends no telemetry, reads no ``.env`` and makes no folder here. It reads its environment
-variables when it is imported, so they are set before.
+deepeval sends no telemetry, reads no ``.env`` file and creates no folder here. It reads its
+environment variables on import, so they are set first.
 """
 
 import asyncio
@@ -28,11 +28,12 @@ from deepeval.models import DeepEvalBaseLLM  # noqa: E402
 from deepeval.test_case import LLMTestCase, SingleTurnParams  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
-from evaluators.core import Ask, Case, Judge, Model  # noqa: E402
+from evaluators.core import Ask, Case, Judge, JudgeError, Model  # noqa: E402
 from evaluators.extra_metrics import METRICS, MetricSpec  # noqa: E402
-from evaluators.judges import deepeval_bridge  # noqa: E402
+from evaluators.judges.deepeval_bridge import ask_model, ask_nobody, own_error  # noqa: E402
 from evaluators.judges.factory import Place, rubric_for  # noqa: E402
 from evaluators.judges.judge_session import Judged, JudgeSession  # noqa: E402
+from evaluators.secrets import mask, one_line  # noqa: E402
 from evaluators.template import encode, shortened  # noqa: E402
 
 NOT_MEASURABLE = "not_measurable"
@@ -40,10 +41,7 @@ FAILED = "metric_failed"
 
 
 class Bridge(DeepEvalBaseLLM):  # type: ignore[no-untyped-call]
-    """One of our models as deepeval knows models: its prompts go through our ledger and limits.
-
-    It is asked in an event loop only.
-    """
+    """One of our models, called by deepeval through our ledger and limits; only asynchronously."""
 
     def __init__(self, model: Model, ask: Ask) -> None:
         self._asked = model
@@ -59,23 +57,23 @@ class Bridge(DeepEvalBaseLLM):  # type: ignore[no-untyped-call]
         return self._asked.spec
 
     def generate(self, prompt: str, schema: type[BaseModel] | None = None) -> NoReturn:
-        """Refuse: a call that blocks would hold up every other one."""
+        """Raise NotImplementedError: a blocking call would hold up all others."""
         raise NotImplementedError("this model is asked in an event loop only; use a_measure")
 
     async def a_generate(self, prompt: str, schema: type[BaseModel] | None = None) -> Any:
-        """Return the reply's text, or what it says as this schema. Raises CallError, JudgeError."""
-        return await deepeval_bridge.ask_model(self._asked, self._ask, prompt, schema)
+        """Return the reply's text, or an instance of ``schema``. Raises CallError, JudgeError."""
+        return await ask_model(self._asked, self._ask, prompt, schema)
 
     async def a_generate_with_schema(
         self, *prompts: Any, schema: type[BaseModel] | None = None, **options: Any
     ) -> Any:
-        """Do as ``a_generate``; deepeval's own would ask again without the schema."""
+        """Call ``a_generate``; deepeval's own version would retry without the schema."""
         return await self.a_generate(prompts[0], schema)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeepEvalMetricRunner:
-    """One of deepeval's metrics, judged by a model of ours."""
+    """One of deepeval's metrics, judged by one of our models."""
 
     spec: MetricSpec
     model: Model
@@ -87,29 +85,30 @@ class DeepEvalMetricRunner:
         try:
             score = await metric.a_measure(_test_case(case, answer), _show_indicator=False)
         except Exception as error:  # noqa: BLE001  # deepeval raises more than it documents
-            missing = isinstance(error, MissingTestCaseParamsError)
-            found = deepeval_bridge.own_error(error) or deepeval_bridge.foreign_error(
-                name, error, NOT_MEASURABLE if missing else FAILED
-            )
+            kind = NOT_MEASURABLE if isinstance(error, MissingTestCaseParamsError) else FAILED
+            line = one_line(mask(f"{type(error).__name__}: {error}"))
+            found = own_error(error) or JudgeError(f"{name}: {line}", kind=kind)
         else:
-            return deepeval_bridge.checked_score(name, score)
+            if isinstance(score, int | float) and 0 <= score <= 1:
+                return float(score)
+            found = JudgeError(f"{name}: the score is {str(score)[:40]}, not a number from 0 to 1")
         raise found
 
 
 def metric_runners_of(
     specs: Sequence[MetricSpec], model: Model
 ) -> tuple[DeepEvalMetricRunner, ...]:
-    """Return what measures by these metrics, on this model."""
+    """Return what runs these metrics on this model."""
     with warnings.catch_warnings():
-        # Said once a process, of scores that were the other way round in versions before 4.3.
+        # deepeval warns once a process that scores were the other way round before 4.3.
         warnings.filterwarnings("ignore", "'.*' now scores in the same direction")
         for spec in specs:
-            build(spec, Bridge(model, deepeval_bridge.ask_nobody))
+            build(spec, Bridge(model, ask_nobody))
     return tuple(DeepEvalMetricRunner(spec=spec, model=model) for spec in specs)
 
 
 def build(spec: MetricSpec, model: DeepEvalBaseLLM) -> BaseMetric:
-    """Return a metric of deepeval's; it holds one test case's state, so one is made for each."""
+    """Return a metric of deepeval; it holds the state of one test case, so each case needs one."""
     if spec.known:
         class_ = getattr(deepeval.metrics, METRICS[spec.name].class_)
         # A reason would cost a further call.
@@ -128,20 +127,20 @@ def _test_case(case: Case, answer: str) -> LLMTestCase:
     context = [case.context] if case.context else None
     made = LLMTestCase(
         input=case.question,
-        # As judges see it: one JSON text, which cannot end the place that it stands in.
+        # As judges see it: one JSON text, which cannot break out of its slot.
         actual_output=encode(shortened(answer)) if answer.strip() else answer,
         expected_output=case.expected,
         context=context,
         retrieval_context=list(context) if context else None,
     )
-    made.multimodal = False  # an answer that names an image is text all the same
+    made.multimodal = False  # an answer that names an image is still text
     return made
 
 
 class JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]
     """One of our judges as a metric of deepeval's, for ``assert_test`` and ``evaluate``.
 
-    A graded rubric scores 1 for a passing label and 0 for another; a rated one (rating - 1) / 9.
+    The score is 1 for a passing label and 0 for any other; for a rated rubric (rating - 1) / 9.
     """
 
     __name__ = "Judge"
@@ -153,11 +152,11 @@ class JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]
         rubric: str = "simpleqa",
         threshold: float | None = None,
     ) -> None:
-        """Raise UsageError for a judge or rubric that is not known.
+        """Raise UsageError for an unknown judge or rubric.
 
-        ``judge`` is what ``--judge`` takes, several SPECs with a space between them, or the
-        JudgeSession that metrics share. ``threshold`` is 1 for grades and the rubric's pass bar for
-        ratings unless given.
+        ``judge`` is what ``--judge`` takes (several SPECs are separated by spaces), or a
+        JudgeSession that metrics share. ``threshold`` defaults to 1 for grades and to the rubric's
+        pass bar for ratings.
         """
         # deepeval copies a metric by its constructor's arguments: the copies share the session.
         self.judge = JudgeSession(judge) if isinstance(judge, str) else judge
@@ -176,8 +175,8 @@ class JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]
     async def a_measure(self, test_case: LLMTestCase, *args: object, **options: object) -> float:
         """Return the score, from 0 to 1.
 
-        Raises CallError or JudgeError if the judge cannot be reached or read; there is no score
-        then. A reply that is paid for is kept even if this is cancelled.
+        Raises CallError or JudgeError if the judge cannot be reached or its replies not be read.
+        A reply that was paid for is kept even if this is cancelled.
         """
         asked = asyncio.wrap_future(self._ask(test_case))
         await asyncio.wait([asked])
@@ -186,9 +185,19 @@ class JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]
     def _ask(self, test_case: LLMTestCase) -> Future[Judged]:
         self.score = self.success = self.reason = self.error = None
         self.evaluation_cost = self.input_tokens = self.output_tokens = None
-        if missing := deepeval_bridge.missing_field(test_case):
-            raise MissingTestCaseParamsError(f"'{missing}' cannot be None for the 'Judge' metric")
-        case = deepeval_bridge.case_of(test_case, self.language)
+        for name in ("input", "actual_output", "expected_output"):
+            if not isinstance(getattr(test_case, name), str):
+                raise MissingTestCaseParamsError(f"'{name}' cannot be None for the 'Judge' metric")
+        shown: Sequence[object] = test_case.retrieval_context or test_case.context or []
+        case = Case(
+            id="deepeval",
+            dataset="deepeval",
+            language=self.language,
+            row=1,
+            question=test_case.input,
+            golds=(test_case.expected_output or "",),
+            context="\n\n".join(str(getattr(part, "context", part)) for part in shown),
+        )
         return self.judge.ask(self._asked, case, str(test_case.actual_output))
 
     def _settled(self, result: Callable[[], Judged]) -> float:
