@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from evaluators.core import (
     TransientError,
     Usage,
 )
-from evaluators.ledger import Ledger, PaidReply
+from evaluators.ledger import Ledger, LedgerError, PaidReply
 from evaluators.ledger_place import Place
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.limits import NEVER, Admission, ModelQueue
@@ -390,8 +390,10 @@ class Caller:
     def open(self) -> None:
         """Look for a detour before the first call."""
         if self._find_detour is not None and self._look_at == NEVER:
-            self._look_at = asyncio.get_running_loop().time() + LOOK_SECONDS
-            self._detour = self._find_detour(self)
+            self._look_at = now = asyncio.get_running_loop().time()
+            with suppress(LedgerError):  # the first call looks again, and reports it
+                self._detour = self._find_detour(self)
+                self._look_at = now + LOOK_SECONDS
 
     @property
     def takes_all(self) -> bool:

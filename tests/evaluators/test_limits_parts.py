@@ -9,8 +9,6 @@ from evaluators.runtime.limits import TokenLimit
 from evaluators.runtime.pace import FIRST_RATE, Pace, TokenBucket
 from evaluators.runtime.server import PAUSE_SPREAD, CongestionWindow, ServerState
 from tests.support.scripted import ask_for
-from tests.support.simulated import now
-from tests.support.virtual_time import run
 
 
 @pytest.mark.parametrize("draw", [0.0, 0.5, 1.0])
@@ -146,13 +144,3 @@ def test_a_host_says_what_it_waits_for() -> None:
         host.start(at)
         host.end(TransientError("overloaded", "busy"), at, at, None)
     assert host.describe(40) == "api.example overloaded for 40 s, probing"
-
-
-def test_the_clock_of_the_tests_jumps() -> None:
-    """An hour of waiting is an hour of the loop's clock."""
-
-    async def hour() -> float:
-        await asyncio.sleep(3600)
-        return now()
-
-    assert run(hour()) == 3600
