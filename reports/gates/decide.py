@@ -41,7 +41,7 @@ class SessionFacts:
 
     ``selected`` counts planned items, ``misses`` graded misses, ``errors`` and ``missing`` the
     ungraded items, ``stopped`` those that were not needed. ``ungated`` names the slices without a
-    gate of their own. ``stand_in`` says that the judge only stood in for a model.
+    gate of their own. ``placeholder_judge`` says that rules graded recorded answers.
     ``other_failures`` are failures that are no item's outcome: ordinary tests, fixtures and
     teardowns, exceptions in a test body, collection errors. ``interrupted`` means by a person or
     the system (not by ``-x``); ``pytest_code`` is what pytest would return. ``cause`` is why
@@ -53,7 +53,7 @@ class SessionFacts:
     selected: int = 0
     misses: int = 0
     ungated: tuple[str, ...] = ()
-    stand_in: bool = False
+    placeholder_judge: bool = False
     other_failures: int = 0
     errors: int = 0
     missing: int = 0
@@ -198,8 +198,8 @@ def _passed(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict:
         line += f", {plural(facts.ungraded, 'ungraded item')} would not change it"
     if facts.stopped:
         line += f"; {plural(facts.stopped, 'item')} not asked, as it was decided before"
-    if facts.stand_in:
-        line += "; the judge is a stand-in: this is about the machinery, not about a model"
+    if facts.placeholder_judge:
+        line += "; a placeholder judge graded: this tests the setup, not a model"
     return OK, line
 
 

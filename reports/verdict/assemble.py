@@ -350,7 +350,7 @@ def _session(session: SessionFacts, run: CountedRun, gates: Sequence[GateResult]
         errors=sum(one.counts.error for one in every),
         missing=sum(one.counts.missing for one in every),
         stopped=sum(one.counts.stopped for one in every),
-        stand_in=any(one.stand_in for one in run.calibrations),
+        placeholder_judge=any(one.stand_in for one in run.calibrations),
         ungated=tuple(name for name in run.summaries if name not in decided),
         shards=run.shards,
     )

@@ -54,10 +54,10 @@ TABLE = [
     ),
     (
         (P,),
-        facts(stand_in=True),
+        facts(placeholder_judge=True),
         0,
-        "GATES PASS (1 of 1): exit 0; 0 misses are counted in the measures; the judge is a "
-        "stand-in: this is about the machinery, not about a model",
+        "GATES PASS (1 of 1): exit 0; 0 misses are counted in the measures; a placeholder judge "
+        "graded: this tests the setup, not a model",
     ),
     # -x under xdist ends with pytest's code 2, and nobody interrupted
     (
