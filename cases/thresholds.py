@@ -231,5 +231,5 @@ def read_metric_bars(holder: Settings, gates: Settings) -> tuple[Threshold, ...]
 def ranges_of(slice_: Slice) -> dict[str, Range]:
     """Return what a slice's gates may name: the metrics of its kind, and its own (0 to 1)."""
     own = {metric.name: RATE for metric in slice_.metrics}
-    own |= {check.measure: RATE for check in slice_.checks}
+    own |= {check.metric: RATE for check in slice_.checks}
     return {**slice_.kind.ranges(slice_.labels), **own}

@@ -109,12 +109,12 @@ async def score(spec: CheckSpec, case: Case, answer: str, ask: Ask) -> Score:
     """Return what a check says, in a thread, after 10 seconds at most. Raises JudgeError."""
     try:
         run = load_check(spec)
-        said = await off_the_loop(spec.measure, lambda _: run(case, answer), ask)
+        said = await off_the_loop(spec.metric, lambda _: run(case, answer), ask)
         return _score(said)
     except QAError:
         raise
     except Exception as error:  # whatever the user's code raises
-        msg = f"{spec.measure}: {one_line(mask(f'{type(error).__name__}: {error}'))}"
+        msg = f"{spec.metric}: {one_line(mask(f'{type(error).__name__}: {error}'))}"
         raise JudgeError(msg, kind="check_failed") from error
 
 

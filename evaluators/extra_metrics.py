@@ -1,4 +1,4 @@
-"""Which checks and metrics can be named; only ``judges/metric.py`` loads deepeval itself."""
+"""The checks and metrics that a data set can name; deepeval is loaded by ``judges/metric.py``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,24 +7,26 @@ from typing import Protocol
 from evaluators.core import Ask, CallError, Case, JudgeError
 
 GEVAL = "geval_"
-"""What the name of a metric with criteria of one's own begins with."""
+"""Begins the name of a metric with the user's own criteria."""
 
 CHECK = "check_"
-"""What the name of the measure that a check gives begins with."""
+"""Begins the name of a check's metric."""
 
 FIELDS = ("input", "actual_output", "expected_output", "context", "retrieval_context")
-"""What of an item a metric can be shown, in deepeval's words."""
+"""The fields of an item that a metric can read, by deepeval's names."""
 
 CONTEXTS = frozenset({"context", "retrieval_context"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """One of deepeval's metrics: its class, what it reads, how many calls an item usually takes."""
+    """One of deepeval's metrics."""
 
     class_: str
     fields: tuple[str, ...]
+    """What it reads of an item."""
     calls: int
+    """How many an item usually takes."""
 
 
 _ANSWER = ("input", "actual_output")
@@ -47,27 +49,26 @@ METRICS: Mapping[str, Known] = {
     "toxicity": Known(class_="ToxicityMetric", fields=_ANSWER, calls=2),
     "pii_leakage": Known(class_="PIILeakageMetric", fields=_ANSWER, calls=2),
 }
-"""Metrics by the name that a dataset gives them; of all of them 1 is best and 0 is worst."""
+"""Metrics by the name that a dataset gives them; for all of them 1 is best and 0 is worst."""
 
-_GEVAL_CALLS = 2  # the steps, which are asked once for all items, and the score
+_GEVAL_CALLS = 2  # for the steps, the same for all items, and for the score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSpec:
-    """A metric that a dataset asks for.
-
-    ``criteria``, ``steps`` and ``fields`` are only for names that begin with ``geval_``: what is to
-    be judged, how (found by the model where not given), and what of the item is shown.
-    """
+    """A metric that a dataset asks for; a ``geval_`` name alone has the fields below the name."""
 
     name: str
     criteria: str = ""
+    """What is judged."""
     steps: tuple[str, ...] = ()
+    """How it is judged; the model writes the steps if none are given."""
     fields: tuple[str, ...] = ()
+    """What the model is shown of the item."""
 
     @property
     def needs_context(self) -> bool:
-        """Whether it can only be taken of an item that has a context."""
+        """Whether it needs an item with a context."""
         return not CONTEXTS.isdisjoint(METRICS[self.name].fields if self.known else self.fields)
 
     @property
@@ -85,51 +86,48 @@ class MetricSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckSpec:
-    """A check by code that a data set names: ``python:MODULE:FUNCTION``, or a bundled one.
-
-    ``text`` is the pattern of ``regex``, or the schema of ``json_schema`` as JSON.
-    """
+    """A check by code that a data set names."""
 
     name: str
     check: str
+    """``python:MODULE:FUNCTION``, or the name of a bundled check."""
     text: str = ""
+    """The pattern of ``regex``, or the schema of ``json_schema`` as JSON."""
 
     @property
-    def measure(self) -> str:
-        """The name of its measure, which gates can name."""
+    def metric(self) -> str:
+        """The name of its metric, which gates can name."""
         return f"{CHECK}{self.name}"
 
 
 class MetricRunner(Protocol):
-    """Whatever gives an answer a number from 0 to 1 beside its verdict."""
+    """Gives an answer a number from 0 to 1 in addition to its verdict."""
 
     @property
     def spec(self) -> MetricSpec:
-        """What it measures."""
-        ...
+        """The metric."""
 
     async def measure(self, case: Case, answer: str, ask: Ask) -> float:
-        """Return the number. Raises CallError or JudgeError where there is none."""
-        ...
+        """Return the number. Raises CallError or JudgeError if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricResults:
-    """Extra measures of one answer: the value by name, None where ``unmeasured`` says why.
-
-    ``failure`` is why no further reply can be kept, or empty.
-    """
+    """The extra metrics of one answer."""
 
     values: Mapping[str, float | None] = field(default_factory=dict)
+    """By the metric's name; None for those in ``unmeasured``."""
     unmeasured: Mapping[str, str] = field(default_factory=dict)
+    """The errors, by the metric's name."""
     failure: str = ""
+    """Why the ledger keeps no further reply, else empty."""
 
 
 async def measure_all(
     metric_runners: Sequence[MetricRunner], case: Case, answer: str, ask: Ask
 ) -> MetricResults:
     """Return every metric of an answer; one that fails does not affect the others."""
-    import asyncio  # noqa: PLC0415  # workers load the specs, and measure nothing
+    import asyncio  # noqa: PLC0415  # workers load the specs and measure nothing
 
     from evaluators.ledger import LedgerError  # noqa: PLC0415
     from evaluators.secrets import mask, one_line  # noqa: PLC0415

@@ -1,7 +1,7 @@
-"""What ``--judge`` names, as values: rules, a model, rules before a model, or several judges.
+"""What ``--judge`` names: rules, a model, rules before a model, or several judges.
 
-The text form is what the user writes and what ``run.json`` and the records keep: ``lexical``, a
-model's SPEC, ``lexical+SPEC``, and of a panel its members with a space between them.
+Its text form is in options, ``run.json`` and records: ``lexical``, a model's SPEC,
+``lexical+SPEC``, or the members of a panel separated by spaces.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,10 +12,10 @@ from evaluators.core import UsageError
 
 LEXICAL = "lexical"
 PYTHON = "python:"
-"""What the SPEC of a judge of one's own begins with: ``python:MODULE:CLASS``."""
+"""Begins the SPEC of the user's own judge: ``python:MODULE:CLASS``."""
 
 BEFORE = "+"
-"""Between the rules that settle what they are sure of and the model that judges the rest."""
+"""Separates rules from the model that judges what they do not settle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class JudgeSpec:
 
     @classmethod
     def parse(cls, text: str) -> "JudgeSpec":
-        """Return the judge of a SPEC; a plus sign may as well belong to a model's own name."""
+        """Return the judge of a SPEC; a plus sign may also be part of a model's name."""
         head, plus, rest = text.partition(BEFORE)
         if _are_rules(text) and not plus:
             return cls(rules=text)
@@ -49,7 +49,7 @@ class JudgeSpec:
         return bool(self.rules and self.model)
 
     def returned(self, models: Mapping[str, str]) -> str:
-        """Return the SPEC with the model as its provider named it in ``models``, by its SPEC."""
+        """Return the SPEC with the model's name by its provider; ``models`` has names by SPEC."""
         if self.model not in models:
             return models.get(self.name, self.name)
         return BEFORE.join(part for part in (self.rules, models[self.model]) if part)
@@ -68,7 +68,7 @@ class PanelSpec:
 
     @property
     def name(self) -> str:
-        """The members' SPECs with a space between them; no SPEC holds one."""
+        """The members' SPECs, separated by spaces; no SPEC contains one."""
         return " ".join(member.name for member in self.members)
 
     @property
@@ -88,7 +88,7 @@ class PanelSpec:
 
     @property
     def is_offline(self) -> bool:
-        """Whether no judge of it ever asks a model."""
+        """Whether no member ever asks a model."""
         return all(one.is_offline for one in self.members)
 
     def models(self) -> tuple[str, ...]:
@@ -98,7 +98,7 @@ class PanelSpec:
     def check_panel(self, who: Mapping[str, object]) -> None:
         """Raise UsageError for a panel that cannot vote.
 
-        ``who`` says which models are the same by another SPEC: equal values are one model.
+        ``who`` maps SPECs to models: SPECs with equal values name the same model.
         """
         if not self.is_panel:
             return
@@ -116,18 +116,17 @@ class PanelSpec:
 
 
 def returned_names(spec: str, models: Mapping[str, str]) -> str:
-    """Return a judge's SPEC with every model in it as its provider named it.
+    """Return a judge's SPEC with the providers' names of its models.
 
-    ``models`` maps the SPECs of the models that were asked to those names; one that was not asked
-    keeps its SPEC.
+    ``models`` has these names by SPEC; a model that was not asked keeps its SPEC.
     """
     return " ".join(member.returned(models) for member in PanelSpec.parse(spec).members)
 
 
 def known_names(name: str, spec: str) -> frozenset[str]:
-    """Return those members of a judge that were asked, as their providers named them.
+    """Return the members of a judge that were asked, by their providers' names.
 
-    ``name`` is what ``returned_names`` made of ``spec``: where the two agree nobody was asked.
+    ``name`` comes from ``returned_names(spec)``: a member that is the same in both was not asked.
     """
     members, asked = name.split(" "), spec.split(" ")
     if len(members) != len(asked):

@@ -1,4 +1,4 @@
-"""Judges made of judges: a panel that votes, rules before a model, and checks before a judge."""
+"""Judges that combine others: a panel that votes, rules before a model, checks before a judge."""
 
 import asyncio
 import hashlib
@@ -15,13 +15,13 @@ from evaluators.replies.labels import content_free
 from evaluators.statistics.metrics import FAILED, PASSED
 
 LOWEST, HIGHEST = 1, 10
-"""The ends of the scale: among these a missing rating may be anything."""
+"""The ends of the scale, between which a missing rating may be anything."""
 
 
 def majority(grades: Sequence[str], missing: int = 0) -> str | None:
     """Return the grade with more votes than any other; None for a tie.
 
-    With votes ``missing``, the one that none of them could overturn or bring to a tie.
+    None too if ``missing`` further votes could overturn it or make a tie.
     """
     counts = Counter(grades).most_common(2)
     first = counts[0] if counts else ("", 0)
@@ -30,9 +30,9 @@ def majority(grades: Sequence[str], missing: int = 0) -> str | None:
 
 
 def middle(ratings: Sequence[int], missing: int = 0) -> int | None:
-    """Return the median rating, of an even number the lower of the two in the middle.
+    """Return the median rating; of an even number the lower of the two in the middle.
 
-    With votes ``missing``, the median that they could not move; None where they could.
+    None if ``missing`` further ratings could change it.
     """
     if not ratings:
         return None
@@ -45,9 +45,9 @@ JudgeResult = Verdict | CallError | JudgeError
 
 
 async def ask_all(judges: Sequence[Judge], case: Case, answer: str, ask: Ask) -> list[JudgeResult]:
-    """Return each judge's verdict or error, all of them asked at once.
+    """Ask all judges at once; return the verdict, CallError or JudgeError of each.
 
-    A judge that cannot be reached or read silences no other; any other error is raised.
+    Raises any other error.
     """
     asked = [judge.judge(case, answer, ask) for judge in judges]
     results: list[JudgeResult] = []
@@ -71,22 +71,21 @@ TIE = "panel_tie"
 UNDECIDED = "panel_undecided"
 
 Spared = Callable[[Case, str], Verdict | None]
-"""Return the verdict on an answer about which no judge need be asked, or None."""
+"""Return the verdict on an answer that needs no judge, else None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelJudge:
     """Judges that vote on every answer.
 
-    Grades: the one with the most votes (Verga et al. 2024, "Replacing Judges with Juries", arXiv
-    2404.18796); a tie is an error. Ratings: the median; with an even number of votes the lower of
-    the two in the middle.
-    A judge that cannot be reached or read has no vote: the verdict stands only where that vote
-    could not have changed it.
+    The verdict is the grade with the most votes (Verga et al. 2024, "Replacing Judges with Juries",
+    arXiv 2404.18796), where a tie is an error; or the median rating (``middle``). The vote of a
+    judge that cannot be reached or read is missing: it is an error if it could change the verdict.
     """
 
     judges: tuple[Judge, ...]
     rating: bool = False
+    """Whether the judges rate; else they grade."""
     spared: Spared | None = None
 
     @property
@@ -95,10 +94,10 @@ class PanelJudge:
         return " ".join(judge.spec for judge in self.judges)
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
-        """Return what the votes come to, with the votes.
+        """Return the verdict of the votes, with the votes.
 
-        Raises JudgeError, which carries the votes, for a tie or where a vote is missing that could
-        decide; StoppedError where it is missing because the run asks nothing more.
+        Raises JudgeError, which carries the votes, for a tie or if a missing vote could decide;
+        StoppedError if that vote is missing because the run makes no further calls.
         """
         if self.spared and (verdict := self.spared(case, answer)):
             return verdict
@@ -108,7 +107,9 @@ class PanelJudge:
         verdict = self._verdict(votes, missing)
         if verdict:
             return verdict
-        _stop_if_stopped(results)
+        for result in results:
+            if isinstance(result, StoppedError):
+                raise result
         if missing:
             msg = f"{votes_line(votes)}: what is missing could decide"
             raise JudgeError(msg, kind=UNDECIDED, votes=votes)
@@ -128,30 +129,21 @@ def votes_line(votes: Sequence[Vote]) -> str:
     return "; ".join(f"{vote.judge}: {vote.label or vote.error}" for vote in votes)
 
 
-def _stop_if_stopped(results: Sequence[JudgeResult]) -> None:
-    """Raise the StoppedError of a judge that this run may not ask any more, if there is one."""
-    for result in results:
-        if isinstance(result, StoppedError):
-            raise result
-
-
 AUDIT = 0.05
-"""The share of settled items that the model judges as well."""
+"""The share of items settled by rules that the model judges too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CascadeJudge:
-    """Lets ``rules`` settle what they are sure of, and ``model`` judge the rest.
-
-    A share of the settled items, ``audit`` (0 to 1), is put to the model as well. The verdict of
-    the rules stands all the same, so that no figure depends on which items were drawn; what the
-    model said stands beside it, in ``votes``.
-    """
+    """Lets ``rules`` settle the items they are sure of, and ``model`` judge the rest."""
 
     rules: Judge
     model: Judge
     audit: float = AUDIT
+    """The share, 0 to 1, of settled items that the model judges too. Its vote goes to ``votes``;
+    the verdict stays that of the rules, so that no figure depends on the draw."""
     seed: int = 0
+    """Of the draw."""
 
     @property
     def spec(self) -> str:
@@ -159,10 +151,10 @@ class CascadeJudge:
         return f"{self.rules.spec}{BEFORE}{self.model.spec}"
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
-        """Return the verdict of the rules where they are sure, otherwise the model's.
+        """Return the verdict of the rules if they are sure, else the model's.
 
-        ``votes`` names who gave it; a second vote is that of an audit. Raises JudgeError or
-        CallError where an item that is not settled brings no verdict; a failed audit is only noted.
+        ``votes`` has the judge that decided first, then the audit's vote. Raises JudgeError or
+        CallError if the model gives no verdict on an unsettled item; a failed audit is only noted.
         """
         ruled = await self.rules.judge(case, answer, ask)
         if not ruled.sure:
@@ -175,7 +167,7 @@ class CascadeJudge:
         return replace(ruled, votes=tuple(votes))
 
     def audits(self, case: Case) -> bool:
-        """Return whether this item is checked if the rules settle it: the same in every process."""
+        """Return whether the model judges this item if the rules settle it; same on every run."""
         name = f"audit:{self.seed}:{case.dataset}:{case.language}:{case.id}"
         drawn = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
         return drawn < self.audit * 2**64
@@ -183,25 +175,23 @@ class CascadeJudge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedJudge:
-    """Runs the checks of a data set, then its judge, whose verdict stands beside their scores.
-
-    Without a judge the verdict is PASS where every check gives 1, else FAIL.
-    """
+    """Runs the checks of a data set, then its judge; the verdict carries the checks' scores."""
 
     checks: Sequence[CheckSpec]
     behind: Judge | None = None
+    """The judge; without one the verdict is PASS if every check gives 1, else FAIL."""
 
     @property
     def spec(self) -> str:
-        """The judge's SPEC; without one, what it is."""
+        """The judge's SPEC, or ``checks`` without a judge."""
         return self.behind.spec if self.behind else "checks"
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
-        """Return the verdict with all scores. Raises JudgeError where a check or the judge fails.
+        """Return the verdict with all scores. Raises JudgeError if a check or the judge fails.
 
-        Checks come first: an answer that one of them cannot take costs no judge's call.
+        Checks run first, so that a check that fails saves the judge's call.
         """
-        found = {check.measure: await score(check, case, answer, ask) for check in self.checks}
+        found = {check.metric: await score(check, case, answer, ask) for check in self.checks}
         scores = {name: one.value for name, one in found.items()}
         if self.behind:
             return replace(await self.behind.judge(case, answer, ask), scores=scores)

@@ -1,4 +1,4 @@
-"""From what ``--judge`` names to judges: models connected once, then a judge for each place."""
+"""Makes judges from ``--judge``: models connected once, then a judge for each place."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from evaluators.core import GRADES, Judge, Model, UsageError
 from evaluators.judge_spec import BEFORE, LEXICAL, PYTHON, JudgeSpec, PanelSpec
-from evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge, Spared
+from evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge
 from evaluators.judges.llm import (
     ChoiceJudge,
     RatingJudge,
@@ -26,22 +26,21 @@ RUBRICS = Path(__file__).parents[1] / "rubrics"
 DEFAULT_RUBRIC: Mapping[Style, str] = {"graded": "simpleqa", "rated": "eba"}
 FALLBACK = "en"
 KeyOf = Callable[[Spec], Key | None]
-"""Give a model's key; None where nothing is sent."""
+"""Returns a model's key; None if nothing is sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """What a judge is built for: grades or ratings by a rubric, in one of several repeats.
-
-    ``repeat`` counts from 1. ``name`` says in errors what lacks a rubric. ``audited`` False puts
-    nothing that rules settle to the model as well: given labels tell more.
-    """
+    """Where a judge serves: grades or ratings, by a rubric, in one of several repeats."""
 
     style: Style
     rubric: Rubric | None = None
     repeat: int = 1
+    """Counts from 1."""
     audited: bool = True
+    """Whether a cascade's model audits its rules; not needed where labels are given."""
     name: str = ""
+    """Names the place in errors."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -51,15 +50,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeFactory:
-    """Judges with their models connected. ``models`` and ``specs`` are by the models' SPECs.
-
-    ``seed`` draws what a cascade's model judges besides what its rules settle.
-    """
+    """Judges with their models connected."""
 
     spec: PanelSpec
     models: Mapping[str, Model]
+    """By SPEC, as in ``specs``."""
     specs: Mapping[str, Spec]
     seed: int = 0
+    """Of a cascade's audits."""
 
     @property
     def name(self) -> str:
@@ -68,13 +66,13 @@ class JudgeFactory:
 
     @property
     def first_model(self) -> Model | None:
-        """The first model that may judge, None for rules alone."""
+        """The first model that may judge; None if only rules judge."""
         asked = (self.models[one.model] for one in self.spec.members if one.model)
         return next(asked, None)
 
     @property
     def version(self) -> str:
-        """A hash of what the judges are: their models' identities, and the rules' own files."""
+        """A hash of the models' identities and the rules' files."""
         rules = {
             path.name: file_hash(path) for one in self.spec.members if one.rules
             for path in files_of(one.rules)
@@ -83,17 +81,18 @@ class JudgeFactory:
         return digest([self.name, identities, rules])[:12]
 
     def build(self, place: Place) -> Judge:
-        """Return the judge of a place. Raises UsageError where it lacks what a judge needs."""
+        """Return the judge of a place. Raises UsageError if the judge cannot serve there."""
+        members = tuple(self._member(member, place) for member in self.spec.members)
         if not self.spec.is_panel:
-            return self._member(self.spec.members[0], place)
+            return members[0]
+        rated = place.style == "rated"
+        graded = empty_answer_verdict if place.labels == GRADES else None
         return PanelJudge(
-            judges=tuple(self._member(member, place) for member in self.spec.members),
-            rating=place.style == "rated",
-            spared=_spared(place),
+            judges=members, rating=rated, spared=empty_answer_rating if rated else graded
         )
 
     def _member(self, one: JudgeSpec, place: Place) -> Judge:
-        """Return one judge; a cascade's model alone where its rules can settle nothing."""
+        """Return one judge; for a cascade whose rules cannot settle anything, its model."""
         if one.is_offline:
             if place.style == "graded" and not can_settle(one.rules, place.style, place.labels):
                 raise UsageError(
@@ -117,19 +116,13 @@ class JudgeFactory:
         return kind(model=model, rubric=place.rubric, repeat=place.repeat)
 
 
-def _spared(place: Place) -> Spared | None:
-    if place.style == "rated":
-        return empty_answer_rating
-    return None if place.labels != GRADES else empty_answer_verdict
-
-
 def connect_judges(
     spec: PanelSpec, key_of: KeyOf, catalogue: Mapping[str, Spec] | None = None
 ) -> JudgeFactory:
     """Return the judges, each model connected once.
 
-    ``catalogue`` holds the models that have a name of their own, None for the bundled ones.
-    Raises UsageError for a SPEC that names nothing, a panel that cannot vote, or a missing key.
+    ``catalogue`` has models by their own names; None means the bundled ones. Raises UsageError for
+    an unknown SPEC, a panel that cannot vote, or a missing key.
     """
     specs = resolve_judges(spec, catalogue)
     check_panel(spec, specs)
@@ -138,9 +131,9 @@ def connect_judges(
 
 
 def resolve_judges(spec: PanelSpec, catalogue: Mapping[str, Spec] | None = None) -> dict[str, Spec]:
-    """Return what the judges' models are connected to, by SPEC.
+    """Return the specs of the judges' models, by SPEC.
 
-    Raises UsageError for a SPEC that names no model, and for rules that cannot be loaded.
+    Raises UsageError for an unknown model, and for rules that cannot be loaded.
     """
     if catalogue is None:
         catalogue = load_catalogue() if spec.models() else {}
@@ -166,15 +159,15 @@ def check_panel(spec: PanelSpec, specs: Mapping[str, Spec]) -> None:
 
 
 def address(spec: Spec) -> tuple[str, str]:
-    """Return what two SPECs of the same model have in common, whichever API each asks it by."""
+    """Return the URL and name of a model: equal for two SPECs of one model, over any API."""
     return spec.base_url, spec.name
 
 
 def rubric_for(name: str, language: str, style: Style | None = None) -> Rubric:
-    """Return the rubric of this name, or in this file, for a language.
+    """Return the rubric with this name, or in this file, for a language.
 
-    A bundled rubric that lacks the language serves in English. Raises UsageError if there is none,
-    or if its replies are not of this style.
+    A bundled rubric that lacks the language is used in English. Raises UsageError for an unknown
+    rubric, or one of another style.
     """
     if Path(name).suffix:
         rubric = load_template(Path(name), language, "rate" if style == "rated" else "letter")

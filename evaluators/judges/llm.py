@@ -1,4 +1,4 @@
-"""Judges that are models: asked by a rubric until a reply has one reading, never after that."""
+"""Judges that are models: asked by a rubric until a reply can be read, and never after that."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,10 +26,10 @@ PARAMETERS = {"temperature": 0, "max_tokens": 2048}
 """The least random reply, with room for a reason."""
 
 ATTEMPTS = 3
-"""How often an unreadable judge is asked."""
+"""How often a judge is asked at most for a readable reply."""
 
 NO_EXPERT_ANSWER = "(none was given: judge by the context and by the law alone)"
-"""What a rater is told where an item has no expert answer."""
+"""Sent to a rater in place of a missing expert answer."""
 
 T = TypeVar("T", str, int, dict[str, int])
 
@@ -37,9 +37,9 @@ T = TypeVar("T", str, int, dict[str, int])
 async def ask_until_read(
     model: Model, request: Request, ask: Ask, read: Callable[[Reply], T | Invalid]
 ) -> tuple[T, Reply]:
-    """Return the first reading and its reply; the same request is put at most three times.
+    """Return the first reading and its reply; the request is sent at most three times.
 
-    Raises JudgeError that names what was wrong with each of the three replies.
+    Raises JudgeError, which names what was wrong with each reply.
     """
     problems: list[str] = []
     for attempt in range(ATTEMPTS):
@@ -53,10 +53,10 @@ async def ask_until_read(
 
 
 def judge_messages(rubric: Rubric, case: Case, answer: str) -> tuple[Message, ...]:
-    """Return what a judge is asked about an answer.
+    """Return the messages that ask a judge about an answer.
 
-    The judged text is hostile: every value goes JSON-encoded into its slot, and all around the
-    slots is the same, byte by byte, for every answer. Several gold forms become a JSON list.
+    The judged text is hostile: every value is JSON-encoded, and the text around the slots is the
+    same, byte by byte, for every answer. Several golds become a JSON list.
     """
     golds = list(case.golds) if case.expected.strip() else [NO_EXPERT_ANSWER]
     values = {
@@ -69,7 +69,7 @@ def judge_messages(rubric: Rubric, case: Case, answer: str) -> tuple[Message, ..
 
 
 def grade_tool(labels: Sequence[str], *, bare: bool = False) -> Tool:
-    """Return the function that a judge of these labels is forced to call.
+    """Return the function that a judge must call with one of these labels.
 
     ``bare`` leaves out the reason before the grade.
     """
@@ -83,7 +83,7 @@ def grade_tool(labels: Sequence[str], *, bare: bool = False) -> Tool:
 def _tool(
     name: str, description: str, bare: bool = False, /, **verdict: Mapping[str, object]
 ) -> Tool:
-    """Return a function that takes the verdict's fields, after a reason unless it is ``bare``."""
+    """Return a function with the verdict's fields, and a reason before them unless ``bare``."""
     before = next(iter(verdict)) if len(verdict) == 1 else "scores"
     reason = {"type": "string", "description": f"One or two sentences, before the {before}."}
     fields = verdict if bare else {"reason": reason, **verdict}
@@ -106,7 +106,7 @@ BARE_RATE_TOOL = _tool("rate", f"{_RATE}.", True, rating=_RATING)
 
 
 def parts_tool(caps: Caps) -> Tool:
-    """Return the function that a judge of a rating in parts is forced to call."""
+    """Return the function that a judge of a rating in parts must call."""
     scores = {
         name: {"type": "integer", "minimum": 0, "maximum": len(levels) - 1}
         for name, levels in caps.items()
@@ -116,14 +116,14 @@ def parts_tool(caps: Caps) -> Tool:
 
 
 def empty_answer_verdict(case: Case, answer: str) -> Verdict | None:
-    """Return NOT_ATTEMPTED for an answer without content, about which no judge is asked."""
+    """Return NOT_ATTEMPTED for an answer without content, else None; no judge is asked."""
     if not content_free(answer, case.golds):
         return None
     return Verdict(grade=NOT_ATTEMPTED, reason="no content; the judge was not asked")
 
 
 def empty_answer_rating(case: Case, answer: str) -> Verdict | None:
-    """Return 1 for a blank answer, about which no judge is asked."""
+    """Return the rating 1 for a blank answer, else None; no judge is asked."""
     if not blank(answer):
         return None
     return Verdict(rating=1, reason="an empty answer; the judge was not asked")
@@ -131,14 +131,12 @@ def empty_answer_rating(case: Case, answer: str) -> Verdict | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricJudge:
-    """A model that is asked by a rubric.
-
-    ``repeat`` counts from 1; asked with another one, the model judges the same answer once more.
-    """
+    """A model that is asked by a rubric."""
 
     model: Model
     rubric: Rubric
     repeat: int = 1
+    """Counts from 1; a new number has the model judge the same answer again."""
 
     @property
     def spec(self) -> str:
@@ -146,7 +144,7 @@ class RubricJudge:
         return self.model.spec
 
     def request(self, case: Case, answer: str, tool: Tool | None) -> Request:
-        """Return what the model is asked about an answer."""
+        """Return the request that asks the model about an answer."""
         return Request(
             messages=judge_messages(self.rubric, case, answer),
             tool=tool,
@@ -158,14 +156,13 @@ class RubricJudge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceJudge(RubricJudge):
-    """A model that grades by a rubric: a forced call, or a letter or JSON if it asks so."""
+    """A model that grades by a rubric, with a forced call, a letter or JSON."""
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
         """Return the grade, one of the rubric's labels.
 
-        An answer without content is NOT_ATTEMPTED and costs no call; a rubric with labels of its
-        own has no such grade, and its judge is asked. Raises JudgeError after three replies
-        without a single reading.
+        An answer without content is NOT_ATTEMPTED without a call, unless the rubric has labels of
+        its own. Raises JudgeError after three unreadable replies.
         """
         spared = empty_answer_verdict(case, answer)
         if spared and not self.rubric.has_own_labels:
@@ -183,9 +180,9 @@ class RatingJudge(RubricJudge):
     """A model that rates by a rubric of protocol ``rate``."""
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
-        """Return the rating, 1 to 10; a blank answer is rated 1 and costs no call.
+        """Return the rating, 1 to 10; a blank answer is rated 1 without a call.
 
-        Raises JudgeError after three replies without a single reading.
+        Raises JudgeError after three unreadable replies.
         """
         if spared := empty_answer_rating(case, answer):
             return spared
@@ -197,7 +194,7 @@ class RatingJudge(RubricJudge):
         return Verdict(rating=rating, reason=read_reason(reply))
 
     async def _in_parts(self, case: Case, answer: str, ask: Ask) -> Verdict:
-        """Return the rating that the rubric's table makes of the model's scores, and these."""
+        """Return the model's scores, and the rating that the rubric's table gives for them."""
         caps = self.rubric.parts
         request = self.request(case, answer, parts_tool(caps))
         read = partial(read_scores, highest={name: len(caps[name]) - 1 for name in caps})

@@ -65,7 +65,7 @@ def can_settle(name: str, style: Style, labels: Sequence[str]) -> bool:
 
 
 def files_of(name: str) -> list[Path]:
-    """Return the files that decide what offline rules say."""
+    """Return the files that determine the verdicts of offline rules."""
     if name != LEXICAL:
         return [Path(inspect.getfile(load_class(name)))]
     return sorted(path for pattern in LEXICAL_FILES for path in PACKAGE.glob(pattern))
@@ -161,7 +161,7 @@ class OverlapRater:
     spec = "lexical"
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
-        """Return the rating of an answer against the expert's. Raises JudgeError without one."""
+        """Return the answer's rating. Raises JudgeError for an item without an expert answer."""
         if not case.expected.strip():
             msg = "no expert answer to compare with; only a model can rate this item"
             raise JudgeError(msg, kind="no_expert_answer")
@@ -185,7 +185,7 @@ def rate(case: Case, answer: str) -> Verdict:
 
 
 def _stems(text: str, known: Tables) -> frozenset[str]:
-    """Return the stems of a text's content words, and its numbers as they stand."""
+    """Return the stems of a text's content words, and its numbers unchanged."""
     light = known.words["function"] | known.words["articles"]
     words = (word for word in read(within_limit(text)).words if word not in light)
     return frozenset(word if word.isdecimal() else word[:_STEM] for word in words)
