@@ -1,7 +1,7 @@
 """Drop gates that people decide: PASS where they find the new run worse by at most the margin.
 
-People look at few pairs, picked with known probabilities (``compare/audit.py``); the evidence may
-be looked at after every verdict (``evaluators/statistics/betting.py``).
+People look at a few pairs, drawn with known probabilities (``compare/audit.py``). The evidence may
+be checked after every verdict (``evaluators/statistics/betting.py``).
 """
 
 import math
@@ -19,20 +19,20 @@ from reports.judge.scale import judge_scale
 from reports.run.evidence import AuditStep, AuditTrail
 from reports.run.report import GateResult, GateState
 
-_STEPS = 200  # points of a plot
+_STEPS = 200  # the most points in a plot
 _LOG10 = math.log(10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditedGate:
-    """A margin, the slices it is about, and what people have said of their pairs so far.
+    """A margin, its slices, and people's verdicts on their pairs so far.
 
-    ``language`` is empty where it pools them. Whether the judge is trusted, or is another than the
-    baseline's, does not matter: it only says where people look.
+    The judge only says where people look: it may be untrusted, or differ from the baseline's.
     """
 
     dataset: str
     language: str
+    """Empty for a gate that pools languages."""
     threshold: Threshold
     sides: Sequence[PairedSlice]
     audit: Audit
@@ -48,13 +48,8 @@ class AuditedGate:
         return -self.margin if self.threshold.fail == "margin" else 0.0
 
     @property
-    def command(self) -> str:
-        """What takes people's verdicts."""
-        return f"qagate review RUN --{self.sides[0].role} OLD --until-decided"
-
-    @property
     def obstacle(self) -> str:
-        """Why no verdict on these pairs can decide it, empty where they can."""
+        """Why people's verdicts cannot decide the gate; empty where they can."""
         if self.threshold.max is None or not 0 <= self.threshold.max < 1:
             share = "a share of items, from 0 to below 1"
             return f"drop needs a margin as {share}, not {self.threshold.max}"
@@ -62,7 +57,7 @@ class AuditedGate:
 
     @property
     def state(self) -> GateState:
-        """PASS or FAIL from the moment on at which the evidence for it first sufficed."""
+        """PASS or FAIL once the evidence has sufficed; it then stays."""
         if self.obstacle:
             return "INCONCLUSIVE"
         if is_above(self.audit.observations(AuditedPair.lowest), -self.margin):
@@ -72,13 +67,13 @@ class AuditedGate:
 
     @property
     def next_pairs(self) -> list[AuditedPair]:
-        """The pairs that people should look at now; none where the gate is decided."""
+        """The pairs for people to look at now; none once the gate is decided."""
         done = self.obstacle or self.state != "INCONCLUSIVE"
         return [] if done else self.audit.next_pairs(self.margin, self.limit)
 
     @property
     def estimate(self) -> Estimate:
-        """The difference new - old as people see it, with an interval that holds at all times."""
+        """New - old by people's verdicts; its interval holds at any look."""
         units = self.audit.units[: self.audit.known]
         values = [one.lowest() for unit in units for one in unit]
         if not values:
@@ -90,7 +85,7 @@ class AuditedGate:
 
     @property
     def trail(self) -> AuditTrail:
-        """How the evidence grew, and what stands beside it."""
+        """How the evidence grew, with the judge's own difference for comparison."""
         pairs = list(self.audit.pairs)
         growth = self.audit.growth(self.margin, self.limit)
         judged, scale = paired_difference(self.sides).estimate, judge_scale(self.sides)
@@ -129,17 +124,16 @@ class AuditedGate:
         margin = f"the margin of {self.margin:g}"
         text = "people have looked at no pair yet"
         if (trail.looked or state == "PASS") and estimate.interval and estimate.value is not None:
-            span = span_of(estimate.interval)
-            text = (
-                f"people: new - old is {figure(estimate.value, -self.margin)}, 95 % interval {span}"
-            )
+            value, span = figure(estimate.value, -self.margin), span_of(estimate.interval)
+            text = f"people: new - old is {value}, 95 % interval {span}"
         if state == "PASS":
             text += f": the drop is shown to be within {margin}"
         elif state == "FAIL":
             beyond = self.threshold.fail == "margin"
             text += f": the drop is shown to be {f'beyond {margin}' if beyond else 'real'}"
         elif trail.next:
-            text += f"; {plural(trail.next, 'more pair')} to look at: {self.command}"
+            command = f"qagate review RUN --{self.sides[0].role} OLD --until-decided"
+            text += f"; {plural(trail.next, 'more pair')} to look at: {command}"
         else:
             text += f"; not settled for {margin} by all pairs that were drawn: ask more items"
         seen = f"{trail.looked:,} looked at of {plural(trail.pairs, 'pair')}"
@@ -150,10 +144,7 @@ class AuditedGate:
 
 
 def audited_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> Iterator[AuditedGate]:
-    """Yield every gate of a dataset that people decide: its slices' own, then the pooled ones.
-
-    ``sides`` holds the slices of this dataset that were run.
-    """
+    """Yield the audited gates of a dataset over the slices that were run; pooled ones last."""
     for language, scope, threshold in scopes(dataset, sides):
         if threshold.evidence == "audited":
             yield AuditedGate(

@@ -1,6 +1,6 @@
 """Gates on a change since the baseline: PASS where a metric is worse by no more than a margin.
 
-``drop`` and ``rise`` gates are decided alike, on harm: how far the metric fell, or rose, over pairs
+``drop`` and ``rise`` gates are both decided on harm: how far the metric fell, or rose, over pairs
 of the same items (``compare/differences.py``).
 """
 
@@ -22,21 +22,19 @@ from reports.run.report import GateResult, GateState, Role
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeGate:
-    """A threshold on a change and the slices it looks at.
-
-    ``language`` is empty where it pools them; ``scale`` is that of the judge who decided on the
-    items, None where none did.
-    """
+    """A threshold on a change, and its slices."""
 
     dataset: str
     language: str
+    """Empty for a gate that pools languages."""
     threshold: Threshold
     sides: Sequence[PairedSlice]
     scale: JudgeScale | None = None
+    """How the judge's errors scale the margin; None where no judge decided or they are unknown."""
 
     @property
     def role(self) -> Role:
-        """What the other run is for."""
+        """Whether the other run is the baseline or the anchor."""
         return self.sides[0].role
 
     @property
@@ -58,17 +56,17 @@ class ChangeGate:
 
     @property
     def sign(self) -> int:
-        """What makes harm of new - old: -1 where a drop harms, 1 where a rise does."""
+        """The factor from new - old to harm: -1 where a drop harms, 1 where a rise does."""
         return -1 if self.threshold.measure == DROP else 1
 
     @property
     def lone(self) -> Mapping[Lone, int]:
-        """How many items of the new run are in no pair, by the reason."""
+        """The number of items of the new run that are in no pair, by reason."""
         return Counter(why for one in self.sides for why in one.pairing.lone.values())
 
     @property
     def dropped(self) -> int:
-        """How many items of the old run should have been asked again."""
+        """The number of items of the old run that should have been asked again."""
         return sum(len(one.pairing.dropped) for one in self.sides)
 
     def harm(self, found: Estimate) -> Estimate:
@@ -78,7 +76,7 @@ class ChangeGate:
         return Estimate.of(self.sign * (found.value or 0.0), interval, found.n)
 
     def evidence(self) -> "ChangeEvidence | str":
-        """Return what the pairs of these slices show, or why they cannot decide this gate."""
+        """Return what the pairs show, or why they cannot decide the gate."""
         change = change_for(self.threshold, self.sides)
         obstacle = self._obstacle() or (change.obstacle() if change else "")
         if obstacle or change is None:
@@ -110,25 +108,24 @@ class ChangeGate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeEvidence:
-    """What the pairs show: the difference over graded ones, and the harm in all worst cases.
-
-    The ``cases`` are the ways in which all that is not known may have come out: the grades of
-    ungraded items, and what the old run would have come to on items that it did not ask or grade.
-    Where everything is known there is one, the one that was seen.
-    """
+    """What the pairs show: the difference over graded pairs, and the harm in all worst cases."""
 
     gate: ChangeGate
     seen: Difference
     cases: Sequence[Estimate]
+    """The harm for each extreme result of the items without a grade in one of the runs.
+
+    Where every grade is known this is the harm seen, alone.
+    """
 
     @property
     def unknown(self) -> int:
-        """How many items lack a grade in one of the runs."""
+        """The number of items that lack a grade in one of the runs."""
         return self.cases[0].n - self.seen.n
 
     @property
     def ungraded(self) -> int:
-        """How many of them lack one in the new run alone."""
+        """The number of these that lack a grade in the new run alone."""
         known_here = self.gate.lone["added"] + self.gate.lone["ungraded"]
         return self.unknown - known_here - self.gate.dropped
 
@@ -152,7 +149,7 @@ class ChangeEvidence:
         )
 
     def state(self, p_value: float) -> GateState:
-        """Return PASS or FAIL only where all cases agree on it; ``p_value`` may be adjusted."""
+        """Return PASS or FAIL only where all cases agree; ``p_value`` may be adjusted."""
         if all(self._is_within(one, self.gate.allowed) for one in self.cases):
             return "PASS"
         if self.confident and p_value >= 0.05:
@@ -165,9 +162,9 @@ class ChangeEvidence:
         return harm.value is not None and harm.value <= bound + ROUNDING
 
     def _is_beyond(self, harm: Estimate) -> bool:
-        """Say whether there is more harm than the limit, and it is not shown to be in the margin.
+        """Return whether harm exceeds the limit and is not shown to be within the margin.
 
-        The margin counts in full: a judge's errors shrink what it shows of a harm.
+        The full margin counts here: a judge's errors make a harm look smaller than it is.
         """
         end = harm.low if self.confident else harm.value
         above = end is not None and end > self.gate.limit + (0 if self.confident else ROUNDING)
@@ -211,12 +208,13 @@ class ChangeEvidence:
         yield from elsewhere(self.gate.sides, self.gate.language)
 
     def _zone(self, state: GateState) -> str:
-        """Return in which of the three zones the change lies."""
-        change, margin = (
-            self.gate.threshold.measure,
-            f"the margin of {self.gate.threshold.amount(self.gate.margin)}",
-        )
-        seen = margin + (scaled := self._as_judged())
+        """Return the zone of the change: within the margin, neither, or worse."""
+        change, allowed = self.gate.threshold.measure, self.gate.allowed
+        margin = f"the margin of {self.gate.threshold.amount(self.gate.margin)}"
+        scaled = ""
+        if 0 < allowed < self.gate.margin:
+            scaled = f", {figure(allowed, self.gate.margin)} on the judge's scale"
+        seen = margin + scaled
         nor = ", nor" if scaled else " nor"
         if not self.confident:
             where = {"PASS": f"within {seen}", "FAIL": f"beyond {margin}"}
@@ -231,13 +229,6 @@ class ChangeEvidence:
             return f"shown to be worse, and not shown to be within {seen}"
         return f"shown neither to be within {seen}{nor} to be worse"
 
-    def _as_judged(self) -> str:
-        """Return what is left of the margin once the judge's errors are counted, where less is."""
-        allowed = self.gate.allowed
-        if not 0 < allowed < self.gate.margin:
-            return ""
-        return f", {figure(allowed, self.gate.margin)} on the judge's scale"
-
     def _remedy(self) -> str:
         """Return what would decide the gate."""
         if self.ungraded and not self.gate.threshold.of_usage:
@@ -249,10 +240,9 @@ class ChangeEvidence:
 
 
 def change_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateResult, ...]:
-    """Return every gate of a dataset on a change: its slices' own, then those that pool languages.
+    """Return the change gates of a dataset over the slices that were run; pooled ones last.
 
-    ``sides`` holds the slices of this dataset that were run; call it only with a baseline. With
-    ``holm: true`` a FAIL must hold after Holm's adjustment for the number of these gates.
+    With ``holm: true`` a FAIL must hold after Holm's adjustment for the number of these gates.
     """
     gates = [
         ChangeGate(

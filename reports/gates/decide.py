@@ -1,6 +1,6 @@
-"""The end of a session: gates and facts in, exit code and one true line out.
+"""The exit code of a session, and the one line that explains it, from its gates and facts.
 
-In order, the first that applies:
+The first row that applies decides:
 
 ====  =====================================================================================
 code  when
@@ -11,16 +11,16 @@ code  when
 6     ``--gates off``, nothing failed, and calls are still with a provider in batches
 -     no item selected, ``--gates off``, or a code that is not pytest's "passed", "failed" or
       "interrupted": pytest's own code
-1     a gate FAIL, or a failure that is no graded miss
-4     no item got a grade, as no call could be made: a wrong key, model name or address
+1     a gate FAIL, or a failure that is not a graded miss
+4     no item has a grade, as no call could be made: a wrong key, model name or address
 0     the session of one shard, complete: it decides nothing
 6     a gate INCONCLUSIVE; no gate at all; a slice without a gate of its own; a shard missing
 0     every gate PASS, and every slice has one
 ====  =====================================================================================
 
-A gate pooled over languages is no slice's own: it may pass while one of them is lost. The floor of
-a labelled slice counts as its gate where the judge reaches it. An ERROR or MISSING item leaves 0
-alone: a gate that passes has counted it against itself.
+A gate that pools languages does not count as a slice's own: it may pass while one language fails.
+A labelled slice whose judge reaches the floor needs no gate. ERROR and MISSING items do not change
+exit 0: a gate that passes has already counted them as failures.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,60 +32,60 @@ from reports.run.report import Decision, GateResult, SessionStatus
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, INCONCLUSIVE = range(7)
 _MERGE = "a shard decides nothing: qagate merge decides over all of them"
-_NAMED = 3  # gates or slices named in the last line; the report has them all
+_NAMED = 3  # the most gates or slices in the last line; the report has all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFacts:
-    """What happened in the session besides the gates.
-
-    ``selected`` counts planned items, ``misses`` graded misses, ``errors`` and ``missing`` the
-    ungraded items, ``stopped`` those that were not needed. ``ungated`` names the slices without a
-    gate of their own. ``placeholder_judge`` says that rules graded recorded answers.
-    ``other_failures`` are failures that are no item's outcome: ordinary tests, fixtures and
-    teardowns, exceptions in a test body, collection errors. ``interrupted`` means by a person or
-    the system (not by ``-x``); ``pytest_code`` is what pytest would return. ``cause`` is why
-    no call could be made any more, in one line, or empty; ``left`` says so how many calls providers
-    still have in batches. ``shards`` are those that the items come
-    from, None where none is missing.
-    """
+    """What happened in the session, apart from the gates. Counts are of items."""
 
     selected: int = 0
+    """Planned items."""
     misses: int = 0
+    """Items graded as failed."""
     ungated: tuple[str, ...] = ()
+    """The slices without a gate of their own."""
     placeholder_judge: bool = False
+    """Whether rules graded recorded answers, in place of a model."""
     other_failures: int = 0
+    """Failures that are no item's outcome: ordinary tests, fixtures, test bodies, collection."""
     errors: int = 0
     missing: int = 0
     stopped: int = 0
+    """Items that were not asked, as every gate was decided before."""
     interrupted: bool = False
+    """Interrupted by a person or the system, not by ``-x``."""
     gates_off: bool = False
     dry_run: bool = False
     pytest_code: int = OK
+    """The exit code that pytest would return."""
     cause: str = ""
+    """Why no further call could be made, in one line; else empty."""
     left: str = ""
+    """How many calls are still with providers in batches, in words; else empty."""
     shards: Shards | None = None
+    """The shards that the items come from; None where none is missing."""
     one_shard: bool = False
-    """Whether the user asked this session for one shard only, and so for no decision."""
+    """Whether the user asked for one shard only, and so for no decision."""
 
     @property
     def ungraded(self) -> int:
-        """How many items have no grade."""
+        """The number of items without a grade."""
         return self.errors + self.missing
 
     @property
     def graded(self) -> int:
-        """How many items have a grade."""
+        """The number of items with a grade."""
         return self.selected - self.ungraded - self.stopped
 
     @property
     def unexplained(self) -> bool:
-        """Whether pytest reports a failure that none of the counts accounts for."""
+        """Whether pytest reports a failure that none of the counts explains."""
         counted = self.misses + self.other_failures + self.ungraded
         return self.pytest_code in (FAILED, INTERRUPTED) and not counted
 
     def end(self, notes: tuple[str, ...]) -> SessionStatus:
-        """Return what it takes to decide on the gates again."""
+        """Return the facts that deciding again, from the report alone, needs."""
         return SessionStatus(
             pytest_code=self.pytest_code,
             failures=self.other_failures + self.unexplained,
@@ -149,7 +149,7 @@ def _failed(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:
     if failed:
         line = f"GATES FAIL ({len(failed)} of {len(gates)} failed): exit {FAILED}; {_names(failed)}"
         return FAILED, f"{line}; {also}" if others else line
-    return (FAILED, f"{_tally(gates)}: exit {FAILED}; {also}") if others else None
+    return (FAILED, f"{_counts(gates)}: exit {FAILED}; {also}") if others else None
 
 
 def _nothing_graded(facts: SessionFacts) -> Verdict | None:
@@ -165,18 +165,18 @@ def _inconclusive(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict |
         code = OK if facts.one_shard and not facts.ungraded else INCONCLUSIVE
         return code, f"{_parts(facts.shards)}: exit {code}; {kept}; {_MERGE}"
     if unclear:
-        return INCONCLUSIVE, f"{_tally(gates)}: exit {INCONCLUSIVE}; {_names(unclear)}"
+        return INCONCLUSIVE, f"{_counts(gates)}: exit {INCONCLUSIVE}; {_names(unclear)}"
     if not gates:
         selected = plural(facts.selected, "item")
         return INCONCLUSIVE, f"NO GATES: exit {INCONCLUSIVE}; {selected} selected, no gate decides"
     if facts.ungated:
         head = f"NO GATE for {listed(facts.ungated)}: exit {INCONCLUSIVE}"
-        return INCONCLUSIVE, f"{head}; {_tally(gates)} elsewhere"
+        return INCONCLUSIVE, f"{head}; {_counts(gates)} elsewhere"
     return None
 
 
 def _parts(shards: Shards) -> str:
-    """Return which shards there are, or which are missing where there are several."""
+    """Return the only shard present, or the missing ones where there are several."""
     if len(shards.held) == 1:
         return f"SHARD {shards.held[0]} of {shards.of}"
     word = "SHARD" if len(shards.missing) == 1 else "SHARDS"
@@ -184,7 +184,7 @@ def _parts(shards: Shards) -> str:
 
 
 def shard_notes(shards: Shards | None) -> Iterator[str]:
-    """Yield that a part decides nothing, and which parts are missing; nothing for a whole run."""
+    """Yield which shards are missing, and that a part decides nothing; nothing for a whole run."""
     if shards:
         lacking = listed(list(map(str, shards.missing)))
         yield f"{_MERGE}; missing here of {shards.of}: {lacking}"
@@ -193,7 +193,7 @@ def shard_notes(shards: Shards | None) -> Iterator[str]:
 def _passed(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict:
     verb = "is" if facts.misses == 1 else "are"
     misses = f"{facts.misses:,} {'miss' if facts.misses == 1 else 'misses'}"
-    line = f"{_tally(gates)}: exit {OK}; {misses} {verb} counted in the measures"
+    line = f"{_counts(gates)}: exit {OK}; {misses} {verb} counted in the measures"
     if facts.ungraded:
         line += f", {plural(facts.ungraded, 'ungraded item')} would not change it"
     if facts.stopped:
@@ -203,7 +203,7 @@ def _passed(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict:
     return OK, line
 
 
-def _tally(gates: Sequence[GateResult]) -> str:
+def _counts(gates: Sequence[GateResult]) -> str:
     unclear = sum(gate.state == "INCONCLUSIVE" for gate in gates)
     if not gates:
         return "NO GATES"
@@ -217,6 +217,6 @@ def _names(gates: Sequence[GateResult]) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return the first of these names, and how many more there are."""
+    """Return the first few names, and how many more there are."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more

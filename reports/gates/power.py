@@ -1,4 +1,4 @@
-"""What gates can tell with so many items: forecasts before a run, warnings after it."""
+"""What gates can decide with a given number of items: forecasts before a run, warnings after it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -13,7 +13,7 @@ from reports.judge.scale import JudgeScale, expected_scale
 from reports.run.evidence import Calibration
 
 DISCORDANCES = (0.1, 0.2, 0.3)
-"""Shares of pairs that may differ between two runs of one model, used when none is known."""
+"""Assumed shares of pairs that differ between two runs of one model, where none is known."""
 
 Clusters = Mapping[str, AbstractSet[Cluster]]
 """The clusters of a data set's items by language: the number of independent items."""
@@ -78,9 +78,9 @@ def expected_shares(
     discordance: float,
     calibrations: Sequence[Calibration] = (),
 ) -> dict[str, float]:
-    """Return the share of each slice, by name, that is asked until all its gates are settled.
+    """Return the expected share of each slice, by name, that is asked until its gates are decided.
 
-    The model is unchanged but for a share of ``discordance``. A bar is taken to need all items.
+    The model is unchanged, and a share ``discordance`` of items differs. A bar needs all items.
     """
     sizes = [(dataset.slices[language], len(own)) for language, own in clusters.items()]
 
@@ -102,9 +102,9 @@ def expected_shares(
 def units_needed(
     threshold: Threshold, count: int, discordance: float, scale: JudgeScale | None = None
 ) -> int:
-    """Return after how many of ``count`` independent pairs a sequential margin is decided.
+    """Return the mean number of ``count`` independent pairs that decide a sequential margin.
 
-    On average, for an unchanged model.
+    The model is taken to be unchanged.
     """
     margin = threshold.max or 0.0
     limit = margin if threshold.fail == "margin" else 0.0
@@ -132,7 +132,7 @@ def margin_warnings(dataset: Dataset, clusters: Clusters) -> Iterator[str]:
 
 
 def no_baseline_note(dataset: Dataset, slices: Sequence[Slice]) -> str:
-    """Return which gates a run without a baseline does not have, or nothing."""
+    """Return which gates a run lacks as it has no baseline, or nothing."""
     scopes = [(one.name, one.thresholds) for one in slices]
     scopes.append((f"{dataset.name}:*", dataset.pooled))
     found = [(bar.measure, where) for where, bars in scopes for bar in bars if bar.paired]

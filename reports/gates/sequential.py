@@ -1,8 +1,8 @@
-"""Gates that may be looked at after every item: decided as soon as the evidence suffices, for good.
+"""Gates that may be checked after every item, and are final once the evidence suffices.
 
-Items come in an order that nobody chooses. What they show is bet on (``evaluators/statistics/
-betting.py``): Waudby-Smith and Ramdas (2024), J. R. Stat. Soc. B 86:1. However often one looks, a
-model that is worse by just the margin passes with at most 2.5 %.
+Items are asked in a fixed order that nobody chooses. The test is by betting (``evaluators/
+statistics/betting.py``): Waudby-Smith and Ramdas (2024), J. R. Stat. Soc. B 86:1. A model that is
+worse by exactly the margin passes with a probability of at most 2.5 %, however often one looks.
 """
 
 from collections import defaultdict
@@ -29,10 +29,7 @@ Match = tuple[PairedSlice, Record | None, Record]
 
 
 def places_of(items: Iterable[tuple[Slice, Case | Record]]) -> dict[Cluster, Place]:
-    """Return by which place in the order each cluster of a data set's items comes.
-
-    The place is a hash of an item's data: nobody chooses it, and other items do not change it.
-    """
+    """Return the place of each cluster in the order: the first among its items' places."""
     found: dict[Cluster, Place] = {}
     for slice_, item in items:
         cluster, place = slice_.cluster_of(item), place_of(item)
@@ -41,40 +38,40 @@ def places_of(items: Iterable[tuple[Slice, Case | Record]]) -> dict[Cluster, Pla
 
 
 def place_of(item: Case | Record) -> Place:
-    """Return an item's own place."""
+    """Return an item's place: a hash of its data, which other items do not change."""
     return item.digest, item.language, item.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """What is bet on: that values, or the reverse of them where ``sign`` is -1, are above a mean.
-
-    Values lie within -1 to 1. The mean being above ``passing`` is what a PASS asks for, its being
-    below ``failing`` is a FAIL.
-    """
+    """A bet on the mean of values within -1 to 1."""
 
     sign: int
+    """-1 where the bet is on the negated values."""
     passing: float
+    """A PASS needs a mean above this."""
     failing: float
+    """A mean below this is a FAIL."""
 
 
 @dataclass(slots=True, kw_only=True)
 class BettingEvidence:
-    """What the units in their order came to, at least and at most; ``largest`` is the biggest."""
+    """The sums of the units in their order, with unknown values at either end."""
 
     lows: list[int] = field(default_factory=list)
     highs: list[int] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     largest: int = 1
+    """The number of items in the largest unit, asked or not."""
 
     def add(self, unit: Sequence[tuple[int, int]]) -> None:
-        """Take in one more unit: the least and the most that each of its values can be."""
+        """Add a unit: the lowest and the highest that each of its values can be."""
         self.lows.append(sum(low for low, _ in unit))
         self.highs.append(sum(high for _, high in unit))
         self.sizes.append(len(unit))
 
     def state(self, sides: Sequence[Side]) -> GateState:
-        """Return PASS or FAIL from the unit on at which the evidence for it first sufficed."""
+        """Return PASS or FAIL once the evidence has sufficed; it then stays."""
         if all(one.passing < 1 and is_above(self._seen(one, 0), one.passing) for one in sides):
             return "PASS"
         failed = any(is_below(self._seen(one, 1), one.failing) for one in sides)
@@ -82,12 +79,12 @@ class BettingEvidence:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Between what the mean lies, whenever one looks, with 95 %."""
+        """The 95 % interval of the mean; it holds at any look."""
         plain = Side(sign=1, passing=0, failing=0)
         return confidence_sequence(self._seen(plain, 0), self._seen(plain, 1))
 
     def _seen(self, side: Side, end: int) -> Observations:
-        """Return the values with all that is unknown at its lowest (0), or at its highest (1)."""
+        """Return the values with all unknown ones at their lowest (0) or highest (1)."""
         import numpy as np
 
         ends = [self.lows, self.highs] if side.sign > 0 else [self.highs, self.lows]
@@ -101,30 +98,29 @@ class BettingEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SequentialGate:
-    """A threshold and the items it is about, in units that are independent, in their order.
-
-    ``language`` is empty where it pools them. ``blocked`` says why it cannot be decided, empty
-    where it can. ``scale`` is that of the judge, for a margin. ``notes`` say what only the earlier
-    run has.
-    """
+    """A threshold and its items, in independent units in a fixed order."""
 
     dataset: str
     language: str
+    """Empty for a gate that pools languages."""
     threshold: Threshold
     units: tuple[tuple[Match, ...], ...]
     hit: Hit
     blocked: str = ""
+    """Why the gate cannot be decided; empty where it can."""
     scale: JudgeScale | None = None
+    """How the judge's errors scale a margin; None for a bar, or where they are unknown."""
     anchored: bool = False
     notes: tuple[str, ...] = ()
+    """What only the earlier run has."""
 
     def concerns(self, slice_: Slice) -> bool:
-        """Return whether a slice is among those that it is about."""
+        """Return whether the gate is about this slice."""
         return self.dataset == slice_.dataset and self.language in ("", slice_.language)
 
     @property
     def sides(self) -> list[Side]:
-        """What it bets on. A share x is taken as 2 x - 1, which uses the whole of -1 to 1."""
+        """The bets. A share x counts as 2 x - 1, to use the whole range from -1 to 1."""
         bar, margin = self.threshold, self.threshold.max or 0.0
         if bar.paired:
             allowed = self.scale.shrunk(margin, confident=True) if self.scale else margin
@@ -136,17 +132,17 @@ class SequentialGate:
         return [Side(sign=sign, passing=mean, failing=mean) for sign, mean in known]
 
     def blank(self) -> BettingEvidence:
-        """Return the evidence before any item was asked."""
+        """Return the evidence before any item is asked."""
         return BettingEvidence(largest=max(map(len, self.units), default=1))
 
     def add(
         self, unit: Sequence[Match], evidence: BettingEvidence, new: Mapping[str, Record]
     ) -> None:
-        """Add a unit to the evidence; ``new`` has what ended since, by key."""
+        """Add a unit to the evidence; ``new`` has the records that ended since, by key."""
         evidence.add([self._ends(side, old, new.get(one.key, one)) for side, old, one in unit])
 
     def _ends(self, side: PairedSlice, old: Record | None, new: Record) -> tuple[int, int]:
-        """Return the least and the most that an item can count."""
+        """Return the lowest and the highest value that an item can have."""
         now = self.hit(side, new)
         most, least = (unknown if now is None else now for unknown in (True, False))
         if not self.threshold.paired:
@@ -156,7 +152,7 @@ class SequentialGate:
         return least - high, most - low
 
     def result(self) -> GateResult:
-        """Return the verdict with the sentence that says why; what was not asked is unknown."""
+        """Return the verdict with the sentence that says why; items not asked are unknown."""
         found, ends = self.blank(), [[self._ends(*one) for one in unit] for unit in self.units]
         for unit in ends:
             found.add(unit)
@@ -176,7 +172,7 @@ class SequentialGate:
         )
 
     def _estimate(self, values: Sequence[int], found: BettingEvidence) -> Estimate:
-        """Return the mean of what is known, with an interval that holds at any look."""
+        """Return the mean of the known values, with an interval that holds at any look."""
         if not values:
             return UNDEFINED
         mean, (low, high) = sum(values) / len(values), found.interval
@@ -215,13 +211,13 @@ class SequentialGate:
 
 
 def settled_notes(slices: Iterable[SliceSummary]) -> Iterator[str]:
-    """Yield for each slice that was stopped how much of it was asked."""
-    for counts, name in ((one.counts, one.name) for one in slices):
-        if counts.stopped:
-            asked = f"{counts.planned - counts.stopped:,} of {plural(counts.planned, 'item')}"
+    """Yield how much was asked of each slice that was stopped early."""
+    for one in slices:
+        if stopped := one.counts.stopped:
+            asked = f"{one.counts.planned - stopped:,} of {plural(one.counts.planned, 'item')}"
             yield (
-                f"{name}: settled after {asked}, and the others were not asked; all its figures, "
-                "parity too, are over these"
+                f"{one.name}: settled after {asked}, and the others were not asked; all its "
+                "figures, parity too, are over these"
             )
 
 
@@ -230,12 +226,12 @@ def sequential_gates(
     slices: Sequence[Slice],
     records: Mapping[str, Sequence[Record]],
     blocked: Mapping[str, str],
-    beside: Iterable[Sequence[PairedSlice]],
+    compared: Iterable[Sequence[PairedSlice]],
 ) -> Iterator[SequentialGate]:
-    """Yield every gate of a data set that is decided in sequence: bars, then margins.
+    """Yield the sequential gates of a dataset: bars, then margins.
 
-    ``records`` and ``blocked``, why a slice decides nothing, are by the slice's name; ``beside``
-    has the ``slices`` beside each earlier run.
+    ``records`` and ``blocked`` (why a slice decides nothing) are keyed by the slice's name.
+    ``compared`` has the slices paired with each earlier run.
     """
     every = (*dataset.pooled, *(gate for one in slices for gate in one.thresholds))
     if all(gate.evidence != SEQUENTIAL for gate in every):
@@ -247,7 +243,7 @@ def sequential_gates(
         for threshold in one.thresholds:
             if threshold.evidence == SEQUENTIAL and not threshold.paired:
                 yield _gate(one.language, threshold, [alone], places)
-    for sides in beside:
+    for sides in compared:
         for language, scope, threshold in scopes(dataset, sides):
             if threshold.evidence == SEQUENTIAL:
                 yield _gate(language, threshold, scope, places)
