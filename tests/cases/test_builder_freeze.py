@@ -18,6 +18,7 @@ from evaluators.core import UsageError
 from evaluators.output import write_texts
 from tests.support.building import make_item, recipe, rows
 from tests.support.building_site import Row, back_from_both, reviewed_site
+from tests.support.captured import Captured
 
 LABELS = {"YES": "Так", "NO": "Не"}
 ITEMS = [
@@ -135,9 +136,7 @@ def test_a_datasheet_tells_what_there_is(blind: bool) -> None:
     assert "Not known: there are no items." in text
 
 
-def test_a_source_that_gave_too_little_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_source_that_gave_too_little_is_named(tmp_path: Path, capsys: Captured) -> None:
     """A set that comes out smaller than wanted says so, and of which source."""
     with reviewed_site(tmp_path, count=4) as made:
         asked = rows(tmp_path / "work", "review")
@@ -174,9 +173,7 @@ def made(answers: list[tuple[str, str]]) -> list[DraftItem]:
     st.integers(0, 40),
     st.integers(0, 5),
 )
-def test_every_source_and_split_is_half_and_half(
-    answers: list[tuple[str, str]], size: int, seed: int
-) -> None:
+def test_each_split_is_half_and_half(answers: list[tuple[str, str]], size: int, seed: int) -> None:
     """As many yes as no, never more than wanted, none lost; what can be taken is taken."""
     items = made(answers)
     chosen = balanced(items, {"a": size, "b": size}, SPLITS, seed)

@@ -362,9 +362,7 @@ TEXTS = [f"{LONG} ля ракі.", f"{LONG} на пагорку.", "Каротк
         (None, None),
     ],
 )
-def test_an_entry_is_known_by_the_text_that_it_repeats(
-    echo: str | None, number: int | None
-) -> None:
+def test_an_entry_is_known_by_its_text(echo: str | None, number: int | None) -> None:
     """Whole or its beginning, whatever the spaces and capitals; never by guessing."""
     (entry,) = numbered([{"paragraph": echo, "question": "Ці?"}], TEXTS)
     assert entry["number"] == number
@@ -386,9 +384,7 @@ def test_a_list_with_one_text_twice_is_refused() -> None:
         ({"other": "x"}, "other"),
     ],
 )
-def test_a_template_without_a_place_is_refused(
-    tmp_path: Path, templates: dict[str, str], said: str
-) -> None:
+def test_a_template_needs_its_places(tmp_path: Path, templates: dict[str, str], said: str) -> None:
     """Before anything is asked, by the recipe's file and key."""
     with pytest.raises(UsageError, match=r"boolq\.be\.yaml:") as caught:
         load_recipe(recipe_with(tmp_path, **templates))

@@ -22,6 +22,7 @@ from tests.support.building_site import (
     sent_back,
     sheet_rows,
 )
+from tests.support.captured import Captured
 
 ASKED = {"asked": ["Ганна", "Янка"]}
 QUESTION = "Ці праўда, што возера абмялела?"
@@ -143,7 +144,7 @@ def reviewed(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield made
 
 
-def test_what_people_still_owe_is_said(reviewed: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_people_still_owe_is_said(reviewed: Site, capsys: Captured) -> None:
     """While a sheet is out, the way on is to bring it or to do without, not to try again."""
     sheet = reviewed.path / "work" / "review" / "be-1.csv"
     empty = sent_back(sheet, reviewed.path / "empty.csv", lambda *_: {"verdict": ""})
@@ -152,7 +153,7 @@ def test_what_people_still_owe_is_said(reviewed: Site, capsys: pytest.CaptureFix
     (reviewed.path / "work" / "accept.jsonl").unlink()  # the others begin from the sheets
 
 
-def refused(made: Site, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def refused(made: Site, capsys: Captured, *words: str) -> str:
     """Return the line of a command that is refused."""
     capsys.readouterr()
     assert made.build(*words) == 4
@@ -172,25 +173,21 @@ def refused(made: Site, capsys: pytest.CaptureFixture[str], *words: str) -> str:
     ],
 )
 def test_wrong_words_are_one_line(
-    reviewed: Site, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+    reviewed: Site, capsys: Captured, words: list[str], message: str
 ) -> None:
     """Whatever is wrong is said before anything is written."""
     assert message in refused(reviewed, capsys, *words)
     assert not (reviewed.path / "work" / "freeze.jsonl").exists()
 
 
-def test_without_names_nothing_is_shared_out(
-    reviewed: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_review_needs_names(reviewed: Site, tmp_path: Path, capsys: Captured) -> None:
     """Reviewers have to be named, unless nobody is to review."""
     made = Site(tmp_path, reviewed.generator, reviewed.validator)
     made.recipe()
     assert "name who reviews" in refused(made, capsys, "review")
 
 
-def test_a_verdict_of_an_unknown_item_is_refused(
-    reviewed: Site, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_verdict_of_an_unknown_item_is_refused(reviewed: Site, capsys: Captured) -> None:
     """Files of another sheet are noticed, with the row."""
     sheet = reviewed.path / "work" / "review" / "be-1.csv"
     back = sent_back(
@@ -210,9 +207,7 @@ def test_sheets_show_no_answer(reviewed: Site) -> None:
     assert '"answer"' not in page.partition('<script type="application/json"')[2].partition("]")[0]
 
 
-def test_sheets_are_written_again_and_settings_remembered(
-    reviewed: Site, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sheets_are_written_again_and_settings_remembered(reviewed: Site, capsys: Captured) -> None:
     """A lost sheet comes back with the same items, and `accept` done again asks for nothing."""
     sheet = reviewed.path / "work" / "review" / "be-1.csv"
     before = sheet.read_bytes()
@@ -226,9 +221,7 @@ def test_sheets_are_written_again_and_settings_remembered(
     assert reviewed.build("review", *TWO) == 0
 
 
-def test_a_language_can_be_added_to_a_dataset(
-    reviewed: Site, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_language_can_be_added_to_a_dataset(reviewed: Site, capsys: Captured) -> None:
     """dataset.yaml stays as it is; the way to run the new file is said."""
     to = reviewed.path / "ours"
     to.mkdir()
@@ -246,7 +239,7 @@ def test_a_language_can_be_added_to_a_dataset(
     assert reviewed.files("work", ALL_STEPS) == made, "what was frozen before still is"
 
 
-def test_one_answer_alone_makes_no_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_answer_alone_makes_no_set(tmp_path: Path, capsys: Captured) -> None:
     """Where people turn every answer to yes, nothing can be balanced; nothing is written."""
     with reviewed_site(tmp_path, count=2) as made:
         assert made.build("accept", *back_from_both(made, all_yes)) == 1

@@ -114,7 +114,7 @@ def test_a_folder_of_text_is_read(tmp_path: Path) -> None:
         ("nothing", "", "no such file"),
     ],
 )
-def test_files_that_hold_no_articles(
+def test_files_without_articles(
     tmp_path: Path, name: str, content: str | None, message: str
 ) -> None:
     """A wrong file is a usage problem that says what is wanted."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cases.__main__ import COMMANDS, main
+from tests.support.captured import Captured
 from tests.support.file_server import Served, file_server
 
 ROOT = Path(__file__).parents[2]
@@ -17,7 +18,7 @@ ROW = b'{"question": "is it", "passage": "It is.", "answer": true}\n'
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_its_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_its_help(command: str, capsys: Captured) -> None:
     """--help of a command names it and its exit codes."""
     with pytest.raises(SystemExit) as stop:
         main([command, "--help"])
@@ -27,7 +28,7 @@ def test_every_command_has_its_help(command: str, capsys: pytest.CaptureFixture[
     assert "exit codes: 0" in out
 
 
-def test_help_names_every_command_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_names_every_command_and_exit_code(capsys: Captured) -> None:
     """The table is shown whole."""
     with pytest.raises(SystemExit) as stop:
         main(["--help"])
@@ -47,9 +48,7 @@ def test_help_names_every_command_and_exit_code(capsys: pytest.CaptureFixture[st
         (["check", "--bogus"], "unrecognized arguments: --bogus"),
     ],
 )
-def test_wrong_arguments_exit_with_4(
-    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_arguments_exit_with_4(words: list[str], message: str, capsys: Captured) -> None:
     """One line on stderr, nothing on stdout."""
     assert main(words) == 4
     out, err = capsys.readouterr()
@@ -57,9 +56,7 @@ def test_wrong_arguments_exit_with_4(
     assert (out, err.count("\n")) == ("", 1)
 
 
-def test_check_is_run_with_the_other_words(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_is_run_with_the_other_words(tmp_path: Path, capsys: Captured) -> None:
     """What follows the command is the command's own, and its code is the process's."""
     path = tmp_path / "mine.jsonl"
     path.write_bytes(ROW)
@@ -68,9 +65,7 @@ def test_check_is_run_with_the_other_words(
     assert "1 item in 1 file" in capsys.readouterr().out
 
 
-def test_what_cannot_be_fetched_exits_with_1(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_fetched_exits_with_1(tmp_path: Path, capsys: Captured) -> None:
     """A missing file is an error of the world, not of the arguments."""
     with file_server() as server:
         words = ["download", "boolq", "--to", str(tmp_path), "--url", server.url("/none")]
@@ -78,9 +73,7 @@ def test_what_cannot_be_fetched_exits_with_1(
     assert "status 404" in capsys.readouterr().err
 
 
-def test_the_words_of_the_command_line_are_taken(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_main_reads_argv(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     """Without arguments of its own main reads the process's."""
     monkeypatch.setattr(sys, "argv", ["cases", "bogus"])
     assert main() == 4

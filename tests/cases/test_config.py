@@ -121,9 +121,7 @@ def test_ranges_follow_the_measure(folder: Path) -> None:
         ("judged", "json", True),
     ],
 )
-def test_a_rubric_gives_what_the_kind_needs(
-    folder: Path, kind: str, protocol: str, fits: bool
-) -> None:
+def test_a_rubric_fits_the_kind(folder: Path, kind: str, protocol: str, fits: bool) -> None:
     """A grader cannot rate and a rater cannot grade; labelled items may be either."""
     user = "{question} {target} {predicted_answer}"
     head = f'name: own\nlanguage: en\nversion: "1"\nprotocol: {protocol}\n'

@@ -35,9 +35,7 @@ def test_the_same_question_twice_is_an_error() -> None:
     ("first", "second", "context"),
     [("What is C?", "What is C++?", ""), ("?", "!", ""), ("Is it so?", "Is it so?", "Passage 2.")],
 )
-def test_marks_in_a_word_signs_and_passages_make_other_questions(
-    first: str, second: str, context: str
-) -> None:
+def test_signs_and_passages_count(first: str, second: str, context: str) -> None:
     """C++ is not C, and the same words about another passage are no repeat."""
     assert not found(duplicates, subject(item(1, first), item(2, second, context=context)))
 
@@ -90,9 +88,7 @@ def test_a_gold_in_its_question_is_a_leak() -> None:
         ("What is it?", "?", "en"),
     ],
 )
-def test_choices_short_golds_and_parts_of_words_are_no_leak(
-    question: str, gold: str, language: str
-) -> None:
+def test_what_is_no_leak(question: str, gold: str, language: str) -> None:
     """A question that offers the answer, and one that shares a piece of a word, are fine."""
     assert not found(leaks, subject(item(1, question, gold), language=language))
 
@@ -125,9 +121,7 @@ def test_ids_that_reports_replace_are_told_once(tmp_path: Path) -> None:
         ("xx", "What is the capital of New Zealand?", "Wellington", False),
     ],
 )
-def test_a_question_or_fact_that_measures_judges_is_told(
-    language: str, question: str, gold: str, *, told: bool
-) -> None:
+def test_overlap_with_judged_items(language: str, question: str, gold: str, *, told: bool) -> None:
     """The same words alone, or two words of the question and the gold; languages are apart."""
     row = item(3, question, gold, language=language)
     assert found(overlap, subject(row, language=language)) == [("warning", 3)] * told
@@ -160,9 +154,7 @@ def test_the_labelled_item_is_named() -> None:
         ("3D-принтер и Wi-Fi, MP3-ът", "bg", ""),
     ],
 )
-def test_a_look_alike_letter_inside_a_word_is_an_error(
-    text: str, language: str, severity: str
-) -> None:
+def test_a_look_alike_letter_is_an_error(text: str, language: str, severity: str) -> None:
     """One that nobody mistakes is a warning; Greek symbols and hyphens are fine."""
     assert found(mixed_scripts, asked(text, language)) == ([(severity, 1)] if severity else [])
 

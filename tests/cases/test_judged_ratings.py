@@ -37,9 +37,7 @@ def rubric() -> Rubric:
     return JUDGED.rubric
 
 
-def test_answers_are_to_the_items_as_they_stand(
-    answers: list[Case], items: Mapping[str, Case]
-) -> None:
+def test_answers_fit_their_items(answers: list[Case], items: Mapping[str, Case]) -> None:
     """Question and expert answer are the item's own; so is the context, unless it is left out."""
     for answer in answers:
         name, _, number = answer.id.rpartition("-")
@@ -96,7 +94,7 @@ def floors(ratings: Mapping[str, int], answers: list[Case]) -> set[str]:
     ],
     ids=["two too strict", "one too kind", "only 1, 2 and 5", "always 5", "length", "digits"],
 )
-def test_a_rater_that_only_ranks_or_counts_misses_the_floor(
+def test_a_distorted_rater_misses_the_floor(
     distort: Callable[[int, str], int], answers: list[Case]
 ) -> None:
     """Rank correlation alone would trust some of these: 0.98 for one that is two too strict."""

@@ -149,9 +149,7 @@ def test_the_user_may_name_the_columns(tmp_path: Path) -> None:
         ("a.jsonl", jsonl(row(language="bg")), "no row is in language 'en'"),
     ],
 )  # fmt: skip
-def test_a_wrong_file_is_named_with_its_row(
-    tmp_path: Path, name: str, text: str, message: str
-) -> None:
+def test_a_wrong_file_is_named(tmp_path: Path, name: str, text: str, message: str) -> None:
     """One line that says where and what, in the words of the file's own header."""
     with pytest.raises(UsageError, match=message) as caught:
         read(tmp_path, name, text)
@@ -189,9 +187,7 @@ filled = cells.filter(lambda text: any(char.isalnum() for char in text))
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(st.tuples(filled, filled, cells), min_size=1, max_size=5))
-def test_any_text_comes_back_from_both_formats(
-    tmp_path: Path, rows: list[tuple[str, str, str]]
-) -> None:
+def test_any_text_comes_back(tmp_path: Path, rows: list[tuple[str, str, str]]) -> None:
     """Question, gold and answer are the same text after CSV and after JSONL."""
     lines = io.StringIO(newline="")
     csv.writer(lines, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(
@@ -212,9 +208,7 @@ def test_any_text_comes_back_from_both_formats(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.binary(max_size=200), st.sampled_from(["a.csv", "a.jsonl"]))
-def test_any_bytes_are_read_or_refused_in_one_line(
-    tmp_path: Path, content: bytes, name: str
-) -> None:
+def test_any_bytes_are_read_or_refused(tmp_path: Path, content: bytes, name: str) -> None:
     """Nothing but a UsageError comes out of a broken file."""
     head = b"question,gold,predicted,label_1\n"
     try:

@@ -89,7 +89,7 @@ def test_a_rating_is_a_rating_and_a_misfit_an_error() -> None:
         ("judged", "CORRECT", None),
     ],
 )
-def test_each_kind_takes_its_own_verdicts(
+def test_each_kind_takes_its_verdicts(
     kind: str, label: str | None, fits: tuple[str, ...] | None
 ) -> None:
     """A judge that is itself tested is never overridden, and nothing changes without verdicts."""

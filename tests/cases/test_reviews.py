@@ -278,9 +278,7 @@ def test_the_overlap_is_drawn_from_every_group_in_proportion() -> None:
     overlap=st.floats(0, 1),
     seed=st.integers(0, 9),
 )
-def test_every_item_is_seen_and_nobody_has_more_than_one_more(
-    size: int, people: int, overlap: float, seed: int
-) -> None:
+def test_items_are_shared_out_evenly(size: int, people: int, overlap: float, seed: int) -> None:
     """Whatever the numbers are."""
     groups = {f"q{n}": str(n % 3) for n in range(size)}
     names = tuple("abcde"[:people])

@@ -36,9 +36,7 @@ PASSAGE = "The mill has two wheels and the older one was built of oak by a smith
         ("graded", [None] * 20, ""),
     ],
 )
-def test_classes_out_of_balance_are_a_warning(
-    kind: str, labels: list[str | None], told: str
-) -> None:
+def test_classes_out_of_balance_are_told(kind: str, labels: list[str | None], told: str) -> None:
     """Yes and no, and the grades of judged items; ten items are the fewest that say anything."""
     rows = [item(row, f"{row}?", label=label) for row, label in enumerate(labels, 1)]
     notes = list(balance(subject(*rows, kind=kind)))
@@ -200,9 +198,7 @@ def test_a_language_without_gates_is_a_warning() -> None:
         (34, Threshold(measure="correct", max=0.1, evidence="confident"), ""),
     ],
 )
-def test_a_margin_that_so_few_items_never_keep_is_a_warning(
-    items: int, rule: Threshold, told: str
-) -> None:
+def test_a_margin_too_narrow_is_told(items: int, rule: Threshold, told: str) -> None:
     """Of a language's own drop gate, and of one that pools the languages."""
     own = list(narrow_margins(*dataset_of(with_rules("en", items, rule))))
     halves = with_rules("en", items // 2), with_rules("bg", items - items // 2)

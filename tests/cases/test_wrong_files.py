@@ -54,9 +54,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize(("group", "text", "said"), list(wrong_files()))
-def test_a_wrong_file_is_one_line_with_its_place(
-    tmp_path: Path, group: str, text: str, said: str
-) -> None:
+def test_a_wrong_file_is_one_line(tmp_path: Path, group: str, text: str, said: str) -> None:
     """The line names the file, says what is wrong, and shows no secret; nothing is executed."""
     path = tmp_path / "facts" / group
     path.parent.mkdir()

@@ -13,6 +13,7 @@ from reports.commands.build import GONE, read_options
 from tests.support.building import hashed, models, question, rows, texts_of, unruly
 from tests.support.building_site import ALL_STEPS, STEPS, Site, funnel_adds_up, sheet_rows, site
 from tests.support.building_texts import english_paragraph, write_news
+from tests.support.captured import Captured
 from tests.support.loopback import Answer, Seen, reply
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +26,7 @@ def good(tmp_path: Path) -> Iterator[Site]:
         yield made
 
 
-def refused(made: Site, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def refused(made: Site, capsys: Captured, *words: str) -> str:
     """Return the one line that a command ends with if its words are wrong."""
     capsys.readouterr()
     assert made.build(*words) == 4
@@ -34,7 +35,7 @@ def refused(made: Site, capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return said[-1]
 
 
-def test_one_step_at_a_time(good: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_step_at_a_time(good: Site, capsys: Captured) -> None:
     """Each step takes up where the one before ended; options of earlier ones are remembered."""
     assert good.build("sample") == 0
     assert good.generator.count == 0
@@ -51,9 +52,7 @@ def test_one_step_at_a_time(good: Site, capsys: pytest.CaptureFixture[str]) -> N
     assert good.generator.count + good.validator.count == asked
 
 
-def test_other_settings_for_a_step_that_is_done_are_refused(
-    good: Site, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_settings_for_a_step_that_is_done_are_refused(good: Site, capsys: Captured) -> None:
     """Nothing is overwritten that was made with something else, nor what was edited by hand."""
     assert good.build("sample") == 0
     good.recipe(6, build="seed: 4")
@@ -84,9 +83,7 @@ def test_a_step_made_from_something_older_is_made_again(good: Site) -> None:
     assert max(good.asked.values()) == 1
 
 
-def test_what_was_cut_short_is_done_again_from_the_ledger(
-    good: Site, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_cut_short_is_done_again_from_the_ledger(good: Site, capsys: Captured) -> None:
     """Without time left the step says so; the next run finishes it, and --replay repeats it."""
     assert good.all("--deadline", "0") == 1
     said = capsys.readouterr().err
@@ -102,9 +99,7 @@ def test_what_was_cut_short_is_done_again_from_the_ledger(
     assert (good.files("work"), sum(good.asked.values())) == (made, asked)
 
 
-def test_what_fails_on_every_run_can_be_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_fails_on_every_run_can_be_left_out(tmp_path: Path, capsys: Captured) -> None:
     """An item blocks the way until --leave-out-failed; then it is counted with its reason."""
     good, bad = models(), ["nothing yet"]
 
@@ -149,9 +144,7 @@ def test_what_the_validator_answers_otherwise_goes_to_people(tmp_path: Path) -> 
     assert report["final"]["dropped at accept: contested"] == len(no) > 3
 
 
-def test_what_both_models_know_without_the_text_is_dropped(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_both_models_know_is_dropped(tmp_path: Path, capsys: Captured) -> None:
     """The generator says yes to all, the validator knows half: only what both know goes."""
     good = models()
     asked: list[str] = []
@@ -181,9 +174,7 @@ def test_what_both_models_know_without_the_text_is_dropped(
     assert "closed_book" in capsys.readouterr().err
 
 
-def test_unruly_models_lose_nothing_that_can_be_had(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unruly_models_lose_nothing_that_can_be_had(tmp_path: Path, capsys: Captured) -> None:
     """Counts add up from sampled to validated, and a second run asks nothing."""
     with site(tmp_path, unruly, articles=200, count=36, build="blind: false") as made:
         made.provider = "anthropic"
@@ -259,7 +250,7 @@ def keyless(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_mistakes_are_refused_before_anything_is_done(
     idle: Site,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Captured,
     recipe: dict[str, Any],
     words: list[str],
     message: str,
@@ -272,7 +263,7 @@ def test_mistakes_are_refused_before_anything_is_done(
     assert not (idle.path / "work" / "sample.jsonl").exists()
 
 
-def test_every_option_that_is_gone_says_what_to_use(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_option_that_is_gone_says_what_to_use(capsys: Captured) -> None:
     """Each names a key or a command; what is left are twenty options."""
     for option, instead in GONE.items():
         assert main(["build", "boolq", option]) == 4
@@ -286,15 +277,13 @@ def test_every_option_that_is_gone_says_what_to_use(capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("words", "message"), [([], "say which language"), (["--language", "fr"], "there is be, en")]
 )
-def test_a_language_has_to_be_known(
-    capsys: pytest.CaptureFixture[str], words: list[str], message: str
-) -> None:
+def test_a_language_has_to_be_known(capsys: Captured, words: list[str], message: str) -> None:
     """The languages with a bundled recipe are named."""
     assert main(["build", "boolq", *words]) == 4
     assert message in capsys.readouterr().err
 
 
-def test_a_language_of_ones_own(good: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_language_of_ones_own(good: Site, capsys: Captured) -> None:
     """Without a bundled recipe all keys are needed; without a prompt there is no probe."""
     good.recipe(4, more="labels: {yes: Oui, no: Non}\nuser: '{count} {texts}'\nsystem: x\n")
     path = good.path / "mine.yaml"

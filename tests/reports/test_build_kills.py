@@ -106,7 +106,7 @@ def all_files(*folders: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("step", ["review", "accept", "freeze"])
-def test_a_kill_at_the_steps_of_people_loses_nothing(
+def test_a_kill_between_renames_loses_nothing(
     reviewed: Site, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """Killed before any of its renames, a step ends after a re-run with the files of a calm run."""

@@ -32,6 +32,7 @@ from tests.support.building_site import (
     reviewed_site,
     sent_back,
 )
+from tests.support.captured import Captured
 from tests.support.loopback import loopback
 from tests.support.made_records import make_record
 from tests.support.made_runs import facts_dataset, graded_slice, run_of, written
@@ -67,7 +68,7 @@ def at_odds(answers: Mapping[str, str], items: Sequence[str]) -> Fill:
     return fill
 
 
-def test_from_sampled_to_evaluated(reviewed: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_sampled_to_evaluated(reviewed: Site, capsys: Captured) -> None:
     """Two reviewers, a third for their dispute, a frozen set that pytest runs, and one table."""
     work, answers = reviewed.path / "work", answers_of(reviewed.path / "work")
     shared = shared_items(reviewed)
@@ -106,7 +107,7 @@ def run_pytest(folder: Path, *words: str) -> int:
     return subprocess.run(command, cwd=folder, check=False, capture_output=True).returncode
 
 
-def runs_and_compares(made: Site, to: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def runs_and_compares(made: Site, to: Path, capsys: Captured) -> None:
     """Run a model over the frozen set: the table has the run's own figures and breakdowns."""
     with loopback(handler=every_third_wrong(WORDS)) as server:
         spec = f"openai:tested@{server.url}/v1"
@@ -147,9 +148,7 @@ def answered(said: str, gold: str = "ynyn", **fields: Any) -> Report:
     return run_of(rows, facts_dataset(part, kind=yes_no, name="mine"))
 
 
-def test_models_are_compared_by_their_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_models_are_compared_by_their_runs(tmp_path: Path, capsys: Captured) -> None:
     """One row a model; what at least half miss is listed, worst first, and no cell a formula."""
     words = ["build", "boolq", "--language", "be", "--folder", str(tmp_path / "work"), "evaluate"]
     runs = {

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reports.commands.check import main
+from tests.support.captured import Captured
 
 ROOT = Path(__file__).parents[2]
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -35,7 +36,7 @@ def spoil(file: Path, old: str, new: str) -> None:
     file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
 
-def test_the_bundled_datasets_are_clean(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_bundled_datasets_are_clean(capsys: Captured) -> None:
     """Not even a warning: what the suite ships is what it asks of others."""
     code = main(["--strict"])
     out = capsys.readouterr().out
@@ -46,17 +47,13 @@ def test_the_bundled_datasets_are_clean(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize("name", ["facts", "facts/dataset.yaml", "."])
-def test_a_clean_dataset_is_named_by_folder_or_file(
-    project: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_a_dataset_is_named_by_folder_or_file(project: Path, capsys: Captured, name: str) -> None:
     """A folder stands for every dataset.yaml below it."""
     assert main([name]) == 0
     assert capsys.readouterr().out == "0 errors, 0 warnings: 4 items in 2 files\n"
 
 
-def test_a_data_set_can_say_what_is_not_to_be_told_and_why(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_data_set_can_say_what_is_not_to_be_told_and_why(project: Path, capsys: Captured) -> None:
     """What is waived is counted and shown with its reason; checks of earlier versions are not."""
     spoil(project / "bg.csv", "София", "тoва")
     spoil(project / "en.csv", "Where is it?", "Where is Sofia?")
@@ -78,7 +75,7 @@ def test_a_data_set_can_say_what_is_not_to_be_told_and_why(
     ],
 )
 def test_settings_of_checks_are_themselves_checked(
-    project: Path, capsys: pytest.CaptureFixture[str], line: str, said: str
+    project: Path, capsys: Captured, line: str, said: str
 ) -> None:
     """A misspelt check would otherwise hide nothing, or everything."""
     with (project / "dataset.yaml").open("a", encoding="utf-8") as file:
@@ -87,9 +84,7 @@ def test_settings_of_checks_are_themselves_checked(
     assert said in capsys.readouterr().err
 
 
-def test_errors_are_printed_in_order_and_end_with_one(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_errors_are_printed_in_order_and_end_with_one(project: Path, capsys: Captured) -> None:
     """Sorted by file and row; the same dataset named twice is told once."""
     spoil(project / "en.csv", "Who is it?", "Where is it?")
     spoil(project / "bg.csv", "Къде", "Къдe")
@@ -102,9 +97,7 @@ def test_errors_are_printed_in_order_and_end_with_one(
     assert lines[-1] == "2 errors, 0 warnings: 4 items in 2 files"
 
 
-def test_warnings_alone_fail_only_in_strict_mode(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_warnings_alone_fail_only_in_strict_mode(project: Path, capsys: Captured) -> None:
     """``--strict`` is for a pipeline that wants none."""
     spoil(project / "en.csv", "Where is it?", "Where is Sofia?")
     assert main(["facts"]) == 0
@@ -112,9 +105,7 @@ def test_warnings_alone_fail_only_in_strict_mode(
     assert "1 warning:" in capsys.readouterr().out
 
 
-def test_a_file_that_cannot_be_loaded_hides_no_other(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_cannot_be_loaded_hides_no_other(project: Path, capsys: Captured) -> None:
     """The rest is checked, the refusal goes to the error stream, the code is 4."""
     spoil(project / "en.csv", "Sofia", "")
     spoil(project / "bg.csv", "Къде", "Къдe")
@@ -125,9 +116,7 @@ def test_a_file_that_cannot_be_loaded_hides_no_other(
     assert printed.out.endswith("1 error, 0 warnings: 2 items in 2 files, 1 not loaded\n")
 
 
-def test_a_data_file_is_checked_as_a_bundled_slice(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_data_file_is_checked_as_a_bundled_slice(project: Path, capsys: Captured) -> None:
     """Its own checks run, those between languages do not; any language may be named."""
     assert main(["--as", "simpleqa:bg", "facts/bg.csv"]) == 0
     assert main(["facts/en.csv", "--as", "simpleqa:bg"]) == 1
@@ -135,9 +124,7 @@ def test_a_data_file_is_checked_as_a_bundled_slice(
     assert "language: error: the question has no Cyrillic letter" in capsys.readouterr().out
 
 
-def test_a_data_file_that_cannot_be_loaded_is_told(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_data_file_that_cannot_be_loaded_is_told(project: Path, capsys: Captured) -> None:
     """With its place, like a dataset's own."""
     assert main(["--as", "boolq:en", "facts/en.csv"]) == 4
     assert "facts/en.csv:1: " in capsys.readouterr().err
@@ -157,8 +144,8 @@ def test_a_data_file_that_cannot_be_loaded_is_told(
         (["--strictly"], "unrecognized arguments"),
     ],
 )
-def test_wrong_arguments_are_one_line_and_code_4(
-    project: Path, capsys: pytest.CaptureFixture[str], argv: list[str], message: str
+def test_wrong_arguments_are_one_line(
+    project: Path, capsys: Captured, argv: list[str], message: str
 ) -> None:
     """The line says what is wrong and what to give."""
     (project / "empty").mkdir()
@@ -168,7 +155,7 @@ def test_wrong_arguments_are_one_line_and_code_4(
     assert error.count("\n") == 1
 
 
-def test_help_names_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_names_the_exit_codes(capsys: Captured) -> None:
     """``--help`` ends with 0, as everywhere."""
     with pytest.raises(SystemExit) as ended:
         main(["--help"])
@@ -178,9 +165,7 @@ def test_help_names_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     assert "exit codes" in out
 
 
-def test_a_terminal_without_cyrillic_gets_escapes(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_ascii_terminal_gets_escapes(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Printing a finding never fails."""
     spoil(project / "bg.csv", "Къде", "Къдe")
     raw = io.BytesIO()
@@ -192,7 +177,7 @@ def test_a_terminal_without_cyrillic_gets_escapes(
 
 
 def test_paths_outside_of_the_working_folder_are_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     """The bundled datasets are found from anywhere."""
     monkeypatch.chdir(tmp_path)
@@ -214,7 +199,7 @@ def test_paths_outside_of_the_working_folder_are_whole(
     ],
 )
 def test_public_files_show_their_known_faults(
-    capsys: pytest.CaptureFixture[str], name: str, as_: str, code: int, checks: set[str]
+    capsys: Captured, name: str, as_: str, code: int, checks: set[str]
 ) -> None:
     """Published sets hold look-alikes, repeats and broken encodings; they are found."""
     file = SHARED / name
@@ -226,7 +211,7 @@ def test_public_files_show_their_known_faults(
     assert checks <= seen
 
 
-def test_json_items_are_checked_too(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_items_are_checked_too(project: Path, capsys: Captured) -> None:
     """Rows are counted from 1 in every format."""
     rows = [
         {"passage": "It rains here.", "question": "Does it rain?", "answer": answer}

@@ -16,6 +16,7 @@ from reports.__main__ import main
 from reports.review.human_review import pick_at_random
 from reports.review.ratings import Rating, load_ratings, merged_ratings, save_ratings, summaries
 from reports.run.run_json import load_report
+from tests.support.captured import Captured
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.reviewing import IssuedRun, saved
 
@@ -89,9 +90,7 @@ def test_wrong_criteria_are_named_with_their_line(text: str, message: str, tmp_p
     assert "\n" not in str(caught.value)
 
 
-def test_the_form_asks_everything_of_answers_drawn_at_random(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_answers_are_drawn_at_random(tmp_path: Path, capsys: Captured) -> None:
     """Of each slice in proportion; neither grade nor judge is in the form, its twin or the rest."""
     rated = Rated(tmp_path, "cinci")
     assert "10 answers drawn at random, to be rated by 2 criteria" in capsys.readouterr().out
@@ -110,9 +109,7 @@ def test_the_form_asks_everything_of_answers_drawn_at_random(
     assert few != pick_at_random(load_report(rated.run), 4, 2)
 
 
-def test_ratings_are_kept_and_counted_and_change_nothing_else(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ratings_change_nothing_else(tmp_path: Path, capsys: Captured) -> None:
     """In a file of their own; the same file twice adds nothing; run and gates stay as they are."""
     rated = Rated(tmp_path)
     before = (rated.run / "run.json").read_bytes(), (rated.run / "records.jsonl").read_bytes()
@@ -159,9 +156,7 @@ def test_the_figures_are_written_as_tables(tmp_path: Path) -> None:
     assert rows[0]["counts"] == "6 0 0 0 0 0 6"
 
 
-def test_what_is_left_out_is_said_and_not_guessed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_left_out_is_said_and_not_guessed(tmp_path: Path, capsys: Captured) -> None:
     """An answer rated by one criterion of two counts for that one only."""
     rated = Rated(tmp_path)
     one, two, *_ = rated.answers
@@ -190,7 +185,7 @@ def test_what_was_not_asked_is_refused(
     sheet: str,
     message: str,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Captured,
 ) -> None:
     """One line, exit 4, and nothing is taken."""
     rated = Rated(tmp_path)
@@ -204,9 +199,7 @@ def test_what_was_not_asked_is_refused(
     assert not rated.ratings.exists()
 
 
-def test_a_second_thought_does_not_overwrite_the_first(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_thought_does_not_overwrite_the_first(tmp_path: Path, capsys: Captured) -> None:
     """Refused with exit 6 until the old line is taken out; the rest is taken."""
     rated = Rated(tmp_path)
     assert rated.accept(rated.by("Anna", 3)) == 0
@@ -215,9 +208,7 @@ def test_a_second_thought_does_not_overwrite_the_first(
     assert [one.rating for one in load_ratings(rated.ratings)] == [3, 5]
 
 
-def test_ratings_and_verdicts_come_back_together(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ratings_and_verdicts_come_back_together(tmp_path: Path, capsys: Captured) -> None:
     """Each goes into its own file; one --to cannot name both."""
     rated = Rated(tmp_path)
     assert main(["review", str(rated.run), "--sample", "99"]) == 0
@@ -233,9 +224,7 @@ def test_ratings_and_verdicts_come_back_together(
     assert [one.rating for one in load_ratings(rated.ratings)] == [3]
 
 
-def test_a_criterion_asked_otherwise_needs_another_name(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_criterion_asked_otherwise_needs_another_name(tmp_path: Path, capsys: Captured) -> None:
     """Ratings of two questions or runs are never those of one; another folder is free."""
     rated = Rated(tmp_path)
     assert rated.issue() == 0
@@ -253,9 +242,7 @@ def test_a_criterion_asked_otherwise_needs_another_name(
     assert "was asked otherwise, or of another run" in capsys.readouterr().err
 
 
-def test_two_runs_have_no_mean_in_common(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_runs_have_no_mean_in_common(tmp_path: Path, capsys: Captured) -> None:
     """Also where both are to be accepted into one file: nothing of the second is written."""
     rated, target = Rated(tmp_path), tmp_path / "ratings.jsonl"
     assert rated.accept(rated.by("Anna", 3), to=target) == 0
@@ -288,9 +275,7 @@ def filled_in(path: Path, *rows: Mapping[str, str]) -> Path:
     return back
 
 
-def test_a_filled_in_csv_is_taken_and_no_comment_is_lost(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_filled_in_csv_is_taken_and_no_comment_is_lost(tmp_path: Path, capsys: Captured) -> None:
     """A row may rate by some criteria only; a comment without any rating is said."""
     rated = Rated(tmp_path)
     jan = {"reviewer": "Jan"}
@@ -333,7 +318,7 @@ def test_a_sheet_with_a_row_for_each_criterion_is_still_taken(tmp_path: Path) ->
     ],
 )
 def test_wrong_words_are_one_line(
-    words: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: tuple[str, ...], message: str, tmp_path: Path, capsys: Captured
 ) -> None:
     """Exit 4."""
     rated = Rated(tmp_path)
@@ -344,9 +329,7 @@ def test_wrong_words_are_one_line(
     assert err.count("\n") == 1
 
 
-def test_a_broken_file_of_ratings_is_named_with_its_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broken_file_of_ratings_is_named_with_its_line(tmp_path: Path, capsys: Captured) -> None:
     """Nothing is written over it; another ending is refused too."""
     rated = Rated(tmp_path)
     file = rated.by("Anna", 3)

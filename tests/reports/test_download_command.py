@@ -24,6 +24,7 @@ from cases.download.public_files import (
 from cases.loading import load_cases
 from evaluators.core import UsageError
 from reports.commands.download import main
+from tests.support.captured import Captured
 from tests.support.downloading import BOOLQ, CASES, HUSIMPLEQA, SIMPLEQA, failure, get, sha256
 from tests.support.file_server import FileServer, Served, file_server
 
@@ -34,9 +35,7 @@ def server() -> Iterator[FileServer]:
         yield running
 
 
-def test_the_file_lands_whole_and_the_line_to_run_is_printed(
-    server: FileServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_file_lands_whole(server: FileServer, tmp_path: Path, capsys: Captured) -> None:
     """The bytes are the server's, and stdout ends with a command whose --items names the file."""
     server.files["/data"] = Served(body=BOOLQ)
     path = get(server, tmp_path / "my data", "--sha256", sha256(BOOLQ).upper())
@@ -48,8 +47,8 @@ def test_the_file_lands_whole_and_the_line_to_run_is_printed(
     ]
 
 
-def test_a_hash_that_is_pinned_nowhere_is_printed(
-    server: FileServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_hash_that_is_not_pinned_is_printed(
+    server: FileServer, tmp_path: Path, capsys: Captured
 ) -> None:
     """It can be compared with that of somebody else; the second time nothing is fetched."""
     server.files["/data"] = Served(body=BOOLQ)
@@ -62,9 +61,7 @@ def test_a_hash_that_is_pinned_nowhere_is_printed(
 
 
 @pytest.mark.parametrize("body", [b"<!doctype html>", BOOLQ.replace(b"blue", b"grey")])
-def test_another_file_in_the_place_is_left_alone(
-    server: FileServer, tmp_path: Path, body: bytes
-) -> None:
+def test_another_file_there_is_left_alone(server: FileServer, tmp_path: Path, body: bytes) -> None:
     """It may be the user's: the line says what it is and what to do."""
     path = tmp_path / "boolq_dev.jsonl"
     path.write_bytes(body)
@@ -134,7 +131,7 @@ def test_the_loader_reads_the_official_form(
         (Served(status=301, headers={"Location": "https://169.254.169.254/x"}), "redirect refused"),
     ],
 )
-def test_what_is_not_the_data_is_refused(
+def test_what_is_no_data_is_refused(
     server: FileServer, tmp_path: Path, served: Served, words: str
 ) -> None:
     """A status, a page, a pointer, a broken line or a bad redirect: one line, and no file."""

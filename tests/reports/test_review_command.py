@@ -35,6 +35,7 @@ from reports.run.report import Report
 from reports.run.run_json import load_report
 from reports.run.transcripts import of_ledger
 from tests.reports.test_transcripts import LONG, fill
+from tests.support.captured import Captured
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.reviewing import IssuedRun, review, saved
@@ -227,9 +228,7 @@ def test_only_what_reviewers_agree_on_is_accepted() -> None:
     assert given.undecided == ["c: unclear to A", "stranger: 'YES' is no verdict on an answer"]
 
 
-def test_the_form_goes_beside_the_run_and_comes_back(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_form_goes_beside_the_run_and_comes_back(tmp_path: Path, capsys: Captured) -> None:
     """From a run to adjudications.yaml: agreement is told, conflicts are exit 6 and not written."""
     made = IssuedRun(tmp_path, run(tmp_path / "run", "ccci"), "--sample", "4")
     assert "4 answers to review" in capsys.readouterr().out
@@ -255,9 +254,7 @@ def test_the_form_goes_beside_the_run_and_comes_back(
     assert len(made.kept) == 3
 
 
-def test_names_from_files_cannot_write_on_the_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_names_from_files_cannot_write_on_the_terminal(tmp_path: Path, capsys: Captured) -> None:
     """Escape sequences and CI commands are written out."""
     made = IssuedRun(tmp_path, run(tmp_path / "run"))
     (sheet,) = made.issued["sheets"]
@@ -273,7 +270,7 @@ def test_names_from_files_cannot_write_on_the_terminal(
     assert err.count("\n") == 1
 
 
-def test_verdicts_become_labelled_items(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verdicts_become_labelled_items(tmp_path: Path, capsys: Captured) -> None:
     """The file loads as a judged dataset; the answer, its gold and its label stand in it."""
     made = IssuedRun(tmp_path, run(tmp_path / "run", "ci"))
     one, two = made.items
@@ -333,9 +330,7 @@ def test_languages_and_scales_are_exported_apart(tmp_path: Path) -> None:
     assert labelled(load_report(path), read) == {}
 
 
-def test_another_baseline_shows_other_flips(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_baseline_shows_other_flips(tmp_path: Path, capsys: Captured) -> None:
     """Named now, it takes the place of the run's own."""
     new, old = run(tmp_path / "new", "cci"), run(tmp_path / "old", "ccc")
     words = ["review", str(new), f"--baseline={old}", "--sample", "0", "--to", str(tmp_path / "to")]
@@ -356,8 +351,8 @@ def test_another_baseline_shows_other_flips(
         (["--export-judges", "x", "{empty}", "{run}"], "nothing to export"),
     ],
 )
-def test_wrong_words_are_one_line_and_exit_4(
-    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_wrong_words_are_one_line(
+    words: list[str], message: str, tmp_path: Path, capsys: Captured
 ) -> None:
     """Never a traceback."""
     (tmp_path / "empty.yaml").write_text("", encoding="utf-8")

@@ -16,6 +16,7 @@ from cases.review.sheet import Field, SheetItem
 from reports.__main__ import main
 from reports.review.ratings import load_ratings
 from tests.support.browsing import Browser, Tab, browser, needs_browser
+from tests.support.captured import Captured
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, run_of, written
 from tests.support.reviewing import sheet, sheet_item
@@ -271,9 +272,7 @@ def current(page: Page) -> str:
     return page.locator("[aria-current=true] legend").inner_text().split("\n")[0]
 
 
-def test_digits_rate_question_after_question(
-    rating: Tab, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_digits_rate_in_turn(rating: Tab, run: Path, tmp_path: Path, capsys: Captured) -> None:
     """Item after item; what the form saves is accepted, and kept with the comment."""
     page = rating.page
     page.fill("#reviewer", "Anna")
@@ -340,9 +339,7 @@ def test_touch_and_arrows_choose_the_question(rating: Tab) -> None:
     assert page.inner_text("#position") == "Item 1 of 3"
 
 
-def test_part_of_an_item_is_sent_and_said(
-    rating: Tab, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_part_of_an_item_is_sent(rating: Tab, run: Path, tmp_path: Path, capsys: Captured) -> None:
     """The item stays open in the form, and is counted as rated in part."""
     page = rating.page
     page.fill("#reviewer", "Jan")

@@ -14,6 +14,7 @@ from reports.__main__ import main
 from reports.run.record import Record
 from reports.run.run_json import load_report
 from tests.support.auditing import answers, audited, filled_in, verdicts, with_noise
+from tests.support.captured import Captured
 from tests.support.made_runs import before, facts_dataset, graded_slice, run_of, written
 
 TRUTH = "ccci" * 80
@@ -37,8 +38,8 @@ def review(folder: Path, *more: str) -> int:
 
 
 @pytest.mark.parametrize(("share", "code", "state"), [(0.0, 0, "PASS"), (0.5, 1, "FAIL")])
-def test_batch_after_batch_decides_the_gate(
-    share: float, code: int, state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_batches_decide_the_gate(
+    share: float, code: int, state: str, tmp_path: Path, capsys: Captured
 ) -> None:
     """An unchanged model passes and one that lost half of them fails, long before all is seen."""
     worse = "".join("i" if n % 10 < 10 * share else one for n, one in enumerate(TRUTH))
@@ -103,9 +104,7 @@ def test_labels_of_an_audit_say_why_they_were_picked(tmp_path: Path) -> None:
     assert {("flipped", "1"), ("sample", "0.25")} <= found
 
 
-def test_people_who_differ_decide_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_people_who_differ_decide_nothing(tmp_path: Path, capsys: Captured) -> None:
     """Their conflicts are listed and asked again; what they agree on counts."""
     _, _, labels = runs(tmp_path)
     review(tmp_path)
@@ -153,7 +152,7 @@ def _by_people(record: Record, people: Adjudications) -> Record:
     return replace(record, grade=said.label, outcome=outcome, adjudicated_by=said.name)
 
 
-def test_what_is_missing_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_missing_is_said(tmp_path: Path, capsys: Captured) -> None:
     """Without a baseline, and without a gate that people decide."""
     written(run_of(answers("cc", "new"), DATASET), tmp_path / "new")
     assert review(tmp_path) == 4
