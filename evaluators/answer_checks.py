@@ -1,8 +1,8 @@
 """Checks of an answer by code: Python, a pattern, a JSON schema, the golds, or their wording.
 
-A check gives a score from 0 to 1. An exception is an error of the item, never a score. BLEU,
-ROUGE-L and chrF are weak: a right answer in other words scores low, a wrong one that differs in a
-word scores high. They say how answers changed, not which are right.
+A check gives a score from 0 to 1; an exception is an error of the item. BLEU, ROUGE-L and chrF are
+weak: a right answer in other words scores low, a wrong answer that differs in one word scores high.
+They show that answers changed, not which are right.
 """
 
 import inspect
@@ -26,7 +26,7 @@ _WORD = re.compile(r"\w+")
 
 
 class _Words:
-    """Splits text of any script: ROUGE's own tokenizer knows no letters but those of English."""
+    """Splits text of any script: ROUGE's own tokenizer knows English letters only."""
 
     def tokenize(self, text: str) -> list[str]:
         return _WORD.findall(text.casefold())
@@ -34,7 +34,7 @@ class _Words:
 
 @cache
 def _bleu() -> Any:
-    from sacrebleu.metrics.bleu import BLEU  # noqa: PLC0415  # loaded where it is asked for
+    from sacrebleu.metrics.bleu import BLEU  # noqa: PLC0415
 
     return BLEU(effective_order=True)
 
@@ -59,17 +59,17 @@ def bleu(case: Case, answer: str) -> float:
 
 
 def chrf(case: Case, answer: str) -> float:
-    """Return chrF2, 0 to 1, over the golds (Popović 2015): it suits languages that inflect."""
+    """Return chrF2, 0 to 1, over the golds (Popović 2015), which suits inflected languages."""
     return _share(_chrf().sentence_score(answer, _golds(case)).score / 100)
 
 
 def rouge_l(case: Case, answer: str) -> float:
-    """Return the F of ROUGE-L, 0 to 1, of the nearest gold (Lin 2004)."""
+    """Return the F1 of ROUGE-L, 0 to 1, with the nearest gold (Lin 2004)."""
     return _share(max(_rouge().score(gold, answer)["rougeL"].fmeasure for gold in _golds(case)))
 
 
 def _share(value: float) -> float:
-    return min(1.0, max(0.0, value))  # some sums end a rounding error above 1
+    return min(1.0, max(0.0, value))  # rounding may end above 1
 
 
 def _golds(case: Case) -> list[str]:
@@ -85,41 +85,41 @@ WORDING_METRICS: Mapping[str, Callable[[Case, str], float]] = {
     "chrf": chrf,
     "rouge_l": rouge_l,
 }
-"""By the names that a data set gives them."""
-
+"""By their names in data sets."""
 
 PYTHON = "python:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """What a check says of an answer: ``value`` from 0 to 1, and why."""
+    """The result of a check."""
 
     value: float
+    """From 0 to 1."""
     reason: str = ""
 
 
 def version_of(spec: CheckSpec) -> str:
-    """Return what tells a function of the user's from other code of its name; else empty."""
+    """Return the version of a check by the user's function, which depends on its code; else ''."""
     own = spec.check.startswith(PYTHON)
     return FunctionTarget(name=spec.check.removeprefix(PYTHON)).release if own else ""
 
 
 async def score(spec: CheckSpec, case: Case, answer: str, ask: Ask) -> Score:
-    """Return what a check says, in a thread, after 10 seconds at most. Raises JudgeError."""
+    """Return the result of a check, run in a thread. Raises JudgeError, after 10 s at most."""
     try:
         run = load_check(spec)
         said = await off_the_loop(spec.metric, lambda _: run(case, answer), ask)
         return _score(said)
     except QAError:
         raise
-    except Exception as error:  # whatever the user's code raises
+    except Exception as error:  # the user's code may raise anything
         msg = f"{spec.metric}: {one_line(mask(f'{type(error).__name__}: {error}'))}"
         raise JudgeError(msg, kind="check_failed") from error
 
 
 def schema_text(path: Path) -> str:
-    """Return a schema's file as JSON. Raises UsageError where it cannot be read."""
+    """Return a schema's file as JSON text. Raises UsageError if it cannot be read."""
     try:
         return json.dumps(parse_json(read_text(path)), sort_keys=True)
     except ValueError as error:
@@ -128,7 +128,7 @@ def schema_text(path: Path) -> str:
 
 @cache
 def load_check(spec: CheckSpec) -> Callable[[Case, str], object]:
-    """Return a check. Raises UsageError where there is none, or its text makes none."""
+    """Return the function of a check. Raises UsageError for an unknown check or invalid text."""
     if spec.check in BUNDLED:
         return BUNDLED[spec.check](spec.text)
     if not spec.check.startswith(PYTHON):
@@ -143,7 +143,7 @@ def load_check(spec: CheckSpec) -> Callable[[Case, str], object]:
 
 
 def _score(said: object) -> Score:
-    """Return a score of True, False, a number from 0 to 1, or a Score. Raises ValueError."""
+    """Return True, False, a number from 0 to 1 or a Score as a Score. Raises ValueError."""
     score = said if isinstance(said, Score) else Score(value=said)  # type: ignore[arg-type]
     if not isinstance(score.value, bool | int | float) or not 0 <= score.value <= 1:
         raise ValueError(f"want a Score, true, false or a number from 0 to 1, got {said!r:.60}")
@@ -157,7 +157,7 @@ def _exact(text: str) -> Callable[[Case, str], Score]:
 
 
 def _regex(text: str) -> Callable[[Case, str], Score]:
-    import regex  # noqa: PLC0415  # unlike re it can be stopped, and lets other threads go on
+    import regex  # noqa: PLC0415  # unlike re it has a time-out and lets other threads run
 
     try:
         pattern = regex.compile(text)
@@ -182,7 +182,7 @@ def _json_schema(text: str) -> Callable[[Case, str], Score]:
         kind.check_schema(schema)
     except SchemaError as error:
         raise UsageError(f"no JSON schema: {one_line(error.message)}") from None
-    validator = kind(schema, registry=Registry())  # which fetches nothing
+    validator = kind(schema, registry=Registry())  # fetches nothing
 
     def check(case: Case, answer: str) -> Score:
         try:
@@ -206,4 +206,4 @@ BUNDLED: Mapping[str, Callable[[str], Callable[[Case, str], object]]] = {
     "json_schema": _json_schema,
     **{name: partial(_wording, name) for name in WORDING_METRICS},
 }
-"""Checks that need no code, made from their text."""
+"""Makers of the checks that need no code of the user, each from its text."""

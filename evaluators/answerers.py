@@ -20,12 +20,12 @@ def answer_messages(prompt: Prompt, case: Case) -> tuple[Message, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """The answer that stands in the data file."""
+    """Gives the answer recorded in the data file."""
 
     spec: str = RECORDED
 
     async def answer(self, case: Case, repeat: int, ask: Ask) -> str:
-        """Return the recorded text, exactly. Raises CallError where the file has none."""
+        """Return the recorded text unchanged. Raises CallError if the file has none."""
         if case.recorded is None:
             kind = "no_recorded_answer"
             raise CallError(kind, "the data file has no recorded answer; name a --model")
@@ -34,26 +34,24 @@ class RecordedAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptedAnswer:
-    """A model's answer to a prompt; one that takes the case itself needs no prompt.
-
-    ``whole`` refuses an answer that was cut at its token limit: where the answer is one word, what
-    is left of it may be the start of another.
-    """
+    """Gives a model's answer to a prompt."""
 
     model: Model
     prompt: Prompt | None
+    """None for a model that takes the case itself."""
     whole: bool = False
+    """Refuse an answer cut at its token limit: the start of a word may be another word."""
 
     @property
     def spec(self) -> str:
-        """The SPEC of the model asked."""
+        """The model's SPEC."""
         return self.model.spec
 
     async def answer(self, case: Case, repeat: int, ask: Ask) -> str:
-        """Return the reply's text, exactly; it may be empty. Raises a CallError.
+        """Return the reply's text unchanged; it may be empty.
 
-        A reply that the provider filtered is no answer of the model, and neither is one that was
-        cut before its first character. Where an API calls a reply incomplete, so is the answer.
+        Raises CallError for a reply that the provider filtered, that was cut before its first
+        character, or that the API calls incomplete.
         """
         reply = await ask(self.model, self._request(case, repeat))
         if reply.finish == "content_filter":
@@ -81,7 +79,7 @@ class PromptedAnswer:
 
 
 def answer_of(reply: Reply) -> str:
-    """Return the text of a reply; where it has none but calls of tools, these as JSON."""
+    """Return the text of a reply; if it has only tool calls, these as JSON."""
     if reply.text.strip() or not reply.calls:
         return reply.text
     calls = [{"name": call.name, "arguments": _value(call.arguments)} for call in reply.calls]
@@ -89,7 +87,7 @@ def answer_of(reply: Reply) -> str:
 
 
 def _value(arguments: str) -> object:
-    """Return what arguments say, or their text where that is no JSON."""
+    """Return the value of JSON arguments; other text unchanged."""
     try:
         return parse_json(arguments)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What people and files are given: lines no terminal refuses, tables, progress, whole files."""
+"""Output: lines for any terminal, tables, progress, and files written as a whole."""
 
 import base64
 import hashlib
@@ -18,13 +18,13 @@ PRIVATE_FOLDER = 0o700
 
 
 class UnwrittenError(QAError):
-    """What was made could not be written: a full disk, say. Ends a run with 3: no gate failed."""
+    """A file could not be written, because of a full disk for example. Ends a run with 3."""
 
 
 def say(stream: TextIO, *lines: str) -> None:
-    """Write lines at once, whoever wrote what is quoted in them: no control and no CI command.
+    """Write lines at once, without control characters and CI commands that they may quote.
 
-    Characters that the stream's encoding lacks are written as escapes.
+    Characters that the stream's encoding lacks are escaped.
     """
     encoding = stream.encoding or "utf-8"
     text = "".join(f"{harmless(line)}\n" for line in lines)
@@ -40,7 +40,7 @@ def plural(count: int, noun: str) -> str:
 def markdown_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], *, padded: bool = False
 ) -> list[str]:
-    """Return the lines of a Markdown table; ``padded``, its columns line up as plain text."""
+    """Return the lines of a Markdown table; if ``padded``, its columns line up as plain text."""
     cells = [header, *rows]
     widths = [max(map(len, column)) if padded else 0 for column in zip(*cells, strict=True)]
     rules = ["-" * (width + 2) if padded else " --- " for width in widths]
@@ -52,7 +52,7 @@ def markdown_table(
 
 
 def aligned_table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows as lines of plain text: the first column to the left, all others to the right."""
+    """Return rows as lines of plain text, the first column left-aligned, all others right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
@@ -60,9 +60,9 @@ def aligned_table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 class StepProgress:
-    """Progress as plain lines, one for each of ``parts`` equal parts of the work.
+    """Shows progress as plain lines, one for each of ``parts`` equal parts of the work.
 
-    With a ``terminal`` it is one line there that is written over and over instead.
+    On a ``terminal`` it is one line that is overwritten.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class StepProgress:
         self._line = ""
 
     def show(self, line: str, done: int, total: int) -> None:
-        """Show a line; a plain one only where ``done`` of ``total`` complete another part."""
+        """Show a line; a plain one only when ``done`` of ``total`` completes another part."""
         part = self._parts * done // max(1, total)
         if self._terminal is not None and line != self._line:
             self._terminal.write(f"\r{line.ljust(len(self._line))}")
@@ -86,29 +86,27 @@ class StepProgress:
             self._say(line)
 
     def close(self) -> None:
-        """Leave the line on the terminal, if there is one, for whatever is written next."""
+        """End the line on the terminal, if there is one."""
         if self._line:
             self._say("")
         self._line = ""
 
 
 def progress_on(stream: TextIO) -> StepProgress:
-    """Return the progress for a stream: one line that changes on a terminal, else plain lines."""
+    """Return the progress for a stream: one changing line on a terminal, else plain lines."""
     return StepProgress(partial(say, stream), terminal=stream if stream.isatty() else None)
 
 
 def write_part(path: Path, content: Iterable[bytes]) -> Path:
-    """Write a file's content beside its place, on the disk for good, and return where.
+    """Write and sync a file's content next to ``path``, and return the path of this part file.
 
-    Only its owner may read it: questions and answers are nobody else's business.
-
-    Renaming what is returned puts the file in its place at once. Raises OSError, and whatever
-    ``content`` raises; nothing is left behind then.
+    Rename the part to finish. Only the owner may read it: it may hold questions and answers. Raises
+    OSError and any error of ``content``; nothing is left behind then.
     """
     part = path.parent / f".{path.name}.part"
     part.unlink(missing_ok=True)
     try:
-        # Made anew and exclusively: a link that waits under the name is not followed.
+        # Exclusive creation: a link with this name is not followed.
         with open(part, "xb", opener=lambda name, flags: os.open(name, flags, PRIVATE)) as file:
             file.writelines(content)
             file.flush()
@@ -121,7 +119,7 @@ def write_part(path: Path, content: Iterable[bytes]) -> Path:
 
 
 def write_whole(path: Path, content: Iterable[bytes]) -> None:
-    """Write a file so that it appears as a whole or not at all. Raises as ``write_part`` does."""
+    """Write a file that appears as a whole or not at all. Raises as ``write_part``."""
     part = write_part(path, content)
     try:
         part.replace(path)
@@ -131,7 +129,7 @@ def write_whole(path: Path, content: Iterable[bytes]) -> None:
 
 
 def write_texts(texts: Iterable[tuple[Path, str]]) -> None:
-    """Write each text to its path, whole or not at all; folders are made. Raises UnwrittenError."""
+    """Write each text whole or not at all, and make its folders. Raises UnwrittenError."""
     for path, text in texts:
         try:
             path.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
@@ -143,7 +141,7 @@ def write_texts(texts: Iterable[tuple[Path, str]]) -> None:
 
 
 def content_policy(script: str, style: str) -> str:
-    """Return a Content-Security-Policy that lets in these two texts, by hash, and nothing else."""
+    """Return a Content-Security-Policy that allows these two texts only, by their hashes."""
     hashes = (hashlib.sha256(text.encode()).digest() for text in (script, style))
     scripts, styles = (f"'sha256-{base64.b64encode(one).decode('ascii')}'" for one in hashes)
     return (

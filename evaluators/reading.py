@@ -37,16 +37,15 @@ NULLS = frozenset({"~", "null", "Null", "NULL"})
 
 
 def problem(path: Path, line: int, what: str) -> UsageError:
-    """Return the error about one line of a file, to be raised."""
+    """Return the error about one line of a file."""
     return UsageError(f"{path}:{line}: {what}")
 
 
 def read_text(path: Path, limit: int = MAX_BYTES, more: str = "") -> str:
     """Return a regular file's text without BOM, its line ends untouched.
 
-    Raises UsageError where the file is missing, is a folder, a pipe or an archive, is larger
-    than ``limit`` bytes (a message that ends in ``more``), or is not UTF-8 (naming the line of the
-    first wrong byte).
+    Raises UsageError if the file is missing, a folder, a pipe or an archive, larger than ``limit``
+    bytes (a message that ends in ``more``), or not UTF-8 (naming the line of the first wrong byte).
     """
     try:
         status = path.stat()
@@ -81,15 +80,15 @@ def file_hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-# A whole string (also one that is never closed) or one bracket; possessive, hence linear.
+# A string, closed or not, or one bracket; possessive, hence linear.
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 
 
 def parse_json(text: str) -> object:
     """Return the value of a JSON text as RFC 8259 defines it.
 
-    Raises ValueError with one line for anything else: wrong syntax, a key that stands twice in
-    one object, NaN or a number beyond the range of floats, or more than 100 nested brackets.
+    Raises ValueError, in one line, for wrong syntax, a repeated key in an object, NaN, a number
+    beyond the range of floats, or more than 100 nested brackets.
     """
     depth = 0
     for token in _TOKEN.finditer(text):
@@ -133,7 +132,7 @@ def _finite(digits: str) -> float:
 
 
 def _bounded(digits: str) -> int:
-    # int() refuses long texts with a message of its own that speaks of interpreter settings
+    # int() refuses long texts with a message about interpreter settings
     if len(digits) > MAX_DIGITS:
         raise ValueError(f"a number of {len(digits)} digits; at most {MAX_DIGITS} are read")
     return int(digits)
@@ -160,12 +159,12 @@ class Seq(list[object]):
 def load_yaml(path: Path, limit: int = MAX_YAML_BYTES, more: str = "") -> object:
     """Return the one document of a YAML file as Map, Seq and str; ``""`` for an empty file.
 
-    Every scalar is the text that stands in the file: PyYAML's safe loader turns ``No``, ``010``
-    and dates into other types. A null (``~`` or ``null`` without quotes) reads as ``""``. Raises
-    UsageError naming file and line for what is not plain YAML: tags, aliases (which can explode
-    when copied), a key that stands twice, deep nesting, a second document; and as ``read_text``.
+    Every scalar is the text in the file: PyYAML's safe loader turns ``No``, ``010`` and dates into
+    other types. A null (``~`` or ``null`` without quotes) reads as ``""``. Raises UsageError naming
+    file and line for more than plain YAML: tags, aliases (which can explode when copied), repeated
+    keys, deep nesting, a second document; and as ``read_text``.
     """
-    import yaml  # here and below: workers read no file and need no PyYAML
+    import yaml  # here and below: workers do not need PyYAML
 
     text = read_text(path, limit, more)
     reader = _YamlReader(path, yaml.parse(text, Loader=yaml.CSafeLoader))
@@ -197,7 +196,7 @@ class _YamlReader:
             yield event
 
     def node(self, event: "yaml.Event", depth: int = 0) -> object:
-        """Return the value that begins with this event, inside ``depth`` collections."""
+        """Return the value that starts with this event, inside ``depth`` collections."""
         import yaml
 
         if isinstance(event, yaml.AliasEvent):
@@ -218,7 +217,7 @@ class _YamlReader:
         return items
 
     def mapping(self, start: "yaml.Event", depth: int) -> Map:
-        """Return the mapping that begins with this event."""
+        """Return the mapping that starts with this event."""
         import yaml
 
         found = Map(_line(start))
@@ -234,14 +233,14 @@ class _YamlReader:
         return found
 
     def children(self) -> "Iterator[yaml.Event]":
-        """Yield the first event of each value in the collection that has just begun."""
+        """Yield the first event of each value in the collection just started."""
         import yaml
 
         while not isinstance(event := next(self.events), yaml.CollectionEndEvent):
             yield event
 
     def refused(self, event: "yaml.Event", what: str) -> UsageError:
-        """Return the error about the place of an event, to be raised."""
+        """Return the error about the line of an event."""
         return problem(self.path, _line(event), what)
 
 
@@ -251,10 +250,7 @@ def _line(event: "yaml.Event") -> int:
 
 @contextmanager
 def long_cells(size: int) -> Iterator[None]:
-    """Let a CSV cell have so many characters and no more.
-
-    The limit is the whole process's, whoever set it before, so it is put back.
-    """
+    """Limit CSV cells to ``size`` characters; restore the process-wide limit afterwards."""
     before = csv.field_size_limit(size + 1)
     try:
         yield
@@ -263,7 +259,7 @@ def long_cells(size: int) -> Iterator[None]:
 
 
 def csv_lines(text: str) -> Iterator[str]:
-    """Split at LF (at CR in files without LF) and nowhere else, and keep the line ends."""
+    """Yield the lines with their ends, split at LF only (at CR in files without LF)."""
     end = "\n" if "\n" in text else "\r"
     start = 0
     while start < len(text):
@@ -277,7 +273,7 @@ SECRET = re.compile(
     r"|(?:api[-_]?)?secret(?:[-_]key)?|password|authorization|credentials?|headers",
     re.IGNORECASE,
 )
-"""Keys whose value may be an API key, so that no message shows it."""
+"""Settings whose value may be an API key and is never shown."""
 NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 Word = TypeVar("Word", bound=str)
@@ -285,20 +281,21 @@ Word = TypeVar("Word", bound=str)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One mapping of a settings file. ``name`` says whose it is, for messages."""
+    """One mapping of a settings file."""
 
     path: Path
     name: str
+    """What the mapping belongs to, for messages."""
     values: Map
 
     def problem(self, key: str, what: str) -> UsageError:
-        """Return the error about one key, to be raised."""
+        """Return the error about one key."""
         line = self.values.lines.get(key, self.values.line)
         where = f"{self.name}: " if self.name else ""
         return problem(self.path, line, f"{where}key {shown(key)}: {mask(what)}")
 
     def check_keys(self, known: Collection[str], required: Collection[str] = ()) -> None:
-        """Raise UsageError for a key that is not known, or a required one that is missing."""
+        """Raise UsageError for an unknown key, or a missing required one."""
         self.refuse_secrets(known)
         for key in self.values:
             if key not in known:
@@ -314,7 +311,7 @@ class Settings:
                 raise self.problem(key, "keys come from the environment only; take it out")
 
     def text(self, key: str, default: str = "") -> str:
-        """Return a text; the default where the key is absent, never a blank one."""
+        """Return a text that is not blank; the default if the key is absent."""
         if key not in self.values:
             return default
         value = self.values[key]
@@ -323,7 +320,7 @@ class Settings:
         return value
 
     def one_of(self, key: str, known: Sequence[Word]) -> Word:
-        """Return the one of these words that a key says."""
+        """Return the value of a key, which must be one of these words."""
         value = self.values.get(key)
         found = next((word for word in known if word == value), None)
         if found is None:
@@ -344,7 +341,7 @@ class Settings:
         return value
 
     def share_of(self, key: str) -> float | None:
-        """Return what ``20%`` says as 0.2; None where the key says no percentage from 0."""
+        """Return ``20%`` as 0.2; None if the value is no percentage from 0."""
         text = str(self.values.get(key, "")).strip()
         number = text.removesuffix("%").strip()
         is_percentage = text.endswith("%") and NUMBER.fullmatch(number)
@@ -358,7 +355,7 @@ class Settings:
         return None if value is None else int(value)
 
     def flag(self, key: str) -> bool:
-        """Return whether a key says ``true``; absent means false."""
+        """Return whether a key is ``true``; an absent key is false."""
         value = self.values.get(key, "false")
         word = value.casefold() if isinstance(value, str) else ""
         if word not in ("true", "false"):
@@ -366,7 +363,7 @@ class Settings:
         return word == "true"
 
     def words(self, key: str) -> tuple[str, ...]:
-        """Return a list of texts (one text is a list of one); empty where the key is absent."""
+        """Return a list of texts (a single text is a list of one); empty if the key is absent."""
         value = self.values.get(key, Seq(1))
         items = [value] if isinstance(value, str) else value
         if not isinstance(items, list):
@@ -377,7 +374,7 @@ class Settings:
         return tuple(str(item) for item in items)
 
     def part(self, key: str, name: str = "") -> "Settings":
-        """Return the mapping under a key, empty where the key is absent."""
+        """Return the mapping under a key, empty if the key is absent."""
         value = self.values.get(key, Map(self.values.line))
         if not isinstance(value, Map):
             raise self.problem(key, f"a mapping is needed, not {shown(value)}")
@@ -385,7 +382,7 @@ class Settings:
         return Settings(self.path, f"{self.name}: {own}" if self.name else own, value)
 
     def parts(self, key: str) -> "list[Settings]":
-        """Return the mappings listed under a key, none where the key is absent."""
+        """Return the list of mappings under a key, empty if the key is absent."""
         value = self.values.get(key, Seq(1))
         if not isinstance(value, Seq):
             raise self.problem(key, f"a list is needed, not {shown(value)}")
@@ -398,7 +395,7 @@ class Settings:
 
 
 def load_settings(path: Path, *, may_be_empty: bool = False) -> Settings:
-    """Return the one mapping of a YAML file. Raises UsageError where it holds anything else."""
+    """Return the mapping in a YAML file. Raises UsageError if it holds anything else."""
     document = load_yaml(path)
     if may_be_empty and document == "":
         document = Map(1)

@@ -1,7 +1,7 @@
 """Prompts and rubrics: templates of one language, read from YAML and filled in one pass.
 
-A rubric may rate in parts: its table has, for each part, the highest rating that each score leaves,
-from score 0 up. The top score leaves 10.
+A rubric may rate in parts: its table has, for each part and each score from 0 up, the highest
+rating that the score allows. The top score allows 10.
 """
 
 import re
@@ -16,7 +16,7 @@ from evaluators.template import canonical_places, encode_fixed, fill, places
 from evaluators.text import digest
 
 Caps = Mapping[str, tuple[int, ...]]
-"""The parts in their order: for each score from 0 up, the highest rating that it leaves."""
+"""By part, in order: for each score from 0 up, the highest rating that it allows."""
 
 BEST = 10
 _NAME = re.compile(r"(?!(?:reason|rating)\Z)[a-z][a-z_]{1,39}")
@@ -24,10 +24,9 @@ _CAP = re.compile(r"[1-9]|10")
 
 
 def combined(caps: Caps, scores: Mapping[str, int]) -> int:
-    """Return the rating, 1 to 10, of these scores, of which every part has one.
+    """Return the rating, 1 to 10, of the scores of all parts.
 
-    It is the lowest cap, less one for each other part that is below its top score too: faults add
-    up, and none makes good for another.
+    It is the lowest cap, less one for each other part below its top score.
     """
     left = [levels[scores[name]] for name, levels in caps.items()]
     faults = sum(cap < BEST for cap in left)
@@ -35,50 +34,43 @@ def combined(caps: Caps, scores: Mapping[str, int]) -> int:
 
 
 def read_caps(settings: Settings) -> dict[str, tuple[int, ...]]:
-    """Return the table under ``parts``, nothing where the key is absent. Raises UsageError."""
-    parts = settings.part("parts")
-    return {name: _levels(parts, name) for name in parts.values}
-
-
-def _levels(parts: Settings, name: str) -> tuple[int, ...]:
-    if not _NAME.fullmatch(name):
-        what = "want a name of small letters and _, neither 'reason' nor 'rating'"
-        raise parts.problem(name, what)
-    words = parts.words(name)
-    caps = tuple(int(word) for word in words if _CAP.fullmatch(word))
-    if len(caps) < max(2, len(words)) or list(caps) != sorted(caps) or caps[-1] != BEST:
-        what = "want a rating for each score from 0 up, none below the one before, the last 10"
-        raise parts.problem(name, f"{what}; got {', '.join(words)!r:.60}")
-    return caps
+    """Return the table under ``parts``, empty without the key. Raises UsageError."""
+    parts, table = settings.part("parts"), {}
+    for name in parts.values:
+        if not _NAME.fullmatch(name):
+            what = "want a name of small letters and _, neither 'reason' nor 'rating'"
+            raise parts.problem(name, what)
+        words = parts.words(name)
+        caps = tuple(int(word) for word in words if _CAP.fullmatch(word))
+        if len(caps) < max(2, len(words)) or list(caps) != sorted(caps) or caps[-1] != BEST:
+            what = "want a rating for each score from 0 up, none below the one before, the last 10"
+            raise parts.problem(name, f"{what}; got {', '.join(words)!r:.60}")
+        table[name] = caps
+    return table
 
 
 Protocol = Literal["tool", "letter", "json", "rate"]
 Style = Literal["graded", "rated"]
 """Whether a judge gives grades or ratings of 1 to 10."""
 PASS_BAR = 6
-"""The lowest rating that passes where nothing says otherwise."""
+"""The lowest rating that passes by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """An answer prompt. ``version`` is its name, language, version and content hash."""
+    """An answer prompt."""
 
     name: str
     language: str
     system: str
     user: str
     version: str
+    """Name, language, version and content hash."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rubric:
-    """How a judge is asked. ``labels`` are the grades it may give, ``passing`` those that pass.
-
-    ``scores`` maps grades to 0..1 where the rubric gives them. Of a rating, ``parts`` is the table
-    that makes it of scores, empty where the judge gives the rating itself, and ``pass_bar`` the
-    lowest that passes where a data set does not say. ``bare`` says that the function which a judge
-    is made to call has no place for a reason.
-    """
+    """How a judge is asked."""
 
     name: str
     language: str
@@ -87,20 +79,26 @@ class Rubric:
     user: str
     version: str
     scores: Mapping[str, float] = field(default_factory=dict)
+    """From 0 to 1 by grade; empty if the rubric gives none."""
     labels: tuple[str, ...] = GRADES
+    """The grades that the judge may give."""
     passing: tuple[str, ...] = (CORRECT,)
+    """The grades that pass."""
     parts: Caps = field(default_factory=dict)
+    """The table of a rating in parts; empty if the judge gives the rating itself."""
     pass_bar: int = PASS_BAR
+    """The lowest rating that passes, unless a data set has its own."""
     bare: bool = False
+    """Whether the function that the judge must call has no field for a reason."""
 
     @property
     def style(self) -> Style:
-        """Whether it asks for grades or for ratings."""
+        """``graded`` or ``rated``."""
         return "rated" if self.protocol == "rate" else "graded"
 
     @property
     def has_own_labels(self) -> bool:
-        """Whether it asks for other grades than CORRECT, INCORRECT and NOT_ATTEMPTED."""
+        """Whether its grades are not CORRECT, INCORRECT and NOT_ATTEMPTED."""
         return self.labels != GRADES
 
 
@@ -115,7 +113,7 @@ _RATED_KEYS = ("parts", "pass_bar")
 _SLOTS = ("question", "context", "target", "predicted_answer")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
 _PROTOCOLS = "|".join(get_args(Protocol))
-_BARE = "-bare"  # behind a protocol: the function has no field for a reason before the verdict
+_BARE = "-bare"  # after a protocol: the function has no field for a reason
 _TEMPLATE_NAME = re.compile(
     rf"(?P<name>.+)\.(?P<language>{_LANGUAGE.pattern})"
     rf"(?:\.(?P<how>(?P<protocol>{_PROTOCOLS})(?:{_BARE})?))?\.txt"
@@ -123,12 +121,16 @@ _TEMPLATE_NAME = re.compile(
 
 
 def load_prompt(path: Path, language: str = "") -> Prompt:
-    """Return the answer prompt of a YAML file, or of a text file, which is the user message alone.
+    """Return the answer prompt of a YAML file, or of a text file, which has only the user message.
 
-    ``language`` is that of a text file's slice. Raises UsageError naming file, line and key.
+    ``language`` is that of the slice, for a text file. Raises UsageError naming file, line and key.
     """
-    is_text = bool(language) and path.suffix not in YAML_SUFFIXES
-    settings = _text_prompt(path, language) if is_text else _load(path, _PROMPT_KEYS, ("system",))
+    if language and path.suffix not in YAML_SUFFIXES:
+        values = Map(1)
+        values.update(name=path.stem, language=language, version="text", user=read_text(path))
+        settings = Settings(path, "", values)
+    else:
+        settings = _load(path, _PROMPT_KEYS, ("system",))
     system, user = _messages(settings)
     if "question" not in places(user):
         raise settings.problem(
@@ -141,14 +143,8 @@ def load_prompt(path: Path, language: str = "") -> Prompt:
     return Prompt(**_head(settings), system=system, user=user)
 
 
-def _text_prompt(path: Path, language: str) -> Settings:
-    values = Map(1)
-    values.update(name=path.stem, language=language, version="text", user=read_text(path))
-    return Settings(path, "", values)
-
-
 def load_rubric(path: Path) -> Rubric:
-    """Return the rubric of a YAML file, its examples rendered into their place.
+    """Return the rubric of a YAML file, with its examples filled in.
 
     Raises UsageError naming file, line and key.
     """
@@ -176,10 +172,10 @@ def load_rubric(path: Path) -> Rubric:
 def load_template(path: Path, language: str, protocol: Protocol = "letter") -> Rubric:
     """Return a user's own grading template as a rubric for this language.
 
-    A YAML file is a rubric. A text file is the user message alone; its language stands in its
-    name (``mine.bg.txt``), and so may how its replies are read (``mine.bg.tool.txt``,
-    ``mine.bg.tool-bare.txt`` for a function without a reason), else ``protocol`` says that.
-    Raises UsageError, also where the template declares another language or none.
+    A YAML file is a rubric. A text file has only the user message. Its name has its language
+    (``mine.bg.txt``), and may have its protocol instead of ``protocol`` (``mine.bg.tool.txt``,
+    ``mine.bg.tool-bare.txt`` for a function without a reason). Raises UsageError, also if the
+    template declares another language or none.
     """
     if path.suffix in YAML_SUFFIXES:
         rubric = load_rubric(path)
@@ -210,9 +206,9 @@ def load_template(path: Path, language: str, protocol: Protocol = "letter") -> R
 
 
 def check_language(rubric: Rubric | Prompt, language: str, where: str) -> None:
-    """Raise UsageError where a rubric or prompt of one language serves another.
+    """Raise UsageError if a rubric or prompt is not in ``language``.
 
-    ``where`` names the file or slice that asked for it.
+    ``where`` is the file or slice that named it.
     """
     if rubric.language != language:
         raise UsageError(
@@ -228,7 +224,7 @@ def _load(path: Path, required: Sequence[str], optional: Sequence[str]) -> Setti
 
 
 def _head(settings: Settings) -> dict[str, str]:
-    """Return name, language and full version: that of the file with a hash of all its content."""
+    """Return name, language and full version: the file's own with a hash of its content."""
     name, language, version = (settings.text(key) for key in _HEAD)
     if not _LANGUAGE.fullmatch(language):
         what = f"want a code such as 'en' or 'bg', got {language!r}"
@@ -238,7 +234,7 @@ def _head(settings: Settings) -> dict[str, str]:
 
 
 def _messages(settings: Settings) -> tuple[str, str]:
-    """Return the system and the user message, places by their canonical names."""
+    """Return the system and the user message, with canonical places."""
     system = settings.text("system") if settings.values.get("system") else ""
     return canonical_places(system), canonical_places(settings.text("user"))
 
@@ -271,7 +267,7 @@ def _check_rated_keys(settings: Settings, protocol: Protocol) -> None:
 
 
 def _labels(settings: Settings, protocol: Protocol) -> tuple[str, ...]:
-    """Return the grades that a rubric names; the usual three where it names none."""
+    """Return the grades that a rubric names; by default the usual three."""
     labels = settings.words("labels")
     problem = ""
     if "labels" in settings.values and protocol == "rate":
@@ -288,7 +284,7 @@ def _labels(settings: Settings, protocol: Protocol) -> tuple[str, ...]:
 
 
 def _passing(settings: Settings, labels: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels of a right answer, which a rubric with labels of its own must name."""
+    """Return the labels that pass; a rubric with labels of its own must name them."""
     passing = settings.words("passing")
     if bool(passing) != ("labels" in settings.values):
         what = "the keys 'labels' and 'passing' go together; one is missing"
@@ -316,7 +312,7 @@ def _scores(settings: Settings, protocol: Protocol, labels: Sequence[str]) -> di
 
 
 def _examples(settings: Settings, protocol: Protocol, labels: Sequence[str]) -> str:
-    """Return the worked examples: the slots as a judge sees them, then the reply to give."""
+    """Return the worked examples: the slots as a judge sees them, then the expected reply."""
     key = "rating" if protocol == "rate" else "grade"
     allowed = [str(rating) for rating in range(1, 11)] if protocol == "rate" else list(labels)
     needed = ("question", "target", "predicted_answer", key)

@@ -1,7 +1,6 @@
-"""Templates as text: their places, filling them in one pass, and the messages they become.
+"""Templates: their places, filling them in one pass, and the chat messages made of them.
 
-A value is never looked at for places of its own: text of a file or of a model that holds
-``{target}`` stays as it is.
+Values are never searched for places: ``{target}`` in a file's or a model's text stays unchanged.
 """
 
 import json
@@ -12,7 +11,7 @@ from evaluators.core import Message
 from evaluators.text import UNSAFE, escaped, sendable
 
 ANSWER_BYTES = 32_000
-"""How much of an answer a judge is shown, in bytes of UTF-8."""
+"""The most of an answer that a judge is shown, in bytes of UTF-8."""
 
 _NAMES: Mapping[str, str] = {
     "question": "question",
@@ -40,17 +39,16 @@ _PLACE = re.compile(rf"\{{\{{ ?({_NAME}) ?\}}\}}|\{{({_NAME})\}}")
 
 
 def canonical_places(text: str) -> str:
-    """Return a template with the published names of places turned into ours.
+    """Return a template in which other common names of places are replaced by ours.
 
     ``{input}``, ``{{input}}`` become ``{question}``; ``{expected}``, ``{answer}`` become
-    ``{target}``; ``{output}``, ``{prediction}`` become ``{predicted_answer}``. All other braces
-    stay as they are.
+    ``{target}``; ``{output}``, ``{prediction}`` become ``{predicted_answer}``. Other braces stay.
     """
     return _PLACE.sub(lambda match: f"{{{_NAMES[match[1] or match[2]]}}}", text)
 
 
 def places(text: str) -> list[str]:
-    """Return the names of a canonical template's places, in order, repeated as they are."""
+    """Return the names of a canonical template's places, in order and with repetitions."""
     return [match[2] for match in _PLACE.finditer(text) if match[2]]
 
 
@@ -60,24 +58,23 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def encode(value: str | list[str]) -> str:
-    """Return a value as JSON on one line that reads the same to people and hides nothing.
+    """Return a value as JSON on one line, readable and without hidden characters.
 
-    Letters stay letters; every control, bidi, zero-width and tag character, every line or
-    paragraph separator, every space but the plain one and every lone surrogate is escaped. So is
-    what begins a chat template's own tokens, such as ``<|im_end|>``, ``</s>`` and ``[INST]``: some
-    servers read them wherever they stand.
+    Letters stay; control, bidi, zero-width and tag characters, line and paragraph separators,
+    spaces but the plain one and lone surrogates are escaped. So is the start of chat template
+    tokens such as ``<|im_end|>``, ``</s>`` and ``[INST]``, which some servers read anywhere.
     """
     text = UNSAFE.sub(escaped, json.dumps(value, ensure_ascii=False))
     return _CHAT_TOKEN.sub(escaped, text)
 
 
 def encode_fixed(value: str) -> str:
-    """Return ``encode(value)`` with no place in it, for text that becomes part of a template."""
+    """Return ``encode(value)`` without places, for text that becomes part of a template."""
     return _PLACE.sub(lambda match: match[0].replace("{", "\\u007b"), encode(value))
 
 
 def shortened(answer: str, limit: int = ANSWER_BYTES) -> str:
-    """Return the answer, or its first ``limit`` bytes of UTF-8 and a mark that says so."""
+    """Return the answer, or its first ``limit`` bytes of UTF-8 with a note of the cut."""
     raw = answer.encode("utf-8", "surrogatepass")
     if len(raw) <= limit:
         return answer

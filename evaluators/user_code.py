@@ -1,7 +1,7 @@
-"""Code of the user's own: found as MODULE:NAME, and run in a thread for a limited time.
+"""The user's own code: found as MODULE:NAME, and run in a thread for a limited time.
 
-The event loop goes on with all calls in flight. A rule that does not end keeps its thread, which
-nothing can stop; its item is an ERROR, and the process does not wait for the thread.
+Calls in flight go on in the event loop. Code that does not end keeps its thread, which nothing can
+stop: its item is an ERROR, and the process does not wait for the thread.
 """
 
 import sys
@@ -18,12 +18,12 @@ from evaluators.secrets import mask, one_line
 
 
 def load_named(text: str, option: str, kind: str) -> tuple[ModuleType, object]:
-    """Return the module and what MODULE:NAME names in it; the working folder is searched too.
+    """Return the module and the object of MODULE:NAME; the working folder is searched too.
 
-    Raises UsageError, beginning with ``option``, where there is none or its module fails; ``kind``
-    is what is wanted: a class, a function.
+    ``kind`` is what is wanted, ``class`` or ``function``. Raises UsageError, beginning with
+    ``option``, if there is none or the module fails.
     """
-    from evaluators.text import hint  # noqa: PLC0415  # which needs the masks of keys
+    from evaluators.text import hint  # noqa: PLC0415  # imports the masks of keys
 
     name, colon, attribute = text.partition(":")
     if not (name and colon and attribute):
@@ -35,10 +35,10 @@ def load_named(text: str, option: str, kind: str) -> tuple[ModuleType, object]:
         sys.path.append(here)
     try:
         module = import_module(name)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever the user's module raises
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # the user's module may raise anything
         reason = one_line(mask(f"{type(error).__name__}: {error}"))
         missing = isinstance(error, ModuleNotFoundError) and error.name == name
-        close = hint(name, _modules()) if missing else ""
+        close = hint(name, [path.stem for path in Path.cwd().glob("*.py")]) if missing else ""
         advice = close if close.startswith("did you mean") else "give one that can"
         raise UsageError(
             f"{option}: module {name!r} cannot be imported ({reason}); {advice}"
@@ -51,33 +51,28 @@ def load_named(text: str, option: str, kind: str) -> tuple[ModuleType, object]:
     return module, getattr(module, attribute)
 
 
-def _modules() -> list[str]:
-    """Return the modules of the working folder, one of which may have been meant."""
-    return [path.stem for path in Path.cwd().glob("*.py")]
-
-
 T = TypeVar("T")
 
-RULE_SECONDS = 10.0  # for one answer; what is asked of models meanwhile does not count
-SHORT = 2_000  # characters of an answer that rules read in milliseconds, without a thread
+RULE_SECONDS = 10.0  # for one answer, without the time of calls to models
+SHORT = 2_000  # characters; rules read a shorter answer in milliseconds, without a thread
 
 
 async def off_the_loop(
     spec: str, work: Callable[[Ask], T], ask: Ask, seconds: float = RULE_SECONDS
 ) -> T:
-    """Return what ``work`` returns in another thread.
+    """Run ``work`` in another thread and return its result.
 
-    The ``ask`` that it is given is for an event loop there. Raises JudgeError (``judge_timeout``)
-    after so many seconds, and any error of ``work``.
+    ``work`` is given an ``ask`` for an event loop in that thread. Raises JudgeError
+    (``judge_timeout``) after ``seconds``, and any error of ``work``.
     """
-    import asyncio  # noqa: PLC0415  # workers look code up, and run none
+    import asyncio  # noqa: PLC0415  # workers find code and do not run it
 
     loop = asyncio.get_running_loop()
     pending = 0
 
     async def unhurried(model: Model, request: Request) -> Reply:
         nonlocal pending
-        limit.reschedule(None)  # raises RuntimeError once the time is up: nothing more is paid for
+        limit.reschedule(None)  # RuntimeError after the time-out: no further call is paid for
         pending += 1
         try:
             return await ask(model, request)
@@ -100,14 +95,14 @@ async def off_the_loop(
 
 
 def in_thread(work: Callable[[], T]) -> Future[T]:
-    """Return what will hold the result of this work, which has begun in a thread."""
+    """Start ``work`` in a thread and return its future."""
     result: Future[T] = Future()
     result.set_running_or_notify_cancel()
 
     def run() -> None:
         try:
             result.set_result(work())
-        except BaseException as error:  # noqa: BLE001  # whoever waits is to have it
+        except BaseException as error:  # noqa: BLE001  # for the caller who waits
             result.set_exception(error)
 
     threading.Thread(target=run, name="qa-rule", daemon=True).start()
