@@ -1,28 +1,32 @@
 """``qagate ledger``: look into a ledger, carry it elsewhere, remove old rows."""
 
 import argparse
+import asyncio
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from evaluators.batches.waves import NOT_KNOWN, State, Wave, keep_wave, waves_in
 from evaluators.command_line import CommandParser
-from evaluators.core import UsageError
-from evaluators.ledger import LedgerError, upkeep
+from evaluators.core import CallError, FatalError, UsageError
+from evaluators.ledger import Ledger, LedgerError, upkeep
 from evaluators.ledger.opening import exists, open_store
 from evaluators.ledger.rows import StoreError
 from evaluators.ledger.upkeep import LedgerStats, RowFilter
 from evaluators.ledger_place import Place, read_place
+from evaluators.models import LazyModel
 from evaluators.models.catalogue import load_catalogue
-from evaluators.models.keys import KEY_ENV, MODELS_FILE
+from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names, require_key
+from evaluators.models.spec import parse
 from evaluators.output import aligned_table, plural, say, write_whole
 from evaluators.runtime.budget import money
 from evaluators.runtime.prices import pricer
 from evaluators.secrets import one_line
-from reports.commands.ledger_batches import batches
 
 DEFAULT = Path(".qa/ledger.sqlite3")
 DONE, REFUSED = 0, 4
@@ -38,6 +42,14 @@ COUNTED = {
     "set aside": ("row", " set aside by earlier runs"),
     "imported": ("row", " imported"),
     "documents": ("document", " with them"),
+}
+BATCH_HEAD = ("batch", "model", "calls", "done", "failed", "sent", "state")
+STATES: Mapping[State, str] = {
+    "planned": "not sent: the next run with --batch goes on",
+    "sending": "not known whether it was sent: the next run with --batch finds out",
+    "sent": "with the provider",
+    "read": "read",
+    "given up": "given up",
 }
 NOTE = "exit codes: 0 done, 1 the disk or the file refuses, 4 wrong arguments or bad lines"
 
@@ -145,6 +157,83 @@ def _days(text: str) -> float:
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of days such as 90d")
     return int(match[1]) * DAY_S
+
+
+def batches(options: Options) -> int:
+    """Print the batches that the ledger remembers; with ``--cancel`` cancel one of them."""
+    is_looking = options.cancel is None
+    with Ledger(options.ledger, read_only=is_looking) as ledger:
+        waves = waves_in(ledger)
+        if is_looking:
+            say(sys.stdout, *_batch_lines([_as_read(ledger, one) for one in waves.values()]))
+            return DONE
+        wave = next((one for one in waves.values() if options.cancel in (one.named, one.id)), None)
+        if wave is None or not wave.is_open:
+            why = "known" if wave is None else f"open any more ({STATES[wave.state]})"
+            raise UsageError(
+                f"--cancel {options.cancel}: no such batch is {why}; `ledger batches` lists them"
+            )
+        spec = parse(wave.spec, load_catalogue(own=options.models))
+        model = LazyModel(spec, require_key(spec, read_key_names(options.key_env)))
+        known = [one.batch for one in waves.values() if one.batch]
+        try:
+            said = asyncio.run(_cancel(ledger, wave, model, known))
+        except CallError as error:
+            say(sys.stderr, f"not cancelled: {error}")
+            return 1
+    say(sys.stdout, said)
+    return DONE
+
+
+def _batch_lines(waves: Sequence[Wave]) -> Iterator[str]:
+    rows = [
+        (
+            wave.named,
+            one_line(wave.spec),
+            f"{wave.calls:,}",
+            "" if wave.is_open else f"{wave.done:,}",
+            "" if wave.is_open else f"{wave.failed:,}",
+            datetime.fromtimestamp(wave.at, UTC).strftime("%Y-%m-%d %H:%M"),
+            STATES[wave.state],
+        )
+        for wave in sorted(waves, key=lambda one: one.at)
+    ]
+    if not rows:
+        yield "no batches"
+        return
+    yield from aligned_table([BATCH_HEAD, *rows])
+    out = sum(wave.calls for wave in waves if wave.is_open)
+    if out:
+        yield f"{plural(out, 'call')} not back yet: run the same command again, with --batch"
+
+
+def _as_read(ledger: Ledger, wave: Wave) -> Wave:
+    """Return the wave, as read if the run that read it was killed before it noted that."""
+    if not wave.is_open or any(ledger.get(key) is None for key in wave.keys):
+        return wave
+    return replace(wave, state="read", done=wave.calls)
+
+
+async def _cancel(ledger: Ledger, wave: Wave, model: LazyModel, known: Iterable[str]) -> str:
+    """Cancel a wave at its provider, and in the ledger if the provider does not have it."""
+    api = model.batches()
+    try:
+        if not wave.batch and wave.state != "planned":  # it may have been sent all the same
+            ids = await api.find(wave.id, wave.calls, wave.at)
+            if new := [one for one in ids if one not in {*known, *wave.others}]:
+                wave = replace(wave, batch=new[-1], was_found=True)
+        if wave.batch:
+            await api.cancel(wave.batch)
+            await keep_wave(ledger, replace(wave, state="sent"))
+            done = "what is done by now is paid for, and read by the next run with --batch"
+            return f"{wave.batch} is cancelled; {done}"
+    except FatalError as error:
+        if error.kind != NOT_KNOWN:
+            raise
+    finally:
+        await model.close()
+    await keep_wave(ledger, replace(wave, state="given up", keys=()))
+    return f"{wave.named} is given up: the provider does not know it; its calls may be asked again"
 
 
 COMMANDS: Mapping[str, tuple[str, Callable[[Options], int]]] = {
