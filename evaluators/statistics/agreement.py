@@ -1,10 +1,9 @@
-"""How far raters agree: kappa and rank correlation of two, Krippendorff's alpha of any number.
+"""Agreement of raters: kappa and rank correlation of two, Krippendorff's alpha of any number.
 
-A table holds, in its last two axes, how often a first label (row) met a second one (column);
-axes in front are separate tables. The ``…_parts`` functions return numerator and denominator, so
-that a caller can tell undefined (denominator 0) from a number. For alpha both are sums over units;
-a unit is what the raters of one item said. Ratings have kappa with quadratic weights and alpha's
-metric for numbers.
+A table counts, in its last two axes, pairs of a first label (row) and a second one (column); axes
+before them are separate tables. The ``…_parts`` functions return numerator and denominator, so that
+callers can tell undefined (denominator 0) from a number. Alpha sums over units: the labels of one
+item by its raters. Ratings have quadratic weights for kappa and the interval metric for alpha.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ if TYPE_CHECKING:
     Parts = Callable[[Array], tuple[Array, Array]]
 
 
-PERFECT = 1 - 1e-9  # a coefficient of 1, whatever the order of the additions
+PERFECT = 1 - 1e-9  # a coefficient of 1, allowing for rounding
 
 
 def kappa_parts(table: Array) -> tuple[Array, Array]:
-    """Return Cohen's kappa as a ratio: agreement beyond chance by all that chance leaves.
+    """Return Cohen's kappa as a ratio: agreement beyond chance by the most possible beyond chance.
 
-    Cohen (1960), Educ. Psychol. Meas. 20:37. Undefined where both sides use one label only.
+    Cohen (1960), Educ. Psychol. Meas. 20:37. Undefined if both sides use one label only.
     """
     total = table.sum(axis=(-2, -1))
     chance = (table.sum(axis=-1) * table.sum(axis=-2)).sum(axis=-1)
@@ -50,9 +49,9 @@ def kappa_parts(table: Array) -> tuple[Array, Array]:
 
 
 def quadratic_kappa_parts(table: Array) -> tuple[Array, Array]:
-    """Return kappa with weights growing as the square of the distance between ordered labels.
+    """Return kappa weighted by the square of the distance between ordered labels.
 
-    Cohen (1968), Psychol. Bull. 70:213. Undefined where both sides use one label only.
+    Cohen (1968), Psychol. Bull. 70:213. Undefined if both sides use one label only.
     """
     import numpy as np
 
@@ -67,7 +66,7 @@ def quadratic_kappa_parts(table: Array) -> tuple[Array, Array]:
 def spearman_parts(table: Array) -> tuple[Array, Array]:
     """Return Spearman's rank correlation (ties share their mean rank) as covariance by deviations.
 
-    Spearman (1904), Am. J. Psychol. 15:72. Undefined where either side never varies.
+    Spearman (1904), Am. J. Psychol. 15:72. Undefined if either side never varies.
     """
     import numpy as np
 
@@ -86,14 +85,13 @@ def _centred_ranks(margin: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """A coefficient of agreement (at most 1) over tables of counts.
-
-    ``parts`` gives it as a ratio. ``closed`` returns its interval where there is a formula for it,
-    from the tables of clusters and how many have each; others have a bootstrap.
-    """
+    """A coefficient of agreement (at most 1) over tables of counts."""
 
     parts: Parts
+    """The coefficient as a ratio."""
     closed: Callable[[Array, Array], Interval] | None = None
+    """A formula of the interval, from the tables of clusters and how many have each; without one it
+    is a bootstrap."""
 
     def of(
         self,
@@ -103,8 +101,7 @@ class Coefficient:
     ) -> Estimate:
         """Return the coefficient of pairs of labels, each a cell of a table of this shape.
 
-        ``clusters`` says of each pair what it is not independent of; without it, all pairs are
-        independent.
+        ``clusters`` names the cluster of each pair; without it all pairs are independent.
         """
         groups = defaultdict(list)
         for place, cell in enumerate(cells):
@@ -117,10 +114,10 @@ class Coefficient:
         return Estimate.of(value, self.interval(patterns, items), len(cells))
 
     def interval(self, patterns: Array, items: Array) -> Interval | None:
-        """Return the 95 % interval where ``items[i]`` clusters have the table ``patterns[i]``.
+        """Return the 95 % interval if ``items[i]`` clusters have the table ``patterns[i]``.
 
-        Where the coefficient is 1, which leaves nothing to vary, it is ``perfect_interval``. None
-        where the coefficient is undefined, or would be in most samples like this one.
+        For a coefficient of 1, which has no variation, it is ``perfect_interval``. None if the
+        coefficient is undefined, here or in most resamples.
         """
         whole = (patterns.T @ items).T
         numerator, denominator = self.parts(whole)
@@ -136,10 +133,9 @@ class Coefficient:
 def kappa_interval(patterns: Array, items: Array) -> Interval:
     """Return the interval of a defined kappa below 1, for clusters with these tables.
 
-    It is Wilson's of the agreement on kappa's scale, the agreement taken for that of as many
-    independent items as would leave kappa the same variance: Fleiss, Cohen and Everitt (1969),
-    Psychol. Bull. 72:323, summed by cluster. A bootstrap is too narrow near 1, where its draws
-    vary as little as the sample does.
+    It is Wilson's interval of the agreement on kappa's scale, for as many independent items as give
+    kappa the same variance: Fleiss, Cohen and Everitt (1969), Psychol. Bull. 72:323, summed by
+    cluster. A bootstrap is too narrow near 1.
     """
     import numpy as np
 
@@ -157,7 +153,7 @@ def kappa_interval(patterns: Array, items: Array) -> Interval:
 
 
 def rescaled(agreed: float, chance: float, size: float, z: float) -> Interval:
-    """Return Wilson's interval of an agreement as one of a coefficient freed of chance."""
+    """Return Wilson's interval of an agreement, corrected for agreement by chance."""
     low, high = wilson(agreed * size, size, z) or (0.0, 1.0)
     return max(-1.0, (low - chance) / (1 - chance)), (high - chance) / (1 - chance)
 
@@ -172,10 +168,10 @@ def cohen_kappa(
     ordered: Sequence[str] = (),
     clusters: Sequence[Hashable] = (),
 ) -> Estimate:
-    """Return Cohen's kappa of label pairs, undefined where there is no variation.
+    """Return Cohen's kappa of label pairs; undefined without variation.
 
-    It has quadratic weights where ``ordered`` gives all labels in their order; ``clusters`` are
-    those of ``Coefficient.of``.
+    It has quadratic weights if ``ordered`` gives all labels in order. ``clusters`` as in
+    ``Coefficient.of``.
     """
     labels = ordered or sorted({label for pair in pairs for label in pair})
     places = {label: place for place, label in enumerate(labels)}
@@ -187,11 +183,10 @@ def cohen_kappa(
 def perfect_interval(table: Array, items: float) -> Interval | None:
     """Return the interval of a coefficient (kappa, rank correlation) that is 1 in this table.
 
-    Its lower end is Wilson's lower end of the agreement of ``items`` items, put on the
-    coefficient's scale: with agreement by chance c it is (low - c) / (1 - c). For a judge that
-    guesses a share g of the items from the labels' own frequencies, exact agreement is
-    1 - g(1 - c) and kappa, weighted kappa and the rank correlation are all 1 - g, so that one
-    bound serves them. Never below -1; None where one label only is in use.
+    Its lower end is Wilson's for the agreement of ``items`` items on the coefficient's scale:
+    (low - c) / (1 - c), with c the agreement by chance. A judge that guesses a share g of the items
+    by the labels' frequencies agrees on 1 - g(1 - c), and its kappa, weighted kappa and rank
+    correlation are all 1 - g; so one bound serves all. At least -1; None if only one label is used.
     """
     shares = table.sum(axis=-1) / table.sum()
     chance = float((shares**2).sum())
@@ -205,10 +200,9 @@ def krippendorff_alpha(
 ) -> Estimate:
     """Return Krippendorff's alpha of unordered labels (at most 1); ``n`` counts paired units.
 
-    A unit is what the raters of one item said; units with fewer than two ratings are left out.
-    Krippendorff (2011), "Computing Krippendorff's alpha-reliability", form C. Undefined where
-    nothing pairs or one label only is in use. ``clusters`` says of each unit what it is not
-    independent of. The interval is made as kappa's is (``kappa_interval``).
+    Units with fewer than two labels are left out. Krippendorff (2011), "Computing Krippendorff's
+    alpha-reliability", form C. Undefined without pairs, or if only one label is used. ``clusters``
+    names the cluster of each unit. The interval is like kappa's (``kappa_interval``).
     """
     import numpy as np
 
@@ -221,16 +215,16 @@ def krippendorff_alpha(
 
 
 def interval_alpha(units: Sequence[Sequence[float]], clusters: Sequence[Hashable] = ()) -> Estimate:
-    """Return alpha of numbers, disagreement growing with the square of their difference.
+    """Return alpha of numbers, whose disagreement is the square of their difference.
 
-    Form D of the source of ``krippendorff_alpha``, whose ``clusters`` these are. Undefined where
-    nothing pairs or all numbers are the same. The interval is a bootstrap over clusters.
+    Form D of the source of ``krippendorff_alpha``; ``clusters`` as there. Undefined without pairs,
+    or if all numbers are equal. The interval is a bootstrap over clusters.
     """
     import numpy as np
 
     paired = [unit for unit in units if len(unit) > 1]
     flat = [value for unit in paired for value in unit]
-    # Alpha does not change when all numbers move together; the sums of squares lose less then.
+    # Shifting all numbers does not change alpha, and sums of squares lose less precision.
     middle = sum(flat) / len(flat) if flat else 0.0
     rows = [_moments([value - middle for value in unit]) for unit in paired]
     sums = np.array(rows, dtype=np.float64).reshape(len(rows), 4)
@@ -243,7 +237,7 @@ def interval_alpha(units: Sequence[Sequence[float]], clusters: Sequence[Hashable
 
 
 def _of_paired(units: Sequence[Sized], clusters: Sequence[Hashable]) -> list[Hashable]:
-    """Return the clusters of the units that pair; each is its own where none are given."""
+    """Return the clusters of the units that pair; by default each unit is its own."""
     every = clusters or range(len(units))
     return [own for unit, own in zip(units, every, strict=True) if len(unit) > 1]
 
@@ -255,7 +249,7 @@ def _alpha(
     clusters: Sequence[Hashable],
     closed: Callable[[Array, int], Interval] | None = None,
 ) -> Estimate:
-    """Return alpha from the sums of each unit; ``agreed`` counts labels where no unit differs."""
+    """Return alpha from the sums of each unit; ``agreed`` counts labels if all units agree."""
     import numpy as np
 
     n, sums = len(units), cluster_sums(units, clusters)
@@ -276,8 +270,8 @@ def _alpha(
 def _label_interval(sums: Array, units: int) -> Interval:
     """Return the interval of an alpha of labels below 1, from the sums of clusters of units.
 
-    As ``kappa_interval``: alpha is 1 - (n - 1) D / S of the n labels, D the disagreement within
-    units and S that of all pairs of labels; each cluster's part in it by the delta method.
+    As ``kappa_interval``: alpha is 1 - (n - 1) D / S for n labels, with D the disagreement within
+    units and S that of all pairs of labels. The delta method gives each cluster's part.
     """
     import numpy as np
 
@@ -293,7 +287,7 @@ def _label_interval(sums: Array, units: int) -> Interval:
 
 
 def _disagreement(counts: Counter[str]) -> float:
-    """Return the ordered pairs of raters that differ, by all the partners that a rater has."""
+    """Return the number of ordered pairs of raters that differ, divided by raters - 1."""
     total = counts.total()
     return (total**2 - sum(count * count for count in counts.values())) / (total - 1)
 
@@ -315,7 +309,7 @@ def _moments(values: Sequence[float]) -> tuple[float, float, float, float]:
 def _number_parts(sums: Array) -> tuple[Array, Array]:
     n, total, squares, observed = (sums[..., place] for place in range(4))
     expected = 2 * (n * squares - total**2)
-    # Rounding may leave a trace where all numbers of a round are the same.
+    # Rounding may leave a trace if all numbers of a resample are equal.
     expected = expected * (expected > 1e-9 * (1 + n * squares))
     return expected - (n - 1) * observed, expected
 
@@ -347,8 +341,7 @@ def raw_agreement(units: Sequence[Sequence[str]]) -> Estimate:
 def alpha_of(units: Sequence[Sequence[str]], clusters: Sequence[Hashable] = ()) -> Estimate:
     """Return Krippendorff's alpha of each unit's labels; ``n`` counts units with two or more.
 
-    ``clusters`` says of each unit what it is not independent of; without it, all units are
-    independent.
+    ``clusters`` names the cluster of each unit; without it all units are independent.
     """
     if _are_ratings(units):
         numbers = [[float(label) for label in unit] for unit in units]
@@ -359,10 +352,10 @@ def alpha_of(units: Sequence[Sequence[str]], clusters: Sequence[Hashable] = ()) 
 def kappas(
     raters: Sequence[str], rows: Sequence[Sequence[str]], clusters: Sequence[Hashable] = ()
 ) -> tuple[PairAgreement, ...]:
-    """Return the kappa of each two raters.
+    """Return the kappa of every two raters.
 
-    A row holds an item's labels in the order of the raters, ``""`` where one gave none;
-    ``clusters`` are those of the rows, as in ``alpha_of``.
+    A row has an item's labels in the order of the raters, ``""`` if one gave none; ``clusters`` are
+    those of the rows, as in ``alpha_of``.
     """
     found = []
     for one, two in combinations(range(len(raters)), 2):

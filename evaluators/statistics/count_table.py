@@ -1,4 +1,4 @@
-"""How often each outcome met each gold label: what every metric is computed from."""
+"""Counts of outcomes by gold label, from which every metric is computed."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ RATINGS = tuple(str(rating) for rating in range(1, 11))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountTable:
-    """How often each outcome (last axis) met each gold label (last axis but one).
-
-    Axes in front are separate tables: one for each resample, or for each kind of item. Graded and
-    rated items have one gold label, the empty one. ``scores`` gives a grade's worth, 0 to 1;
-    ``passing`` are the grades of a right answer.
-    """
+    """Counts of outcomes (last axis) by gold label (last axis but one)."""
 
     counts: Array
+    """Axes before the last two are separate tables, one for each resample or kind of item."""
     golds: tuple[str, ...]
+    """The empty one alone for graded and rated items."""
     outcomes: tuple[str, ...]
     pass_bar: int = 6
+    """The lowest rating that passes."""
     penalty: float = 1.0
+    """Of an incorrect answer."""
     scores: Mapping[str, float] = field(default_factory=dict)
+    """From 0 to 1, by grade."""
     passing: tuple[str, ...] = (CORRECT,)
+    """The grades of a right answer."""
     attacks: bool = False
     """Whether the answers try to fool the judge."""
 
     def of(self, outcome: str, gold: str = "") -> Array:
-        """Return how many items with this gold label came to this outcome."""
+        """Return how many items with this gold label have this outcome."""
         return self.counts[..., self.golds.index(gold), self.outcomes.index(outcome)]
 
     def with_gold(self, gold: str) -> Array:
@@ -48,7 +49,7 @@ class CountTable:
 
     @property
     def total(self) -> Array:
-        """How many items there are."""
+        """The number of items."""
         total: Array = self.counts.sum(axis=(-2, -1))
         return total
 
@@ -56,9 +57,9 @@ class CountTable:
 def count_patterns(
     clusters: Iterable[Sequence[tuple[int, ...]]], shape: tuple[int, ...]
 ) -> tuple[Array, Array]:
-    """Return the different count tables of a cluster of items, and how many clusters have each.
+    """Return the distinct count tables of clusters of items, and how many clusters have each.
 
-    ``clusters`` holds the cells of each cluster, one for each time that an item of it was asked.
+    ``clusters`` has the cells of each cluster, one for each time that an item was asked.
     """
     import numpy as np
 

@@ -1,8 +1,8 @@
 """The table of metrics: what each measures, which interval it has, and where it is shown.
 
-A metric is a ratio of two sums over a table of counts. To add one, add a row to its kind's table
-below (and a function to ``ratios.py`` where ``share`` does not do): thresholds, gates, reports and
-commands read it from here. One of what answers took, such as seconds, is a row of ``USAGE``.
+A metric is a ratio of two sums over a table of counts. To add one, add a row to the table of its
+kind (and, if ``share`` is not enough, a function to ``ratios.py``): thresholds, gates, reports and
+commands read it from here. Usage metrics, such as seconds, are rows of ``USAGE``.
 """
 
 from __future__ import annotations
@@ -55,64 +55,63 @@ if TYPE_CHECKING:
     Parts = tuple[Array, Array]
 
 Range = tuple[float, float]
-"""The lowest and the highest value that a figure or a threshold can have."""
+"""The lowest and the highest value of a figure or a threshold."""
 
 RATE: Range = (0.0, 1.0)
 MAX_PENALTY = 100.0
 ANSWERS = (YES, NO, UNANSWERED)
 CHECK_RESULTS = PASSED, FAILED = "PASS", "FAIL"
-"""What an answer's checks come to, where they alone decide."""
+"""The verdicts on an answer that checks alone decide."""
 
 DROP, RISE = "drop", "rise"
-"""Thresholds on the paired difference to a baseline, which are no metrics of one run."""
+"""Thresholds on the paired difference to a baseline; no metrics of one run."""
 
 LABEL_SHARE = "share_"
-"""What the name of the share of one of a rubric's own labels begins with."""
+"""Begins the name of the share of one of a rubric's own labels."""
 
 SELF_AGREEMENT = "self_agreement"
-"""How often two judgements of one answer agree: measured only where items were judged again."""
+"""How often two judgements of one answer agree; needs items that were judged again."""
 
 YOUDEN, YOUDEN_INCORRECT = "youden", "youden_incorrect"
-"""How well a judge tells answers that pass from others, and those INCORRECT from others."""
+"""How well a judge tells answers that pass, or INCORRECT ones, from all others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One row of the table.
-
-    ``parts`` returns numerator and denominator; denominator 0 means undefined. ``range`` is what a
-    threshold on it can be, None where no gate may name it. A ``rate`` counts successes by trials,
-    item by item, so that Wilson's interval fits; others have a bootstrap over items, or what
-    ``interval`` returns for the tables of clusters and how many have each. The trials of an
-    ``every_item`` rate are all graded items. ``bounded`` says that its worst and best value over
-    ungraded items are known (``sparse.worst_case_fills``). ``headline`` metrics sum a slice up in
-    one line; ``column`` is its place among the columns of the report page, 0 below the columns.
-    ``compared`` says that its difference to a baseline is shown beside that of the passing share.
-    ``spread`` is the standard deviation that a forecast takes its items to have, where they are no
-    successes. ``two_sided`` says that 0 is its best value, and a judge's floor how far from that
-    it may lie. ``any_labels`` says that it makes sense too where a rubric's labels are not the
-    usual three grades, ``applies`` whether it does for the items of a table.
-    """
+    """One row of the table."""
 
     name: str
     title: str
     parts: Callable[[CountTable], Parts]
+    """Numerator and denominator; denominator 0 means undefined."""
     _: KW_ONLY
     range: Range | None = RATE
+    """Of a threshold; None if no gate may name the metric."""
     rate: bool = False
+    """Whether it counts successes by trials, item by item, so that Wilson's interval fits."""
     interval: Callable[[CountTable, Array], Interval | None] | None = None
+    """The interval from the tables of clusters and how many have each; else a bootstrap."""
     every_item: bool = False
+    """Whether the trials of a rate are all graded items."""
     bounded: bool = True
+    """Whether its extremes over ungraded items are known (``sparse.worst_case_fills``)."""
     headline: bool = False
+    """Whether it is in the one-line summary of a slice."""
     column: int = 0
+    """Its place among the columns of the report page; 0 is below the columns."""
     compared: bool = True
+    """Whether its difference to a baseline is shown with that of the passing share."""
     spread: float = 0.0
+    """The standard deviation of items that a forecast assumes, if they are no successes."""
     two_sided: bool = False
+    """Whether 0 is the best value and a judge's floor the greatest distance from it."""
     any_labels: bool = False
+    """Whether it makes sense for a rubric's own labels too."""
     applies: Callable[[CountTable], bool] = lambda _: True
+    """Whether it makes sense for the items of a table."""
 
     def value(self, table: CountTable) -> float | None:
-        """Return the metric over one table, None where it is undefined."""
+        """Return the metric over one table, None if it is undefined."""
         numerator, denominator = self.parts(table)
         return float(numerator / denominator) if denominator else None
 
@@ -261,20 +260,20 @@ USAGE: Mapping[str, UsageMetric] = {
         UsageMetric("cost", "USD an item", "answer_cost"),
     )
 }
-"""Every metric of what answers took, for all kinds that a model answers."""
+"""The metrics of an answer's time, tokens and cost, for all kinds that a model answers."""
 
 
 def metrics_of(kind: str, table: CountTable) -> dict[str, Metric]:
     """Return the metrics that make sense for these items, in the order to show them.
 
-    Where a rubric has labels of its own, ``correct`` is the share of those that pass, and the share
+    For a rubric with labels of its own, ``correct`` is the share of labels that pass, and the share
     of each label follows (``share_formal``).
     """
     return {name: row for name, row in _known(kind, table.outcomes).items() if row.applies(table)}
 
 
 def gate_ranges(kind: str, labels: tuple[str, ...] = GRADES) -> dict[str, Range]:
-    """Return what a threshold can be, by the name of everything that a gate of a kind can name.
+    """Return the ranges of thresholds, by everything that a gate of a kind can name.
 
     ``labels`` are the grades of the slice's rubric.
     """
@@ -285,14 +284,14 @@ def gate_ranges(kind: str, labels: tuple[str, ...] = GRADES) -> dict[str, Range]
 
 
 def floor_ranges() -> dict[str, Range]:
-    """Return what a judge's floor can be, by the name of every metric that it can name."""
+    """Return the ranges of a judge's floors, by the name of the metric."""
     rows = METRICS["judged"].items()
     return {name: (0.0, row.range[1]) if row.two_sided else row.range
             for name, row in rows if row.range}  # fmt: skip
 
 
 def floor_ends(name: str, floor: float) -> tuple[float, float | None]:
-    """Return the lowest and, for a two-sided metric, the highest value that keep to a floor."""
+    """Return the lowest value that meets a floor, and for a two-sided metric the highest."""
     row = METRICS["judged"].get(name)
     return (-floor, floor) if row and row.two_sided else (floor, None)
 
@@ -306,18 +305,18 @@ def _known(kind: str, labels: tuple[str, ...]) -> Mapping[str, Metric]:
 
 
 def headlines(kind: str) -> tuple[str, ...]:
-    """Return the metrics that sum up a slice of a kind in one line."""
+    """Return the metrics in the one-line summary of a slice."""
     rows = METRICS.get(kind, {}).values()
     return (*(row.name for row in rows if row.headline), SELF_AGREEMENT)
 
 
 def columns(kind: str) -> tuple[str, ...]:
-    """Return the metrics that are columns of the report page's table of a kind."""
+    """Return the metrics that are columns of the report page's table for a kind."""
     rows = [row for row in METRICS.get(kind, {}).values() if row.column]
     return tuple(row.name for row in sorted(rows, key=lambda row: row.column))
 
 
 def counts_every_item(name: str) -> bool:
-    """Say whether a metric is a share of all graded items."""
+    """Return whether a metric is a share of all graded items."""
     row = next((rows[name] for rows in METRICS.values() if name in rows), None)
     return name.startswith(LABEL_SHARE) if row is None else row.every_item

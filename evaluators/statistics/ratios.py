@@ -1,7 +1,4 @@
-"""What metrics count: each a numerator and a denominator over a table of counts.
-
-Denominator 0 means undefined.
-"""
+"""Metrics as numerator and denominator over a table of counts; denominator 0 means undefined."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ def correct(table: CountTable) -> Parts:
 
 
 def correct_given_attempted(table: CountTable) -> Parts:
-    """Return c / (c + i); undefined where nothing was attempted."""
+    """Return c / (c + i); undefined if nothing was attempted."""
     return table.of(CORRECT), table.of(CORRECT) + table.of(INCORRECT)
 
 
@@ -49,7 +46,7 @@ def penalised(table: CountTable) -> Parts:
 
 
 def mean_score(table: CountTable) -> Parts:
-    """Return the mean of the rubric's scores; undefined where a grade in use has none."""
+    """Return the mean of the rubric's scores; undefined if a grade in use has no score."""
     points = table.sum(worth * table.of(grade) for grade, worth in table.scores.items())
     unscored = table.sum(table.of(g) for g in table.outcomes if g not in table.scores)
     return points, table.total * (unscored == 0)
@@ -78,7 +75,7 @@ def accuracy(table: CountTable) -> Parts:
 
 
 def precision(table: CountTable) -> Parts:
-    """Return the share of right ones among the answers "yes"."""
+    """Return the share of answers "yes" that are right."""
     return table.of(YES, YES), table.of(YES, YES) + table.of(YES, NO)
 
 
@@ -88,13 +85,13 @@ def recall(table: CountTable) -> Parts:
 
 
 def f1(table: CountTable, label: str = YES) -> Parts:
-    """Return the F1 of a label: an unanswered item is a false negative, and no prediction."""
+    """Return the F1 of a label; an unanswered item is a false negative."""
     answered = table.of(label, YES) + table.of(label, NO)
     return 2 * table.of(label, label), table.with_gold(label) + answered
 
 
 def macro_f1(table: CountTable) -> Parts:
-    """Return the mean of the F1 of "yes" and of "no"; undefined where either is."""
+    """Return the mean of the F1 of "yes" and of "no"; undefined if either is undefined."""
     (yes_top, yes_bottom), (no_top, no_bottom) = f1(table), f1(table, NO)
     return yes_top * no_bottom + no_top * yes_bottom, 2 * yes_bottom * no_bottom
 

@@ -1,4 +1,4 @@
-"""Counted items: their metrics with intervals, and what ungraded items or repeats make of them."""
+"""Counted items: their metrics with intervals, worst cases of ungraded items, and repeats."""
 
 from __future__ import annotations
 
@@ -28,15 +28,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Counted items: ``items[i]`` of them have the count table ``patterns.counts[i]``.
-
-    ``clustered`` says that some item was asked more than once.
-    """
+    """Counted items: ``items[i]`` of them have the count table ``patterns.counts[i]``."""
 
     kind: str
     patterns: CountTable
     items: Array
     clustered: bool
+    """Whether an item was asked more than once."""
 
     @property
     def whole(self) -> CountTable:
@@ -46,12 +44,12 @@ class Sample:
         return replace(self.patterns, counts=np.tensordot(self.items, self.patterns.counts, 1))
 
     def value(self, name: str) -> float | None:
-        """Return one metric without interval, None where it is undefined."""
+        """Return one metric without interval, None if it is undefined."""
         whole = self.whole
         return metrics_of(self.kind, whole)[name].value(whole)
 
     def estimates(self, names: Collection[str] = ()) -> dict[str, Estimate]:
-        """Return the metrics of the sample with their intervals: all of them, or those named."""
+        """Return all metrics of the sample, or those named, with their intervals."""
         whole = self.whole
         rows = metrics_of(self.kind, whole)
         wanted = {name: row for name, row in rows.items() if not names or name in names}
@@ -80,7 +78,7 @@ class Sample:
         return Estimate.of(value, interval, n)
 
     def unvaried_interval(self, row: Metric, whole: CountTable) -> Interval:
-        """Return the interval of a bounded, defined metric that no resample moved."""
+        """Return the interval of a bounded, defined metric that is equal in all resamples."""
         return unvaried_interval(row.parts, whole, float(self.items.sum()))
 
     def worst_case_bounds(self) -> tuple[Fill, ...]:
@@ -88,10 +86,7 @@ class Sample:
         return worst_case_fills(self.patterns)
 
     def self_agreement(self) -> Estimate:
-        """Return how often two judgements of one answer agree, over items judged more than once.
-
-        The share is over pairs of judgements of one item, its interval clustered by item.
-        """
+        """Return the share of pairs of judgements of one item that agree, clustered by item."""
         counts = self.patterns.counts
         asked = counts.sum(axis=(-2, -1))
         hits = (counts * (counts - 1) / 2).sum(axis=(-2, -1))
@@ -106,7 +101,7 @@ _NAME = re.compile(r"pass[@^][1-9][0-9]?")
 
 
 def is_repeated(name: str) -> bool:
-    """Return whether a measure is about k tries of an item: ``pass@k`` or ``pass^k``, k to 99."""
+    """Return whether a metric is about k tries of an item: ``pass@k`` or ``pass^k``, k to 99."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -116,12 +111,11 @@ def tries_of(name: str) -> int:
 
 
 def chance(name: str, tries: int, passed: int) -> float | None:
-    """Return the chance, from an item's tries, that k further ones pass: one of them, or all.
+    """Return the estimated chance that one (pass@k), or all (pass^k), of k further tries pass.
 
-    Unbiased, as all ways to pick k of the tries count alike. pass@k is 1 - C(n - c, k) / C(n, k):
-    Chen et al. (2021), Evaluating Large Language Models Trained on Code, arXiv 2107.03374, section
-    2.1. pass^k is C(c, k) / C(n, k): Yao et al. (2024), tau-bench, arXiv 2406.12045, section 3.
-    None where there are fewer tries than k.
+    It is unbiased. pass@k is 1 - C(n - c, k) / C(n, k): Chen et al. (2021), Evaluating Large
+    Language Models Trained on Code, arXiv 2107.03374, section 2.1. pass^k is C(c, k) / C(n, k):
+    Yao et al. (2024), tau-bench, arXiv 2406.12045, section 3. None for fewer tries than k.
     """
     picked = tries_of(name)
     ways = math.comb(tries, picked)
@@ -135,8 +129,8 @@ def chance(name: str, tries: int, passed: int) -> float | None:
 def clustered_mean(clusters: Sequence[Sequence[float]]) -> Estimate:
     """Return the mean of values from 0 to 1; undefined for none.
 
-    The interval is a bootstrap over clusters, all values of one together, and never narrower than
-    what unseen clusters leave open.
+    The interval is a bootstrap over whole clusters, and at least as wide as unseen clusters
+    require.
     """
     import numpy as np
 

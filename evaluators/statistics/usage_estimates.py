@@ -1,7 +1,7 @@
-"""What an answer takes, over many items: means, quantiles and their changes, with intervals.
+"""Time, tokens and cost of answers: means, quantiles and their changes, with intervals.
 
-An item that is not known is infinite, or 0: whichever harms more. Nothing here assumes a shape of
-the figures: times and token counts have long tails.
+An unknown item counts as infinite or as 0, the worse of the two. No distribution is assumed: times
+and token counts have long tails.
 """
 
 from __future__ import annotations
@@ -29,24 +29,22 @@ if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array
 
 
-FEWEST_ROUNDS = 500  # of a bootstrap over so many items that more would take seconds
+FEWEST_ROUNDS = 500  # of a bootstrap over very many items, where more would take seconds
 
 
 @dataclass(frozen=True, slots=True)
 class UsageMetric:
-    """One row of the table: the mean of a figure of all answers, or a quantile of it.
-
-    ``field`` names the figure in a record, ``quantile`` is the share of items that take no more;
-    None asks for the mean.
-    """
+    """One row of the table: the mean or a quantile of a figure over all answers."""
 
     name: str
     title: str
     field: str
+    """The figure's name in a record."""
     quantile: float | None = None
+    """From 0 to 1; None for the mean."""
 
     def estimate(self, values: Sequence[float], clusters: Sequence[Hashable]) -> Estimate:
-        """Return the metric over items, each of a cluster; undefined where it is infinite."""
+        """Return the metric over items, each in a cluster; undefined if it is infinite."""
         if not values:
             return UNDEFINED
         import numpy as np
@@ -69,13 +67,12 @@ class UsageMetric:
         *,
         relative: bool,
     ) -> Estimate:
-        """Return new - old over pairs of items, or new / old - 1 where it is ``relative``.
+        """Return new - old over pairs of items, or new / old - 1 if ``relative``.
 
-        The interval of a mean's change is that of a ratio of sums; that of a quantile's is a
-        bootstrap over clusters, each drawn with both its sides (Efron and Tibshirani 1993, An
-        Introduction to the Bootstrap, chapters 8 and 13). Undefined where a side is infinite, or
-        the old one 0. A quantile has no interval where one of its sides has none of its own: then
-        too few items lie beyond it for a resample to say anything.
+        A mean's change has the interval of a ratio of sums. A quantile's change has a bootstrap
+        over clusters, each drawn with both sides (Efron and Tibshirani 1993, An Introduction to the
+        Bootstrap, chapters 8 and 13), and no interval if one side has none: too few items lie
+        beyond the quantile. Undefined if a side is infinite, or the old one 0.
         """
         if not old:
             return UNDEFINED
@@ -106,18 +103,17 @@ class UsageMetric:
 
 
 def _rank(share: float, n: float) -> int:
-    """Return the place, from 1, of the smallest value that so large a share does not exceed."""
+    """Return the rank, from 1, of the smallest value that a ``share`` of values do not exceed."""
     return max(1, math.ceil(share * n - 1e-9))
 
 
 def quantile_interval(values: Array, clusters: Sequence[Hashable], share: float) -> Interval | None:
-    """Return the 95 % interval of a quantile between two of the values; None where one is lacking.
+    """Return the 95 % interval of a quantile, between two of the values; None for too few values.
 
-    How many of n values lie below the true quantile is binomial, whatever their distribution, so
-    that the k-th smallest values between which it lies can be named: David and Nagaraja (2003),
-    Order Statistics, section 7.1. Of items that hang together as many count as are independent
-    (``effective_size``), as Woodruff (1952), J. Am. Stat. Assoc. 47:635, has it. The 95th of a
-    hundred has an upper end from 72 independent items on.
+    The number of values below the true quantile is binomial for any distribution, which gives the
+    ranks of the ends: David and Nagaraja (2003), Order Statistics, section 7.1. Clustered items
+    count as their effective size: Woodruff (1952), J. Am. Stat. Assoc. 47:635. The 95th percentile
+    has an upper end from 72 independent items on.
     """
     import numpy as np
     from scipy.special import bdtr
@@ -140,11 +136,11 @@ def quantile_interval(values: Array, clusters: Sequence[Hashable], share: float)
 
 
 def ratio_interval(tops: Array, bottoms: Array, most: float) -> Interval:
-    """Return the 95 % interval of a ratio of two sums over clusters, each with its parts of them.
+    """Return the 95 % interval of a ratio of two sums over clusters.
 
     It is the ratio estimator's with Student's quantile: Cochran (1977), Sampling Techniques,
-    section 6.4; over clusters as in Miller (2024), arXiv 2411.00640, section 2.2. Where no cluster
-    deviates it is what those leave open that nobody has seen, if theirs is within ``most``.
+    section 6.4; over clusters as in Miller (2024), arXiv 2411.00640, section 2.2. If no cluster
+    deviates, it allows for unseen clusters with a ratio of 0 to ``most``.
     """
     count, top, bottom = len(tops), float(tops.sum()), float(bottoms.sum())
     ratio = top / bottom
@@ -159,9 +155,9 @@ def ratio_interval(tops: Array, bottoms: Array, most: float) -> Interval:
 def _moved_quantile(
     sides: Sequence[Array], clusters: Sequence[Hashable], share: float, base: float | None
 ) -> Interval | None:
-    """Return the interval of new - old, or of new / old - 1 where the old value is the ``base``.
+    """Return the interval of new - old, or of new / old - 1 if ``base`` is the old value.
 
-    Where no resample differs it is what the two sides' own intervals leave open.
+    If no resample differs, the two sides' own intervals give it.
     """
     import numpy as np
 
@@ -182,9 +178,9 @@ def _moved_quantile(
 
 
 def _drawn_quantiles(sides: Sequence[Array], places: Array, share: float) -> Iterator[list[Array]]:
-    """Yield a block of resampled quantiles of the old side, and of the new one.
+    """Yield blocks of resampled quantiles of the old and of the new side.
 
-    The few clusters that stand for what nobody has seen are drawn apart for the two sides, as by
+    A few clusters, for the unseen share, are drawn separately for the two sides, as by
     ``resample_pairs``: pairs that agree by luck do not make an interval narrow.
     """
     import numpy as np
