@@ -29,7 +29,7 @@ from evaluators.output import say
 from evaluators.text import shown
 from reports.plugin.options import RunOptions, read_words
 from reports.plugin.qagate import HOME, PACKAGES
-from reports.plugin.run_models import connect_models
+from reports.plugin.run import connect_models
 from reports.plugin.run_paths import check_report_folder
 
 RETRIES = 3  # of a shard without a report, on another machine if there is one
@@ -137,7 +137,7 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     text = "ray: the cluster of RAY_ADDRESS, or one on this machine; ray:ADDRESS: that one"
     parser.add_argument("--on", metavar="ray[:ADDRESS]", required=True, help=text)
     parser.add_argument("--shards", metavar="N", type=int, default=0, help="(default: processors)")
-    text = "a variable of this environment that shards need, besides the models' keys; repeatable"
+    text = "a variable of this environment that shards need next to the models' keys; repeatable"
     parser.add_argument("--env", metavar="NAME", action="append", default=[], help=text)
     parser.add_argument("--report-dir", metavar="DIR", default="reports/out")
     parser.add_argument("--ledger", metavar="PATH", default=".qa/ledger.sqlite3")

@@ -13,13 +13,13 @@ from cases.dataset import Dataset, Plan
 from cases.plan import Labelled, gated, labelled_for
 from cases.tasks import make_tasks
 from evaluators.core import Outcome, UsageError
+from evaluators.judge_spec import parse_judges
 from evaluators.judges.factory import JudgeFactory
 from evaluators.kinds import JUDGED
 from evaluators.reading import load_settings
 from evaluators.runtime.engine import Task
 from reports.judge.measured import calibrate, unmeasured
 from reports.plugin.options import RunOptions
-from reports.plugin.run_models import judges_of
 from reports.plugin.run_paths import dataset_files
 from reports.run.evidence import Calibration
 
@@ -42,7 +42,7 @@ def find_labelled(options: RunOptions, plan: Plan, root: Path) -> tuple[Labelled
     above = {home.parent if home.parent.is_relative_to(root.resolve()) else home for home in homes}
     files = filter(_is_judged, dataset_files(map(str, sorted(above)), root, root))
     beside = [_with_own(load_dataset(path), options) for path in files]
-    if judges_of(options).is_offline:
+    if parse_judges(options.judges).is_offline:
         return labelled_for(plan, beside)  # rules cost nothing
     there = {slice_.name for dataset in beside for slice_ in dataset.slices.values()}
     every = [*beside, *(_without(one, there) for one in _bundled())]

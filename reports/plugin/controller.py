@@ -30,8 +30,7 @@ from reports.plugin.results import (
     refuse_reruns,
     rerun_settings,
 )
-from reports.plugin.run import EngineRun
-from reports.plugin.run_models import earlier_runs
+from reports.plugin.run import EngineRun, earlier_runs
 from reports.plugin.worker import OUTCOMES
 from reports.run.clean import mask
 

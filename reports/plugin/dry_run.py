@@ -42,7 +42,7 @@ from reports.plugin.calibrator import Calibrator, find_labelled
 from reports.plugin.early_stopping import stoppable
 from reports.plugin.options import RunOptions
 from reports.plugin.results import SessionResults
-from reports.plugin.run_models import adjudications_of, connect_models, earlier_runs
+from reports.plugin.run import adjudications_of, connect_models, earlier_runs
 from reports.render.console import wrapped
 from reports.run.evidence import Calibration
 from reports.verdict.assemble import Facts, ReportInputs

@@ -16,12 +16,12 @@ from cases.dataset import Plan
 from evaluators.core import QAError
 from evaluators.ledger import Ledger
 from evaluators.models.catalogue import replaced_entries
+from evaluators.text import digest
 from reports.gates.decide import SessionFacts
 from reports.metrics.summary import extra_notes
 from reports.plugin.options import RunOptions
 from reports.plugin.results import SessionResults
 from reports.plugin.run import EngineRun
-from reports.plugin.run_models import provenance_of
 from reports.plugin.worker import gc_paused
 from reports.render import console, html, words
 from reports.render.console import annotations
@@ -87,7 +87,9 @@ def _facts(
 ) -> Facts:
     """Return what only the session knows; ``found`` is counted from its outcomes."""
     named = {"model": options.model, "judge": " ".join(options.judges)}
-    specs = {**named, **provenance_of(run.adjudications)}
+    specs: dict[str, object] = {**named}
+    if labels := {key: one.label for key, one in run.adjudications.items()}:
+        specs["adjudications"] = {"verdicts": len(labels), "sha256": digest(labels)}
     return Facts(
         **named,
         session=SessionFacts(

@@ -10,12 +10,12 @@ import pytest
 
 from evaluators.answerers import RECORDED
 from evaluators.core import UsageError
+from evaluators.judge_spec import parse_judges
 from evaluators.models import load
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import Spec, parse
 from evaluators.runtime.process import EngineProcess, fork_early
 from reports.plugin.options import RunOptions
-from reports.plugin.run_models import judges_of
 
 NARROWING = (
     "qa_shard",
@@ -79,7 +79,7 @@ def start_early(config: pytest.Config, options: RunOptions) -> None:
 
 def _specs(options: RunOptions) -> list[Spec]:
     """Return the models whose names are right; wrong ones are reported when all is checked."""
-    words = {options.model, *judges_of(options).models()} - {RECORDED}
+    words = {options.model, *parse_judges(options.judges).models()} - {RECORDED}
     catalogue: Mapping[str, Spec] = {}
     if words:
         with suppress(UsageError):

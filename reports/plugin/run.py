@@ -1,6 +1,7 @@
 """The engine of a run with its models and ledger; everything is checked before the first call."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,12 +9,19 @@ from typing import TYPE_CHECKING
 from cases.dataset import Plan
 from cases.plan import Labelled
 from cases.tasks import make_tasks
+from evaluators.answerers import RECORDED
 from evaluators.batches.batches import find_batches
 from evaluators.batches.waves import KIND as BATCH
 from evaluators.batches.waves import BatchSettings
-from evaluators.core import Outcome
+from evaluators.core import Model, Outcome, UsageError
+from evaluators.judge_spec import PanelSpec, parse_judges
+from evaluators.judges.adjudicated import FILE, Adjudications
+from evaluators.judges.factory import JudgeFactory, address, check_panel, resolve_judges
 from evaluators.ledger import Ledger
-from evaluators.models import load
+from evaluators.models import connect, load
+from evaluators.models.catalogue import load_catalogue
+from evaluators.models.keys import require_key
+from evaluators.models.spec import Spec, parse
 from evaluators.runtime.budget import BUDGET
 from evaluators.runtime.caller import DEADLINE, CallSettings
 from evaluators.runtime.engine import Engine, Status, Stopping, Task
@@ -24,7 +32,6 @@ from evaluators.runtime.schedule import UNLIMITED, Schedule
 from evaluators.runtime.session import CallSession
 from reports.plugin.calibrator import Calibrator
 from reports.plugin.options import RunOptions
-from reports.plugin.run_models import adjudications_of, connect_models
 from reports.run.evidence import Calibration
 
 if TYPE_CHECKING:
@@ -222,6 +229,94 @@ class EngineRun:
         """Start no further call; replies in flight may still arrive for a moment."""
         if self._host is not None:
             self._host.stop()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunModels:
+    """Who answers and who judges."""
+
+    model: Model | None
+    """None means the recorded answers."""
+    judges: JudgeFactory
+    models: Mapping[str, Model]
+    """All connections, by SPEC."""
+    specs: Mapping[str, Spec]
+
+
+def connect_models(options: RunOptions, *, needs_key: bool) -> RunModels:
+    """Return the models and judges of a run, each model connected once.
+
+    ``needs_key`` False reads no key, for a run that sends nothing. Raises UsageError for an unknown
+    SPEC, a judge of its own answers, a judge named twice, an option without effect, or an unset
+    key.
+    """
+    judges = parse_judges(options.judges)
+    answers = options.model != RECORDED
+    catalogue = load_catalogue(own=options.models) if answers or judges.models() else {}
+    answering = parse(options.model, catalogue) if answers else None
+    judging = resolve_judges(judges, catalogue)
+    _check(options, answering, judges, judging)
+    check_panel(judges, judging)
+    specs = {spec.text: spec for spec in (*([answering] if answering else []), *judging.values())}
+    models = {
+        text: connect(spec, require_key(spec, options.key_names) if needs_key else None)
+        for text, spec in specs.items()
+    }
+    factory = JudgeFactory(
+        spec=judges,
+        models={text: models[text] for text in judging},
+        specs=judging,
+        seed=options.choice.seed,
+    )
+    return RunModels(
+        model=models[answering.text] if answering else None,
+        judges=factory,
+        models=models,
+        specs=specs,
+    )
+
+
+def _check(
+    options: RunOptions, answering: Spec | None, judges: PanelSpec, judging: dict[str, Spec]
+) -> None:
+    if answering is None and options.choice.prompts:
+        raise UsageError("--prompt: the recorded answers need no prompt; name a --model")
+    for one in judges.members:
+        same = answering and one.model and address(answering) == address(judging[one.model])
+        if same and not options.allow_self_judge:
+            raise UsageError(
+                f"--judge {one.name} is the model under test; name another judge, "
+                "or give --allow-self-judge"
+            )
+
+
+def adjudications_of(options: RunOptions, plan: Plan) -> Adjudications:
+    """Return the run's verdicts by people.
+
+    Raises UsageError if a file that was named is missing, or one cannot be read.
+    """
+    folders = dict.fromkeys(dataset.folder for dataset in plan.datasets)
+    there = options.adjudications or any((folder / FILE).is_file() for folder in folders)
+    if options.adjudications_off or not there:
+        return {}
+    from cases.review.adjudications import (  # noqa: PLC0415  # brings the forms for people along
+        load_adjudications,
+        load_folders,
+    )
+
+    if options.adjudications is not None:
+        return load_adjudications(options.adjudications)
+    return load_folders(folders)
+
+
+def earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | None]":
+    """Return the baseline and the anchor. Raises UsageError if one cannot be read."""
+    if options.baseline is None and options.anchor is None:
+        return None, None
+    from reports.run.baseline import load_baseline  # noqa: PLC0415  # not at the start of every run
+
+    baseline = load_baseline(options.baseline) if options.baseline else None
+    return baseline, load_baseline(options.anchor, "anchor") if options.anchor else None
 
 
 def call_settings(options: RunOptions) -> CallSettings:

@@ -36,7 +36,7 @@ from evaluators.statistics.betting import ENOUGH, Observations, log_capital
 from evaluators.statistics.paired import power, tango
 from reports.plugin.early_stopping import FEWEST
 from reports.plugin.options import read_options
-from reports.plugin.run_models import connect_models
+from reports.plugin.run import connect_models
 
 SEED = 20261122
 MODEL, JUDGE = "openai:gpt-4.1", "anthropic:claude-opus-4-1"

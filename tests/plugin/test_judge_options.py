@@ -6,7 +6,7 @@ import pytest
 
 from evaluators.core import UsageError
 from evaluators.judge_spec import parse_judges
-from reports.plugin.run_models import RunModels, connect_models
+from reports.plugin.run import RunModels, connect_models
 from tests.support.run_options import options_of
 
 A, B = (f"openai:{name}@http://127.0.0.1:9/v1" for name in "ab")
