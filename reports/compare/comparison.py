@@ -1,4 +1,4 @@
-"""A run beside its baseline, and its languages beside each other: what flipped, what moved."""
+"""A run compared with its baseline, and its languages with each other: what flipped or moved."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,8 +20,8 @@ Facts = Mapping[tuple[str, int], Record]
 def compare(sides: Sequence[PairedSlice], baseline: Baseline) -> Comparison:
     """Return the comparison of a run with its baseline over all slices they may share.
 
-    ``sides`` holds every slice of the run; datasets of several languages are pooled as well. Beside
-    an anchor single items are not listed.
+    ``sides`` holds every slice of the run; datasets of several languages are pooled as well.
+    Compared with an anchor, items are not listed one by one.
     """
     by_dataset: dict[str, list[PairedSlice]] = defaultdict(list)
     for one in sides:
@@ -43,7 +43,7 @@ def compare(sides: Sequence[PairedSlice], baseline: Baseline) -> Comparison:
 
 
 def anchor_notes(since: Comparison | None) -> Iterator[str]:
-    """Yield how far the run moved since the anchor, and where another judge may be the reason."""
+    """Yield how far the run moved since the anchor, and where another judge may be why."""
     if since is None:
         return
     found = [(one.name, one.difference) for one in since.slices if one.difference.n]
@@ -82,7 +82,7 @@ def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:
 
 
 def _changes(side: PairedSlice) -> Iterator[Change]:
-    """Yield every item that is not as it was."""
+    """Yield every item whose result changed."""
     for pair in (one for one in side.pairing.pairs if one.new.outcome != "stopped"):
         old, now, before = pair.old, pair.new.passes(side.bar), bool(pair.old.passes(side.bar))
         flip: Flip = "same" if now == before else "fixed" if now else "broke"
@@ -103,11 +103,10 @@ def _changes(side: PairedSlice) -> Iterator[Change]:
 
 
 def parity(dataset: Dataset, records: Mapping[str, Sequence[Record]]) -> Iterator[LanguageGap]:
-    """Yield the gap of every language to the first one declared, over the facts they share.
+    """Yield the gap of each language to the first one declared, over the facts they share.
 
-    ``records`` are those of each slice by its name. Items pair by their ``fact_id`` and repeat; a
-    fact that a language asks more than once pairs with nothing. No gap without a shared, graded
-    fact.
+    ``records`` are keyed by the slice's name. Items pair by ``fact_id`` and repeat; a fact that a
+    language asks more than once does not pair. Languages without a shared graded fact have no gap.
     """
     every = {
         language: _facts(records.get(slice_.name, ()))
@@ -137,7 +136,7 @@ def _facts(records: Sequence[Record]) -> Facts:
 def _gap(
     reference: Slice, language: str, shared: Mapping[str, Sequence[tuple[Record, Record]]]
 ) -> LanguageGap:
-    """Return the gap over facts, each with its records in the two languages, one pair a repeat."""
+    """Return the gap over facts; each has a pair of records (one a language) for each repeat."""
     changes: dict[Cluster, list[int]] = defaultdict(list)
     for here, there in (pair for pairs in shared.values() for pair in pairs):
         change = bool(there.passes()) - bool(here.passes())

@@ -29,12 +29,12 @@ from reports.run.report import Role
 
 Lone = Literal["added", "changed", "ungraded", "repeat"]
 MOST_UNPAIRED = 0.05
-"""The share of either run's items in a slice that may have no partner, unless for new data."""
+"""The largest share of a slice's items in either run that may lack a partner; new data apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """The same item, unchanged, in the new run and in the old one, where it was graded."""
+    """An item that is the same in both runs, and was graded in the old one."""
 
     new: Record
     old: Record
@@ -42,25 +42,26 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedRecords:
-    """The pairs, in the new run's order, and why other items have no partner.
-
-    ``lone`` maps the keys of the new run's items without a partner to the reason: ``added`` (the
-    old run did not have it), ``changed`` (its data differ), ``ungraded`` (the old run has no grade
-    for it), ``repeat`` (the old run asked the slice's items less often). ``unknown`` are the
-    ``added`` and the ``ungraded`` ones. ``removed`` counts the answers that only the old run has,
-    and ``gone`` those of them, as a share of all its answers, whose item the new run does not have.
-    ``dropped`` are the old records that the new run should have asked again: none for a sample.
-    """
+    """The pairs, in the new run's order, and why other items have no partner."""
 
     pairs: tuple[Pair, ...]
     lone: Mapping[str, Lone] = field(default_factory=dict)
+    """Why an item of the new run has no partner, by its key.
+
+    ``added``: the old run did not have it; ``changed``: its data differ; ``ungraded``: the old
+    run has no grade for it; ``repeat``: the old run asked the slice's items less often.
+    """
     unknown: tuple[Record, ...] = ()
+    """The ``added`` and the ``ungraded`` items."""
     removed: int = 0
+    """The number of answers that only the old run has."""
     gone: float = 0.0
+    """The share of the old run's answers whose item the new run does not have; 0 for a sample."""
     dropped: tuple[Record, ...] = ()
+    """The old records that the new run should have asked again; none for a sample."""
 
     def obstacle(self, role: Role) -> str:
-        """Say that too many items have no partner for another reason than new data, if so."""
+        """Return that too many items have no partner, changed data apart; empty if few."""
         if self.gone > MOST_UNPAIRED:
             return (
                 f"{self.gone:.0%} of the {role}'s items are not in this run, more than "
@@ -79,7 +80,7 @@ class PairedRecords:
 
 
 def unanswered(record: Record) -> Record:
-    """Return what stands for the same item in a run that knows nothing of it."""
+    """Return the same item as a run has it that never asked it."""
     return replace(
         record, answer=None, outcome="missing", grade=None, rating=None, score=None, measures={}
     )
@@ -90,8 +91,8 @@ def pair_records(
 ) -> PairedRecords:
     """Pair the records by dataset, language, id and repeat, where the item's digest is the same.
 
-    Old records of slices that the new run does not have are left out of account. ``sampled`` says
-    that the new run is a sample, which need not have all of the old one's items.
+    Old records of slices that the new run does not have do not count. ``sampled`` means that the
+    new run is a sample, which may lack items of the old one.
     """
     before = {(one.dataset, one.language, one.id, one.repeat): one for one in old}
     after = {(one.dataset, one.language, one.id, one.repeat): one for one in new}
@@ -126,7 +127,7 @@ def pair_records(
 
 
 def _repeats(identities: Iterable[tuple[str, str, str, int]]) -> dict[tuple[str, str], int]:
-    """Return how often at most each slice asks an item."""
+    """Return the largest number of repeats in each slice."""
     found: dict[tuple[str, str], int] = {}
     for dataset, language, _, repeat in identities:
         found[dataset, language] = max(repeat, found.get((dataset, language), 1))
@@ -135,26 +136,23 @@ def _repeats(identities: Iterable[tuple[str, str, str, int]]) -> dict[tuple[str,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedSlice:
-    """One slice beside the baseline's.
-
-    ``blocked`` says why its drop gates cannot be decided (another judge or rubric, a partial
-    slice, a judge that is not trusted), empty where they can; ``changed`` is the first of these
-    reasons alone, ``narrow`` the one that lies in the items and not in the judge.
-    ``calibrations`` say how its judge errs: in its own language, then in the others of the same
-    labelled items; empty where nothing measures it. ``role`` is what the other run is for,
-    ``people`` holds people's verdicts on answers of either run. ``elsewhere`` are the languages of
-    its data set that only the other run has.
-    """
+    """One slice, paired with the same slice of the baseline or the anchor."""
 
     slice_: Slice
     pairing: PairedRecords
     role: Role = "baseline"
     blocked: str = ""
+    """Why its change gates cannot be decided, for any reason; empty where they can."""
     changed: str = ""
+    """That judge or rubric are not the other run's; else empty."""
     narrow: str = ""
+    """Why the items cannot be compared: a partial slice, or too few pairs; else empty."""
     calibrations: tuple[Calibration, ...] = ()
+    """The judge's errors: in the slice's language, then in others; empty where not measured."""
     people: Adjudications = field(default_factory=dict)
+    """People's verdicts on answers of either run."""
     elsewhere: tuple[str, ...] = ()
+    """The languages of the dataset that only the other run has."""
 
     @property
     def bar(self) -> int | None:
@@ -163,9 +161,9 @@ class PairedSlice:
 
     @property
     def matches(self) -> Iterator[tuple[Record | None, Record]]:
-        """The pairs (old, new); old is None for items of which the old run knows nothing.
+        """The pairs (old, new); old is None where the old run has no grade.
 
-        What is not asked again is a pair too, as if it had not been answered.
+        Items that were not asked again count as pairs without a new answer.
         """
         yield from ((pair.old, pair.new) for pair in self.pairing.pairs)
         yield from ((None, record) for record in self.pairing.unknown)
@@ -179,20 +177,19 @@ class PairedSlice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedDifference:
-    """How far the share of pairs that pass, or count otherwise, moved.
-
-    ``fixed`` pairs count now and did not before, ``broke`` the reverse. ``weight`` is the share of
-    pairs that count as independent: 1 unless some are of one cluster (``Slice.cluster_of``).
-    ``better`` and ``worse`` count those of the ``clusters`` that moved, all pairs of each taken
-    together: McNemar's exact test asks for independent pairs.
-    """
+    """How far the share of pairs that pass, or count by another rule, moved."""
 
     n: int
     fixed: int
+    """Pairs that count now, and did not before."""
     broke: int
+    """Pairs that counted before, and do not now."""
     weight: float
+    """The share of pairs that count as independent; below 1 only where clusters have several."""
     better: int
+    """Clusters with more pairs fixed than broken: McNemar's test needs independent units."""
     worse: int
+    """Clusters with more pairs broken than fixed."""
     clusters: int
 
     @property
@@ -201,15 +198,15 @@ class PairedDifference:
         return (self.fixed - self.broke) / self.n
 
     def basis(self, of: str) -> str:
-        """Return the pairs that it rests on, in words; ``of`` names the share unless it passes."""
+        """Return the counts of pairs in words; ``of`` is empty for the share that passes."""
         up, down = ("up", "down") if of else ("fixed", "broke")
         return f"{self.fixed:,} {up}, {self.broke:,} {down} of {plural(self.n, 'pair')}"
 
     @property
     def interval(self) -> Interval:
-        """Tango's 95 % interval, with as many pairs as count as independent.
+        """Tango's 95 % interval over the number of independent pairs.
 
-        Not a bootstrap: where no pair differs that would have no width, and pass any slice.
+        A bootstrap would have no width where no pair differs, and pass any slice.
         """
         fixed, broke, n = (count * self.weight for count in (self.fixed, self.broke, self.n))
         estimated = fixed or broke  # where no pair differs, the clusters are taken for the pairs
@@ -228,7 +225,7 @@ class PairedDifference:
 
     @property
     def odds(self) -> Estimate:
-        """The ratio better / worse with its exact interval; None stands for infinity."""
+        """The ratio better / worse with its exact interval; None is infinity."""
         value, low, high = odds_ratio(self.better, self.worse)
         return Estimate(value=value, low=low, high=high, n=self.better + self.worse)
 
@@ -271,7 +268,7 @@ def difference_of(changes: Collection[list[int]]) -> PairedDifference:
 
 
 Hit = Callable[[PairedSlice, Record], bool | None]
-"""Whether a record of a slice counts; None where it has no grade, or none that is known here."""
+"""Whether a record of a slice counts; None where it has no grade, or an unknown one."""
 
 
 def passes(side: PairedSlice, record: Record) -> bool | None:
@@ -284,8 +281,8 @@ def paired_difference(
 ) -> PairedDifference:
     """Return the difference, over all pairs of these slices, of the share that ``hit`` counts.
 
-    What is not known of the new run counts (True) or does not (False), and the reverse for what is
-    not known of the old one; None leaves out the pairs of which anything is unknown.
+    ``ungraded`` is whether unknown new results count; unknown old ones then do the reverse. None
+    leaves out the pairs with an unknown result.
     """
     changes: dict[Cluster, list[int]] = defaultdict(list)
     for one in sides:

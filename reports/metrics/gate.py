@@ -18,16 +18,17 @@ from reports.run.usage_summary import lacking, usage_estimate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageInputs:
-    """A slice as its gates on what answers take see it; ``records`` holds every planned item.
+    """A slice as its gates on usage (seconds, tokens, cost) see it.
 
-    An item of which it is not known may have taken nothing, or no end of time and money. A judge
-    has no part in it, so that nothing can be said against that one.
+    An item of unknown usage may have used nothing, or any amount.
     """
 
     slice_: Slice
     records: Sequence[Record]
+    """Every planned item."""
     summary: SliceSummary
     distrust: str = ""
+    """Empty: the judge has no part in usage."""
 
     def _ends(self, name: str) -> Iterator[Estimate]:
         for unknown in (0.0, math.inf):
@@ -41,7 +42,7 @@ class UsageInputs:
         return f"{name} is not known of any of {plural(len(self.records), 'item')}: {why}"
 
     def values(self, name: str) -> Interval | None:
-        """Return a metric's lowest and highest value, whatever is not known came to."""
+        """Return a metric's lowest and highest value, for any usage of the unknown items."""
         if name not in self.summary.measures:
             return None
         low, high = (one.value for one in self._ends(name))
@@ -55,7 +56,7 @@ class UsageInputs:
     def sentence(
         self, threshold: Threshold, state: GateState, estimate: Estimate, bounds: Interval
     ) -> str:
-        """Return a verdict's sentence; ``bounds`` are as ``gate.reason`` has them."""
+        """Return the verdict's sentence; ``bounds`` as for ``GateInputs.sentence``."""
         name, unknown = threshold.measure, lacking(self.records, USAGE[threshold.measure])
         stem = f"{name} {figure(estimate.value or 0.0, threshold.min, threshold.max)}"
         words = {"PASS": "keeps to", "FAIL": "does not keep to"}
@@ -64,7 +65,7 @@ class UsageInputs:
         if threshold.evidence == "confident":
             basis.append(f"95 % interval {_span(bounds)}")
         elif unknown:
-            basis.append(f"{_span(bounds)} whatever those came to")
+            basis.append(f"{_span(bounds)} with these at either extreme")
         if unknown:
             basis.insert(1, f"not known of {plural(unknown, 'item')}")
         return f"{stem} {said} ({', '.join(basis)})"
@@ -77,32 +78,31 @@ def _span(bounds: Interval) -> str:
 
 
 BY_RUN = ("estimate", "confident")
-"""Evidence that is weighed once, over all items of a run."""
+"""The evidence that is judged once, over all items of a run."""
 
 ROUNDING = 1e-12  # a metric that equals its bar on paper may miss it by this much in floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateInputs:
-    """A slice as its gates see it.
-
-    ``graded`` are the graded items. ``cases`` holds a sample for each worst case: each way in which
-    the ungraded items may all have come out; where nothing is ungraded, the graded items alone.
-    ``distrust`` says why its judge is not trusted. ``missing`` counts the planned items that lack
-    an extra metric, by its name; ``repeated`` has the worst and the best estimate of a measure of
-    repeats, by its name; ``remedy`` is what would get ungraded items a grade.
-    """
+    """A slice as its gates see it."""
 
     summary: SliceSummary
     graded: Sample
+    """The graded items."""
     cases: tuple[Sample, ...]
+    """A sample for each extreme result of the ungraded items; else the graded items alone."""
     distrust: str = ""
+    """Why the judge is not trusted; empty where it is."""
     missing: Mapping[str, int] = field(default_factory=dict)
+    """How many planned items lack each extra metric, by its name."""
     repeated: Mapping[str, tuple[Estimate, Estimate]] = field(default_factory=dict)
+    """The worst and the best estimate of each metric of repeats, by its name."""
     remedy: str = ""
+    """What would get ungraded items a grade."""
 
     def is_bounded(self, name: str) -> bool:
-        """Say whether a metric's worst and best value over the ungraded items are known."""
+        """Return whether a metric's extremes over the ungraded items are known."""
         sample = self.cases[0]
         row = metrics_of(sample.kind, sample.whole).get(name)
         return row is not None and (row.bounded or not self.summary.counts.ungraded)
@@ -147,12 +147,32 @@ class GateInputs:
     def sentence(
         self, threshold: Threshold, state: GateState, estimate: Estimate, bounds: Interval
     ) -> str:
-        """Return a verdict's sentence; ``bounds`` are those of ``reason``."""
-        return reason(threshold, state, estimate, bounds, self)
+        """Return the verdict's sentence.
+
+        ``bounds`` are the metric's extremes over all worst cases of ungraded items; with
+        ``confident`` evidence, the extremes of its interval's ends.
+        """
+        value, counts = estimate.value or 0.0, self.summary.counts
+        stem = f"{threshold.measure} {figure(value, threshold.min, threshold.max)}"
+        stem += f" is {_side(threshold, value)}"
+        size = f"n={estimate.n}" + (f", {counts.ungraded} ungraded" if counts.ungraded else "")
+        if threshold.evidence == "confident":
+            interval = f"95 % interval, {span_of(bounds)}"
+            if state != "INCONCLUSIVE":
+                return f"{stem} with its whole {interval} ({size})"
+            needed = items_to_decide(threshold, estimate, counts.passed + counts.failed)
+            items = f"about {plural(needed, 'item')} would decide it" if needed else ""
+            remedy = items or "no number can be named"
+            return f"{stem}, but its {interval}, does not clear the bar; {remedy} ({size})"
+        if state == "INCONCLUSIVE":
+            ungraded = plural(counts.ungraded, "ungraded item")
+            range_ = f"{ungraded} could bring it anywhere from {span_of(bounds)}"
+            return f"{stem}, but {range_}; {self.remedy} ({size})"
+        return f"{stem} ({size}{_extreme(threshold, state, bounds) if counts.ungraded else ''})"
 
 
 def _hull(intervals: Sequence[Interval | None]) -> Interval | None:
-    """Return what these intervals span together, None where one of them is not known."""
+    """Return the span of all these intervals; None where one is unknown."""
     known = [interval for interval in intervals if interval]
     if len(known) < len(intervals):
         return None
@@ -162,7 +182,7 @@ def _hull(intervals: Sequence[Interval | None]) -> Interval | None:
 def gate_inputs(
     slice_: Slice, records: Sequence[Record], summary: SliceSummary, distrust: str = ""
 ) -> GateInputs:
-    """Return what the gates of a slice need. ``records`` holds every planned item of it."""
+    """Return what a slice's gates need; ``records`` holds its every planned item."""
     sample = tabulate(records, slice_)
     cases: tuple[Sample, ...] = (sample,)
     if summary.counts.ungraded:
@@ -189,7 +209,7 @@ _REMEDIES = {
 
 
 def remedy_for(records: Iterable[Record]) -> str:
-    """Return what the user can do about ungraded items: mostly, run the same command again."""
+    """Return what the user can do about ungraded items: mostly, run the command again."""
     kinds = {record.error.partition(":")[0] for record in records if not record.is_graded}
     (kind, *others) = kinds or {""}
     known = "" if others else _REMEDIES.get(kind, "")
@@ -199,7 +219,7 @@ def remedy_for(records: Iterable[Record]) -> str:
 def slice_gates(
     slice_: Slice, records: Sequence[Record], summary: SliceSummary, distrust: str = ""
 ) -> tuple[GateResult, ...]:
-    """Return the slice's gates on this run alone: every threshold on no change, in their order.
+    """Return the slice's gates on this run alone, in their order.
 
     ``distrust`` says why the slice's judge is not trusted (``trust.distrust``); empty where it is.
     """
@@ -215,18 +235,19 @@ def slice_gates(
 def floor_gates(
     floor: Mapping[str, float], inputs: GateInputs, limit: Mapping[str, float] | None = None
 ) -> tuple[GateResult, ...]:
-    """Return the floor of a labelled slice as gates: what its judge has to reach to be trusted.
+    """Return the floor of a labelled slice as gates: the bars of a trusted judge.
 
-    ``limit`` is what the whole 95 % interval has to keep to.
+    ``floor`` is for the estimates, ``limit`` for the whole 95 % intervals.
     """
-    bars = [*_floor_bars(floor, "estimate"), *_floor_bars(limit or {}, "confident")]
-    return tuple(evaluate(threshold, inputs) for threshold in bars)
-
-
-def _floor_bars(floor: Mapping[str, float], evidence: Evidence) -> Iterator[Threshold]:
-    for name, bar in floor.items():
-        low, high = floor_ends(name, bar)
-        yield Threshold(measure=name, min=low, max=high, evidence=evidence)
+    bars: tuple[tuple[Mapping[str, float], Evidence], ...]
+    bars = ((floor, "estimate"), (limit or {}, "confident"))
+    found = []
+    for named, evidence in bars:
+        for name, bar in named.items():
+            low, high = floor_ends(name, bar)
+            threshold = Threshold(measure=name, min=low, max=high, evidence=evidence)
+            found.append(evaluate(threshold, inputs))
+    return tuple(found)
 
 
 def evaluate(threshold: Threshold, inputs: GateInputs | UsageInputs) -> GateResult:
@@ -275,37 +296,6 @@ def _state(threshold: Threshold, bounds: Interval) -> GateState:
     return "FAIL" if high < floor or low > ceiling else "INCONCLUSIVE"
 
 
-def reason(
-    threshold: Threshold,
-    state: GateState,
-    estimate: Estimate,
-    bounds: Interval,
-    inputs: GateInputs,
-) -> str:
-    """Return a verdict's sentence.
-
-    ``bounds`` are the extremes over all worst cases of ungraded items: of the metric, or of the
-    ends of its interval where the threshold asks for ``confident`` evidence.
-    """
-    value, counts = estimate.value or 0.0, inputs.summary.counts
-    stem = f"{threshold.measure} {figure(value, threshold.min, threshold.max)}"
-    stem += f" is {_side(threshold, value)}"
-    size = f"n={estimate.n}" + (f", {counts.ungraded} ungraded" if counts.ungraded else "")
-    if threshold.evidence == "confident":
-        interval = f"95 % interval, {span_of(bounds)}"
-        if state != "INCONCLUSIVE":
-            return f"{stem} with its whole {interval} ({size})"
-        needed = items_to_decide(threshold, estimate, counts.passed + counts.failed)
-        items = f"about {plural(needed, 'item')} would decide it" if needed else ""
-        remedy = items or "no number can be named"
-        return f"{stem}, but its {interval}, does not clear the bar; {remedy} ({size})"
-    if state == "INCONCLUSIVE":
-        ungraded = plural(counts.ungraded, "ungraded item")
-        range_ = f"{ungraded} could bring it anywhere from {span_of(bounds)}"
-        return f"{stem}, but {range_}; {inputs.remedy} ({size})"
-    return f"{stem} ({size}{_extreme(threshold, state, bounds) if counts.ungraded else ''})"
-
-
 def _side(threshold: Threshold, value: float) -> str:
     """Return on which side of its bars a value lies, for instance ``below 0.35``."""
     if threshold.min is not None and value < threshold.min - 1e-12:
@@ -319,17 +309,17 @@ def _side(threshold: Threshold, value: float) -> str:
 def _extreme(threshold: Threshold, state: GateState, bounds: Interval) -> str:
     """Return the value in the worst case of the ungraded items; of a FAIL, in the best case."""
     if threshold.min is not None and threshold.max is not None:
-        return f"; {span_of(bounds)} whatever became of them"
+        return f"; {span_of(bounds)} with these at either extreme"
     lowest = (state == "PASS") == (threshold.min is not None)
     value = figure(bounds[0 if lowest else 1], threshold.min, threshold.max)
     return f"; at {'worst' if state == 'PASS' else 'best'} {value}"
 
 
 def items_to_decide(threshold: Threshold, estimate: Estimate, graded: int) -> int | None:
-    """Return about how many graded items would bring the interval clear of the nearest bar.
+    """Return about how many graded items would move the interval clear of the nearest bar.
 
-    An interval shrinks with the square root of the number of items. None where no number would:
-    the estimate lies on the bar, or there is no interval.
+    An interval shrinks with the square root of the number of items. None where no number would
+    do: the estimate lies on the bar, or there is no interval.
     """
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return None

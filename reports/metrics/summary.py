@@ -36,17 +36,16 @@ if TYPE_CHECKING:
 
 
 def gated_repeats(slice_: Slice) -> tuple[str, ...]:
-    """Return the measures of repeats that a slice's gates name."""
+    """Return the metrics of repeats that a slice's gates name."""
     return tuple(one.measure for one in slice_.thresholds if is_repeated(one.measure))
 
 
 def repeat_estimates(
     records: Sequence[Record], slice_: Slice, *, shown: bool = True
 ) -> dict[str, Estimate]:
-    """Return what repeats say, over the graded tries: of all repeats, and what gates name.
+    """Return the metrics of repeats over graded tries: over all repeats, and those of gates.
 
-    ``shown`` False leaves out what no gate names. A k beyond the repeats that were asked for is
-    not measured.
+    ``shown`` False leaves out those of no gate. A k above the number of repeats has no metric.
     """
     most = max((record.repeat for record in records), default=1) if slice_.kind.answered else 1
     own = (f"{ANY}{most}", f"{ALL}{most}") if shown and most > 1 else ()
@@ -57,10 +56,10 @@ def repeat_estimates(
 def repeat_estimate(
     records: Iterable[Record], slice_: Slice, name: str, fill: bool | None = None
 ) -> Estimate:
-    """Return one measure, its interval clustered as the slice is.
+    """Return one metric of repeats; its interval is over the slice's clusters.
 
-    ``fill`` says how all ungraded tries are taken to have ended; None leaves them out, and with
-    them an item that has fewer than k others.
+    ``fill`` is the result that all ungraded tries get. None leaves these out, and with them items
+    of fewer than k graded tries.
     """
     tries: dict[tuple[Cluster, str], list[bool]] = defaultdict(list)
     for record in records:
@@ -81,7 +80,7 @@ NO_VALUE = "(none)"
 
 
 def count(records: Sequence[Record]) -> Counts:
-    """Return how many records ended in which state; each is one planned item."""
+    """Count the records by end state; each is one planned item."""
     states = Counter(record.outcome for record in records)
     return Counts(
         planned=len(records),
@@ -103,9 +102,9 @@ def summarise(
 ) -> SliceSummary:
     """Return the summary of one slice.
 
-    ``records`` holds every planned item of the slice. Those that ended in an error or are missing
-    are counted, and are in no metric. ``partial`` and ``note`` are passed on. ``for_gates`` leaves
-    out breakdowns, and all metrics of an answered slice that no gate of its own looks at.
+    ``records`` holds every planned item of the slice. Items in error or missing are counted, and
+    are in no metric. ``for_gates`` leaves out breakdowns, and the metrics of an answered slice
+    that none of its gates names.
     """
     sample = tabulate(records, slice_)
     brief = for_gates and slice_.kind.answered
@@ -126,7 +125,7 @@ def summarise(
 
 
 def _measures(sample: Sample, records: Sequence[Record], slice_: Slice) -> dict[str, Estimate]:
-    """Return every metric of a slice; of judgements asked again, how often two of them agree."""
+    """Return every metric of a slice; for repeated judgements also how often two agree."""
     repeats = {}
     if not slice_.kind.answered:
         by_item = tabulate(records, slice_, cluster_of=lambda record: (record.id,))
@@ -138,7 +137,7 @@ def _measures(sample: Sample, records: Sequence[Record], slice_: Slice) -> dict[
 
 
 def _gated(sample: Sample, records: Sequence[Record], slice_: Slice) -> dict[str, Estimate]:
-    """Return the metrics that a slice's own gates look at."""
+    """Return the metrics that a slice's own gates name."""
     named = {one.measure for one in slice_.thresholds if not one.of_usage}
     used = [one.measure for one in slice_.thresholds if one.measure in USAGE]
     extras = extra_estimates(records, slice_)
@@ -164,27 +163,23 @@ def _confusion(sample: Sample) -> tuple[ConfusionCell, ...]:
 def _breakdowns(
     records: Sequence[Record], slice_: Slice
 ) -> dict[str, dict[str, dict[str, Estimate]]]:
-    """Return the metrics by each field that is asked for and that any graded item has."""
-    found = {by: _breakdown(records, slice_, by) for by in slice_.by}
-    return {by: values for by, values in found.items() if values.keys() != {NO_VALUE}}
-
-
-def _breakdown(
-    records: Sequence[Record], slice_: Slice, name: str
-) -> dict[str, dict[str, Estimate]]:
-    """Return every metric for each value of a metadata field, over the graded items."""
-    groups: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        if record.is_graded:
-            groups[str(record.metadata.get(name, NO_VALUE))].append(record)
-    return {
-        text: {**tabulate(some, slice_).estimates(), **extra_estimates(some, slice_)}
-        for text, some in sorted(groups.items())
-    }
+    """Return every metric over graded items, by field and value; fields that all lack are out."""
+    found = {}
+    for by in slice_.by:
+        groups: dict[str, list[Record]] = defaultdict(list)
+        for record in records:
+            if record.is_graded:
+                groups[str(record.metadata.get(by, NO_VALUE))].append(record)
+        if groups.keys() != {NO_VALUE}:
+            found[by] = {
+                text: {**tabulate(some, slice_).estimates(), **extra_estimates(some, slice_)}
+                for text, some in sorted(groups.items())
+            }
+    return found
 
 
 def gold_of(record: Record, kind: Kind) -> str:
-    """Return the label that the outcome is held against, empty where there is none."""
+    """Return the label that the outcome is compared with; empty where there is none."""
     return (record.label or "") if kind.has_labels else ""
 
 
@@ -194,7 +189,7 @@ def is_counted(record: Record, slice_: Slice) -> bool:
 
 
 def on_axis(label: str, axis: Sequence[str], slice_: Slice) -> str:
-    """Return a label or verdict as an axis has it: as right or not right where that is all."""
+    """Return a label or verdict as the axis names it; right or wrong on a two-way axis."""
     if tuple(axis) != TWO_WAY or label in ("", *TWO_WAY):
         return label
     return CORRECT if is_right(label, slice_.passing, slice_.pass_bar) else NOT_CORRECT
@@ -213,10 +208,10 @@ def tabulate(
     fill: Fill | None = None,
     cluster_of: Callable[[Record], Cluster] | None = None,
 ) -> Sample:
-    """Count the graded records; with ``fill``, the ungraded too, as it says.
+    """Count the graded records; with ``fill``, the ungraded ones too, by the outcome it gives.
 
-    They are clustered as the slice does it, unless ``cluster_of`` is given. Raises QAError for a
-    record whose label or grade does not belong to the slice's kind.
+    Clusters are the slice's unless ``cluster_of`` is given. Raises QAError for a record whose
+    label or grade does not belong to the slice's kind.
     """
     golds, outcomes = axes_of(records, slice_)
     cluster_of = cluster_of or slice_.cluster_of
@@ -273,8 +268,7 @@ def missing_extras(records: Sequence[Record]) -> dict[str, int]:
 def extra_estimates(records: Sequence[Record], slice_: Slice) -> dict[str, Estimate]:
     """Return the mean of each extra metric over the items that have it.
 
-    The interval is a bootstrap over clusters, all items and repeats of one together, and never
-    narrower than what unseen clusters leave open.
+    The interval is a bootstrap over clusters, never narrower than unseen clusters allow.
     """
     found = {}
     for name in _extra_names(records):
@@ -295,10 +289,10 @@ def _extra_names(records: Iterable[Record]) -> tuple[str, ...]:
 def extra_notes(
     slices: Iterable[Slice], unmeasured: Mapping[str, tuple[int, str]], judge: str
 ) -> list[str]:
-    """Return what a reader must know of extra metrics that were not measured.
+    """Return notes on extra metrics that were not measured.
 
-    ``slices`` are those that were run; ``unmeasured`` has for each metric how many items lack it,
-    and why one of them does; ``judge`` is named where it asks no model, else empty.
+    ``slices`` are those that were run. ``unmeasured`` has for each metric the number of items that
+    lack it, and a reason. ``judge`` is the judge where it asks no model, else empty.
     """
     if judge:
         named = ((one.name, ", ".join(metric.name for metric in one.metrics)) for one in slices)

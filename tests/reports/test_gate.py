@@ -74,7 +74,7 @@ def at_least(measure: str, bar: float, evidence: Evidence = "estimate") -> Thres
             (20, 30, 49, 1),
             "PASS",
             "attempted 0.505 is at least 0.4 and at most 0.6 (n=99, 1 ungraded; 0.5 to 0.51 "
-            "whatever became of them)",
+            "with these at either extreme)",
         ),
         (
             at_least("correct", 0.35),

@@ -166,7 +166,14 @@ def test_judged_grades_by_hand() -> None:
     rows.append({"label": INCORRECT, "grade": CORRECT})
     summary = summarise(numbered(rows), make_slice("judged"))
     assert values(summary) == pytest.approx(
-        {"agreement": 0.9, "kappa": 0.8, "youden": 0.8, "youden_incorrect": 0.8}
+        {
+            "agreement": 0.9,
+            "kappa": 0.8,
+            "youden": 0.8,
+            "youden_incorrect": 0.8,
+            "precision": 5 / 6,
+            "recall": 1,
+        }
     )
     counts = {(cell.label, cell.grade): cell.count for cell in summary.confusion}
     assert counts[INCORRECT, CORRECT] == 1
@@ -178,7 +185,7 @@ def test_judged_ratings_have_ordered_measures() -> None:
     rows = [{"label": str(n), "rating": min(10, n + 1)} for n in range(1, 11)]
     found = values(summarise(numbered(rows), make_slice("judged")))
     ordered = ["agreement", "spearman", "quadratic_kappa", "mean_difference", "pass_agreement"]
-    assert list(found) == [*ordered, "youden"]
+    assert list(found) == [*ordered, "precision", "recall", "youden"]
     assert found["mean_difference"] == 0.9  # one more each, but for the 10
     assert found["pass_agreement"] == 0.9  # 5 came out as 6, which passes
     assert found["agreement"] == 0.1
@@ -190,7 +197,7 @@ def test_judged_labels_outside_the_three_grades_are_kept() -> None:
     """Yes/no judges: their labels join the table."""
     rows = [{"label": YES, "grade": YES}, {"label": NO, "grade": YES}]
     summary = summarise(numbered(rows), make_slice("judged"))
-    undefined = {"youden": None, "youden_incorrect": None}
+    undefined = dict.fromkeys(("precision", "recall", "youden", "youden_incorrect"))
     assert values(summary) == {"agreement": 0.5, "kappa": 0.0, **undefined}
 
 

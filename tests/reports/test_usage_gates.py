@@ -51,10 +51,10 @@ def gate(rule: Threshold, records: Sequence[Record], **fields: object) -> GateRe
         (
             [1.0] * 94 + [9.0] * 4 + [None] * 2,
             "INCONCLUSIVE",
-            "not known of 2 items, 1 to 9 whatever those came to",
+            "not known of 2 items, 1 to 9 with these at either extreme",
         ),
         ([1.0] * 96 + [None] * 4, "PASS", "not known of 4 items"),
-        ([9.0] * 90 + [None] * 10, "FAIL", "9 or any more whatever those came to"),
+        ([9.0] * 90 + [None] * 10, "FAIL", "9 or any more with these at either extreme"),
         ([None] * 100, "INCONCLUSIVE", "seconds_p95 is not known of any of 100 items: recorded"),
     ],
 )
