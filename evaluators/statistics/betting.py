@@ -1,9 +1,9 @@
-"""Evidence about a mean that may be looked at after every observation, as often as one likes.
+"""Evidence about a mean that stays valid if it is checked after every observation.
 
-A bet on "the mean is above m" starts with a capital of 1. Were the mean m or less, the capital
-could not be expected to grow whatever is bet, so that it ever reaches 40 has a chance of at most
-1/40 (Ville 1939). Source: Waudby-Smith and Ramdas (2024), J. R. Stat. Soc. B 86:1, section 4 (the
-capital process) and its "diversified Kelly" (capital split among fixed bets).
+A bet on "the mean is above m" starts with a capital of 1. If the mean is m or less, no bet has an
+expected gain, and the capital ever reaches 40 with probability 1/40 at most (Ville 1939). Source:
+Waudby-Smith and Ramdas (2024), J. R. Stat. Soc. B 86:1, section 4 (the capital process) and its
+"diversified Kelly" (capital split among fixed bets).
 """
 
 from __future__ import annotations
@@ -16,32 +16,34 @@ if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array, Interval
 
 ENOUGH = 40.0
-"""The capital that decides: 2.5 % for each side, as with the ends of a 95 % interval."""
+"""The deciding capital: 2.5 % on each side, like the ends of a 95 % interval."""
 
 BETS = (0.3, 0.6, 0.75, 0.9)
-"""Shares of the largest bet that cannot lose everything. The capital is split evenly among them."""
+"""Shares of the bet that could lose everything; the capital is split evenly among them."""
 
-_STEPS = 24  # halvings of -1 to 1: an end to about 1e-7
+_STEPS = 24  # halvings of -1 to 1, for an end to about 1e-7
 _RUNS, _SEED = 200, 20261122
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observations:
-    """Independent units in the order in which they are looked at.
+    """Independent units of one or more values, in the order in which they are observed.
 
-    Each has a sum of ``sizes`` values; a unit of one value is the plain case. ``bound`` is the most
-    that a value can be away from 0, ``largest`` the most values that any unit can have. Both must
-    be known before the first value is.
+    ``bound`` and ``largest`` must be fixed before the first observation.
     """
 
     totals: Array
+    """The sum of each unit's values."""
     sizes: Array
+    """The number of each unit's values."""
     bound: float
+    """The greatest absolute value possible."""
     largest: int = 1
+    """The most values that a unit can have."""
 
     @property
     def mirrored(self) -> Observations:
-        """The same with every sign turned: what it shows is that the mean is below."""
+        """The same with every sign reversed, as evidence that the mean is below."""
         return Observations(
             totals=-self.totals, sizes=self.sizes, bound=self.bound, largest=self.largest
         )
@@ -50,9 +52,9 @@ class Observations:
 def log_capital(seen: Observations, mean: float) -> Array:
     """Return the logarithm of the capital after each unit, of a bet that the mean is above.
 
-    ``mean`` is above -``bound``. Over units, what is tested is that their expected sum is at most
-    ``mean`` times their expected size. No bet depends on a unit that it is made on: the bets are
-    fixed shares of 1 / (the most that a unit can lose).
+    ``mean`` must be above -``bound``. The hypothesis is that a unit's expected sum is at most
+    ``mean`` times its expected size. Bets are fixed shares of 1 / (the most that a unit can lose),
+    so that none depends on its own unit.
     """
     import numpy as np
 
@@ -66,21 +68,21 @@ def log_capital(seen: Observations, mean: float) -> Array:
 
 
 def is_above(seen: Observations, mean: float) -> bool:
-    """Return whether the bet that the mean is above has ever come to ``ENOUGH``."""
+    """Return whether the bet that the mean is above has ever reached ``ENOUGH``."""
     return bool((log_capital(seen, mean) >= math.log(ENOUGH)).any())
 
 
 def is_below(seen: Observations, mean: float) -> bool:
-    """Return whether the bet that the mean is below has ever come to ``ENOUGH``."""
+    """Return whether the bet that the mean is below has ever reached ``ENOUGH``."""
     return is_above(seen.mirrored, -mean)
 
 
 def expected_units(margin: float, limit: float, discordance: float, most: int) -> float:
-    """Return after how many units bets on the change of a share are decided, on average.
+    """Return the mean number of units that decide about an unchanged share.
 
-    Nothing changed, though so many differ, evenly up and down. It passes where the mean is shown to
-    be above -``margin``, and fails where it is shown to be below -``limit``; after ``most`` units
-    there is no other. Over 200 simulated runs with a fixed seed.
+    A ``discordance`` of units differ, evenly up and down. A run passes once the mean is shown to be
+    above -``margin``, fails once it is shown to be below -``limit``, and ends after ``most`` units.
+    200 simulated runs with a fixed seed.
     """
     import numpy as np
 
@@ -96,10 +98,10 @@ def expected_units(margin: float, limit: float, discordance: float, most: int) -
 
 
 def confidence_sequence(low: Observations, high: Observations) -> Interval:
-    """Return what the mean can be: an interval that holds it at all times with 95 %.
+    """Return an interval that contains the mean at all times with 95 % probability.
 
-    Values that are not known are as low as they can be in ``low``, as high in ``high``. An end is
-    the outermost mean that no bet has ever decided against; it lies within -1 to 1.
+    Unknown values are as low as possible in ``low``, and as high as possible in ``high``. An end is
+    the outermost mean, of -1 to 1, that no bet has ever excluded.
     """
     return _lowest(low), -_lowest(high.mirrored)
 

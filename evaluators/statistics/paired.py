@@ -112,7 +112,7 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
 
 
 def shrink(sums: Array, squares: Array, sizes: Array) -> float:
-    """Return which share of clustered pairs counts as independent (above 0, at most 1).
+    """Return the share of clustered pairs that count as independent (above 0, at most 1).
 
     Per item: the sum of its differences, the sum of their squares, and its number of pairs.
     """
@@ -128,9 +128,9 @@ def shrink(sums: Array, squares: Array, sizes: Array) -> float:
 def p_value_beyond(value: float, low: float, bound: float) -> float:
     """Return the two-sided p-value of "the truth is above ``bound``", from an interval.
 
-    ``low`` is the lower end of the 95 % interval of ``value``: the p-value is below 0.05 exactly
-    where that lies above the bound, and 1 where the value does not. Altman and Bland (2011),
-    BMJ 343:d2304, with this side's width.
+    ``low`` is the lower end of the 95 % interval of ``value``. The p-value is below 0.05 exactly if
+    ``low`` is above the bound, and 1 if the value is not. Altman and Bland (2011), BMJ 343:d2304,
+    with the width of this side.
     """
     if value <= bound:
         return 1.0
@@ -140,10 +140,10 @@ def p_value_beyond(value: float, low: float, bound: float) -> float:
 
 
 def smallest_n(margin: float) -> int:
-    """Return the fewest pairs with which "the drop is below ``margin``" can be shown at all.
+    """Return the fewest pairs that can show that "the drop is below ``margin``".
 
-    It takes that many when no pair differs: Tango's lower end is then -z²/(n + z²). ``margin``
-    is within 0 to 1, both excluded; raises ValueError otherwise.
+    It is their number if no pair differs, where Tango's lower end is -z²/(n + z²). Raises
+    ValueError unless ``margin`` is between 0 and 1.
     """
     if not 0 < margin < 1:
         raise ValueError(f"a margin is above 0 and below 1, got {margin!r}")
@@ -157,12 +157,11 @@ def resample_pairs(patterns: Array, clusters: Array) -> Array:
     """Return ``ROUNDS`` pairs of count tables, old and new, drawn cluster by cluster.
 
     ``patterns[i]`` holds the two tables of a cluster, ``clusters[i]`` how many clusters have them.
-    A cluster is drawn with both its tables, so that what the two runs share cancels out; but for
-    the share that nobody has seen, of which the two tables are drawn apart. So a few clusters that
-    agree by luck do not make an interval narrow, as Tango's is not narrow where no pair differs;
-    and as both runs keep their own tables, nothing is biased. What nobody has seen is the share
-    that so few clusters leave open as there are of the rarest gold label (``unseen_share``).
-    The seed is fixed: the same data always give the same interval.
+    A cluster is drawn with both its tables, so that variation common to the runs cancels out. For
+    the unseen share (``unseen_share`` of the clusters with the rarest gold label) the two tables
+    are drawn separately. So a few clusters that agree by luck do not make an interval narrow, as
+    with Tango's interval without discordant pairs; both runs keep their own tables, so there is no
+    bias. The seed is fixed: the same data always give the same interval.
     """
     import numpy as np
 
@@ -184,7 +183,7 @@ def resample_pairs(patterns: Array, clusters: Array) -> Array:
 
 
 def moved(ratio: Ratio, counts: Array) -> tuple[Array, Array]:
-    """Return new - old with 1 as denominator, 0 where it is undefined on either side.
+    """Return new - old with denominator 1, or 0 if it is undefined on either side.
 
     ``ratio`` returns numerator and denominator of one run's table, which has two axes.
     """
@@ -198,17 +197,17 @@ def moved(ratio: Ratio, counts: Array) -> tuple[Array, Array]:
 
 
 def moved_interval(ratio: Ratio, drawn: Array, clusters: float) -> Interval | None:
-    """Return the 95 % interval of new - old from resampled counts, None where none differs.
+    """Return the 95 % interval of new - old from resampled counts; None if all are equal.
 
-    It is as wide as a small sample asks for (``percentile``), whatever the size of the clusters.
+    It has the width for a small sample (``percentile``), for clusters of any size.
     """
     return percentile(*moved(ratio, drawn), clusters, math.inf)
 
 
 def growth_needed(gap: float, interval: Interval) -> float:
-    """Return how many times the pairs would show, with 80 % power, a bound to be outside.
+    """Return by which factor the pairs must grow to exclude a bound with 80 % power.
 
-    ``gap``, not 0, is how far the difference is from the bound. An interval shrinks with the
+    ``gap``, not 0, is the distance of the difference from the bound. An interval shrinks with the
     square root of the number of pairs.
     """
     low, high = interval
@@ -216,15 +215,15 @@ def growth_needed(gap: float, interval: Interval) -> float:
 
 
 ENOUGH = 0.8
-"""The power that is asked for where a single number is given."""
+"""The power that ``confirmed_margin`` and ``pairs_needed`` require."""
 
-_TAIL = 6.0  # standard deviations beyond which no table is met
-_HALVINGS = 14  # a margin to within 0.0001
-_MOST = 1_000_000  # more pairs than anybody asks
+_TAIL = 6.0  # standard deviations beyond which tables are ignored
+_HALVINGS = 14  # of the interval 0 to 1, for a margin to within 0.0001
+_MOST = 1_000_000  # pairs
 
 
 def power(n: int, bound: float, discordance: float, difference: float = 0.0) -> float:
-    """Return how likely the interval of ``n`` pairs lies wholly on the truth's side of a bound.
+    """Return the probability that the interval of ``n`` pairs excludes a bound on the right side.
 
     ``bound`` is within -1 to 1, both excluded. An unchanged model passes a drop gate of margin m
     with ``power(n, -m, discordance)``.
@@ -246,9 +245,9 @@ def power(n: int, bound: float, discordance: float, difference: float = 0.0) -> 
 
 
 def _most_broke(n: int, bound: float, totals: Sequence[int]) -> list[int]:
-    """Return how many of so many pairs that differ may be broke with the interval above the bound.
+    """Return, for each total of discordant pairs, the most broken ones that clear the bound.
 
-    -1 where none may. Never less for one more pair that differs: it may be one that was fixed.
+    -1 if not even 0 do. It never decreases with the total.
     """
 
     def misses(total: int, broke: int) -> bool:
@@ -267,7 +266,7 @@ def _most_broke(n: int, bound: float, totals: Sequence[int]) -> list[int]:
 def confirmed_margin(n: int, discordance: float) -> float | None:
     """Return the smallest margin that ``n`` pairs confirm with 80 % power if nothing changed.
 
-    It is right to 0.0001, and 1 where no margin below does; None for ``n`` = 0.
+    It is exact to 0.0001, and 1 if no smaller margin is confirmed; None for ``n`` = 0.
     """
     if n <= 0:
         return None
@@ -279,10 +278,10 @@ def confirmed_margin(n: int, discordance: float) -> float | None:
 
 
 def pairs_needed(bound: float, discordance: float, difference: float) -> int | None:
-    """Return about how many pairs leave a bound outside their interval with 80 % power.
+    """Return about how many pairs exclude a bound with 80 % power.
 
-    As the counts are whole, a few pairs more may have a little less. None where the true
-    difference is the bound, or so near to it that a million would not do.
+    Counts are whole, so that slightly more pairs may have slightly less power. None if the true
+    difference is so near the bound that a million pairs are not enough.
     """
     fewest, most = 0, 1
     while power(most, bound, discordance, difference) < ENOUGH:

@@ -1,4 +1,4 @@
-"""Intervals of metrics that a few items decide, and the extremes that unseen items could bring."""
+"""Intervals of metrics that a few items decide, and the extremes that unseen items allow."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     Parts = Callable[[CountTable], tuple[Array, Array]]
 
 Fill = Mapping[str, str]
-"""The outcome that ungraded items are taken to have come to, by their gold label."""
+"""The outcome that ungraded items are assumed to have, by gold label."""
 
 
 def worst_case_fills(table: CountTable) -> tuple[Fill, ...]:
     """Return the fills of ungraded items among which every bounded metric has its extremes.
 
     Each metric is a ratio of two sums over items, hence monotone between any two outcomes of any
-    group of items: its extremes over all mixtures lie where all ungraded items of one gold label
-    have one outcome. (``macro_f1`` is a mean of two such ratios; an ungraded item moves only one of
-    them at a time, and each of them in one direction.) Ratings count through their sum or their
-    place above the bar, so that 1 and 10 suffice. Against given labels agreement counts right and
-    not right, and J on which side of the pass mark, or of INCORRECT, a wrong verdict lies: all are
-    wrong on the other side, of either. Against given ratings 1 and 10 bound the mean difference.
+    group of items: it has its extremes where all ungraded items of one gold label have one outcome.
+    (``macro_f1`` is a mean of two such ratios; an ungraded item moves only one of them at a time,
+    in one direction.) Ratings count by their sum or their side of the bar, so that 1 and 10
+    suffice. Against given labels, agreement counts right and wrong verdicts, and J those on the
+    wrong side of the pass mark, or of INCORRECT; so there is a fill with all verdicts wrong for
+    each of the two. Against given ratings, 1 and 10 bound the mean difference.
     """
     golds, outcomes = table.golds, table.outcomes
     ends = (outcomes[0], outcomes[-1]) if outcomes == RATINGS else outcomes
@@ -50,7 +50,7 @@ def worst_case_fills(table: CountTable) -> tuple[Fill, ...]:
 
 
 def _crossed(labels: Sequence[str], side: Collection[str]) -> Fill:
-    """Return a wrong outcome for every label, on the other side where there is one."""
+    """Return a wrong outcome for every label, on the other side if there is one."""
     return {
         label: min(
             (one for one in labels if one != label),
@@ -62,7 +62,7 @@ def _crossed(labels: Sequence[str], side: Collection[str]) -> Fill:
 
 
 def _mixed(whole: CountTable, fill: Fill, share: float) -> CountTable:
-    """Return the table as it would be had this share of each gold's items come out so."""
+    """Return the table with this share of each gold label's items moved to the fill's outcome."""
     counts = whole.counts * (1 - share)
     for place, gold in enumerate(whole.golds):
         if gold in fill:
@@ -72,11 +72,10 @@ def _mixed(whole: CountTable, fill: Fill, share: float) -> CountTable:
 
 
 def unvaried_interval(parts: Parts, whole: CountTable, clusters: float) -> Interval:
-    """Return what unseen items leave open of a bounded metric that is defined in the sample.
+    """Return the interval that unseen items allow for a bounded metric, defined in the sample.
 
-    All clusters of the sample may have come out alike although a share of all that there are
-    (``unseen_share``) would not: the metric lies between what the worst and the best case of that
-    share would make of it.
+    Even if all clusters of the sample are alike, a share of the population (``unseen_share``) may
+    differ: the interval spans the worst and the best case of that share.
     """
     share = unseen_share(clusters)
     mixed = (_mixed(whole, fill, share) for fill in worst_case_fills(whole))
@@ -88,9 +87,9 @@ def unvaried_interval(parts: Parts, whole: CountTable, clusters: float) -> Inter
 def mean_interval(parts: Parts, clusters: CountTable, items: Array) -> Interval | None:
     """Return the interval of a mean that a few items may decide, such as that of ratings.
 
-    ``items[i]`` clusters have the table ``clusters.counts[i]``. It is a bootstrap's, as wide as a
-    small sample asks for, and never narrower than ``unvaried_interval``: of "mostly 9, a few 1" the
-    few may all be missing from the sample. None without items.
+    ``items[i]`` clusters have the table ``clusters.counts[i]``. It is a bootstrap with the width
+    for a small sample, at least as wide as ``unvaried_interval``: the few ratings of 1 among many 9
+    may be missing from the sample. None without items.
     """
     if not len(items):
         return None
@@ -103,10 +102,9 @@ def mean_interval(parts: Parts, clusters: CountTable, items: Array) -> Interval 
 def class_interval(parts: Parts, clusters: CountTable, items: Array) -> Interval | None:
     """Return the interval of a metric of classes, of which one may be rare, such as macro-F1.
 
-    It spans a bootstrap's and the middle 95 % of what the sample leaves possible where each cell of
-    the table had half an item more: Goutte and Gaussier (2005), ECIR, LNCS 3408:345, with
-    Jeffreys' prior. The bootstrap alone knows no miss that the few items of a class did not show.
-    None without items.
+    It spans a bootstrap's interval and the middle 95 % of the posterior with half an item more in
+    each cell: Goutte and Gaussier (2005), ECIR, LNCS 3408:345, with Jeffreys' prior. The bootstrap
+    alone has no misses that the few items of a class did not show. None without items.
     """
     if not len(items):
         return None
@@ -139,6 +137,6 @@ def _whole(clusters: CountTable, items: Array) -> CountTable:
 
 
 def _hull(intervals: Iterable[Interval | None]) -> Interval:
-    """Return what these intervals span together, of which one is known."""
+    """Return the span of these intervals, of which at least one is known."""
     known = [one for one in intervals if one]
     return min(low for low, _ in known), max(high for _, high in known)
