@@ -1,8 +1,8 @@
-"""People's verdicts on pairs of answers: which pairs to look at, and what those looked at show.
+"""People's verdicts on pairs of answers: which pairs to look at, and what they show.
 
-The judge only says where to look. Each pair is looked at with a known probability, and what people
-say of it is weighed by 1 / probability: on average that is the true difference, whatever the judge
-got wrong. Horvitz and Thompson (1952), J. Am. Stat. Assoc. 47:663; judged differences as the guess
+The judge only says where to look. Each pair is drawn with a known probability, and its difference
+by people's verdicts is weighted by 1 / probability. The mean is unbiased for any errors of the
+judge: Horvitz and Thompson (1952), J. Am. Stat. Assoc. 47:663. Judged differences are the guess
 that people correct: Zrnic and Candès (2024), "Active statistical inference".
 """
 
@@ -25,31 +25,32 @@ from reports.run.record import Record
 SAMPLE = "sample"
 
 FEWEST = 20
-"""Pairs that are worth a form."""
+"""The fewest pairs to put on one form."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditedPair:
-    """Both answers to one item, and whether people are to look at them.
-
-    ``key`` names the two answers. ``why`` is a key of the form's reasons, empty for answers of the
-    same text, between which there is no difference to look for. ``probability`` is that of being
-    looked at, ``drawn`` says whether it is. ``guess`` is the judge's new - old, 0 where it gave no
-    verdict; ``old`` and ``new`` say whether people let the answers pass, None where nobody said.
-    """
+    """Both answers to one item, and whether people are to look at them."""
 
     pair: Pair
     key: str
+    """A hash of the two answers."""
     why: str
+    """Why people look at it, a key of the form's reasons; empty for answers of the same text."""
     probability: float
+    """The probability that it is drawn, 0 to 1."""
     drawn: bool
+    """Whether people are to look at it."""
     guess: int
+    """New - old by the judge's verdicts; 0 where one is missing."""
     old: bool | None
+    """Whether people let the old answer pass; None where nobody has looked."""
     new: bool | None
+    """Whether people let the new answer pass; None where nobody has looked."""
 
     @property
     def is_open(self) -> bool:
-        """Whether people are still to look at one of the two answers."""
+        """Whether people have yet to look at one of the two answers."""
         there = None not in (self.pair.old.answer, self.pair.new.answer)
         return self.drawn and there and not self.is_known
 
@@ -59,29 +60,29 @@ class AuditedPair:
         return self.drawn and None not in (self.old, self.new)
 
     def lowest(self) -> float:
-        """Return the least that its weighed difference can be."""
+        """Return the lowest possible value of its weighted difference."""
         return (bool(self.new) - (self.old is not False)) / self.probability if self.drawn else 0.0
 
     def highest(self) -> float:
-        """Return the most that its weighed difference can be."""
+        """Return the highest possible value of its weighted difference."""
         return ((self.new is not False) - bool(self.old)) / self.probability if self.drawn else 0.0
 
     def expected(self, trust: float) -> float:
-        """Return its weighed difference, if unknown as people agree with so much of the judge's."""
+        """Return its weighted difference; an open pair's is the guess times ``trust``, 0 to 1."""
         return trust * self.guess / self.probability if self.is_open else self.lowest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """The pairs of some slices in units that are independent, in a fixed order.
+    """The pairs of some slices in independent units, in a fixed order.
 
-    The order is that of hashes of the items, so that nobody chooses it and that items which are
-    added do not change that of the others. ``share`` is the probability of a pair that nothing
-    speaks for.
+    They are sorted by hashes of the items: nobody chooses the order, and added items do not change
+    that of the others.
     """
 
     units: tuple[tuple[AuditedPair, ...], ...]
     share: float
+    """The probability to draw a pair without a reason to look at it."""
 
     @property
     def pairs(self) -> Iterator[AuditedPair]:
@@ -90,12 +91,12 @@ class Audit:
 
     @property
     def known(self) -> int:
-        """How many units come before the first that people are still to look at."""
+        """The number of units before the first with an open pair."""
         places = (place for place, unit in enumerate(self.units) if any(p.is_open for p in unit))
         return next(places, len(self.units))
 
     def observations(self, difference: Callable[[AuditedPair], float]) -> Observations:
-        """Return the differences of the units: with unknown ones at their lowest, for instance."""
+        """Return the differences of the units, for instance with unknown ones at their lowest."""
         import numpy as np
 
         totals = [sum(map(difference, unit)) for unit in self.units]
@@ -110,7 +111,7 @@ class Audit:
     def next_pairs(self, margin: float, bar: float) -> list[AuditedPair]:
         """Return the pairs to look at next: as many as may decide it, and at least ``FEWEST``.
 
-        That is, if people confirm all differences that the judge sees, or as many as so far.
+        They decide if people confirm all of the judge's differences, or the same share as so far.
         ``margin`` is the drop that passes, ``bar`` the difference below which the gate fails.
         """
         checked = [one for one in self.pairs if one.is_known and one.guess]
@@ -125,7 +126,7 @@ class Audit:
         return [one for one in self.pairs if one.is_open][: max(count, FEWEST)]
 
     def growth(self, margin: float, bar: float) -> list[tuple[int, float, float]]:
-        """Return how many pairs were looked at, and the logarithms of the two capitals, so far."""
+        """Return, unit by unit, the pairs looked at and the natural logs of both capitals."""
         capitals = (
             log_capital(self.observations(AuditedPair.lowest), -margin),
             log_capital(self.observations(AuditedPair.highest).mirrored, -bar),
@@ -136,11 +137,10 @@ class Audit:
 
 
 def audit_of(sides: Sequence[PairedSlice], share: float) -> Audit:
-    """Return which pairs of these slices are to be looked at, and what people said of them.
+    """Return which pairs of these slices people are to look at, and their verdicts so far.
 
-    Items that one of the runs did not ask are pairs too, of which one answer is not known, and so
-    are those that the old one did not grade.
-    ``share`` (above 0, at most 1) is the probability of a pair that nothing speaks for.
+    Items that one run did not ask, or the old one did not grade, are pairs with one answer unknown.
+    ``share`` (above 0, at most 1) is the probability to draw a pair without a reason to look at it.
     """
     clusters: dict[Cluster, list[tuple[str, AuditedPair]]] = defaultdict(list)
     for side in sides:
@@ -154,10 +154,10 @@ def audit_of(sides: Sequence[PairedSlice], share: float) -> Audit:
 
 
 def _audited(pair: Pair, side: PairedSlice, share: float) -> AuditedPair:
-    """Return a pair with what is known of it.
+    """Return a pair with people's verdicts and the reason to look at it.
 
-    A verdict given in the audit of these very answers says with what probability they were drawn:
-    a later run may know people's verdicts alone, and no longer what the judge had said.
+    An earlier audit's verdict on these very answers keeps its probability: a later run may know
+    people's verdicts alone, and no longer the judge's.
     """
     digests = [answer_digest(one, one.answer or "") for one in (pair.old, pair.new)]
     key = digest(["audit", *digests])[:32]
@@ -183,7 +183,7 @@ def _audited(pair: Pair, side: PairedSlice, share: float) -> AuditedPair:
 
 
 def _why(pair: Pair, bar: int | None) -> str:
-    """Return why people should look at a pair, ``SAMPLE`` where chance is to say whether."""
+    """Return why people should look at a pair; ``SAMPLE`` where chance decides."""
     old, new = pair.old, pair.new
     if old.answer and old.answer == new.answer and MASK not in old.answer:
         return ""
@@ -195,9 +195,9 @@ def _why(pair: Pair, bar: int | None) -> str:
 
 
 def _by_people(record: Record, side: PairedSlice) -> bool | None:
-    """Return whether people let this answer pass, None where they have not said.
+    """Return whether people let this answer pass; None where nobody has looked.
 
-    An answer that is blank is not put before them: a rule has graded it.
+    Blank answers are not shown to them: a rule grades these.
     """
     if record.answer is None:
         return None

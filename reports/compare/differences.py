@@ -1,7 +1,7 @@
-"""How far a metric moved between two runs, over the pairs of items that both have.
+"""How far a metric moved between two runs, over pairs of the same items.
 
-A share of all items has Tango's interval, any other metric a bootstrap over clusters of dependent
-items (``Slice.cluster_of``). The gates and the comparison show the same figures.
+A share of all items has Tango's interval; any other metric has a bootstrap over clusters of
+dependent items (``Slice.cluster_of``). The gates and the comparison show the same figures.
 """
 
 from __future__ import annotations
@@ -25,22 +25,11 @@ from evaluators.statistics.intervals import (
     unseen_share,
 )
 from evaluators.statistics.metrics import USAGE, Metric, metrics_of
-from evaluators.statistics.paired import (
-    growth_needed,
-    moved,
-    moved_interval,
-    resample_pairs,
-)
+from evaluators.statistics.paired import growth_needed, moved, moved_interval, resample_pairs
 from evaluators.statistics.sample import Sample
 from evaluators.statistics.sparse import Fill
 from evaluators.statistics.usage_estimates import UsageMetric
-from reports.compare.pairs import (
-    Hit,
-    PairedDifference,
-    PairedSlice,
-    paired_difference,
-    passes,
-)
+from reports.compare.pairs import Hit, PairedDifference, PairedSlice, paired_difference, passes
 from reports.metrics.summary import (
     axes_of,
     count_table,
@@ -66,11 +55,11 @@ if TYPE_CHECKING:
 
 
 Sides = Sequence[PairedSlice]
-"""The slices of one dataset that are looked at together: one of them, or all its languages."""
+"""The slices of one dataset that are compared together: one of them, or all its languages."""
 
 
 def matches_of(sides: Sides) -> Iterator[tuple[PairedSlice, Record | None, Record]]:
-    """Yield every item of these slices that has, or may have had, a partner: slice, old, new."""
+    """Yield every pair of these slices as slice, old, new (``PairedSlice.matches``)."""
     return ((side, old, new) for side in sides for old, new in side.matches)
 
 
@@ -81,7 +70,7 @@ def not_asked(sides: Sides) -> Iterator[str]:
 
 
 def elsewhere(sides: Sides, language: str) -> Iterator[str]:
-    """Yield which languages only the other run has, for a gate that pools: ``language`` is ""."""
+    """Yield which languages only the other run has, where ``language`` is "": a gate pools."""
     if sides[0].elsewhere and not language:
         yield f"the {sides[0].role} also has {', '.join(sides[0].elsewhere)}"
 
@@ -129,15 +118,15 @@ def counted_outcomes(row: Metric, side: PairedSlice) -> set[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairCounts:
-    """The tables of the two runs, cluster by cluster: the axes are tables, runs, golds, outcomes.
-
-    ``clusters`` is how many clusters have each table, ``pairs`` how many pairs of items there are.
-    """
+    """The tables of both runs, counted by cluster."""
 
     kind: str
     patterns: CountTable
+    """The different tables of a cluster; its axes are tables, runs, golds, outcomes."""
     clusters: Array
+    """The number of clusters that have each table."""
     pairs: int
+    """The number of pairs of items."""
 
     def run(self, number: int) -> Sample:
         """Return the items of the old run (0) or of the new one (1)."""
@@ -161,7 +150,7 @@ class PairCounts:
         return Estimate.of(new - old, interval or self._unvaried(row, old, new), self.pairs)
 
     def _unvaried(self, row: Metric, old: float, new: float) -> Interval | None:
-        """Return what unseen items leave open in either run where no resample differs."""
+        """Return the interval that unseen items allow where all resamples agree."""
         if not row.bounded:
             return None
         before, now = self.run(0), self.run(1)
@@ -173,8 +162,8 @@ class PairCounts:
 def count_pairs(sides: Sides, fills: tuple[Fill, Fill] = ({}, {})) -> PairCounts:
     """Count the pairs that have a grade in both runs.
 
-    ``fills``, of the old run and of the new one, say to what the items came of which that is not
-    known: they have no grade, or the old one's is of another kind, or there is no old one.
+    ``fills`` give outcomes to the items of the old run, and of the new one, whose own is unknown:
+    they have no grade, or one of another kind, or the old run did not ask them.
     """
     kind, blank = sides[0].slice_.kind, blank_table(sides)
     places = {outcome: place for place, outcome in enumerate(blank.outcomes)}
@@ -215,13 +204,13 @@ class ResampledDifference:
         return self.estimate.n
 
     def basis(self, of: str) -> str:
-        """Return the pairs that it rests on, in words."""
+        """Return the number of pairs in words."""
         return plural(self.estimate.n, "pair")
 
     def pairs_to_decide(self, bound: float) -> int | None:
-        """Return how many pairs would show, with 80 % power, on which side of a bound it lies.
+        """Return how many pairs would decide, with 80 % power, on which side of a bound it lies.
 
-        The difference is taken to be as seen. None where no number would, or none can be named.
+        The true difference is taken to be the one seen. None where no number can be named.
         """
         value, interval, n = self.estimate.value, self.estimate.interval, self.estimate.n
         if value is None or interval is None or abs(value - bound) < 1e-9:
@@ -249,14 +238,14 @@ class ShareChange:
         return paired_difference(self.sides, hit=self.hit)
 
     def extremes(self) -> tuple[PairedDifference, ...]:
-        """Return the differences with all that is not known at its lowest, and at its highest.
+        """Return the differences with all unknown results at their lowest, and at their highest.
 
-        In between, clusters may hang together more than at either end; so no more pairs count as
-        independent at one end than at the other, or among those that are known.
+        Clusters may correlate more in between than at either end. So both ends use the smallest
+        number of independent pairs: of the two ends and of the known pairs.
         """
         seen = self.seen()
         if seen.n == sum(len(list(side.matches)) for side in self.sides):
-            return (seen,)  # nothing is unknown
+            return (seen,)  # every result is known
         ends = [paired_difference(self.sides, fill, self.hit) for fill in (False, True)]
         weight = min(one.weight for one in (seen, *ends))
         return tuple(replace(one, weight=weight) for one in ends)
@@ -270,7 +259,7 @@ class MetricChange:
     row: Metric
 
     def obstacle(self) -> str:
-        """Return why nobody can say how far the metric moved, or nothing."""
+        """Return why the change of the metric is unknown; empty where it is known."""
         name = self.row.name
         if not _are_alike(self.sides):
             return f"{name} is not the same in all languages: penalty, labels or scores differ"
@@ -289,10 +278,10 @@ class MetricChange:
         return self._difference(({}, {}))
 
     def extremes(self) -> tuple[ResampledDifference, ...]:
-        """Return the differences over all items for each way the unknown may all have come out.
+        """Return the differences over all items for each extreme of the unknown results.
 
-        Those of the old run matter through its metric alone, hence at its lowest and highest.
-        Where all is known there is none.
+        Unknown results of the old run matter only through its metric: at its lowest and highest.
+        Empty where every result is known.
         """
         if not self._unknown():
             return ()
@@ -317,7 +306,7 @@ class ExtraChange:
     name: str
 
     def obstacle(self) -> str:
-        """Return why nobody can say how far the mean moved, or nothing."""
+        """Return why the change of the mean is unknown; empty where it is known."""
         lacking = len(list(matches_of(self.sides))) - len(list(self._values()))
         what = f"{self.name} could not be taken of {plural(lacking, 'item')} in both runs"
         return f"{what}; see the notes" if lacking else ""
@@ -346,7 +335,7 @@ class ExtraChange:
         return ResampledDifference(estimate=Estimate.of(value, interval, len(rows)))
 
     def extremes(self) -> tuple[ResampledDifference, ...]:
-        """Return the difference as seen: what was not measured is an obstacle."""
+        """Return the difference as seen: unmeasured pairs are an obstacle."""
         return (self.seen(),)
 
 
@@ -354,7 +343,7 @@ Change = ShareChange | MetricChange | ExtraChange
 
 
 def change_of(name: str, sides: Sides) -> Change | None:
-    """Return the change of a metric over all pairs of these slices, None where there is none.
+    """Return the change of a metric over all pairs of these slices; None if they lack it.
 
     An empty name is the share that passes.
     """
@@ -373,7 +362,7 @@ def change_of(name: str, sides: Sides) -> Change | None:
 def differences(sides: Sides) -> dict[str, Estimate]:
     """Return new - old of each metric over the pairs graded in both runs; empty without a pair.
 
-    The share that passes is not among them. A metric that is undefined has no difference.
+    The share that passes and undefined metrics are left out.
     """
     counted = count_pairs(sides) if _are_alike(sides) else None
     found = {}
@@ -394,7 +383,7 @@ def _extras(sides: Sides) -> Mapping[str, int]:
 
 
 def _are_alike(sides: Sides) -> bool:
-    """Say whether a metric counts the same in all these slices."""
+    """Return whether a metric counts the same in all these slices."""
     scores = [one.slice_.rubric.scores if one.slice_.rubric else {} for one in sides]
     own = [(one.slice_.labels, one.slice_.penalty) for one in sides]
     return all(one == scores[0] for one in scores) and len(set(own)) == 1
@@ -421,30 +410,31 @@ def _mean(sums: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageChange:
-    """A metric of what answers take, in both runs; ``relative`` to its old value, or not."""
+    """A metric of usage (seconds, tokens, cost), in both runs."""
 
     sides: Sides
     row: UsageMetric
     relative: bool
+    """Whether the change is relative to the old value."""
 
     @property
     def pairs(self) -> list[tuple[Cluster, float | None, float | None]]:
-        """Every item with what its answer took then and takes now, graded or not."""
+        """The old and the new usage of every item, graded or not."""
         return list(_pairs(self.sides, self.row))
 
     def obstacle(self) -> str:
-        """Return why nobody can say how far it moved: what is not known has no bound."""
+        """Return why the change is unknown: unknown usage has no bound. Empty where known."""
         unknown = sum(None in pair for pair in self.pairs)
         if unknown and not all(one.estimate.interval for one in self.extremes()):
             return f"{self.row.name} is not known of {plural(unknown, 'item')} in both runs"
         return ""
 
     def seen(self) -> ResampledDifference:
-        """Return the change over the pairs that are known on both sides."""
+        """Return the change over the pairs whose usage both runs know."""
         return self._change((None, None))
 
     def extremes(self) -> tuple[ResampledDifference, ...]:
-        """Return the changes with all that is not known at its worst, and at its best."""
+        """Return the changes with all unknown usage at its worst, and at its best."""
         if not any(None in pair for pair in self.pairs):
             return ()
         return self._change(WORST), self._change(BEST)
@@ -460,14 +450,14 @@ def _pairs(sides: Sides, row: UsageMetric) -> Iterator[tuple[Cluster, float | No
 
 
 def change_for(threshold: Threshold, sides: Sides) -> Change | UsageChange | None:
-    """Return the change that a threshold is about; None where these slices do not have it."""
+    """Return the change that a threshold is about; None where these slices lack it."""
     if not threshold.of_usage:
         return change_of(threshold.of, sides)
     return UsageChange(sides=sides, row=USAGE[threshold.of], relative=threshold.relative)
 
 
 def usage_shifts(sides: Sides) -> dict[str, UsageShift]:
-    """Return every metric of what answers take beside the other run's, where pairs know it."""
+    """Return the shift of every usage metric that some pairs know."""
     found = {name: usage_shift(list(_pairs(sides, row)), row) for name, row in USAGE.items()}
     return {
         name: one

@@ -29,36 +29,32 @@ from reports.run.report import Decision, GateResult, Report, SliceSummary, safe_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportInputs:
-    """What was declared and how its items ended, from this session or read back from files.
-
-    ``whole`` counts, by the name of a slice, the items that it has when none is left out by hand;
-    ``samples`` says of which slices ``--limit`` drew a part. ``outside`` is what labelled items
-    that are not among the records say of the judge. ``shards`` are those that the records come
-    from, None where none is missing.
-    """
+    """What was declared and how its items ended, from this session or read from files."""
 
     datasets: tuple[Dataset, ...]
     records: tuple[Record, ...]
     whole: Mapping[str, int]
+    """The number of items of each slice, by its name, with none left out by hand."""
     samples: Mapping[str, SliceSample] = field(default_factory=dict)
+    """What ``--limit`` drew of slices, by their name."""
     outside: tuple[Calibration, ...] = ()
+    """How labelled items that are not among the records measure the judge."""
     shards: Shards | None = None
+    """The shards that the records come from; None where none is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedRun:
-    """The slices that were run, in the declared order; the mappings are by a slice's name.
-
-    ``calibrations`` are all that measure the judge, in and outside of the records; ``distrusted``
-    says why a slice's judge is not trusted, empty where it is. ``shards`` are the inputs's.
-    """
+    """The slices that were run, in the declared order; mappings are keyed by the slice's name."""
 
     datasets: tuple[Dataset, ...]
     slices: Mapping[str, Slice]
     records: Mapping[str, tuple[Record, ...]]
     summaries: Mapping[str, SliceSummary]
     calibrations: tuple[Calibration, ...]
+    """All measurements of the judge, from the records or elsewhere."""
     distrusted: Mapping[str, str]
+    """Why a slice's judge is not trusted; empty where it is."""
     shards: Shards | None = None
 
     def of(self, dataset: Dataset) -> list[Slice]:
@@ -74,7 +70,7 @@ def count_run(
     for_gates: bool = False,
     known: Report | None = None,
 ) -> CountedRun:
-    """Count the records, or only what gates need of them."""
+    """Count the records, or with ``for_gates`` only what gates need."""
     grouped = by_slice(records)
     every = (one for dataset in inputs.datasets for one in dataset.slices.values())
     slices = {one.name: one for one in every if one.name in grouped}
@@ -105,7 +101,7 @@ def count_run(
 
 
 def _sample(inputs: ReportInputs, slice_: Slice) -> SliceSample | None:
-    """Return what ``--limit`` drew of a slice, and whether its data set pins just that."""
+    """Return what ``--limit`` drew of a slice, and whether its dataset pins this sample."""
     drawn = inputs.samples.get(slice_.name)
     if drawn is None:
         return None
@@ -114,7 +110,7 @@ def _sample(inputs: ReportInputs, slice_: Slice) -> SliceSample | None:
 
 
 def paired_slices(run: CountedRun, judge: str, baseline: Baseline | None) -> dict[str, PairedSlice]:
-    """Return every slice of the run beside the baseline's, by name, in the declared order."""
+    """Return every slice of the run paired with the baseline's, by name, as declared."""
     if baseline is None:
         return {}
     before = by_slice(baseline.records)
@@ -140,16 +136,17 @@ def paired_slices(run: CountedRun, judge: str, baseline: Baseline | None) -> dic
     return found
 
 
-FEW = 20  # items: below it a 95 % interval of a share spans 0.4 and more
+FEW_ITEMS = 20  # with fewer, the 95 % interval of a share spans 0.4 and more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What only the session knows. ``session`` still lacks the counts of items."""
+    """What only the session knows."""
 
     model: str
     judge: str
     session: SessionFacts
+    """Without the counts of items, which come from the records."""
     provenance: Mapping[str, object]
     run: Mapping[str, object]
     notes: tuple[str, ...] = ()
@@ -171,7 +168,7 @@ def assemble(
 ) -> Report:
     """Return the report of a run. ``outcomes`` has the end state of every planned item.
 
-    Paired gates are decided beside the baseline, and once more beside the anchor.
+    Paired gates are decided against the baseline, and once more against the anchor.
     """
     items = [item for key, item in plan.items.items() if key in outcomes]
     inputs = ReportInputs(
@@ -188,7 +185,7 @@ def assemble(
 def account(
     inputs: ReportInputs, facts: Facts, baseline: Baseline | None, anchor: Baseline | None = None
 ) -> Report:
-    """Return the report over these records: the same for the same records, wherever from."""
+    """Return the report over these records: the same records give the same report."""
     records = tuple(in_order(inputs.records))
     run = count_run(inputs, records, facts.every_judge)
     sides, anchored = (paired_slices(run, facts.judge, one) for one in (baseline, anchor))
@@ -234,9 +231,9 @@ def decision_of(
     anchor: Baseline | None = None,
     known: Report | None = None,
 ) -> Decision:
-    """Return how the gates decide over these records, as ``account`` does, without its report.
+    """Return the decision of ``account`` over these records, without its report.
 
-    What labelled items say of the judge is taken from a ``known`` report of the same ones.
+    A ``known`` report of the same labelled items gives the judge's calibrations.
     """
     records, judges = in_order(inputs.records), facts.every_judge
     run = count_run(inputs, records, judges, for_gates=True, known=known)
@@ -245,10 +242,10 @@ def decision_of(
 
 
 def _decided(
-    run: CountedRun, beside: Sequence[Mapping[str, PairedSlice]], session: SessionFacts
+    run: CountedRun, compared: Sequence[Mapping[str, PairedSlice]], session: SessionFacts
 ) -> tuple[Decision, SessionFacts]:
     """Return the decision, and the session with its counts of items."""
-    gates = tuple(_gates(run, beside))
+    gates = tuple(_gates(run, compared))
     session = _session(session, run, gates)
     return decide(() if session.gates_off else gates, session), session
 
@@ -256,13 +253,13 @@ def _decided(
 def audits(
     inputs: ReportInputs, judge: str, baselines: Iterable[Baseline | None]
 ) -> tuple[AuditedGate, ...]:
-    """Return the gates that people decide, with the pairs that they are to look at."""
+    """Return the gates that people decide, with the pairs to look at."""
     run = count_run(inputs, in_order(inputs.records), judge)
-    beside = [paired_slices(run, judge, one) for one in baselines]
+    compared = [paired_slices(run, judge, one) for one in baselines]
     return tuple(
         gate
         for dataset in run.datasets
-        for sides in filter(None, beside)
+        for sides in filter(None, compared)
         for gate in audited_gates(dataset, [sides[one.name] for one in run.of(dataset)])
     )
 
@@ -270,22 +267,22 @@ def audits(
 def sequences(
     inputs: ReportInputs, judge: str, baselines: Iterable[Baseline | None]
 ) -> tuple[SequentialGate, ...]:
-    """Return the gates that are decided in a fixed order of the items, one after another."""
+    """Return the sequential gates."""
     run = count_run(inputs, in_order(inputs.records), judge, for_gates=True)
     return tuple(_sequences(run, [paired_slices(run, judge, one) for one in baselines]))
 
 
 def _sequences(
-    run: CountedRun, beside: Iterable[Mapping[str, PairedSlice]]
+    run: CountedRun, compared: Iterable[Mapping[str, PairedSlice]]
 ) -> Iterator[SequentialGate]:
     blocked = {name: one.obstacle or run.distrusted[name] for name, one in run.summaries.items()}
     for dataset in run.datasets:
         own = run.of(dataset)
-        scopes = [[sides[one.name] for one in own] for sides in filter(None, beside)]
+        scopes = [[sides[one.name] for one in own] for sides in filter(None, compared)]
         yield from sequential_gates(dataset, own, run.records, blocked, scopes)
 
 
-def _gates(run: CountedRun, beside: Sequence[Mapping[str, PairedSlice]]) -> Iterator[GateResult]:
+def _gates(run: CountedRun, compared: Sequence[Mapping[str, PairedSlice]]) -> Iterator[GateResult]:
     for dataset in run.datasets:
         own = run.of(dataset)
         for one in own:
@@ -293,20 +290,20 @@ def _gates(run: CountedRun, beside: Sequence[Mapping[str, PairedSlice]]) -> Iter
             yield from slice_gates(
                 one, run.records[name], run.summaries[name], run.distrusted[name]
             )
-        for sides in filter(None, beside):
+        for sides in filter(None, compared):
             scope = [sides[one.name] for one in own]
             yield from change_gates(dataset, scope)
             yield from (one.result() for one in audited_gates(dataset, scope))
-    yield from (one.result() for one in _sequences(run, beside))
+    yield from (one.result() for one in _sequences(run, compared))
 
 
 def _people_notes(
-    inputs: ReportInputs, facts: Facts, beside: Sequence[Baseline | None], decision: Decision
+    inputs: ReportInputs, facts: Facts, compared: Sequence[Baseline | None], decision: Decision
 ) -> Iterator[str]:
-    """Yield how many verdicts people gave, and the gates that would not pass without these.
+    """Yield how many verdicts people gave, and the gates that would not pass without them.
 
-    What the judge would have said of these is not known: they count as ungraded. Gates that people
-    decide by design are left out.
+    The judge's own verdicts on these items are unknown, so they count as ungraded. Audited gates,
+    which people decide by design, are left out.
     """
     yield from adjudication_notes(inputs.records)
     given = Counter(f"{r.dataset}:{r.language}" for r in inputs.records if r.adjudicated_by)
@@ -315,28 +312,26 @@ def _people_notes(
         return
     records = [_unjudged(one) if one.adjudicated_by else one for one in in_order(inputs.records)]
     run = count_run(inputs, records, facts.every_judge, for_gates=True)
-    sides = [paired_slices(run, facts.judge, one) for one in beside]
+    sides = [paired_slices(run, facts.judge, one) for one in compared]
     still = {(one.slice, one.name, one.bar) for one in _gates(run, sides) if one.state == "PASS"}
     for gate in passed:
-        own = [n for name, n in given.items() if gate.slice in (name, _pooled(name))]
+        own = [
+            n for name, n in given.items() if gate.slice in (name, f"{name.partition(':')[0]}:*")
+        ]
         if own and (gate.slice, gate.name, gate.bar) not in still:
             owed = f"passes only with {plural(sum(own), 'verdict')} by people"
             yield f"{gate.slice} {gate.name} {gate.bar}: {owed}"
 
 
-def _pooled(name: str) -> str:
-    return f"{name.partition(':')[0]}:*"
-
-
 def _unjudged(record: Record) -> Record:
-    """Return a record that a person judged as it would be without any verdict."""
+    """Return a record that a person judged as it would be without a verdict."""
     return replace(
         record, outcome="error", error="by people", grade=None, rating=None, score=None, votes=()
     )
 
 
 def _session(session: SessionFacts, run: CountedRun, gates: Sequence[GateResult]) -> SessionFacts:
-    """Return the session with its counts of items, and the slices that nothing decides on.
+    """Return the session with its counts of items, and the slices without a gate.
 
     A labelled slice whose judge reaches its floor needs no gate.
     """
@@ -357,11 +352,11 @@ def _session(session: SessionFacts, run: CountedRun, gates: Sequence[GateResult]
 
 
 def _small_notes(gates: Sequence[GateResult]) -> Iterator[str]:
-    """Yield which slices are so small that a gate on the estimate alone is decided by chance."""
+    """Yield which slices are too small for a gate on the estimate alone."""
     found = {
         f"{gate.slice} ({gate.estimate.n})": None
         for gate in gates
-        if gate.threshold.evidence == "estimate" and 0 < gate.estimate.n < FEW
+        if gate.threshold.evidence == "estimate" and 0 < gate.estimate.n < FEW_ITEMS
     }
     if found:
         yield (

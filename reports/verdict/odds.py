@@ -1,9 +1,9 @@
 """How likely a run ends in exit 0, 1 or 6: all its gates, decided over simulated runs.
 
-The model is the one that gave the records, asked again. With the chance ``discordance`` an item
-changes between right and wrong, as often one way as the other: it takes the outcome of another item
-with the same gold label, so every metric keeps its mean. Items change independently, linked ones
-too. A worse model gets more items wrong. Labelled items, which measure the judge, stay.
+The model of the records is asked again. With probability ``discordance`` an item changes between
+right and wrong, equally often in either direction: it takes the outcome of another item with the
+same gold label, so every metric keeps its mean. Items change independently, even linked ones.
+A worse model gets more items wrong. Labelled items, which measure the judge, do not change.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ RUNS = 200
 """Simulated runs a line, over up to ``EASY`` records; fewer over more, and at least 40."""
 EASY = 2_000
 MARGIN = 0.1
-"""The margin of a slice without a ``drop`` gate of its own or of its data set."""
+"""The margin of a slice without a ``drop`` gate, of its own or of its dataset."""
 MIN_REPEATED = 20
-"""Items asked more than once that tell how many differ between two runs."""
+"""The fewest repeated items that show how many differ between two runs."""
 LOSSES = {0.5: "worse by half the margin", 1.0: "worse by the margin", 2.0: "worse by two margins"}
 
 Move = tuple[int, int]
@@ -55,14 +55,14 @@ class Discordance:
 
 
 def known_discordance(baseline: Baseline | None) -> Discordance:
-    """Return it as the baseline's repeats tell, else a guess."""
+    """Return the discordance between the baseline's repeats, else a guess."""
     if baseline and (share := discordance_of_repeats(baseline.records)) is not None:
         return Discordance(shares=(share,), source="as between repeats of the baseline")
     return Discordance(shares=DISCORDANCES, source="not known (a baseline with --repeats tells)")
 
 
 def discordance_of_repeats(records: Sequence[Record]) -> float | None:
-    """Return the share of items that came out otherwise when asked again; None if unknown."""
+    """Return the share of items that changed when asked again; None if unknown."""
     asked: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
     for record in records:
         if record.is_graded:
@@ -80,7 +80,7 @@ def known_records(
     known: Callable[[Sequence[str]], Mapping[str, Outcome]],
     judge: str,
 ) -> tuple[Record, ...]:
-    """Return a record of each item: the baseline's, else of its ``known`` outcome, by key."""
+    """Return a record of each item: the baseline's, else that of its ``known`` outcome."""
     before: dict[tuple[object, ...], Record] = {}
     for record in baseline.records if baseline else ():
         if record.is_graded:
@@ -105,7 +105,7 @@ def known_records(
 def known_calibrations(
     baseline: Baseline | None, items: Sequence[PlannedItem]
 ) -> list[Calibration]:
-    """Return what the baseline's labelled items say of the judge, where this run has none."""
+    """Return the baseline's calibrations of the judge, where this run measures none."""
     names = {item.slice.name for item in items}
     found = calibrations_in(baseline.run) if baseline else ()
     return [
@@ -134,10 +134,10 @@ class Odds:
 
 
 class Simulation:
-    """A run to come.
+    """A future run.
 
-    ``inputs`` has a record of every planned item, as the known model left it. One without a grade
-    comes out like any other of its slice.
+    ``inputs`` has the known model's record of every planned item. An item without a grade draws
+    the outcome of any other of its slice.
     """
 
     def __init__(
@@ -218,9 +218,9 @@ class Simulation:
 
 
 def _by_judge(dataset: Dataset) -> Dataset:
-    """Return a data set whose audited gates are decided by the judge, as if people agreed.
+    """Return a dataset whose audited gates are decided by the judge, as if people agreed.
 
-    Gates on what answers take are left out: it is not known of answers to come.
+    Gates on usage are left out: that of future answers is unknown.
     """
 
     def judged(gates: Sequence[Threshold]) -> tuple[Threshold, ...]:
@@ -273,7 +273,7 @@ class SimulatedSlice:
         return gold_of(self._records[place], self._slice.kind)
 
     def records(self, random: Generator, discordance: float, worse: float) -> list[Record]:
-        """Return the records of one more run; those of labelled items are as they were."""
+        """Return the records of one more run; labelled items keep theirs."""
         found = list(self._records)
         if not self._slice.kind.answered or not self._graded:
             return found
@@ -313,7 +313,7 @@ class SimulatedSlice:
         return list(groups.values())
 
     def _share(self, discordance: float) -> float:
-        """Return the share of items that draw a new outcome for so many to change sides."""
+        """Return the share of items to draw anew so that ``discordance`` change sides."""
         sides = 0.0
         for places in self._golds.values():
             rate = len(self._right.intersection(places)) / len(places)
@@ -322,10 +322,10 @@ class SimulatedSlice:
 
 
 def _exchanges(random: Generator, groups: Sequence[Sequence[int]], share: float) -> Iterator[Move]:
-    """Yield the items of these groups that change, each with one of the group it changes to.
+    """Yield each item that changes, with one of the group that it changes to.
 
-    How many go from each group to each other is multinomial over all items: the records are one
-    run of the model, whose own luck is unknown, so that their sum varies as between two runs.
+    The counts between groups are multinomial over all items. The records are one run of the model,
+    with its own luck, so their sum varies as between two runs.
     """
     import numpy as np
 

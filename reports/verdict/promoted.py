@@ -40,9 +40,9 @@ def promoted(here: Path) -> list[Path]:
 
 
 def with_trend(report: "Report", here: Path) -> "Report":
-    """Return the report with what promoted runs had for its slices, oldest first.
+    """Return the report with the trend of its slices over promoted runs, oldest first.
 
-    One that cannot be read is named in a note.
+    A note names each run that cannot be read.
     """
     points, unread = [], []
     for folder in promoted(here):
@@ -73,7 +73,7 @@ def _point(folder: Path, report: "Report") -> "TrendPoint":
 def _figures(
     report: "Report", run: Mapping[str, object], then: Mapping[str, "SliceSummary"]
 ) -> "Iterator[tuple[str, TrendFigure]]":
-    """Yield each slice's headline metric as it was, with what else was different."""
+    """Yield each slice's headline metric as it was, with what else differed."""
     from reports.render.words import headline  # noqa: PLC0415  # as above
     from reports.run.report import TrendFigure  # noqa: PLC0415
 
@@ -92,7 +92,7 @@ def _figures(
 
 
 def _origin(provenance: object, name: str) -> dict[str, object]:
-    """Return what a slice's figure rests on beside model and judge: its data and its rubric."""
+    """Return the data and the rubric of a slice: its figures depend on them too."""
     slices = provenance.get("slices") if isinstance(provenance, Mapping) else None
     part = slices.get(name) if isinstance(slices, Mapping) else None
     known = part if isinstance(part, Mapping) else {}

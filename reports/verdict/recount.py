@@ -25,17 +25,17 @@ def rebuilt(
     anchor: Baseline | None = None,
     datasets: tuple[Dataset, ...] | None = None,
 ) -> Report:
-    """Return the report with everything counted again, beside this baseline and this anchor.
+    """Return the report counted again, compared with this baseline and this anchor.
 
-    ``datasets`` are declared in place of the report's own.
+    ``datasets`` replace the report's own.
     """
-    inputs = _material(report, report.datasets if datasets is None else datasets)
+    inputs = _inputs_of(report, report.datasets if datasets is None else datasets)
     notes = report.session.notes
     facts = replace(_facts([report]), provenance=report.provenance, run=report.run, notes=notes)
     return safe_report(account(inputs, facts, baseline, anchor))
 
 
-def _material(report: Report, datasets: tuple[Dataset, ...]) -> ReportInputs:
+def _inputs_of(report: Report, datasets: tuple[Dataset, ...]) -> ReportInputs:
     return ReportInputs(
         datasets=datasets,
         records=report.records,
@@ -47,19 +47,19 @@ def _material(report: Report, datasets: tuple[Dataset, ...]) -> ReportInputs:
 
 
 def audits_of(report: Report, *baselines: Baseline | None) -> tuple[AuditedGate, ...]:
-    """Return the gates of a report that people decide, beside these runs and what they said."""
-    return audits(_material(report, report.datasets), report.judge, baselines)
+    """Return the gates of a report that people decide, compared with these runs."""
+    return audits(_inputs_of(report, report.datasets), report.judge, baselines)
 
 
 def _outside_of(report: Report) -> tuple[Calibration, ...]:
-    """Return what labelled items that are not among the records say of the judge."""
+    """Return the calibrations by labelled items that are not among the records."""
     return tuple(one for one in report.judging.calibrations if one.source != "records")
 
 
 def regated(
     report: Report, gates: GatesFile, baseline: Baseline | None, anchor: Baseline | None = None
 ) -> Report:
-    """Return the report with these gates in place of the run's own for the same measures.
+    """Return the report with these gates in place of the run's own on the same metrics.
 
     Raises UsageError where the gates name none of the run's datasets, or a language or metric
     that one of them does not have.
@@ -99,7 +99,7 @@ def merged(
 
 
 def _shards(reports: Sequence[Report]) -> Shards | None:
-    """Return the shards that these runs are; None where none is missing, or none is a shard."""
+    """Return the shards of these runs; None where none is missing, or none is a shard."""
     known = [report.shards for report in reports]
     _same("number of shards", [one.of if one else "no shard" for one in known])
     held = {number for one in known if one for number in one.held}
@@ -108,7 +108,7 @@ def _shards(reports: Sequence[Report]) -> Shards | None:
 
 
 def _facts(reports: Sequence[Report]) -> Facts:
-    """Return what the sessions knew, as one session in which all of this had happened."""
+    """Return the facts of these sessions as if they had been one."""
     ends = [report.session for report in reports]
     codes = [end.pytest_code for end in ends]
     odd = [code for code in codes if code not in (OK, FAILED, INTERRUPTED)]
@@ -147,16 +147,16 @@ def _records(reports: Iterable[Report]) -> tuple[Record, ...]:
 
 
 def _trust(one: Calibration) -> tuple[bool, bool, int]:
-    """Return how far a judge is trusted, to be compared: no grade for an answer counts against."""
+    """Return a sort key that is higher the more a judge is trusted; ungraded items lower it."""
     return bool(one.trusted), not one.blocks, -one.ungraded
 
 
 def _outside(reports: Sequence[Report]) -> tuple[Calibration, ...]:
-    """Return what measured the judge beside the records, unless the records of a shard do.
+    """Return the calibrations from outside the records, except those of slices in the records.
 
-    Each run may have measured it for its own slices. The figures are the same for the same judge,
-    so the first is returned with the slices of all. Shards without a common ledger asked it anew:
-    of theirs the one counts that trusts it least.
+    Each run may have measured the judge for its own slices. The figures of one judge are the same,
+    so the first counts, with the slices of all. Shards without a common ledger asked it again:
+    among these the calibration that trusts it least counts.
     """
     inside = {part.name for report in reports for part in report.slices}
     found: dict[tuple[str, bool], Calibration] = {}
@@ -174,7 +174,7 @@ def _outside(reports: Sequence[Report]) -> tuple[Calibration, ...]:
 
 
 def _dataset(parts: Sequence[Dataset]) -> Dataset:
-    """Return one dataset with the slices of all of these, which have the same name."""
+    """Return one dataset with the slices of all of these datasets of the same name."""
     name = parts[0].name
     alike = [field.name for field in fields(Dataset) if field.name not in ("folder", "slices")]
     for field in alike:
@@ -192,7 +192,7 @@ def _dataset(parts: Sequence[Dataset]) -> Dataset:
 
 
 def _origin(name: str, values: Sequence[object]) -> object:
-    """Return one entry of the provenance of runs that are parts of one."""
+    """Return one entry of the merged provenance."""
     if name in UNITED:
         listed = [value for value in values if isinstance(value, (list, tuple))]
         return sorted({str(one) for value in listed for one in value})
@@ -220,7 +220,7 @@ def _same(what: str, values: Sequence[object]) -> None:
 
 
 def _text(value: object) -> str:
-    """Return a value in words: a tuple of thresholds as gates, anything else as it is."""
+    """Return a value in words: thresholds as gates, anything else as it is."""
     if not isinstance(value, tuple):
         return str(value)
     words = (_gate(one) if isinstance(one, Threshold) else str(one) for one in value)
