@@ -1,4 +1,4 @@
-"""The frame of ``qagate COMMAND``: a table of commands, and one line for every error."""
+"""``qagate COMMAND``: the table of all commands, and one line for every error."""
 
 import argparse
 import sys
@@ -49,38 +49,35 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A program of several commands."""
+    """Several commands by one name: ``qagate``, or a package's own part of it."""
 
-    prog: str
     what: str
     """One line of help."""
     commands: Mapping[str, Command]
     note: str
     """The exit codes, for the help."""
 
-    def run(self, argv: Sequence[str] | None) -> int:
+    def run(self, argv: Sequence[str] | None = None) -> int:
         """Run one command and return the exit code; ``argv`` None takes the process's words."""
         words = sys.argv[1:] if argv is None else argv
         try:
             options = self._parser().parse_args(words[:1])
             return self.commands[options.command].run(words[1:])
-        except UsageError as problem:
-            return _ended(str(problem), USAGE)
-        except UnwrittenError as error:
-            return _ended(str(error), UNWRITTEN)
         except QAError as error:
-            return _ended(str(error), FAILED)
+            say(sys.stderr, str(error))
+            kinds = {UsageError: USAGE, UnwrittenError: UNWRITTEN}
+            return next((kinds[kind] for kind in kinds if isinstance(error, kind)), FAILED)
         except KeyboardInterrupt:
-            return _ended("interrupted", INTERRUPTED)
+            say(sys.stderr, "interrupted")
+            return INTERRUPTED
 
     def _parser(self) -> argparse.ArgumentParser:
         listed = "\n".join(f"  {name:<10}{one.help}" for name, one in self.commands.items())
-        prog = self.prog
         parser = CommandParser(
-            prog=prog,
-            usage=f"{prog} [-h] COMMAND …",
+            prog="qagate",
+            usage="qagate [-h] COMMAND …",
             description=f"{self.what}\n\ncommands:\n{listed}",
-            epilog=f"{self.note}\neach command says more: {prog} COMMAND --help",
+            epilog=f"{self.note}\neach command says more: qagate COMMAND --help",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         parser.add_argument(
@@ -103,6 +100,48 @@ class CommandParser(argparse.ArgumentParser):
         raise UsageError(f"{message}; see `{self.prog} --help`")
 
 
-def _ended(message: str, code: int) -> int:
-    say(sys.stderr, message)
-    return code
+def _own(**helps: str) -> dict[str, Command]:
+    """Return commands with a module each in reports/commands, by name."""
+    return {name: Command(text, f"reports.commands.{name}") for name, text in helps.items()}
+
+
+_RUNS = "reports.commands.recorded_runs"
+PROGRAMS: Mapping[str, Program] = {
+    "cases": Program(
+        what="Commands for data sets.",
+        commands=_own(
+            build="make a BoolQ-type dataset from articles, with models and people",
+            new="write the files of a data set of your own",
+            check="look for what is wrong with datasets although they can be loaded",
+            download="fetch a public benchmark, or answers that people labelled",
+        ),
+        note="exit codes: 0 done, 1 errors found or nothing fetched, 4 wrong arguments or an "
+        "unreadable file,\n130 interrupted",
+    ),
+    "evaluators": Program(
+        what="Commands for recorded replies and judges.",
+        commands=_own(
+            calibrate="measure a judge against labelled answers; print its card",
+            attack="try to fool a judge; print how often that worked",
+            ledger="what is in the ledger and what it cost; export, import, prune",
+        ),
+        note="exit codes: 0 done, 1 not done for a reason outside the arguments, 4 wrong arguments "
+        "or a wrong\nfile, 130 interrupted",
+    ),
+    "reports": Program(
+        what="Commands for recorded runs, offline.",
+        commands={
+            "render": Command("write the files of a report again, in any format", _RUNS, "render"),
+            "compare": Command("compare two runs item by item", _RUNS, "compare"),
+            "gate": Command("decide with other gates or another baseline", _RUNS, "gate"),
+            "show": Command("print an item with its prompts and replies", _RUNS, "show"),
+            "merge": Command("put the runs of CI shards together", _RUNS, "merge"),
+            "list": Command("list the runs that are kept", _RUNS, "list_runs"),
+            "promote": Command("keep a run by name", _RUNS, "promote"),
+            **_own(review="hand answers to people, and take their verdicts back"),
+        },
+        note="exit codes: 0 done, or every gate passed; 1 a gate failed, or the report could not "
+        "be written;\n4 wrong arguments or an unreadable run; 6 INCONCLUSIVE; 130 interrupted",
+    ),
+}
+"""What ``python -m PACKAGE`` offers, by package; ``qagate`` offers all of it."""

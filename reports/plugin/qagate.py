@@ -65,15 +65,15 @@ def pytest_report_header() -> list[str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code; every error is one line on stderr."""
-    from evaluators.command_line import Command, Program  # noqa: PLC0415  # ours, now that they are
+    from evaluators.command_line import PROGRAMS, Command, Program  # noqa: PLC0415  # ours by now
 
-    commands = {
-        "run": Command("pytest with qagate's plugin, and all options of both", __name__, "run")
-    }
-    for name in PACKAGES:
-        commands = import_module(f"{name}.__main__").COMMANDS | commands
+    commands: dict[str, Command] = {}
+    for name in reversed(PACKAGES):
+        commands |= PROGRAMS[name].commands
+    what = "pytest with qagate's plugin, and all options of both"
+    commands["run"] = Command(what, __name__, "run")
     what = "May this language-model upgrade ship?"
-    return Program(prog="qagate", what=what, commands=commands, note=NOTE).run(argv)
+    return Program(what=what, commands=commands, note=NOTE).run(argv)
 
 
 def run(arguments: Sequence[str]) -> int:

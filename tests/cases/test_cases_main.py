@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from cases.__main__ import COMMANDS, main
+from cases.__main__ import main
+from evaluators.command_line import PROGRAMS
 from tests.support.captured import Captured
 from tests.support.file_server import Served, file_server
 
+COMMANDS = PROGRAMS["cases"].commands
 ROOT = Path(__file__).parents[2]
 ROW = b'{"question": "is it", "passage": "It is.", "answer": true}\n'
 

@@ -104,5 +104,5 @@ def test_a_command_ends_with_the_code_of_its_error(
         raise error
 
     monkeypatch.setattr(Command, "run", fail)
-    program = Program(prog="p", what="", commands={"do": Command("", "")}, note="")
+    program = Program(what="", commands={"do": Command("", "")}, note="")
     assert program.run(["do"]) == code

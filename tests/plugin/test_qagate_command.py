@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.__main__ import COMMANDS as OF_CASES
-from evaluators.__main__ import COMMANDS as OF_EVALUATORS
-from reports.__main__ import COMMANDS as OF_REPORTS
+from evaluators.command_line import PROGRAMS
 from reports.commands import new
 from reports.plugin import qagate
 from tests.conftest import Project
@@ -65,14 +63,13 @@ def test_the_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(SystemExit):
         qagate.main(["--help"])
     said = capsys.readouterr().out
-    for name in ("run", *OF_CASES, *OF_EVALUATORS, *OF_REPORTS):
+    for name in ("run", *(name for one in PROGRAMS.values() for name in one.commands)):
         assert f"\n  {name} " in said
 
 
 def test_no_two_packages_have_a_command_of_one_name() -> None:
     """Else one would be hidden."""
-    tables = (OF_CASES, OF_EVALUATORS, OF_REPORTS)
-    names = [name for table in tables for name in table]
+    names = [name for program in PROGRAMS.values() for name in program.commands]
     assert len(names) == len(set(names))
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from evaluators.__main__ import COMMANDS, main
+from evaluators.__main__ import main
+from evaluators.command_line import PROGRAMS
 from evaluators.core import Reply
 from evaluators.ledger import Ledger, PaidReply
 from evaluators.ledger.rows import StoreError
@@ -41,7 +42,7 @@ def test_every_command_has_its_help(words: list[str], capsys: pytest.CaptureFixt
     out = capsys.readouterr().out
     assert f"qagate {' '.join(words)}".strip() in out
     assert "exit codes: 0" in out
-    assert words or all(f"  {name} " in out for name in COMMANDS)
+    assert words or all(f"  {name} " in out for name in PROGRAMS["evaluators"].commands)
 
 
 @pytest.mark.parametrize(

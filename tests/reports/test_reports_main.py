@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from cases.dataset import Threshold
-from reports.__main__ import COMMANDS, main
+from evaluators.command_line import PROGRAMS
+from reports.__main__ import main
 from reports.run.record import Record
 from reports.run.report import Report
 from reports.run.run_json import load_report
@@ -41,7 +42,7 @@ def gates_file(folder: Path, text: str) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
+@pytest.mark.parametrize("command", ["", *PROGRAMS["reports"].commands])
 def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Usage and exit codes, by --help."""
     with pytest.raises(SystemExit) as ended:
