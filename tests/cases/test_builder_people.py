@@ -11,7 +11,6 @@ from cases.review.reviews import Review
 from cases.review.sheet import Duty
 from tests.support.building import make_item, recipe
 from tests.support.building_site import (
-    ALL_STEPS,
     TWO,
     Row,
     Site,
@@ -231,12 +230,6 @@ def test_a_language_can_be_added_to_a_dataset(reviewed: Site, capsys: Captured) 
     assert reviewed.build("freeze", "--to", str(to)) == 0
     assert f"--items ours:be={to / 'be.jsonl'}" in capsys.readouterr().err
     assert (to / "dataset.yaml").read_text("utf-8") == settings
-    (reviewed.path / "theirs").mkdir()
-    (reviewed.path / "theirs" / "be.jsonl").write_text("{}", encoding="utf-8")
-    made = reviewed.files("work", ALL_STEPS)
-    said = refused(reviewed, capsys, "freeze", "--to", str(reviewed.path / "theirs"))
-    assert "be.jsonl: is there already, with other content" in said
-    assert reviewed.files("work", ALL_STEPS) == made, "what was frozen before still is"
 
 
 def test_one_answer_alone_makes_no_set(tmp_path: Path, capsys: Captured) -> None:

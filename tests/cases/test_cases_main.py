@@ -45,8 +45,6 @@ def test_help_names_every_command_and_exit_code(capsys: Captured) -> None:
     [
         ([], "required: COMMAND"),
         (["bogus"], "invalid choice: 'bogus'"),
-        (["download", "bogus"], "invalid choice: 'bogus'"),
-        (["download", "boolq", "--url", "http://files.example/x"], "use https"),
         (["check", "--bogus"], "unrecognized arguments: --bogus"),
     ],
 )

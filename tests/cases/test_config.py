@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from cases.config import load_dataset
 from cases.dataset import Threshold
 from evaluators.core import UsageError
 from evaluators.reading import load_settings
@@ -89,15 +88,6 @@ def test_a_rubric_may_say_which_rating_passes(folder: Path) -> None:
     assert declared(folder, rated + ", pass_bar: 9}}\n").slices["en"].pass_bar == 9
     judged = declared(folder, "kind: judged\nrubric: own\nlanguages: {en: {file: a.csv}}\n")
     assert judged.slices["en"].pass_bar == 8
-
-
-@pytest.mark.parametrize("name", ["simpleqa", "eba", "boolq", "judges"])
-def test_bundled_datasets_load(name: str) -> None:
-    """The datasets of the suite are in order."""
-    path = Path(__file__).parents[2] / "cases" / name / "dataset.yaml"
-    dataset = load_dataset(path)
-    assert dataset.name == name
-    assert all(slice_.path.is_file() for slice_ in dataset.slices.values())
 
 
 def test_ranges_follow_the_measure(folder: Path) -> None:

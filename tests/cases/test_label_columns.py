@@ -1,15 +1,11 @@
 """Files of labelled answers: which columns hold what, and what is said of a wrong one."""
 
-import csv
-import io
 import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from cases.config import load_dataset
 from cases.dataset import Slice
@@ -179,39 +175,3 @@ def test_a_data_set_says_how_its_labels_are_read(tmp_path: Path) -> None:
     assert "want WORST:BEST" in refusal(tmp_path, wrong)
     graded = "kind: graded\nlabels: {}\nlanguages: {en: {file: en.csv}}\n"
     assert "only for kind judged" in refusal(tmp_path, graded)
-
-
-cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
-filled = cells.filter(lambda text: any(char.isalnum() for char in text))
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.lists(st.tuples(filled, filled, cells), min_size=1, max_size=5))
-def test_any_text_comes_back(tmp_path: Path, rows: list[tuple[str, str, str]]) -> None:
-    """Question, gold and answer are the same text after CSV and after JSONL."""
-    lines = io.StringIO(newline="")
-    csv.writer(lines, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(
-        ("q " + one, "g " + two, three, "A") for one, two, three in rows
-    )
-    names = ("question", "gold", "predicted")
-    text = jsonl(
-        *(
-            {**dict(zip(names, ("q " + one, "g " + two, three), strict=True)), "label": "A"}
-            for one, two, three in rows
-        )
-    )
-    for name, body in (("a.csv", HEAD + lines.getvalue()), ("a.jsonl", text)):
-        found = read(tmp_path, name, body)
-        got = [(case.question[2:], case.golds[0][2:], case.recorded) for case in found]
-        assert got == rows
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.binary(max_size=200), st.sampled_from(["a.csv", "a.jsonl"]))
-def test_any_bytes_are_read_or_refused(tmp_path: Path, content: bytes, name: str) -> None:
-    """Nothing but a UsageError comes out of a broken file."""
-    head = b"question,gold,predicted,label_1\n"
-    try:
-        assert read(tmp_path, name, head + content if name == "a.csv" else content)
-    except UsageError as problem:
-        assert name in str(problem)

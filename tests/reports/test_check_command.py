@@ -9,7 +9,6 @@ import pytest
 from reports.commands.check import main
 from tests.support.captured import Captured
 
-ROOT = Path(__file__).parents[2]
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 YAML = """kind: graded
 languages:
@@ -36,8 +35,11 @@ def spoil(file: Path, old: str, new: str) -> None:
     file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
 
-def test_the_bundled_datasets_are_clean(capsys: Captured) -> None:
-    """Not even a warning: what the suite ships is what it asks of others."""
+def test_the_bundled_datasets_are_clean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    """Not even a warning, and found from anywhere: the suite ships what it asks of others."""
+    monkeypatch.chdir(tmp_path)
     code = main(["--strict"])
     out = capsys.readouterr().out
     assert code == 0, out
@@ -66,22 +68,16 @@ def test_a_data_set_can_say_what_is_not_to_be_told_and_why(project: Path, capsys
     assert lines[2] == "1 error, 0 warnings: 4 items in 2 files"
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("check: {waive: {missing: x}}", "key 'missing': not known"),
-        ("check: {waive: {leak: ''}}", "key 'leak': text is needed"),
-        ("check: {stale: 12}", "key 'stale': not known"),
-    ],
-)
-def test_settings_of_checks_are_themselves_checked(
-    project: Path, capsys: Captured, line: str, said: str
-) -> None:
+def test_settings_of_checks_are_themselves_checked(project: Path, capsys: Captured) -> None:
     """A misspelt check would otherwise hide nothing, or everything."""
-    with (project / "dataset.yaml").open("a", encoding="utf-8") as file:
-        file.write(line + "\n")
-    assert main(["facts"]) == 4
-    assert said in capsys.readouterr().err
+    for line, said in (
+        ("{waive: {missing: x}}", "key 'missing': not known"),
+        ("{waive: {leak: ''}}", "key 'leak': text is needed"),
+        ("{stale: 12}", "key 'stale': not known"),
+    ):
+        (project / "dataset.yaml").write_text(f"{YAML}check: {line}\n", encoding="utf-8")
+        assert main(["facts"]) == 4
+        assert said in capsys.readouterr().err
 
 
 def test_errors_are_printed_in_order_and_end_with_one(project: Path, capsys: Captured) -> None:
@@ -117,15 +113,14 @@ def test_a_file_that_cannot_be_loaded_hides_no_other(project: Path, capsys: Capt
 
 
 def test_a_data_file_is_checked_as_a_bundled_slice(project: Path, capsys: Captured) -> None:
-    """Its own checks run, those between languages do not; any language may be named."""
+    """Its own checks run, those between languages do not; any language may be named.
+
+    A file that cannot be loaded is told with its place.
+    """
     assert main(["--as", "simpleqa:bg", "facts/bg.csv"]) == 0
     assert main(["facts/en.csv", "--as", "simpleqa:bg"]) == 1
     assert main(["facts/en.csv", "--as", "simpleqa:fi"]) == 0
     assert "language: error: the question has no Cyrillic letter" in capsys.readouterr().out
-
-
-def test_a_data_file_that_cannot_be_loaded_is_told(project: Path, capsys: Captured) -> None:
-    """With its place, like a dataset's own."""
     assert main(["--as", "boolq:en", "facts/en.csv"]) == 4
     assert "facts/en.csv:1: " in capsys.readouterr().err
 
@@ -155,16 +150,6 @@ def test_wrong_arguments_are_one_line(
     assert error.count("\n") == 1
 
 
-def test_help_names_the_exit_codes(capsys: Captured) -> None:
-    """``--help`` ends with 0, as everywhere."""
-    with pytest.raises(SystemExit) as ended:
-        main(["--help"])
-    assert ended.value.code == 0
-    out = capsys.readouterr().out
-    assert "qagate check" in out
-    assert "exit codes" in out
-
-
 def test_an_ascii_terminal_gets_escapes(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Printing a finding never fails."""
     spoil(project / "bg.csv", "Къде", "Къдe")
@@ -174,18 +159,6 @@ def test_an_ascii_terminal_gets_escapes(project: Path, monkeypatch: pytest.Monke
     assert main(["facts"]) == 1
     stream.flush()
     assert b"\\u041a\\u044a\\u0434e" in raw.getvalue()
-
-
-def test_paths_outside_of_the_working_folder_are_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
-    """The bundled datasets are found from anywhere."""
-    monkeypatch.chdir(tmp_path)
-    assert main([]) == 0
-    monkeypatch.chdir(ROOT)
-    assert main([]) == 0
-    *_, second = lines = capsys.readouterr().out.splitlines()
-    assert lines.count(second) == 2
 
 
 @pytest.mark.slow
@@ -213,10 +186,7 @@ def test_public_files_show_their_known_faults(
 
 def test_json_items_are_checked_too(project: Path, capsys: Captured) -> None:
     """Rows are counted from 1 in every format."""
-    rows = [
-        {"passage": "It rains here.", "question": "Does it rain?", "answer": answer}
-        for answer in ("Yes", "Yes")
-    ]
-    (project / "b.json").write_text(json.dumps(rows), encoding="utf-8")
+    row = {"passage": "It rains here.", "question": "Does it rain?", "answer": "Yes"}
+    (project / "b.json").write_text(json.dumps([row, row]), encoding="utf-8")
     assert main(["--as", "boolq:en", "facts/b.json"]) == 1
     assert "facts/b.json: row 2: duplicate: error" in capsys.readouterr().out

@@ -308,27 +308,6 @@ def test_a_sheet_with_a_row_for_each_criterion_is_still_taken(tmp_path: Path) ->
     assert (one.criterion, one.rating, one.comment) == ("accuracy", 7, "good")
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--criteria", "{file}", "--until-decided"), "leave out --until-decided"),
-        (("--criteria", "{file}", "--sample", "0"), "no answer to rate"),
-        (("--criteria", "{file}", "--accept", "x.json"), "not allowed with"),
-        (("--criteria", "missing.yaml"), "missing.yaml: cannot be read"),
-    ],
-)
-def test_wrong_words_are_one_line(
-    words: tuple[str, ...], message: str, tmp_path: Path, capsys: Captured
-) -> None:
-    """Exit 4."""
-    rated = Rated(tmp_path)
-    capsys.readouterr()
-    assert main(["review", str(rated.run), *(one.format(file=rated.file) for one in words)]) == 4
-    err = capsys.readouterr().err
-    assert message in err
-    assert err.count("\n") == 1
-
-
 def test_a_broken_file_of_ratings_is_named_with_its_line(tmp_path: Path, capsys: Captured) -> None:
     """Nothing is written over it; another ending is refused too."""
     rated = Rated(tmp_path)

@@ -174,19 +174,15 @@ def test_an_unreachable_host_is_one_line(tmp_path: Path) -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_a_server_that_falls_silent_is_given_up(server: FileServer) -> None:
-    """Without a byte for the time of patience the fetch ends."""
+def test_silence_and_size_are_bounded(server: FileServer) -> None:
+    """A silent server is given up; a file past the bound is refused, announced or not."""
     server.files["/data"] = Served(body=BOOLQ, cut=9, stall=True)
     with pytest.raises(DownloadError, match="no data in time; try again"):
         fetch(server.url(), "", read_s=0.3)
-
-
-@pytest.mark.parametrize("claimed", [True, False])
-def test_a_file_past_the_bound_is_refused(server: FileServer, *, claimed: bool) -> None:
-    """Announced or not."""
-    server.files["/data"] = Served(body=BOOLQ, claimed=claimed)
-    with pytest.raises(DownloadError, match="larger than 100 bytes"):
-        fetch(server.url(), "", limit=100)
+    for claimed in (True, False):
+        server.files["/data"] = Served(body=BOOLQ, claimed=claimed)
+        with pytest.raises(DownloadError, match="larger than 100 bytes"):
+            fetch(server.url(), "", limit=100)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="limits are POSIX here")
@@ -250,7 +246,12 @@ def test_messages_hold_no_query() -> None:
 
 
 def test_the_table_is_as_the_publishers_have_it() -> None:
-    """Addresses are https, files do not collide, SimpleQA is pinned, slices exist."""
+    """Addresses are https, files do not collide, SimpleQA is pinned, slices exist.
+
+    Other people's data lands in an ignored folder, and is not committed by accident.
+    """
+    ignored = (CASES.parent / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert f"{DATA_FOLDER.parts[0]}/" in ignored
     benchmarks = load_benchmarks()
     assert set(benchmarks) == {"simpleqa", "husimpleqa", "boolq"}
     assert is_sha256(benchmarks["simpleqa"].sha256)
@@ -259,9 +260,3 @@ def test_the_table_is_as_the_publishers_have_it() -> None:
         assert one.url.startswith("https://")
         check_address(one.url)
         assert one.language in load_dataset(CASES / one.dataset / "dataset.yaml").slices
-
-
-def test_the_default_folder_is_an_ignored_one() -> None:
-    """Other people's data is not committed by accident."""
-    ignored = (CASES.parent / ".gitignore").read_text(encoding="utf-8").splitlines()
-    assert f"{DATA_FOLDER.parts[0]}/" in ignored

@@ -349,6 +349,10 @@ def test_another_baseline_shows_other_flips(tmp_path: Path, capsys: Captured) ->
         (["--export-judges", "x", "{run}"], "adjudications.yaml RUN is needed here, got 1"),
         (["--accept", "x.json", "--export-judges", "x"], "not allowed with"),
         (["--export-judges", "x", "{empty}", "{run}"], "nothing to export"),
+        (["{run}", "--criteria", "{criteria}", "--until-decided"], "leave out --until-decided"),
+        (["{run}", "--criteria", "{criteria}", "--sample", "0"], "no answer to rate"),
+        (["{run}", "--criteria", "{criteria}", "--accept", "x.json"], "not allowed with"),
+        (["{run}", "--criteria", "missing.yaml"], "missing.yaml: cannot be read"),
     ],
 )
 def test_wrong_words_are_one_line(
@@ -356,7 +360,9 @@ def test_wrong_words_are_one_line(
 ) -> None:
     """Never a traceback."""
     (tmp_path / "empty.yaml").write_text("", encoding="utf-8")
-    places = {"run": run(tmp_path / "run"), "empty": tmp_path / "empty.yaml"}
+    (tmp_path / "criteria.yaml").write_text("- {name: c, question: q}\n", encoding="utf-8")
+    places = {name: tmp_path / f"{name}.yaml" for name in ("empty", "criteria")}
+    places["run"] = run(tmp_path / "run")
     assert main(["review", *(word.format(**places) for word in words)]) == 4
     found = capsys.readouterr()
     assert message in found.err
