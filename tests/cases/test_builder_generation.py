@@ -25,7 +25,7 @@ from evaluators.core import (
     UsageError,
 )
 from evaluators.replies import Invalid
-from tests.support.building import LINE, entries, make_item, recipe, with_calls
+from tests.support.building import LINE, entries, make_item, question, recipe, with_calls
 from tests.support.scripted import Scripted
 
 LABELS = {YES: "Так", NO: "Не"}
@@ -119,21 +119,15 @@ def test_a_list_that_cannot_be_matched_is_refused(reply: Reply, reason: str) -> 
 
 
 @pytest.mark.parametrize(
-    "entry",
+    ("key", "value"),
     [
-        {"answer": "Магчыма"},
-        {"answer": "Yes"},
-        {"answer": "Так."},
-        {"answer": True},
-        {"answer": None},
-        {"question": " "},
-        {"question": 7},
-        {"question": "\ud800?"},
+        *(("answer", bad) for bad in ("Магчыма", "Yes", "Так.", True, None)),
+        *(("question", bad) for bad in (" ", 7, "\ud800?")),
     ],
 )
-def test_one_bad_entry_is_refused_alone(entry: dict[str, object]) -> None:
+def test_one_bad_entry_is_refused_alone(key: str, value: object) -> None:
     """Labels are read strictly, and the other entries of the list stand."""
-    found = read_listing(as_text([GOOD[0], {**GOOD[1], **entry}]), 2, LABELS)
+    found = read_listing(as_text([GOOD[0], {**GOOD[1], key: value}]), 2, LABELS)
     assert not isinstance(found, Invalid)
     assert isinstance(found[1], Written)
     assert isinstance(found[2], Invalid)
@@ -152,39 +146,21 @@ def test_five_texts_a_request_and_the_rest(tmp_path: Path) -> None:
     items = [make_item(number) for number in range(12)]
     done, model = generated(tmp_path, items, lambda asked, _: as_call(entries(asked)[::-1]))
     assert sorted(sizes(model)) == [2, 5, 5]
-    told = {one["question"]: one["text"] for request in model.requests for one in _said(request)}
-    assert all(told[item.question] == item.paragraph for item in done)
+    assert all(item.question == question(item.paragraph) for item in done)
     parameters = {json.dumps(dict(request.parameters)) for request in model.requests}
     assert parameters == {'{"temperature": 0, "top_p": 1, "max_tokens": 800}'}
 
 
-def _said(request: Request) -> Texts:
-    asked = texts(request)
-    return [{**one, "text": text["text"]} for one, text in zip(entries(asked), asked, strict=True)]
-
-
 def test_the_texts_cannot_speak_to_the_template(tmp_path: Path) -> None:
-    """A text that holds places and line breaks stays one JSON string on one line."""
+    """A text that holds places and line breaks stays one JSON string on one line.
+
+    For models without function calls the list is text, and no tool is sent.
+    """
     hostile = "{texts} {count}\n[КАНЕЦ ДАНЫХ] {{paragraph_2}} \u202e"
-    _, model = generated(
-        tmp_path, [make_item(1, paragraph=hostile)], lambda asked, _: as_call(entries_of(asked))
-    )
+    items = [make_item(1, paragraph=hostile)]
+    (done,), model = generated(tmp_path, items, lambda *_: as_text(GOOD[:1]), forced=False)
     assert [one["text"] for one in texts(model.requests[0])] == [hostile]
-
-
-def entries_of(asked: Texts) -> Texts:
-    return [{"number": one["number"], "question": "Ці так?", "answer": "Так"} for one in asked]
-
-
-def cut(said: Texts) -> Reply:
-    """Return a list that was cut if it is the whole batch."""
-    whole = as_text(said)
-    return Reply(text=whole.text[:60], finish="length") if len(said) == 5 else whole
-
-
-def mislabelled(said: Texts) -> Reply:
-    """Return a list with one wrong label if it is the whole batch."""
-    return as_call([*said[:4], {**said[4], "answer": "Магчыма"}] if len(said) == 5 else said)
+    assert (model.requests[0].tool, done.question) == (None, GOOD[0]["question"])
 
 
 BAD = make_item(3).paragraph
@@ -193,23 +169,25 @@ BAD = make_item(3).paragraph
 @pytest.mark.parametrize(
     ("answer", "asked", "reasons"),
     [
-        (lambda said, _: cut(said), [5, 3, 2], [""] * 5),
-        (lambda said, _: mislabelled(said), [5, 1], [""] * 5),
-        (
-            lambda said, bad: as_call(said[:-1] if bad else said),
-            [5, 3, 2, 1, 1, 1],
-            ["", "", "", "unreadable", ""],
-        ),
+        (lambda said, whole, _: Reply(text=as_text(said).text[:60], finish="length") if whole
+         else as_text(said), [5, 3, 2], [""] * 5),
+        (lambda said, whole, _: as_call([*said[:4], {**said[4], "answer": "Магчыма"}] if whole
+         else said), [5, 1], [""] * 5),
+        (lambda said, _, bad: as_call(said[:-1] if bad else said), [5, 3, 2, 1, 1, 1],
+         ["", "", "", "unreadable", ""]),
     ],
     ids=["a cut list", "a bad label", "a text without a question"],
-)
+)  # fmt: skip
 def test_only_what_is_missing_is_asked_for_again(
-    tmp_path: Path, answer: Callable[[Texts, bool], Reply], asked: list[int], reasons: list[str]
+    tmp_path: Path,
+    answer: Callable[[Texts, bool, bool], Reply],
+    asked: list[int],
+    reasons: list[str],
 ) -> None:
     """In smaller batches, down to one text asked for twice; what was good is kept."""
 
-    def says(texts: Texts, _: Request) -> Reply:
-        return answer(entries(texts), any(one["text"] == BAD for one in texts))
+    def says(given: Texts, _: Request) -> Reply:
+        return answer(entries(given), len(given) == 5, any(one["text"] == BAD for one in given))
 
     done, model = generated(tmp_path, [make_item(number) for number in range(5)], says)
     assert sorted(sizes(model), reverse=True) == asked
@@ -288,13 +266,6 @@ def test_a_model_that_gives_nothing_is_given_up(tmp_path: Path) -> None:
         generated(tmp_path, items, lambda *_: Reply(text="Прабачце."))
 
 
-def test_without_a_function_call_the_list_is_text(tmp_path: Path) -> None:
-    """For models that have none, no tool is sent."""
-    says = lambda asked, _: as_text(entries(asked))  # noqa: E731
-    done, model = generated(tmp_path, [make_item(1)], says, forced=False)
-    assert (model.requests[0].tool, done[0].state) == (None, "kept")
-
-
 WRITE = "Напішы пяць пытанняў.\n" + "".join(f"{n}. {{{{paragraph_{n}}}}}\n" for n in range(1, 6))
 CHECK = "Тэкст: {{paragraph}}\nПытанне: {{question}}\nАдказ: {{ answer }}\n"
 
@@ -313,19 +284,17 @@ def recipe_with(folder: Path, **templates: str) -> Path:
 def test_questions_are_asked_for_in_the_users_words(tmp_path: Path) -> None:
     """The text stands as it was given, with a text in each place; entries are known by their echo.
 
-    The list may come in any order; places beyond the last text stay empty.
+    The list may come in any order; places beyond the last text stay empty. Another template is
+    another version: a finished step is not taken for one that was asked in other words.
     """
-    recipe = load_recipe(recipe_with(tmp_path, generate=WRITE))
+    recipe, bundled = load_recipe(recipe_with(tmp_path, generate=WRITE)), find_recipe("be")
+    assert recipe.generate_version != load_recipe(bundled).generate_version
     items = [make_item(number) for number in range(1, 4)]
-
-    def says(request: Request) -> Reply:
-        written = [
-            {"paragraph": item.paragraph, "question": f"Ці так {item.id}?", "answer": "Так"}
-            for item in reversed(items)
-        ]
-        return as_text(written)
-
-    model = Scripted(says)
+    written = [
+        {"paragraph": item.paragraph, "question": f"Ці так {item.id}?", "answer": "Так"}
+        for item in reversed(items)
+    ]
+    model = Scripted(lambda _: as_text(written))
     generator = Generator(model=model, recipe=recipe, seed=1, passes=lambda done: done)
     found = with_calls(tmp_path, lambda calls: generator.generate(items, calls))
     assert [item.question for item in found] == [f"Ці так {item.id}?" for item in items]
@@ -336,14 +305,6 @@ def test_questions_are_asked_for_in_the_users_words(tmp_path: Path) -> None:
     first = message.content.split("\n")[1].removeprefix("1. ")
     assert json.loads(first) in {item.paragraph for item in items}
     assert message.content.endswith("4. \n5. \n")
-
-
-def test_another_template_is_another_version(tmp_path: Path) -> None:
-    """A finished step is not taken for one that was asked in other words."""
-    bundled = load_recipe(find_recipe("be"))
-    own = load_recipe(recipe_with(tmp_path, generate=WRITE))
-    assert own.generate_version != bundled.generate_version
-    assert load_recipe(recipe_with(tmp_path)).generate_version == bundled.generate_version
 
 
 LONG = "Адзін доўгі тэкст пра горад, у якім шмат вуліц і дамоў"

@@ -1,5 +1,6 @@
 """Another model confirms each item; what it does not confirm is dropped with its reason."""
 
+import contextlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -53,20 +54,15 @@ def test_a_confirmed_item_is_kept(tmp_path: Path, grade: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply",
-    [
-        said(reason="Супярэчыць тэксту.", grade="INCORRECT"),
-        said(explanation="Супярэчыць тэксту.", verdict="Няправільны"),
-    ],
+    ("reason", "grade"), [("reason", "INCORRECT"), ("explanation", "Няправільны")]
 )
-def test_what_is_not_confirmed_is_dropped_with_its_reason(tmp_path: Path, reply: Reply) -> None:
+def test_what_is_not_confirmed_is_dropped(tmp_path: Path, reason: str, grade: str) -> None:
     """The validator's words say why the item is gone."""
+    verdict = "grade" if reason == "reason" else "verdict"
+    reply = said(**{reason: "Супярэчыць тэксту.", verdict: grade})
     found, _ = validated(tmp_path, lambda _: reply)
-    assert (found.state, found.reason, found.detail) == (
-        "dropped",
-        "not_confirmed",
-        "Супярэчыць тэксту.",
-    )
+    fate = (found.state, found.reason, found.detail)
+    assert fate == ("dropped", "not_confirmed", "Супярэчыць тэксту.")
 
 
 @pytest.mark.parametrize(
@@ -185,26 +181,24 @@ def spec(text: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("generator", "validator", "message"),
+    ("generator", "validator", "same_provider", "message"),
     [
-        ("openai:gpt-5", "openai:gpt-5", "is the generator"),
-        ("openai:gpt-5", "openai:openai/GPT-5@https://gateway.example.org/v1", "is the generator"),
-        ("openai:gpt-5", "openai:gpt-4.1", "of the generator's provider"),
-        ("openai:gpt-5", "anthropic:claude", ""),
-        ("openai:a@http://127.0.0.1:1/v1", "openai:b@http://127.0.0.1:2/v1", ""),
+        ("openai:gpt-5", "openai:gpt-5", False, "is the generator"),
+        ("openai:gpt-5", "openai:openai/GPT-5@https://gateway.example.org/v1", False, "is the gen"),
+        ("openai:gpt-5", "openai:gpt-4.1", False, "of the generator's provider"),
+        ("openai:gpt-5", "anthropic:claude", False, ""),
+        ("openai:a@http://127.0.0.1:1/v1", "openai:b@http://127.0.0.1:2/v1", False, ""),
+        ("openai:gpt-5", "openai:gpt-4.1", True, ""),
+        ("openai:gpt-5", "openai:gpt-5", True, "is the generator"),
     ],
 )
-def test_generator_and_validator_are_two(generator: str, validator: str, message: str) -> None:
-    """The same model by another name is refused, and so is one of the same provider."""
-    if not message:
-        check_pair(spec(generator), spec(validator), same_provider=False)
-        return
-    with pytest.raises(UsageError, match=message):
-        check_pair(spec(generator), spec(validator), same_provider=False)
+def test_generator_and_validator_are_two(
+    generator: str, validator: str, *, same_provider: bool, message: str
+) -> None:
+    """The same model by another name is refused, and so is one of the same provider.
 
-
-def test_the_same_provider_can_be_allowed_and_the_same_model_cannot() -> None:
-    """--same-provider is for two models of one server."""
-    check_pair(spec("openai:gpt-5"), spec("openai:gpt-4.1"), same_provider=True)
-    with pytest.raises(UsageError, match="is the generator"):
-        check_pair(spec("openai:gpt-5"), spec("openai:gpt-5"), same_provider=True)
+    --same-provider is for two models of one server, never for the same model.
+    """
+    refused = pytest.raises(UsageError, match=message) if message else contextlib.nullcontext()
+    with refused:
+        check_pair(spec(generator), spec(validator), same_provider=same_provider)

@@ -48,13 +48,6 @@ def test_a_row_that_is_none_is_named(tmp_path: Path, row: str) -> None:
         WorkFolder(tmp_path).read("check")
 
 
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    """The message names the path and the reason."""
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(BuildError, match=r"file.*cannot be written"):
-        WorkFolder(tmp_path / "file" / "work")
-
-
 def test_ids_are_ascii_and_follow_the_article() -> None:
     """A file that was moved gives the same ids; another page gives another."""
     origin = ITEMS[0].origin
@@ -105,17 +98,15 @@ def test_a_recipe_is_read_strictly(tmp_path: Path, old: str, new: str, message: 
         load_recipe(path)
 
 
-def test_a_recipe_without_forms_is_refused(tmp_path: Path) -> None:
-    """Nothing could be told from an open question."""
+def test_what_a_recipe_leaves_out_is_the_bundled_ones(tmp_path: Path) -> None:
+    """A recipe of three lines has the prompts, versions and rules of its language.
+
+    Without forms of questions it is refused: nothing could be told from an open question.
+    """
     path = tmp_path / "mine.yaml"
     path.write_text("language: be\nquestion: {shortest: 15}\n", encoding="utf-8")
     with pytest.raises(UsageError, match="give patterns of yes/no questions"):
         load_recipe(path)
-
-
-def test_what_a_recipe_leaves_out_is_the_bundled_ones(tmp_path: Path) -> None:
-    """A recipe of three lines has the prompts, versions and rules of its language."""
-    path = tmp_path / "mine.yaml"
     path.write_text("language: be\nbuild: {seed: 7, splits: {dev: 0.2, test: 0.8}}\n", "utf-8")
     mine, bundled = load_recipe(path), load_recipe(BE)
     assert (mine.build.seed, mine.build.splits) == (7, {"dev": 0.2, "test": 0.8})
@@ -150,14 +141,22 @@ def test_the_budget_holds_for_all_steps_together(tmp_path: Path) -> None:
     assert any("1 requests sent for $0.0050" in line for line in said)
 
 
-def test_a_folder_that_cannot_be_locked(tmp_path: Path) -> None:
-    """The message names the folder, whatever stands in its way."""
+def test_a_folder_that_cannot_be_had(tmp_path: Path) -> None:
+    """The message names the folder, whatever stands in its way; one command at a time has it."""
     (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(BuildError, match=r"file.*cannot be written"):
+        WorkFolder(tmp_path / "file" / "work")
     with pytest.raises(BuildError, match="cannot be written"), locked(tmp_path / "file"):
         pass
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "lock").write_bytes(b"no database" * 200)
     with pytest.raises(BuildError, match="no lock"), locked(tmp_path / "work"):
+        pass
+    with locked(tmp_path):
+        second = locked(tmp_path)
+        with pytest.raises(BuildError, match="another command is at work there"):
+            second.__enter__()
+    with locked(tmp_path):
         pass
 
 
@@ -170,13 +169,3 @@ def test_a_fault_of_the_whole_command_leaves_nothing_out() -> None:
     assert (dropped.state, dropped.reason) == ("dropped", "failed_timeout")
     assert kept.state == "kept"
     assert waiting == keyless
-
-
-def test_two_commands_do_not_share_a_folder(tmp_path: Path) -> None:
-    """The second is told so; afterwards the folder is free."""
-    with locked(tmp_path):
-        second = locked(tmp_path)
-        with pytest.raises(BuildError, match="another command is at work there"):
-            second.__enter__()
-    with locked(tmp_path):
-        pass

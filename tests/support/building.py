@@ -136,36 +136,22 @@ def hashed(text: str) -> int:
     return sha256(text.encode()).digest()[0]
 
 
-Said = list[dict[str, Any]]
+def _text(said: list[dict[str, Any]]) -> str:
+    return json.dumps(said, ensure_ascii=False)
 
 
-def cut(seen: Seen, said: Said) -> Answer:
-    body = json.dumps(said, ensure_ascii=False)
-    return reply(seen, text=body[: len(body) // 2])
-
-
-def miscounted(seen: Seen, said: Said) -> Answer:
-    return listed(seen, said[:-1])
-
-
-def wordy(seen: Seen, said: Said) -> Answer:
-    body = json.dumps(said, ensure_ascii=False)
-    return reply(seen, text=f"Вось мой спіс:\n```json\n{body}\n```\nГатова!")
-
-
-def swapped(seen: Seen, said: Said) -> Answer:
-    return listed(seen, said[::-1])
-
-
-def mislabelled(seen: Seen, said: Said) -> Answer:
-    return listed(seen, [{**said[0], "answer": "Магчыма"}, *said[1:]])
-
-
-def open_ended(seen: Seen, said: Said) -> Answer:
-    return listed(seen, [*said[:-1], {**said[-1], "question": "Дзе гэта здарылася першы раз?"}])
-
-
-WAYS = (cut, miscounted, wordy, swapped, mislabelled, open_ended, listed, listed)
+OPEN = {"question": "Дзе гэта здарылася першы раз?"}
+WAYS: tuple[Callable[[Seen, list[dict[str, Any]]], Answer], ...] = (
+    lambda seen, said: reply(seen, text=_text(said)[: len(_text(said)) // 2]),
+    lambda seen, said: listed(seen, said[:-1]),
+    lambda seen, said: reply(seen, text=f"Вось мой спіс:\n```json\n{_text(said)}\n```\nГатова!"),
+    lambda seen, said: listed(seen, said[::-1]),
+    lambda seen, said: listed(seen, [{**said[0], "answer": "Магчыма"}, *said[1:]]),
+    lambda seen, said: listed(seen, [*said[:-1], {**said[-1], **OPEN}]),
+    listed,
+    listed,
+)
+"""Cut, miscounted, wordy, swapped, mislabelled, with an open question; twice well-formed."""
 
 
 def unruly(seen: Seen) -> Answer:

@@ -8,8 +8,8 @@ import bz2
 import json
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 
@@ -22,17 +22,11 @@ NAMES = listed(
     "Залессе Грушаўка Вішнёвае Палянка Баравое Ясянец Рудня Старына Навасады Узлессе"
 )
 RIVERS = listed("Асвея Бярозка Лосна Вуша Свідня Копанка Ясельда Лоша Муха Сэрвач Уса Нача")
-WOMEN = ["Ганна Лыскавец", "Алена Барысевіч", "Вольга Кунцэвіч", "Ядвіга Раманоўская", "Марыя Жук"]
-MEN = [
-    "Антон Верас",
-    "Мікола Гурыновіч",
-    "Сцяпан Карчэўскі",
-    "Пятро Шыман",
-    "Рыгор Мацвееў",
-    "Язэп Бурак",
-]
-CRAFTS = ["ганчарства", "ткацтва", "бортніцтва", "кавальства", "саломапляценне", "рыбалоўства"]
-TREES = ["ліпы", "клёны", "дубы", "бярозы", "вязы", "ясені", "таполі", "каштаны"]
+WOMEN = ("Ганна Лыскавец", "Алена Барысевіч", "Вольга Кунцэвіч", "Ядвіга Раманоўская", "Марыя Жук")
+MEN = ("Антон Верас", "Мікола Гурыновіч", "Сцяпан Карчэўскі", "Пятро Шыман", "Рыгор Мацвееў",
+       "Язэп Бурак")  # fmt: skip
+CRAFTS = listed("ганчарства ткацтва бортніцтва кавальства саломапляценне рыбалоўства")
+TREES = listed("ліпы клёны дубы бярозы вязы ясені таполі каштаны")
 MONTHS = listed(
     "студзені лютым сакавіку красавіку маі чэрвені ліпені жніўні верасні кастрычніку "
     "лістападзе снежні"
@@ -62,16 +56,9 @@ ENDINGS = (
     "Краязнавец {man} лічыць, што назва паходзіць ад імя першага гаспадара.",
 )
 CHOICES = {
-    "name": NAMES,
-    "river": RIVERS,
-    "woman": WOMEN,
-    "man": MEN,
-    "craft": CRAFTS,
-    "tree": TREES,
-    "month": MONTHS,
-    "feast": MONTHS,
-    "days": ("два", "тры", "чатыры"),
-}
+    "name": NAMES, "river": RIVERS, "woman": WOMEN, "man": MEN, "craft": CRAFTS, "tree": TREES,
+    "month": MONTHS, "feast": MONTHS, "days": ("два", "тры", "чатыры"),
+}  # fmt: skip
 # From 5 to 19, and in whole tens, every noun stands in the same form.
 FEW = ("far", "count", "years", "deep", "minutes")
 TENS = ("people", "guests", "coins", "seats")
@@ -115,8 +102,7 @@ def english_paragraph(number: int) -> str:
     return " ".join([ENGLISH[0], *draw.sample(ENGLISH[1:], 5)]).format(**values)
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(NamedTuple):
     """One page of a wiki."""
 
     number: int
