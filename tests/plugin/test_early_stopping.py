@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Project
-from tests.plugin.test_limit import RIGHT, WRONG
 from tests.plugin.test_plugin_judges import spec, truthful, with_labels, with_rubrics
 from tests.support.loopback import Answer, Loopback, Seen, loopback, reply
+from tests.support.projects import RIGHT, WRONG, Project
 
 ITEMS = 240
 PROMPT = 'name: answer\nlanguage: {0}\nversion: "1"\nuser: "{0}: {{question}}"\n'
@@ -51,7 +50,7 @@ def capitals(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     for language in ("en", "bg"):
         project.write(f"qa/capital/answer.{language}.yaml", PROMPT.format(language))
     project.run_in_process("--gates", "off", "-q", "qa")
-    (project.path / "reports" / "out").rename(project.path / "before")
+    project.out.rename(project.path / "before")
     return project
 
 
@@ -63,16 +62,8 @@ def options(server: Loopback, *more: str) -> tuple[str, ...]:
 
 def counts(project: Project, name: str) -> dict[str, int]:
     """Return how the items of a slice ended."""
-    slices = project.report()["slices"]
-    assert isinstance(slices, list)
-    return next(one["counts"] for one in slices if one["name"] == name)
-
-
-def gate(project: Project, name: str) -> dict[str, object]:
-    """Return the first gate of a slice."""
-    gates = project.report()["gates"]
-    assert isinstance(gates, list)
-    return next(one for one in gates if one["slice"] == name)
+    (found,) = (one["counts"] for one in project.report()["slices"] if one["name"] == name)
+    return dict(found)
 
 
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
@@ -85,7 +76,7 @@ def test_a_slice_is_asked_until_its_gates_are_settled(
     english = counts(capitals, "capital:en")
     assert english["plan"] == ITEMS == sum(english.values()) - english["plan"]
     assert english["stopped"] > ITEMS / 2
-    assert gate(capitals, "capital:en")["state"] == "PASS"
+    assert capitals.report()["gates"][0]["state"] == "PASS"
     assert counts(capitals, "capital:bg")["stopped"] == 0
     assert server.count == ITEMS - english["stopped"] + SMALL
     sent = server.count
@@ -101,16 +92,13 @@ def test_what_was_not_asked_is_named_in_every_file(capitals: Project, server: Lo
     result.stdout.fnmatch_lines(
         [f"*{stopped} without a grade", f"GATES PASS*{stopped} items not asked*"]
     )
-    out = capitals.path / "reports" / "out"
-    files = (path for path in out.iterdir() if path.is_file() and path.suffix != ".gz")
-    texts = {path.name: path.read_text("utf-8") for path in files}
     part = f"settled after {ITEMS - stopped} of {ITEMS}"
     for name in ("summary.md", "gates.xml", "report.html", "run.json"):
-        assert part in texts[name], name
-    assert texts["capital-en-graded.csv"].count("STOPPED") == stopped
+        assert part in capitals.text(name), name
+    assert capitals.text("capital-en-graded.csv").count("STOPPED") == stopped
     records = [one for one in capitals.records() if one["outcome"] == "stopped"]
     assert len(records) == stopped
-    assert {str(one["error"]).partition(":")[0] for one in records} == {"decided"}
+    assert {one["error"].partition(":")[0] for one in records} == {"decided"}
 
 
 def test_a_worse_model_fails_at_once(capitals: Project) -> None:
@@ -118,7 +106,7 @@ def test_a_worse_model_fails_at_once(capitals: Project) -> None:
     with serving(worse=True) as server:
         result = capitals.run_in_process(*options(server, "--languages", "en"))
         assert (result.ret, server.count < ITEMS / 4) == (1, True)
-    assert gate(capitals, "capital:en")["state"] == "FAIL"
+    assert capitals.only("gates")["state"] == "FAIL"
 
 
 def test_a_slice_that_was_picked_by_hand_is_not_stopped(
@@ -139,9 +127,7 @@ def test_a_slice_that_was_picked_by_hand_is_not_stopped(
 )
 def test_what_cannot_be_decided_is_refused(capitals: Project, given: list[str], words: str) -> None:
     """Without a baseline the slice has no gate that could settle."""
-    result = capitals.run_in_process(*given, "--languages", "en", "qa")
-    assert result.ret == 4
-    assert words in result.stderr.str()
+    assert words in capitals.refused(*given, "--languages", "en", "qa")
 
 
 def test_a_dry_run_says_what_is_spared(
@@ -180,7 +166,7 @@ def test_the_judge_is_measured_before_anything_is_settled(project: Project) -> N
     with loopback(handler=truthful()) as server:
         judge = ("--judge", spec(server), "--languages", "en", "qa/capital")
         assert project.run_in_process(*judge, "--gates", "off").ret == 1
-        (project.path / "reports" / "out").rename(project.path / "before")
+        project.out.rename(project.path / "before")
         project.dataset("capital", {"en": told(2)}, JUDGED)
         before = server.count
         result = project.run_in_process("--baseline=before", "--until-decided", *judge)
@@ -188,4 +174,4 @@ def test_the_judge_is_measured_before_anything_is_settled(project: Project) -> N
     assert result.ret == 0
     assert 80 < asked < 80 + ITEMS / 3
     assert asked == 80 + ITEMS - counts(project, "capital:en")["stopped"]
-    assert "Youden's J" in str(gate(project, "capital:en")["reason"])
+    assert "Youden's J" in project.only("gates")["reason"]

@@ -1,18 +1,11 @@
 """Runs with ``--limit``: a sample that nobody pinned beforehand decides nothing."""
 
-from typing import Any
-
 import pytest
 
-from tests.conftest import Project
+from tests.support.projects import RIGHT, WRONG, Project, graded
 
-RIGHT, WRONG = "Sofia", "Plovdiv"
 PINNED = "sample: {limit: 1, seed: 4}\n"
-YAML = """
-kind: graded
-languages:
-  en: {file: en.jsonl, gates: {correct: {min: 0.8}}}
-"""
+YAML = graded({"en": "correct: {min: 0.8}"})
 LUCKY = 8  # the item, of the twenty, that --limit 1 --seed 4 draws
 
 
@@ -23,21 +16,13 @@ def prepared(project: Project, pinned: str = "") -> Project:
     return project
 
 
-def only(project: Project, part: str) -> Any:
-    """Return the one slice, or the one gate, of the last run."""
-    parts = project.report()[part]
-    assert isinstance(parts, list)
-    (found,) = parts
-    return found
-
-
 def test_a_lucky_sample_does_not_turn_fail_into_pass(project: Project) -> None:
     """All items FAIL; the one item that happens to be right ends 6, and says how to pin it."""
     prepared(project)
     assert project.run_in_process("qa").ret == 1
     sampled = project.run_in_process("--limit", "1", "--seed", "4", "qa")
     assert sampled.ret == 6
-    gate = only(project, "gates")
+    gate = project.only("gates")
     assert (gate["estimate"]["value"], gate["state"]) == (1.0, "INCONCLUSIVE")
     assert gate["reason"] == (
         "1 of 20 items, seed 4; pin `sample: {limit: 1, seed: 4}` in the data set or gates file "
@@ -59,7 +44,7 @@ def test_the_pinned_sample_decides(project: Project, place: str) -> None:
     assert code("--limit", "1", "--seed", "5") == 6
     assert code("--limit", "2", "--seed", "4") == 6
     assert code() == 1
-    assert only(project, "slices")["sample"] is None
+    assert project.only("slices")["sample"] is None
 
 
 def test_a_limit_that_leaves_nothing_out_is_no_sample(project: Project) -> None:
@@ -67,7 +52,7 @@ def test_a_limit_that_leaves_nothing_out_is_no_sample(project: Project) -> None:
     prepared(project)
     for limit in ("20", "500"):
         assert project.run_in_process("--limit", limit, "qa").ret == 1
-        assert only(project, "slices")["sample"] is None
+        assert project.only("slices")["sample"] is None
 
 
 @pytest.mark.parametrize("pinned", ["", PINNED])
@@ -77,10 +62,9 @@ def test_every_report_names_the_sample(project: Project, pinned: str) -> None:
     result = project.run_in_process("--limit", "1", "--seed", "4", "qa")
     words = "1 of 20, seed 4"
     result.stdout.fnmatch_lines([f"note: only a sample was asked: capital:en {words}*"])
-    out = project.path / "reports" / "out"
     for name in ("summary.md", "gates.xml", "report.html"):
-        assert words in (out / name).read_text(encoding="utf-8"), name
-    found = only(project, "slices")["sample"]
+        assert words in project.text(name), name
+    found = project.only("slices")["sample"]
     assert found == {"items": 1, "of": 20, "seed": 4, "pinned": bool(pinned)}
 
 
@@ -88,7 +72,7 @@ def test_repeats_do_not_make_a_sample_larger(project: Project) -> None:
     """The sample counts items, however often each is asked."""
     prepared(project)
     project.run_in_process("--limit", "2", "--seed", "4", "--repeats", "3", "qa")
-    found = only(project, "slices")
+    found = project.only("slices")
     assert (found["sample"]["items"], found["sample"]["of"], found["whole"]) == (2, 20, 6)
 
 
@@ -102,6 +86,6 @@ def test_the_first_items_decide_nothing(project: Project, workers: int) -> None:
     assert result.ret == 6
     keys = ["capital-en-q1", "capital-en-q1~r2", "capital-en-q2", "capital-en-q2~r2"]
     assert [one["key"] for one in project.records()] == keys
-    gate = only(project, "gates")
+    gate = project.only("gates")
     assert (gate["estimate"]["value"], gate["state"]) == (1.0, "INCONCLUSIVE")
     assert "only a part of the slice was run" in gate["reason"]

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from reports.plugin.progress import Screen, Ticker, block_lines, column_after
-from tests.conftest import Project
+from tests.support.projects import BAR, Project, graded
 
 WIDTH, HEIGHT = 80, 24
 
@@ -181,7 +181,7 @@ import pytest
 def slow():
     time.sleep(0.15)
 """
-YAML = "kind: graded\nlanguages:\n  en: {file: en.jsonl, gates: {correct: {min: 0.5}}}\n"
+YAML = graded({"en": BAR})
 
 
 @pytest.mark.slow

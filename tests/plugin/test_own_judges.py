@@ -1,12 +1,11 @@
 """Judges that another repository brings: a rubric with labels of its own, and rules in Python."""
 
 import json
-from typing import Any, cast
 
 import pytest
 
 from tests.conftest import MODES, Project
-from tests.support.loopback import Answer, Seen, loopback
+from tests.support.loopback import Answer, Seen, loopback, reply
 
 REGISTER = """
 name: register
@@ -69,14 +68,7 @@ def by_register(seen: Seen) -> Answer:
     assert seen.body["tools"][0]["function"]["parameters"]["properties"]["grade"]["enum"] == [
         "formal", "mixed", "informal",
     ]  # fmt: skip
-    arguments = json.dumps({"reason": "its words", "grade": label})
-    call = {"id": "c", "type": "function", "function": {"name": "grade", "arguments": arguments}}
-    message = {"role": "assistant", "content": None, "tool_calls": [call]}
-    choice = {"index": 0, "finish_reason": "tool_calls", "message": message}
-    usage = {"prompt_tokens": 5, "completion_tokens": 5, "total_tokens": 10}
-    body = {"id": "r", "object": "chat.completion", "created": 1, "model": seen.body["model"],
-            "choices": [choice], "usage": usage}  # fmt: skip
-    return Answer(body=body)
+    return reply(seen, arguments={"reason": "its words", "grade": label})
 
 
 def test_a_rubric_with_labels_of_its_own(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,10 +78,10 @@ def test_a_rubric_with_labels_of_its_own(project: Project, monkeypatch: pytest.M
     with loopback(handler=by_register) as server:
         done = project.run_in_process("qa", "--judge", f"openai:j@{server.url}/v1")
     assert done.ret == 0, done.stdout.str()
-    run, records = project.report(), project.records()
+    records = project.records()
     assert [record["grade"] for record in records] == list(ANSWERS.values())
     assert [record["outcome"] for record in records] == ["passed", "passed", "failed", "passed"]
-    (part,) = cast("list[dict[str, Any]]", run["slices"])
+    part = project.only("slices")
     values = {name: found["value"] for name, found in part["measures"].items()}
     assert values == {
         "correct": 0.75, "mean_score": 0.625,
@@ -97,10 +89,9 @@ def test_a_rubric_with_labels_of_its_own(project: Project, monkeypatch: pytest.M
     }  # fmt: skip
     assert part["labels"] == {"formal": 2, "mixed": 1, "informal": 1}
     assert set(part["breakdowns"]["topic"]["work"]) == set(values)
-    out = project.path / "reports" / "out"
-    assert "informal" in (out / "report.html").read_text(encoding="utf-8")
-    assert "informal" in (out / "letters-en-graded.csv").read_text(encoding="utf-8")
-    assert "letters:en" in (out / "summary.md").read_text(encoding="utf-8")
+    assert "informal" in project.text("report.html")
+    assert "informal" in project.text("letters-en-graded.csv")
+    assert "letters:en" in project.text("summary.md")
 
 
 @pytest.mark.parametrize(
@@ -119,26 +110,20 @@ def test_wrong_labels_are_refused(project: Project, change: tuple[str, str], mes
     """File, line and key, before any call."""
     register(project)
     project.write("qa/letters/register.en.yaml", REGISTER.replace(*change))
-    done = project.run_in_process("qa")
-    assert done.ret == 4
-    assert message in done.stderr.str()
+    assert message in project.refused("qa")
 
 
 def test_a_gate_that_such_a_rubric_has_not(project: Project) -> None:
     """``incorrect`` is a grade of other rubrics; the error names what there is."""
     register(project)
     project.write("qa/letters/dataset.yaml", YAML.replace("share_informal", "incorrect"))
-    done = project.run_in_process("qa")
-    assert done.ret == 4
-    assert "incorrect" in done.stderr.str()
+    assert "incorrect" in project.refused("qa")
 
 
 def test_rules_that_know_other_labels_cannot_judge_it(project: Project) -> None:
     """The lexical judge says CORRECT, which is none of them: a usage error, not a miss."""
     register(project)
-    done = project.run_in_process("qa")
-    assert done.ret == 4
-    assert "letters:en: --judge lexical gives CORRECT, INCORRECT" in done.stderr.str()
+    assert "letters:en: --judge lexical gives CORRECT, INCORRECT" in project.refused("qa")
 
 
 @pytest.mark.parametrize("mode", ["plain", "n2"])
@@ -174,6 +159,4 @@ def test_rules_that_cannot_be_loaded(project: Project, spec: str, message: str) 
     """One line says which module and class, before anything is asked."""
     project.dataset("capital", {"en": ["Sofia"]})
     project.write("my_rules.py", RULES)
-    done = project.run_in_process("qa", "--judge", spec)
-    assert done.ret == 4
-    assert message in done.stderr.str()
+    assert message in project.refused("qa", "--judge", spec)

@@ -4,14 +4,9 @@ import pytest
 
 from reports.render import console
 from reports.run.run_json import load_report
-from tests.conftest import Project, item
-from tests.plugin.test_limit import RIGHT, WRONG, only
+from tests.support.projects import RIGHT, WRONG, Project, graded, item
 
-YAML = """
-kind: graded
-languages:
-  en: {file: en.jsonl, gates: {drop: {max: 0.05}}}
-"""
+YAML = graded({"en": "drop: {max: 0.05}"})
 OLD = [RIGHT] * 54 + [WRONG] * 6
 NEW = [WRONG] * 24 + [RIGHT] * 36  # right where 30 of the old ones are, and a third worse
 BOTH_RIGHT = range(25, 55)
@@ -39,12 +34,12 @@ def test_no_choice_of_baseline_ships_a_worse_model(
         project.write("qa/capital/en.jsonl", "\n".join(lines))
     chosen = {"hand-picked": nodes, "sampled": ["--limit", "20", "--seed", "1", "qa"]}
     project.run_in_process(*chosen.get(way, ["qa"]))
-    (project.path / "reports" / "out").rename(project.path / "before")
+    project.out.rename(project.path / "before")
 
     project.dataset("capital", {"en": NEW}, YAML)
     result = project.run_in_process("--baseline=before", "qa")
     assert result.ret == code
-    assert words in only(project, "gates")["reason"]
+    assert words in project.only("gates")["reason"]
 
 
 def with_anchor(project: Project) -> Project:
@@ -52,7 +47,7 @@ def with_anchor(project: Project) -> Project:
     for folder, answers in (("anchor", OLD), ("before", NEW)):
         project.dataset("capital", {"en": answers}, YAML.replace("0.05", "0.1"))
         project.run_in_process("qa")
-        (project.path / "reports" / "out").rename(project.path / folder)
+        project.out.rename(project.path / folder)
     return project
 
 
@@ -82,16 +77,16 @@ def test_both_sides_of_recorded_answers_are_named_by_their_file(project: Project
     rows = project.path / "qa/capital/en.jsonl"
     for name in ("gpt-4o.jsonl", "mini.jsonl"):
         (project.path / name).write_bytes(rows.read_bytes())
-    last, out = project.path / "last", project.path / "reports/out"
+    last = project.path / "last"
     project.run_in_process("--items=capital:en=gpt-4o.jsonl", f"--report-dir={last}", "qa")
     new = "--items=capital:en=mini.jsonl"
     project.run_in_process(new, f"--baseline={last}", f"--anchor={last}", "qa")
-    summary = (out / "summary.md").read_text(encoding="utf-8")
+    summary = project.text("summary.md")
     assert "Model ` recorded (mini.jsonl) `" in summary
     assert f"compared with ` recorded (gpt-4o.jsonl) ` in ` {last} `" in summary
     assert f"anchor ` recorded (gpt-4o.jsonl) ` in ` {last} `" in summary
-    page = (out / "report.html").read_text(encoding="utf-8")
+    page = project.text("report.html")
     assert "Paired item by item with <b>recorded (gpt-4o.jsonl)</b>" in page
-    lines = list(console.comparison(load_report(out)))
+    lines = list(console.comparison(load_report(project.out)))
     assert lines[0] == "old: recorded (gpt-4o.jsonl), judge lexical"
     assert lines[1] == "new: recorded (mini.jsonl), judge lexical"

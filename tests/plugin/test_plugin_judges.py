@@ -73,22 +73,6 @@ def spec(server: Loopback, name: str = "j", provider: str = "openai") -> str:
     return f"{provider}:{name}@{server.url}/v1"
 
 
-def run_json(project: Project) -> Any:
-    return project.report()
-
-
-def judging(project: Project) -> Any:
-    return run_json(project)["judging"]
-
-
-def notes(project: Project) -> str:
-    return "\n".join(run_json(project)["notes"])
-
-
-def records(project: Project) -> Any:
-    return project.records()
-
-
 @pytest.mark.parametrize(("provider", "workers"), [("openai", "2"), ("anthropic", "0")])
 def test_a_cascade_asks_only_what_rules_do_not_settle(
     capitals: Project, monkeypatch: pytest.MonkeyPatch, provider: str, workers: str
@@ -100,19 +84,19 @@ def test_a_cascade_asks_only_what_rules_do_not_settle(
         first = capitals.run_in_process("-n", workers, *judge, "qa")
         assert first.ret == 0
         assert server.count == 4
-        grades = [record["grade"] for record in records(capitals)]
-        assert judging(capitals)["audit"]["settled"] == 4
-        assert "rules settled 4 of 8 verdicts (50%); none of them was audited" in notes(capitals)
+        grades = [record["grade"] for record in capitals.records()]
+        assert capitals.report()["judging"]["audit"]["settled"] == 4
+        assert "rules settled 4 of 8 verdicts (50%); none of them was audited" in capitals.notes()
         monkeypatch.setattr("evaluators.judges.factory.AUDIT", 1.0)
         again = capitals.run_in_process("-n", workers, *judge, "-v", "qa")
     assert again.ret == 0
     assert server.count == 4 + 4
-    assert [record["grade"] for record in records(capitals)] == grades
-    audit = judging(capitals)["audit"]
+    assert [record["grade"] for record in capitals.records()] == grades
+    audit = capitals.report()["judging"]["audit"]
     assert (audit["disagreement"]["n"], audit["disagreement"]["value"]) == (4, 0.5)
     again.stdout.fnmatch_lines(["note: lexical+*rules settled 4 of 8 verdicts*"])
-    assert "of 4 audited the model differs on 2: 0.500 [0.150, 0.850]" in notes(capitals)
-    votes = [record["votes"] for record in records(capitals) if record["grade"] == "NOT_ATTEMPTED"]
+    assert "of 4 audited the model differs on 2: 0.500 [0.150, 0.850]" in capitals.notes()
+    votes = [record["votes"] for record in capitals.records() if record["grade"] == "NOT_ATTEMPTED"]
     assert [[vote["grade"] for vote in pair] for pair in votes] == [
         ["NOT_ATTEMPTED", "CORRECT"]
     ] * 2
@@ -140,18 +124,18 @@ def test_a_panel_that_ties_gives_no_grade(capitals: Project) -> None:
         judges = ("--judge", spec(server, "a"), "--judge", spec(server, "b"))
         result = capitals.run_in_process(*judges, "--languages", "en", "qa")
         assert server.count == 4 * 2
-        tied = [record for record in records(capitals) if record["outcome"] == "error"]
+        tied = [record for record in capitals.records() if record["outcome"] == "error"]
         assert len(tied) == 2
         assert all(str(record["error"]).startswith("panel_tie: ") for record in tied)
         assert [vote["grade"] for vote in tied[0]["votes"]] == ["CORRECT", "INCORRECT"]
         assert result.ret == 0  # a bar of 0.1 is reached whatever the two are
-        (agreement,) = judging(capitals)["panels"]
+        (agreement,) = capitals.report()["judging"]["panels"]
         assert agreement["undecided"] == 2
         assert agreement["split"] == ["capital-en-q3", "capital-en-q4"]
-        assert "to be reviewed: capital-en-q3, capital-en-q4" in notes(capitals)
+        assert "to be reviewed: capital-en-q3, capital-en-q4" in capitals.notes()
         settled = capitals.run_in_process(*judges, "--judge", spec(server, "c"), "qa")
     assert settled.ret == 0
-    assert {record["outcome"] for record in records(capitals)} == {"passed"}
+    assert {record["outcome"] for record in capitals.records()} == {"passed"}
 
 
 def test_repeats_show_whether_a_judge_agrees_with_itself(capitals: Project) -> None:
@@ -166,7 +150,6 @@ def test_repeats_show_whether_a_judge_agrees_with_itself(capitals: Project) -> N
         options = ("--judge", spec(server), "--repeats", "3", "--concurrency", "1")
         capitals.run_in_process(*options, "--languages", "en", "qa/labels")
         assert server.count == 4 * 3
-    (slice_,) = run_json(capitals)["slices"]
-    found = slice_["measures"]["self_agreement"]
+    found = capitals.only("slices")["measures"]["self_agreement"]
     assert found["n"] == 4 * 3
     assert 0 < found["low"] < found["value"] < found["high"] < 1

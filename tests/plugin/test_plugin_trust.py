@@ -17,9 +17,6 @@ from tests.plugin.test_plugin_judges import (
     UNSURE,
     YAML,
     capitals,
-    notes,
-    records,
-    run_json,
     spec,
     truthful,
     with_labels,
@@ -37,13 +34,13 @@ def test_a_judge_below_its_floor_decides_nothing(capitals: Project, workers: int
         result = capitals.run_with(workers, "--judge", spec(server), "qa/capital")
         assert result.ret == 6
         assert server.count == 2 * 4 + 2 * 4
-        gates = {gate["language"]: gate for gate in run_json(capitals)["gates"]}
+        gates = {gate["language"]: gate for gate in capitals.report()["gates"]}
         assert gates["en"]["state"] == "PASS"
         assert gates["bg"]["state"] == "INCONCLUSIVE"
         assert gates["bg"]["reason"] == "judge not trusted in bg: kappa 0 is below 0.6 (n=4)"
-        assert run_json(capitals)["counts"]["plan"] == 8
-        assert "judge in en (for capital:en): agreement 1.000" in notes(capitals)
-        assert run_json(capitals)["tokens"] > sum(one["tokens"] for one in records(capitals))
+        assert capitals.report()["counts"]["plan"] == 8
+        assert "judge in en (for capital:en): agreement 1.000" in capitals.notes()
+        assert capitals.report()["tokens"] > sum(one["tokens"] for one in capitals.records())
         again = capitals.run_with(workers, "--judge", spec(server), "qa/capital")
     assert again.ret == 6
     assert server.count == 16
@@ -65,12 +62,8 @@ def test_a_measured_judge_lets_its_gates_pass(capitals: Project) -> None:
         assert server.count == 16
         assert capitals.run_in_process("--judge", spec(server), "qa").ret == 0
         assert server.count == 16  # the same requests, now as tests of their own
-        assert (
-            capitals.run_in_process(
-                "--judge", spec(server, "k"), "--gates", "off", "qa/capital"
-            ).ret
-            == 0
-        )
+        ungated = ("--judge", spec(server, "k"), "--gates", "off", "qa/capital")
+        assert capitals.run_in_process(*ungated).ret == 0
         assert server.count == 16 + 8
 
 
@@ -81,9 +74,8 @@ def test_calibration_may_be_switched_off(capitals: Project) -> None:
         off = ("--judge", spec(server), "--calibration", "off", "qa/capital")
         assert capitals.run_in_process(*off).ret == 0
         assert server.count == 8
-        assert "judge: unmeasured for capital:bg: no labelled items measure its judge" in notes(
-            capitals
-        )
+        said = "judge: unmeasured for capital:bg: no labelled items measure its judge"
+        assert said in capitals.notes()
         with_labels(capitals, "require_calibration: true\n")
         result = capitals.run_in_process(*off)
         assert result.ret == 6
@@ -114,12 +106,11 @@ def test_a_refused_label_does_not_switch_the_floor_off(capitals: Project) -> Non
         with loopback(handler=handler) as server:
             languages = ("--languages", "en", "--judge", spec(server), "qa/capital")
             assert capitals.run_in_process(*languages).ret == 6
-        (gate,) = run_json(capitals)["gates"]
-        assert reason in gate["reason"]
+        assert reason in capitals.only("gates")["reason"]
     assert recounted(capitals) == 6
     assert (
         "over 4 unit tests of the judge (labels), 1 without a grade; judge measured too"
-        in notes(capitals)
+        in capitals.notes()
     )
 
 
@@ -153,8 +144,8 @@ def test_a_users_own_file_is_judged_by_a_judge_that_is_measured(
         assert asked > 100
         assert project.run_in_process(*run).ret == code
         assert server.count == asked
-    assert "unit tests of the judge (judges)" in notes(project)
-    (gate,) = run_json(project)["gates"]
+    assert "unit tests of the judge (judges)" in project.notes()
+    gate = project.only("gates")
     assert (gate["state"], gate["reason"].startswith("judge not trusted in bg")) == (
         "PASS" if honest else "INCONCLUSIVE",
         not honest,
@@ -177,12 +168,11 @@ def test_a_judge_that_nothing_measures_decides_only_where_that_is_said(capitals:
         assert waived.ret == 0
         waived.stdout.fnmatch_lines(["note: judge: unmeasured for capital:bg: no labelled items*"])
         for name in ("summary.md", "report.html", "run.json"):
-            text = (capitals.path / "reports" / "out" / name).read_text(encoding="utf-8")
-            assert "judge: unmeasured for capital:en" in text
+            assert "judge: unmeasured for capital:en" in capitals.text(name)
         assert recounted(capitals) == 0
         assert measured(capitals).run_in_process(*run).ret == 6
         capitals.run_in_process(*run, "--dry-run").stdout.fnmatch_lines([whatever])
-    (gate, _) = run_json(capitals)["gates"]
+    (gate, _) = capitals.report()["gates"]
     assert "judge not measured in en: judges has no labelled items for plain.en" in gate["reason"]
     assert "say judge: unmeasured in the dataset.yaml of capital" in gate["reason"]
     assert recounted(capitals) == 6
@@ -190,7 +180,7 @@ def test_a_judge_that_nothing_measures_decides_only_where_that_is_said(capitals:
 
 def recounted(project: Project) -> int:
     """Return how ``reports gate`` ends over the last run."""
-    return main(["gate", str(project.path / "reports" / "out")])
+    return main(["gate", str(project.out)])
 
 
 def test_a_dry_run_counts_the_labelled_items(capitals: Project) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from reports.render.writer import keep_decided, previous, write
-from tests.conftest import Project
+from tests.support.projects import BAR, Project, graded
 from tests.support.samples import full, report
 
-YAML = "kind: graded\nlanguages:\n  en: {file: en.jsonl, gates: {correct: {min: 0.5}}}\n"
+YAML = graded({"en": BAR})
 OUT = Path("reports/out")
 
 

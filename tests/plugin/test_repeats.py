@@ -1,7 +1,7 @@
 """Runs with --repeats: pass@k and pass^k in reports and gates."""
 
 import sys
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -44,13 +44,7 @@ def gated(project: Project, items: int, gates: str) -> None:
 
 
 def measures(project: Project) -> dict[str, Any]:
-    (slice_,) = cast("list[dict[str, Any]]", project.report()["slices"])
-    return cast("dict[str, Any]", slice_["measures"])
-
-
-def states(project: Project) -> dict[str, str]:
-    gates = cast("list[dict[str, Any]]", project.report()["gates"])
-    return {gate["measure"]: gate["state"] for gate in gates}
+    return dict(project.only("slices")["measures"])
 
 
 def test_they_are_measured_and_gated(capitals: Project) -> None:
@@ -67,9 +61,8 @@ def test_they_are_measured_and_gated(capitals: Project) -> None:
     )
     assert found["pass^3"]["n"] == 2
     assert found["pass^3"]["low"] < 0.5 < found["pass^3"]["high"]
-    assert set(states(capitals).values()) == {"PASS"}
-    page = (capitals.path / "reports" / "out" / "report.html").read_text(encoding="utf-8")
-    assert "pass^3" in page
+    assert set(capitals.gate_states().values()) == {"PASS"}
+    assert "pass^3" in capitals.text("report.html")
 
 
 def test_a_run_with_them_is_read_again(capitals: Project) -> None:
@@ -86,7 +79,7 @@ def test_more_tries_than_were_made_decide_nothing(capitals: Project) -> None:
     """The gate says how many repeats it needs."""
     done = capitals.run_in_process("qa", *MODEL, "--repeats", "2")
     assert done.ret == 6
-    assert set(states(capitals).values()) == {"INCONCLUSIVE"}
+    assert set(capitals.gate_states().values()) == {"INCONCLUSIVE"}
     assert "pass^3 needs --repeats 3" in done.stdout.str()
     assert "pass^2" in measures(capitals)
 
@@ -116,7 +109,7 @@ def test_ungraded_tries_count_both_ways(capitals: Project, gate: str, state: str
     """
     gated(capitals, 3, gate)
     capitals.run_in_process("qa", *MODEL, "--repeats", "3")
-    assert states(capitals) == {gate[1:].partition(":")[0]: state}
+    assert capitals.gate_states() == {gate[1:].partition(":")[0]: state}
 
 
 def test_a_gates_file_may_name_them(capitals: Project) -> None:

@@ -9,14 +9,9 @@ import pytest
 
 from cases.dataset import Shards
 from reports.__main__ import main
-from tests.conftest import Project
+from tests.support.projects import BAR, Project, graded
 
-YAML = """
-kind: graded
-languages:
-  en: {file: en.jsonl, gates: {correct: {min: 0.5}}}
-  bg: {file: bg.jsonl, gates: {correct: {min: 0.5}}}
-"""
+YAML = graded({"en": BAR, "bg": BAR})
 ANSWERS: Mapping[str, Sequence[str | None]] = {
     "en": ["Sofia"] * 9 + ["Varna"],
     "bg": ["Sofia", "Sofia", None],
@@ -122,13 +117,10 @@ def test_only_shards_of_one_split_are_merged(
 @pytest.mark.parametrize("text", ["9/8", "0/8", "2", "2/8/1", "-1/8", "a/b", "1/1000000"])
 def test_a_shard_that_cannot_be_is_refused(project: Project, text: str) -> None:
     """In one line, before anything is read."""
-    result = prepared(project).run_in_process("qa", f"--shard={text}")
-    assert result.ret == 4
-    assert any("--shard: K/N is needed" in line for line in result.errlines)
+    assert "--shard: K/N is needed" in prepared(project).refused("qa", f"--shard={text}")
 
 
 def test_no_shard_is_asked_until_decided(project: Project) -> None:
     """It decides nothing, so nothing could end it."""
-    result = prepared(project).run_in_process("qa", "--shard", "1/2", "--until-decided")
-    assert result.ret == 4
-    assert any("a shard decides nothing" in line for line in result.errlines)
+    line = prepared(project).refused("qa", "--shard", "1/2", "--until-decided")
+    assert "a shard decides nothing" in line

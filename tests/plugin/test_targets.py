@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Project
 from tests.support.loopback import Answer, Seen, loopback
+from tests.support.projects import BAR, Project, graded
 
 FUNCTION = """
 import asyncio
@@ -38,11 +38,7 @@ house:
   body: {{question: "{{question}}"}}
   answer: $.answer
 """
-YAML = """
-kind: graded
-languages:
-  en: {file: en.jsonl, gates: {correct: {min: 0.5}}}
-"""
+YAML = graded({"en": BAR})
 
 
 @pytest.fixture
@@ -71,8 +67,7 @@ def test_a_function_is_asked_once_an_item(capitals: Project, workers: int) -> No
     assert [(record["tokens"], record["cost"]) for record in records] == [(7, 0.01)] * 3
     assert capitals.run_in_process("qa", *model, "--replay").ret == 0
     assert calls(capitals) == 3
-    notes = (capitals.path / "reports" / "out" / "summary.md").read_text(encoding="utf-8")
-    assert "no version is declared" in notes
+    assert "no version is declared" in capitals.text("summary.md")
     capitals.run_in_process("qa", "--model", "python:app_under_test:answer@2")
     assert calls(capitals) == 6
     capitals.write("app_under_test.py", FUNCTION + "\n# mended\n")
@@ -95,8 +90,7 @@ def test_an_exception_is_an_error_of_its_item(capitals: Project) -> None:
     (error,) = [record for record in capitals.records() if record["outcome"] == "error"]
     assert "target_failed" in json.dumps(error)
     assert done.ret == 0, done.stdout.str()
-    bar = "gates: {correct: {min: 0.9}}"
-    capitals.write("qa/capital/dataset.yaml", YAML.replace("gates: {correct: {min: 0.5}}", bar))
+    capitals.write("qa/capital/dataset.yaml", YAML.replace("0.5", "0.9"))
     assert capitals.run_in_process("qa", "--model", "python:app_under_test:picky").ret == 6
 
 
@@ -144,8 +138,5 @@ def test_what_is_wrong_is_said_in_one_line(
 ) -> None:
     """Exit 4 before any call, with what is likely to be meant."""
     capitals.write("models.yaml", SERVICE.format(url="http://127.0.0.1:1"))
-    done = capitals.run_in_process("qa", *options)
-    assert done.ret == 4
-    (line,) = [line for line in done.stderr.lines if line.startswith("ERROR: ")]
-    assert said in line
+    assert said in capitals.refused("qa", *options)
     assert not Path("calls.txt").exists()

@@ -86,7 +86,7 @@ def test_a_failed_gate_is_annotated(project: Project, monkeypatch: pytest.Monkey
     lines = [line for line in result.outlines if line.startswith("::")]
     assert len(lines) == 1
     assert lines[0].startswith("::error title=FAIL%3A capital%3Aen correct::correct 0.500")
-    assert project.report()["run"]["link"] == "https://ci.example/7"  # type: ignore[index]
+    assert project.report()["run"]["link"] == "https://ci.example/7"
     summary = (project.path / "reports" / "out" / "summary.md").read_text(encoding="utf-8")
     assert "[The whole report](https://ci.example/7)" in summary
 

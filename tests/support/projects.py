@@ -10,10 +10,12 @@ import json
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from _pytest.config import _prepareconfig
@@ -143,16 +145,48 @@ class Project:
                 if str(getattr(module, "__file__", "")).startswith(str(self.path)):
                     del sys.modules[name]
 
-    def report(self) -> dict[str, object]:
+    def refused(self, *arguments: str) -> str:
+        """Run in this process, which must end with 4; return the one line that says why."""
+        done = self.run_in_process(*arguments)
+        assert done.ret == pytest.ExitCode.USAGE_ERROR, done.stdout.str() + done.stderr.str()
+        assert "Traceback" not in done.stderr.str()
+        (line,) = (line for line in done.errlines if line.startswith("ERROR"))
+        return line
+
+    @property
+    def out(self) -> Path:
+        """The report folder of the last run."""
+        return self.path / "reports" / "out"
+
+    def text(self, name: str) -> str:
+        """Return a report file of the last run."""
+        return (self.out / name).read_text(encoding="utf-8")
+
+    def report(self) -> dict[str, Any]:
         """Return run.json of the last run."""
-        text = (self.path / "reports" / "out" / "run.json").read_text(encoding="utf-8")
-        loaded: dict[str, object] = json.loads(text)
+        loaded: dict[str, Any] = json.loads(self.text("run.json"))
         return loaded
 
-    def records(self) -> list[dict[str, object]]:
+    def notes(self) -> str:
+        """Return the notes of the last run, one a line."""
+        return "\n".join(self.report()["notes"])
+
+    def only(self, part: str) -> Any:
+        """Return the one slice, or the one gate, of the last run."""
+        (found,) = self.report()[part]
+        return found
+
+    def gate_states(self) -> dict[str, str]:
+        """Return the state of each gate of the last run by its metric."""
+        return {gate["measure"]: gate["state"] for gate in self.report()["gates"]}
+
+    def records(self) -> list[dict[str, Any]]:
         """Return the lines of records.jsonl of the last run."""
-        text = (self.path / "reports" / "out" / "records.jsonl").read_text(encoding="utf-8")
-        return [json.loads(line) for line in text.split("\n") if line]
+        return [json.loads(line) for line in self.text("records.jsonl").split("\n") if line]
+
+    def outcomes(self) -> Counter[str]:
+        """Return how many items of the last run ended in each state."""
+        return Counter(record["outcome"] for record in self.records())
 
 
 def item(number: int, answer: str | None) -> dict[str, object]:
