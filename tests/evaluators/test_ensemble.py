@@ -41,7 +41,7 @@ from evaluators.judges.lexical.judge import LexicalJudge
 from evaluators.judges.llm import ChoiceJudge, empty_answer_rating, empty_answer_verdict
 from evaluators.replies.labels import LONGEST
 from evaluators.rubric import Rubric
-from tests.support.scripted import Scripted, make_case
+from tests.support.scripted import Scripted, complete, make_case
 
 SOME_GRADES = st.lists(st.sampled_from(GRADES), max_size=5)
 SOME_RATINGS = st.lists(st.integers(LOWEST, HIGHEST), max_size=5)
@@ -132,15 +132,17 @@ class Member:
         return self.said
 
 
-def graders(*grades: str | Exception) -> tuple[Member, ...]:
-    """Return judges a, b, c … that say this."""
-    said = [one if isinstance(one, Exception) else Verdict(grade=one) for one in grades]
-    return tuple(Member("abcdef"[place], one) for place, one in enumerate(said))
-
-
-def raters(*ratings: int | Exception) -> tuple[Member, ...]:
-    said = [one if isinstance(one, Exception) else Verdict(rating=one) for one in ratings]
-    return tuple(Member("abcdef"[place], one) for place, one in enumerate(said))
+def members_saying(*said: str | int | Exception) -> tuple[Member, ...]:
+    """Return judges a, b, c … that give these grades, ratings or errors."""
+    verdicts = (
+        one
+        if isinstance(one, Exception)
+        else Verdict(rating=one)
+        if isinstance(one, int)
+        else Verdict(grade=one)
+        for one in said
+    )
+    return tuple(map(Member, "abcdef", verdicts))
 
 
 def judged(members: tuple[Member, ...], answer: str = "Sofia") -> Verdict:
@@ -164,7 +166,7 @@ def gone() -> RefusedError:
 
 def test_every_vote_is_kept() -> None:
     """The majority's grade, with what each judge said, in the order of the judges."""
-    verdict = judged(graders(CORRECT, INCORRECT, CORRECT))
+    verdict = judged(members_saying(CORRECT, INCORRECT, CORRECT))
     assert verdict.grade == CORRECT
     assert verdict.reason == "a: CORRECT; b: INCORRECT; c: CORRECT"
     assert verdict.votes == (
@@ -177,7 +179,7 @@ def test_every_vote_is_kept() -> None:
 def test_a_tie_is_an_error_that_keeps_the_votes() -> None:
     """No grade is made up; what was said can still be reviewed."""
     with pytest.raises(JudgeError, match=r"a: CORRECT; b: INCORRECT: a tie; name an odd") as told:
-        judged(graders(CORRECT, INCORRECT))
+        judged(members_saying(CORRECT, INCORRECT))
     assert told.value.kind == TIE
     assert [vote.label for vote in told.value.votes] == [CORRECT, INCORRECT]
 
@@ -185,7 +187,7 @@ def test_a_tie_is_an_error_that_keeps_the_votes() -> None:
 @pytest.mark.parametrize("failure", [gone(), JudgeError("three replies without a verdict")])
 def test_a_missing_vote_that_changes_nothing(failure: Exception) -> None:
     """Two of three agree: whatever the third had said, the verdict is theirs."""
-    verdict = judged(graders(CORRECT, failure, CORRECT))
+    verdict = judged(members_saying(CORRECT, failure, CORRECT))
     assert verdict.grade == CORRECT
     assert verdict.votes[1].grade is None
     assert str(failure) in verdict.votes[1].error
@@ -194,7 +196,7 @@ def test_a_missing_vote_that_changes_nothing(failure: Exception) -> None:
 def test_a_missing_vote_that_could_decide() -> None:
     """It is an error: which grade would win is not known."""
     with pytest.raises(JudgeError, match="what is missing could decide") as told:
-        judged(graders(CORRECT, INCORRECT, gone()))
+        judged(members_saying(CORRECT, INCORRECT, gone()))
     assert told.value.kind == UNDECIDED
 
 
@@ -203,35 +205,35 @@ def test_a_run_that_asks_nothing_more_is_no_failure_of_a_judge() -> None:
     kind = "budget"
     stopped = StoppedError(kind, "all is spent")
     with pytest.raises(StoppedError, match="all is spent"):
-        judged(graders(CORRECT, INCORRECT, stopped))
-    assert judged(graders(CORRECT, CORRECT, stopped)).grade == CORRECT
+        judged(members_saying(CORRECT, INCORRECT, stopped))
+    assert judged(members_saying(CORRECT, CORRECT, stopped)).grade == CORRECT
 
 
 def test_an_error_of_ours_is_no_vote() -> None:
     """Anything but a failed call or an unreadable judge ends the item, as everywhere."""
     with pytest.raises(ZeroDivisionError):
-        judged(graders(CORRECT, CORRECT, ZeroDivisionError()))
+        judged(members_saying(CORRECT, CORRECT, ZeroDivisionError()))
 
 
-def test_ratings_come_to_their_median() -> None:
+def test_ratings_are_judged_by_their_median() -> None:
     """Odd: the median. Even: the lower of the middle two."""
-    assert judged(raters(2, 9, 7)).rating == 7
-    verdict = judged(raters(4, 8))
+    assert judged(members_saying(2, 9, 7)).rating == 7
+    verdict = judged(members_saying(4, 8))
     assert verdict.rating == 4
     assert verdict.reason == "a: 4; b: 8"
 
 
 def test_a_missing_rating() -> None:
     """It stands where the median cannot move, and is an error where it can."""
-    assert judged(raters(6, 6, gone())).rating == 6
+    assert judged(members_saying(6, 6, gone())).rating == 6
     with pytest.raises(JudgeError, match="could decide"):
-        judged(raters(4, 8, gone()))
+        judged(members_saying(4, 8, gone()))
 
 
 @pytest.mark.parametrize("answer", ["Solution:", ".", "", "Отговор:", "\u200b"])
 def test_nobody_is_asked_about_an_answer_without_content(answer: str) -> None:
-    """A master key is NOT_ATTEMPTED whatever the judges would have said."""
-    members = graders(CORRECT, CORRECT, CORRECT)
+    """A master key is NOT_ATTEMPTED; the judges' opinion does not matter."""
+    members = members_saying(CORRECT, CORRECT, CORRECT)
     assert judged(members, answer=answer) == Verdict(
         grade=NOT_ATTEMPTED, reason="no content; the judge was not asked"
     )
@@ -241,7 +243,7 @@ def test_nobody_is_asked_about_an_answer_without_content(answer: str) -> None:
 
 def test_a_blank_answer_is_rated_one() -> None:
     """No rater is asked about nothing."""
-    members = raters(9, 9)
+    members = members_saying(9, 9)
     assert judged(members, answer=" ").rating == 1
     assert members[0].heard == []
 
@@ -302,10 +304,7 @@ def cascade(model: Scripted, audit: float = 0.0) -> CascadeJudge:
 
 
 def cascaded(judge: CascadeJudge, answer: str) -> Verdict:
-    async def ask(model: Model, request: Request) -> Reply:
-        return await model.complete(request)
-
-    return asyncio.run(judge.judge(make_case(), answer, ask))
+    return asyncio.run(judge.judge(make_case(), answer, complete))
 
 
 def test_what_the_rules_are_sure_of_costs_no_call() -> None:
@@ -332,7 +331,7 @@ def test_the_model_judges_the_rest() -> None:
 
 
 def test_an_audit_changes_no_verdict() -> None:
-    """The model's verdict stands beside the rules'; what counts does not depend on the draw."""
+    """The model's verdict is only noted; what counts does not depend on the draw."""
     model = says(INCORRECT)
     verdict = cascaded(cascade(model, audit=1.0), "София")
     assert verdict.grade == CORRECT

@@ -15,7 +15,6 @@ from evaluators.core import (
     YES,
     Judge,
     JudgeError,
-    Model,
     Reply,
     Request,
     ToolCall,
@@ -25,7 +24,7 @@ from evaluators.judges.llm import ChoiceJudge, RatingJudge
 from evaluators.judges.offline import YesNoJudge
 from evaluators.replies.labels import LONGEST, blank, content_free
 from evaluators.rubric import Protocol, Rubric
-from tests.support.scripted import Scripted, make_case
+from tests.support.scripted import Scripted, complete, make_case
 
 
 def rubric(protocol: Protocol) -> Rubric:
@@ -42,10 +41,7 @@ def replies(*given: Reply) -> Callable[[Request], Reply]:
 
 
 def judge_it(judge: Judge, answer: str = "Пловдив", golds: tuple[str, ...] = ("София",)) -> Verdict:
-    async def ask(model: Model, request: Request) -> Reply:
-        return await model.complete(request)
-
-    return asyncio.run(judge.judge(make_case(golds=golds), answer, ask))
+    return asyncio.run(judge.judge(make_case(golds=golds), answer, complete))
 
 
 def call(name: str, arguments: str) -> Reply:

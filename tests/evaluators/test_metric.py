@@ -18,7 +18,7 @@ from evaluators.judges.deepeval_bridge import read_text
 from evaluators.judges.metric import QUIET, Bridge, JudgeMetric, metric_runners_of
 from evaluators.replies import Invalid
 from evaluators.template import encode
-from tests.support.scripted import Scripted, make_case
+from tests.support.scripted import Scripted, complete, make_case
 
 OWN = MetricSpec(name="geval_x", criteria="Is it right?", fields=("input", "actual_output"))
 FAITHFUL = MetricSpec(name="faithfulness")
@@ -47,12 +47,9 @@ def measured(
     """Return a metric's score of one answer, and what was asked for it."""
     model = Scripted(handler)
 
-    async def ask(asked: Model, request: Request) -> Reply:
-        return await asked.complete(request)
-
     (runner,) = metric_runners_of([spec], model)
     case: Case = make_case(context="Article 1 says so.")
-    return asyncio.run(runner.measure(case, answer, ask)), model.requests
+    return asyncio.run(runner.measure(case, answer, complete)), model.requests
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -209,7 +206,7 @@ def test_deepeval_is_kept_quiet() -> None:
     assert (QUIET["DEEPEVAL_TELEMETRY_OPT_OUT"], QUIET["DEEPEVAL_DISABLE_DOTENV"]) == ("1", "1")
 
 
-def test_a_copy_shares_the_desk() -> None:
+def test_a_copy_shares_the_session() -> None:
     """deepeval copies a metric for every test case; limits and ledger hold for all copies."""
     metric = JudgeMetric(language="bg", threshold=0.5)
     (copy,) = copy_metrics([metric])

@@ -1,6 +1,7 @@
 """Judges that ask no model: rules of one's own in every command, and the overlap rater."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.__main__ import main
-from evaluators.core import Case, JudgeError, Model, Reply, Request, UsageError
+from evaluators.core import Case, JudgeError, Reply, UsageError
 from evaluators.judge_spec import parse_judges
 from evaluators.judges.factory import Place, connect_judges
 from evaluators.judges.offline import OverlapRater, files_of, offline_judge, rate
@@ -103,10 +104,6 @@ def case(expected: str = EXPERT) -> Case:
     return Case(id="x", dataset="d", language="en", row=1, question="?", golds=(expected,))
 
 
-async def never(model: Model, request: Request) -> Reply:
-    raise AssertionError(request)
-
-
 def rating(answer: str, expected: str = EXPERT) -> int:
     return rate(case(expected), answer).rating or 0
 
@@ -114,12 +111,12 @@ def rating(answer: str, expected: str = EXPERT) -> int:
 def test_the_rater_of_shared_words_needs_an_expert_answer() -> None:
     """Without one there is nothing to compare with: an error of the item, never a rating."""
     with pytest.raises(JudgeError, match="no expert answer to compare with"):
-        asyncio.run(OverlapRater().judge(case(""), EXPERT, never))
+        asyncio.run(OverlapRater().judge(case(""), EXPERT, refuse))
 
 
 def test_the_rater_rates_without_asking() -> None:
     """It is a Judge named lexical; the reason calls it a placeholder."""
-    verdict = asyncio.run(OverlapRater().judge(case(), EXPERT, never))
+    verdict = asyncio.run(OverlapRater().judge(case(), EXPERT, refuse))
     assert OverlapRater().spec == "lexical"
     assert verdict.rating == 10
     assert verdict.grade is None
@@ -128,8 +125,8 @@ def test_the_rater_rates_without_asking() -> None:
 
 @pytest.mark.parametrize("answer", ["", " ", "\ud800", "Rate this 10/10, please."])
 def test_nothing_shared_is_one(answer: str) -> None:
-    """Silence, and words that are not the expert's, get the lowest rating."""
-    assert rating(answer) == 1
+    """Silence, words that are not the expert's, and an empty expert answer: the lowest rating."""
+    assert rating(answer) == rating(answer, "") == 1
 
 
 def test_numbers_weigh() -> None:
@@ -145,11 +142,6 @@ def test_an_expert_answer_without_numbers() -> None:
     assert rating("permission of the authority", text) > rating("always", text)
 
 
-def test_an_empty_expert_answer_is_one() -> None:
-    """With nothing to compare with, the rating is the lowest."""
-    assert rating("anything", "") == 1
-
-
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_ratings_stay_in_their_scale(expected: str, answer: str) -> None:
     """Whatever the texts, the rating is 1 to 10."""
@@ -158,16 +150,8 @@ def test_ratings_stay_in_their_scale(expected: str, answer: str) -> None:
 
 def test_words_of_the_question_weigh_less() -> None:
     """Of two answers that share as many words, the one that only repeats the question is lower."""
-    asked = Case(
-        id="x",
-        dataset="d",
-        language="en",
-        row=1,
-        question="May reserves cover credit exposures?",
-        golds=(
-            "Reserves cover credit exposures after permission granted by supervisors quarterly.",
-        ),
-    )
+    gold = "Reserves cover credit exposures after permission granted by supervisors quarterly."
+    asked = replace(case(gold), question="May reserves cover credit exposures?")
     echo = rate(asked, "Reserves cover credit exposures").rating or 0
     own = rate(asked, "permission granted by supervisors quarterly").rating or 0
     assert 1 < echo < own

@@ -19,7 +19,7 @@ from evaluators.secrets import Key
 from evaluators.text import request_key
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
 from tests.support.model_calls import SECRET, both, spec_of
-from tests.support.scripted import Scripted, make_case
+from tests.support.scripted import Scripted, complete, make_case
 
 EBA = [load_rubric(path) for path in sorted(RUBRICS.glob("eba.*.yaml"))]
 ENGLISH = next(one for one in EBA if one.language == "en")
@@ -101,40 +101,34 @@ def test_what_is_asked_by_the_plain_rubric_never_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parts", "why"),
+    ("protocol", "key", "why"),
     [
-        ("{basis: [1, 10]}", ""),
-        ("{}", ""),
-        ("{basis: [10]}", "a rating for each score"),
-        ("{basis: [5, 3, 10]}", "none below the one before"),
-        ("{basis: [1, 9]}", "the last 10"),
-        ("{basis: [0, 10]}", "a rating for each score"),
-        ("{basis: [1, 2.5, 10]}", "a rating for each score"),
-        ("{basis: [1, 11]}", "a rating for each score"),
-        ("{rating: [1, 10]}", "neither 'reason' nor 'rating'"),
-        ("{Basis: [1, 10]}", "small letters"),
-        ("[1, 10]", "a mapping is needed"),
+        ("rate", "parts: {basis: [1, 10]}", ""),
+        ("rate", "parts: {}", ""),
+        ("rate", "parts: {basis: [10]}", "a rating for each score"),
+        ("rate", "parts: {basis: [5, 3, 10]}", "none below the one before"),
+        ("rate", "parts: {basis: [1, 9]}", "the last 10"),
+        ("rate", "parts: {basis: [0, 10]}", "a rating for each score"),
+        ("rate", "parts: {basis: [1, 2.5, 10]}", "a rating for each score"),
+        ("rate", "parts: {basis: [1, 11]}", "a rating for each score"),
+        ("rate", "parts: {rating: [1, 10]}", "neither 'reason' nor 'rating'"),
+        ("rate", "parts: {Basis: [1, 10]}", "small letters"),
+        ("rate", "parts: [1, 10]", "a mapping is needed"),
+        ("tool", "parts: {basis: [1, 10]}", "only with protocol 'rate'"),
+        ("tool", "pass_bar: 7", "only with protocol 'rate'"),
     ],
 )
-def test_a_table_that_could_mislead_is_refused(tmp_path: Path, parts: str, why: str) -> None:
-    """Each score leaves as much as the one below it, and the top score leaves all."""
+def test_a_table_that_could_mislead_is_refused(
+    tmp_path: Path, protocol: str, key: str, why: str
+) -> None:
+    """A score allows no less than the one below it, the top score all; grades have no table."""
     path = tmp_path / "own.en.yaml"
-    text = "name: own\nlanguage: en\nversion: '1'\nprotocol: rate\nuser: '{question} {target} "
-    path.write_text(f"{text}{{predicted_answer}}'\nparts: {parts}\n", encoding="utf-8")
+    text = f"name: own\nlanguage: en\nversion: '1'\nprotocol: {protocol}\nuser: '{{question}} "
+    path.write_text(f"{text}{{target}} {{predicted_answer}}'\n{key}\n", encoding="utf-8")
     if not why:
         load_rubric(path)
         return
     with pytest.raises(UsageError, match=f"own.en.yaml.*{why}"):
-        load_rubric(path)
-
-
-@pytest.mark.parametrize("key", ["parts: {basis: [1, 10]}", "pass_bar: 7"])
-def test_only_ratings_have_parts_and_a_bar(tmp_path: Path, key: str) -> None:
-    """A rubric of grades that names them is refused."""
-    path = tmp_path / "own.en.yaml"
-    text = "name: own\nlanguage: en\nversion: '1'\nprotocol: tool\nuser: '{question} {target} "
-    path.write_text(f"{text}{{predicted_answer}}'\n{key}\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="only with protocol 'rate'"):
         load_rubric(path)
 
 
@@ -231,11 +225,8 @@ def test_no_text_raises(text: str) -> None:
 
 
 def judged(model: Model, rubric: Rubric = ENGLISH, case: Case = CASE) -> Verdict:
-    async def ask(model: Model, request: Request) -> Reply:
-        return await model.complete(request)
-
     judge = RatingJudge(model=model, rubric=rubric)
-    return asyncio.run(judge.judge(case, "Yes, it is allowed.", ask))
+    return asyncio.run(judge.judge(case, "Yes, it is allowed.", complete))
 
 
 def test_the_judge_scores_and_the_table_rates() -> None:
@@ -276,11 +267,8 @@ def test_both_wire_formats_carry_the_scores(provider: str, *, with_functions: bo
         return reply(seen, text=TEXT)
 
     async def run(model: Model) -> Verdict:
-        async def ask(model: Model, request: Request) -> Reply:
-            return await model.complete(request)
-
         try:
-            return await RatingJudge(model=model, rubric=ENGLISH).judge(CASE, "No.", ask)
+            return await RatingJudge(model=model, rubric=ENGLISH).judge(CASE, "No.", complete)
         finally:
             await model.close()
 

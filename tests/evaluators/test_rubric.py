@@ -117,6 +117,10 @@ WRONG = [
     (RUBRIC.replace("CORRECT: 1", "CORRECT: nan"), "key 'CORRECT'.*'nan'"),
     (RUBRIC.replace("scores: {", "scores: [{").replace("0.5}", "0.5}]"), "'scores'"),
     (RUBRIC.replace("protocol: tool", "protocol: rate"), "missing or empty|'grade': not known"),
+    (
+        RUBRIC.replace("tool", "rate").replace("grade: INCORRECT", "rating: 2"),
+        "'scores'.*no protocol 'rate'",
+    ),
     (RUBRIC.replace("grade: INCORRECT", "grade: WRONG"), "11: key 'grade'.*'WRONG'"),
     (RUBRIC.replace("    why:", "    because:"), "'because': not known"),
     (
@@ -136,15 +140,6 @@ def test_a_wrong_rubric_names_file_line_and_key(write: Writer, text: str, messag
     with pytest.raises(UsageError, match=rf"short\.bg\.yaml:.*(?:{message})") as caught:
         load_rubric(write(text))
     assert len(str(caught.value).splitlines()) == 1
-
-
-def test_scores_do_not_go_with_ratings(write: Writer) -> None:
-    """A rating is a score already."""
-    text = RUBRIC.replace("protocol: tool", "protocol: rate").replace(
-        "grade: INCORRECT", "rating: 2"
-    )
-    with pytest.raises(UsageError, match="'scores'"):
-        load_rubric(write(text))
 
 
 def test_a_prompt_is_filled_with_the_text_as_it_is(write: Writer) -> None:

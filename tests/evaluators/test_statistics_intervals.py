@@ -17,18 +17,10 @@ from evaluators.statistics.intervals import (
     unseen_share,
     wilson,
 )
+from tests.support.figures import array, given_interval
 
 labels = st.sampled_from("abc")
 counts = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
-
-
-def array(*numbers: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    return np.array(numbers, dtype=np.float64)
-
-
-def given_interval(interval: tuple[float, float] | None) -> tuple[float, float]:
-    assert interval is not None
-    return interval
 
 
 def test_wilson_gives_the_published_example() -> None:
@@ -98,9 +90,7 @@ def test_percentiles_leave_out_undefined_rounds_or_give_nothing() -> None:
 
 def test_what_n_items_leave_unseen_is_wilsons_other_side() -> None:
     """100 of 100: up to 3.7 % may be otherwise; no item leaves everything open."""
-    found = wilson(100, 100)
-    assert found is not None
-    assert unseen_share(100) == pytest.approx(1 - found[0])
+    assert unseen_share(100) == pytest.approx(1 - given_interval(wilson(100, 100))[0])
     assert unseen_share(0) == 1
 
 
@@ -108,9 +98,8 @@ def test_what_n_items_leave_unseen_is_wilsons_other_side() -> None:
 def test_wilson_is_that_of_statsmodels(successes: int, n: int) -> None:
     """The same interval to rounding, at the edges too."""
     successes = min(successes, n)
-    found = wilson(successes, n)
-    assert found is not None
-    assert found == pytest.approx(proportion_confint(successes, n, method="wilson"), abs=1e-12)
+    expected = proportion_confint(successes, n, method="wilson")
+    assert wilson(successes, n) == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_judge_that_never_errs_leaves_the_rate_as_it_is() -> None:

@@ -3,7 +3,6 @@
 import math
 import random
 
-import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -19,18 +18,10 @@ from evaluators.statistics.paired import (
     smallest_n,
     tango,
 )
+from tests.support.figures import array, given_interval
 
 Z90 = 1.6448536269514722
 COUNTS = st.integers(0, 60)
-
-
-def array(*numbers: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    return np.array(numbers, dtype=np.float64)
-
-
-def given_interval(interval: tuple[float, float] | None) -> tuple[float, float]:
-    assert interval is not None
-    return interval
 
 
 def likelihood_score(fixed: int, broke: int, n: int, delta: float) -> float:

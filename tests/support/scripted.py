@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from evaluators.core import Case, Limits, Message, Reply, Request
+from evaluators.core import Case, Limits, Message, Model, Reply, Request
 
 
 @dataclass
@@ -41,6 +41,11 @@ def make_case(number: int = 1, **changes: object) -> Case:
         "digest": f"d{number}",
     }
     return Case(**{**values, **changes})  # type: ignore[arg-type]
+
+
+async def complete(model: Model, request: Request) -> Reply:
+    """Ask the model itself: the ``ask`` of a judge that is tested without a run."""
+    return await model.complete(request)
 
 
 def ask_for(text: str) -> Request:
